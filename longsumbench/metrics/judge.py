@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -17,13 +17,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
+import yaml  # type: ignore[import-untyped] # not annotated
 
 from longsumbench import core
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.cache.request_cache import REQUESTS, RequestCache
+from longsumbench.conf import CONF
 from longsumbench.core import Example, Message, SentenceVerdict, registry
 from longsumbench.errors import DataError, SuiteError, UsageError
-from longsumbench.files import BadFile, digest, parse_json, read_json
+from longsumbench.files import BadFile, digest, parse_json, read_json, read_text
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
 from longsumbench.metrics.rank_statistics import draw_counts, krippendorff_alpha, percentile_interval
@@ -33,23 +35,17 @@ from longsumbench.sentences import SPLITTER_NAME, split_summary
 
 _log = logging.getLogger(__name__)
 
-_PROMPTS = {
-    "key points": "List the key points of the reference summary below. A key point is one short sentence that states"
-    " one fact and can be understood alone. Leave nothing out, and state nothing twice. Answer only with JSON:"
-    ' {"key_points": ["the first", "the second"]}',
-    "verdict": "Below are numbered key points, and the numbered sentences of a summary. First, give for each key point"
-    " the numbers of the sentences that state or imply it, or an empty list if none does. Nothing counts but these"
-    " sentences. Second, rate the language of the summary: its grammar, spelling, wording, and how its sentences follow"
-    " each other. What it says does not count. 1: hard to read; 2: many faults; 3: some faults; 4: few faults; 5: as by"
-    ' a careful writer. Answer only with JSON of all key points: {"matches": {"1": [2, 3], "2": []}, "fluency": 3}',
-    "again": "This is not the JSON that was asked for. Answer again, only with the JSON.",
-}
 _RETRIES = 2
 _QUOTED = 500  # characters of a wrong answer that are sent with a retry
 _BYTES_PER_TOKEN = 2  # fewest, about, where there is no tokenizer
 _MOST_JUDGES = 3
 _COLUMNS = ("judge_recall", "judge_precision", "judge_fluency")
 _UNUSED = ("checkpoint", "revision", "prompt", "length", "shots", "truncate", "input_length")  # of model=prompt
+
+
+@cache
+def _prompts() -> dict[str, str]:
+    return dict(yaml.safe_load(read_text(CONF / "judge.yaml")))
 
 
 class _Verdict(msgspec.Struct, frozen=True):
@@ -120,7 +116,7 @@ class Judge(core.Metric):
         """Name the metric, its version, models with a digest of what decides their answers, key points, splitter."""
         points = "of_first_judge" if self._given is None else f"given@{digest(self._given)[:8]}"
         models = ",".join(f"{Path(split_revision(judge.name)[0]).name}@{judge.key[:8]}" for judge in self._judges)
-        parts = f"models:{models}|prompts:{digest(_PROMPTS)[:8]}|key_points:{points}|sentences:{SPLITTER_NAME}"
+        parts = f"models:{models}|prompts:{digest(_prompts())[:8]}|key_points:{points}|sentences:{SPLITTER_NAME}"
         return f"{self.name}:{self.version}|{parts}"
 
     def prepare(self, items: Iterable[tuple[str, Example]]) -> None:
@@ -137,7 +133,8 @@ class Judge(core.Metric):
         self.prepare([(prediction, example)])
         task = _task(prediction, example)
         points, asked = self._points(task), list[Any]()
-        rows = [[0.0 if points or task.reference else math.nan, math.nan, math.nan]] * len(self._judges)
+        has_points = points or (task.reference and self._given is None)
+        rows = [[0.0 if has_points else math.nan, math.nan, math.nan]] * len(self._judges)
         if task.sentences:
             asked = [self._verdict(judge, self._question(task)) for judge in self._judges]
             rows = [_scores_of(task, verdict) for verdict in asked]
@@ -168,9 +165,8 @@ class Judge(core.Metric):
         numbers = range(1, len(points) + 1)
         rows = self._on_points[task] = [[bool(verdict.matches[number]) for number in numbers] for verdict in verdicts]
         stating = [set(chain.from_iterable(verdict.matches.values())) for verdict in verdicts]
-        kept = [
-            SentenceVerdict(share, -1, point) for share, point in zip(np.mean(rows, 0).tolist(), points, strict=True)
-        ]
+        of_points = np.mean(rows, axis=0).tolist()
+        kept = [SentenceVerdict(share, -1, point) for share, point in zip(of_points, points, strict=True)]
         for number in range(1, len(task.sentences) + 1):
             kept.append(SentenceVerdict(float(np.mean([number in numbers for numbers in stating])), -1))
         self.verdicts.setdefault(task.id, kept)
@@ -211,14 +207,14 @@ class Judge(core.Metric):
     def _points_question(self, task: _Task) -> _Question | None:
         if self._given is not None or not (task.reference and task.sentences):
             return None
-        return _Question(f"{_PROMPTS['key points']}\n\n{task.reference}", _read_points)
+        return _Question(f"{_prompts()['key_points']}\n\n{task.reference}", _read_points)
 
     def _question(self, task: _Task, points: Sequence[str] | None = None) -> _Question:
         """Return what each judge is asked about a summary; default: with its key points, if any are known."""
         points = (self._points(task) or ()) if points is None else points
         lists = f"{_numbered('Key points:', points)}\n\n{_numbered('Summary:', task.sentences)}"
         read = partial(_read_verdict, num_points=len(points), num_sentences=len(task.sentences))
-        return _Question(f"{_PROMPTS['verdict']}\n\n{lists}", read)
+        return _Question(f"{_prompts()['verdict']}\n\n{lists}", read)
 
     def _cost(self, judge: _OpenJudge, tasks: Sequence[_Task]) -> str:
         """Describe the requests that are not answered yet, without retries; empty if there are none."""
@@ -232,11 +228,9 @@ class Judge(core.Metric):
             if is_unknown or not self._is_answered(judge, question):
                 unknown = first.settings.decode_length if is_unknown else 0
                 tokens[question.prompt] = judge.count(question.prompt) + unknown
-        most, context = max(tokens.values(), default=0) + longest, judge.engine.context or math.inf
-        if most > context:
-            problem = (
-                f"a question and its answer have up to {most:,} tokens, score.judge_models={judge.name} {context:,}"
-            )
+        most, limit = max(tokens.values(), default=0) + longest, judge.engine.context or math.inf
+        if most > limit:
+            problem = f"score.judge_models={judge.name} reads {limit:,} tokens, a question and its answer have {most:,}"
             raise UsageError(f"{problem}: choose another model, or a smaller score.judge_settings.decode_length")
         sent, answered = sum(tokens.values()), longest * len(tokens)
         cost = f"{judge.name}, {format_count(len(tokens), 'request')}, at most {sent:,} tokens in and {answered:,} out"
@@ -274,7 +268,7 @@ class Judge(core.Metric):
                         self._answers[place] = json
                         if not answer.problem:  # a server may answer it later
                             self._cache.put(digest(place), judge.name, json)
-                    again = {"role": "user", "content": _PROMPTS["again"]}
+                    again = {"role": "user", "content": _prompts()["again"]}
                     turns[question.prompt] += [{"role": "assistant", "content": text[:_QUOTED]}, again]
         if lost := sum(not self._answers[judge.key, prompt] for prompt in turns):
             _log.warning(f"judge {judge.name}: no verdict on {format_count(lost, 'question')} of {len(turns):,}")
@@ -290,7 +284,7 @@ def _open_judge(name: str, settings: Mapping[str, Any], version: int) -> _OpenJu
         config = core.build_settings(registry.config_of("prompt"), values, "model.")
         engine = registry.engines.load(config.engine)(config)
         decisive = core.outcome_settings(config) | engine.identity()
-    return _OpenJudge(name, config, engine, digest([version, _PROMPTS, _RETRIES, decisive]))
+    return _OpenJudge(name, config, engine, digest([version, _prompts(), _RETRIES, decisive]))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict
+from typing import TypeAlias, TypedDict
 
 from longsumbench.core import Metric, SentenceVerdict
 from longsumbench.errors import DataError
@@ -29,17 +29,12 @@ class _VerdictLine(TypedDict):
 def write_verdicts(folder: Path, metrics: Sequence[Metric]) -> None:
     """Write the verdicts of the metrics that have some."""
     for metric in metrics:
-        rows = [
-            {"id": name, "verdicts": [_plain_verdict(*verdict) for verdict in verdicts]}
-            for name, verdicts in metric.verdicts.items()
-        ]
-        if rows:
-            lines = "".join(json.dumps(row) + "\n" for row in rows)
+        lines = ""
+        for name, verdicts in metric.verdicts.items():
+            row = [[round(score, _DECIMALS), source, *filter(None, text)] for score, source, *text in verdicts]
+            lines += json.dumps({"id": name, "verdicts": row}) + "\n"
+        if lines:
             write_atomically(folder / f"{_PREFIX}{metric.name}.jsonl", lines)
-
-
-def _plain_verdict(score: float, source: int, key_point: str | None) -> list[Any]:
-    return [round(score, _DECIMALS), source, *([] if key_point is None else [key_point])]
 
 
 def read_verdicts(folder: Path) -> Verdicts:
@@ -69,24 +64,23 @@ def html_verdicts(verdicts: Verdicts, name: str, text: str, label: str = "") -> 
         text: the summary.
         label: the run in headings, if there are several.
     """
-    sentences, heading, parts = split_summary(text), f"{label}: " if label else "", []
+    sentences, parts = split_summary(text), []
     for metric, of_metric in verdicts.items():
-        scored = [verdict for verdict in of_metric.get(name, ()) if verdict.key_point is None]
-        points = [verdict for verdict in of_metric.get(name, ()) if verdict.key_point is not None]
-        if scored and len(scored) == len(sentences):  # else there is no verdict of this text
-            if points:
-                texts = [str(point.key_point) for point in points]
-                parts.append(_html_verdict_list(heading + metric, "key point", texts, points))
-            parts.append(_html_verdict_list(heading + metric, "sentence", sentences, scored))
+        found = of_metric.get(name, ())
+        scored = [verdict for verdict in found if not verdict.key_point]
+        if not scored or len(scored) != len(sentences):  # no verdict of this text
+            continue
+        points = [(verdict.key_point, verdict) for verdict in found if verdict.key_point]
+        for noun, pairs in (("key point", points), ("sentence", list(zip(sentences, scored, strict=True)))):
+            low = sum(verdict.score < _UNSUPPORTED for _, verdict in pairs)
+            heading = f"{label}: {metric}" if label else metric
+            heading += f", {low} of {format_count(len(pairs), noun)} below {_UNSUPPORTED:.0%}"
+            rows = []
+            for judged, (score, source, _) in pairs:
+                share = f"<b>{score:.0%}</b>" if score < _UNSUPPORTED else f"{score:.0%}"
+                place = f' <span class="soft">(source sentence {source + 1})</span>' if source >= 0 else ""
+                rows.append(f"<li>{share} {escape(judged)}{place}</li>")
+            parts += (
+                [f"<details><summary>{escape(heading)}</summary><ol>{''.join(rows)}</ol></details>"] if rows else []
+            )
     return "".join(parts)
-
-
-def _html_verdict_list(heading: str, noun: str, texts: Sequence[str], verdicts: Sequence[SentenceVerdict]) -> str:
-    low = sum(verdict.score < _UNSUPPORTED for verdict in verdicts)
-    title = f"{heading}, {low} of {format_count(len(verdicts), noun)} below {_UNSUPPORTED:.0%}"
-    rows = []
-    for text, (score, source, _) in zip(texts, verdicts, strict=True):
-        share = f"<b>{score:.0%}</b>" if score < _UNSUPPORTED else f"{score:.0%}"
-        place = f' <span class="soft">(source sentence {source + 1})</span>' if source >= 0 else ""
-        rows.append(f"<li>{share} {escape(text)}{place}</li>")
-    return f"<details><summary>{escape(title)}</summary><ol>{''.join(rows)}</ol></details>"

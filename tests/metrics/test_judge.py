@@ -236,6 +236,8 @@ def test_given_key_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert metric.score(SUMMARY, example())["judge_recall"] == 1 / 2
     assert "\n1. A cat sat.\n2. A dog ran.\n\n" in script.prompts("a")[0]
     assert metric.score("", example(reference=""))["judge_recall"] == 0
+    path.write_text('{"e": []}', encoding="utf-8")
+    assert math.isnan(judge("a", judge_key_points=str(path)).score("", example())["judge_recall"])
     assert len(script.asked) == 1
     assert "key_points:given@" in metric.signature(1)
     with pytest.raises(DataError, match=r"points\.json: no key points of 'f': add them"):
@@ -258,7 +260,7 @@ def test_the_signature_tells_what_decides(monkeypatch: pytest.MonkeyPatch) -> No
     assert len({metric.signature(1) for metric in (first, *others)}) == 5
     same = judge("a", judge_settings={"retries": 3, "input_price": 1, "output_price": 1})
     assert same.signature(1) == first.signature(1)
-    monkeypatch.setitem(judge_module._PROMPTS, "verdict", "Another.")
+    monkeypatch.setitem(judge_module._prompts(), "verdict", "Another.")
     assert judge("a").signature(1) != first.signature(1)
 
 
@@ -295,6 +297,8 @@ def test_a_real_model(tmp_path: Path) -> None:
 def test_a_question_that_is_too_long(tmp_path: Path) -> None:
     """It is an error before the first request."""
     folder = write_causal(tmp_path / "tiny", positions=64)
-    with pytest.raises(UsageError, match=r"tokens, score\.judge_models=.* 64: choose another model") as caught:
+    with pytest.raises(
+        UsageError, match=r"score\.judge_models=.* reads 64 tokens, a question and its answer have 592"
+    ) as caught:
         Judge(Scoring(judge_models=[str(folder)], **TINY)).score("One.", example())
     assert "score.judge_settings.decode_length" in str(caught.value)
