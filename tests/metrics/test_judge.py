@@ -275,7 +275,7 @@ def test_bad_settings(tmp_path: Path) -> None:
         ({"judge_models": [str(tmp_path)]}, f"judge {tmp_path}: score.judge_models={tmp_path}: no config.json"),
     ):
         with pytest.raises(UsageError) as caught:
-            Judge(Scoring(**scoring)).check()  # type: ignore[arg-type]
+            Judge(Scoring(**scoring)).check()
         assert message in str(caught.value)
         assert "\n" not in str(caught.value)
 
