@@ -256,7 +256,7 @@ class Scoring:
         {}, "settings of metrics evaluate/NAME: {NAME: {SETTING: VALUE}}", decides="measures"
     )
     support_model: Text | None = setting(
-        None, "an entailment classifier for support: folder or hub name", decides="measures"
+        None, "an entailment classifier for support: folder, hub name or NAME@REVISION", decides="measures"
     )
     support_label: Text | None = setting(
         None, "its label for a supported sentence; null: entailment, supported or so", decides="measures"
@@ -274,6 +274,17 @@ class Scoring:
     )
     support_length: TokenCount = setting(
         400, "longest chunk; a longer sentence is cut", "tokens", "MiniCheck", decides="measures"
+    )
+    judge_models: list[Text] = setting(
+        [],
+        "up to three language models for judge: folder, hub name, NAME@REVISION, or name at a server",
+        decides="measures",
+    )
+    judge_settings: dict[Text, Any] = setting(
+        {}, "their settings, those of model=prompt: {engine: api, base_url: …}", decides="measures"
+    )
+    judge_key_points: Text | None = setting(
+        None, "JSON file, id → key points, for judge; null: the first judge finds them", decides="measures"
     )
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 

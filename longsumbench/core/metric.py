@@ -1,7 +1,7 @@
 """The interface of a metric: it scores one prediction against its example."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
@@ -13,10 +13,17 @@ from longsumbench.core.documents import Example
 
 
 class SentenceVerdict(NamedTuple):
-    """A metric's score of one sentence, 0–1, and the index of the source sentence that decided it, or begins there."""
+    """A metric's score of one sentence.
+
+    Attributes:
+        score: 0–1.
+        source: index of the source sentence that decided it, or begins there; −1 if none did.
+        key_point: what was looked for in the summary; None: this is a verdict on one of its sentences.
+    """
 
     score: float
     source: int
+    key_point: str | None = None
 
 
 class Metric(ABC):
@@ -31,7 +38,8 @@ class Metric(ABC):
             results/reference/agreement/agreement.csv. Empty if this was not measured.
         version: increases when the same predictions get other scores; part of the signature and, if the dataset names
             the metric, of the run id.
-        verdicts: example → a verdict for each sentence of the first prediction scored; empty for most metrics.
+        verdicts: example → a verdict for each sentence of the first prediction scored, and for each key point; empty
+            for most metrics.
     """
 
     name: ClassVar[str]
@@ -59,6 +67,13 @@ class Metric(ABC):
             UsageError: a setting is missing or invalid.
             EnvironmentProblem: a package or a model is missing and cannot be downloaded.
         """
+
+    def prepare(self, items: Iterable[tuple[str, Example]]) -> None:  # noqa: B027 - most metrics need nothing
+        """Do together what all predictions need, with their examples, before the first one is scored."""
+
+    def pooled(self) -> dict[str, tuple[float, float, float, int]]:
+        """Return numbers that are no means: name → value, 95 % interval, scored examples; each has a unit."""
+        return {}
 
     def can_score(self, example: Example) -> bool:
         """Return False if there is nothing to match; then no metric scores the example."""

@@ -1,4 +1,4 @@
-"""Names → systems, corpora, metrics and rankers.
+"""Names → systems, corpora, metrics, rankers and engines of language models.
 
 The names are the built-in ones and the entry points of other installed packages. A name is imported when it is loaded,
 so listing is fast and a broken plug-in does not affect other names.
@@ -27,7 +27,7 @@ class Registry:
     """The names of one kind.
 
     Attributes:
-        kind: "model", "dataset", "metric" or "ranker".
+        kind: "model", "dataset", "metric", "ranker" or "engine".
         group: the entry-point group that plug-ins use.
         built_in: name → "module:attribute".
         families: beginning of names ("evaluate/") → "module:attribute" of a function, which gets the rest of the name.
@@ -132,6 +132,7 @@ metrics = Registry(
             "oracle_recall": "longsumbench.metrics.oracle_recall:OracleRecall",
             "bertscore": "longsumbench.metrics.bertscore:BertScore",
             "support": "longsumbench.metrics.support:Support",
+            "judge": "longsumbench.metrics.judge:Judge",
         }
     ),
     MappingProxyType({"evaluate/": "longsumbench.metrics.library_metrics:library_metric"}),
@@ -146,6 +147,17 @@ rankers = Registry(
             "title": "longsumbench.modeling.ranking:title_similarity",
             "lexrank": "longsumbench.modeling.ranking:centrality",
             "lstm": "longsumbench.models.rankers.lstm:LstmRanker",
+        }
+    ),
+)
+
+engines = Registry(
+    "engine",
+    "longsumbench.engines",
+    MappingProxyType(
+        {
+            "transformers": "longsumbench.models.prompt.transformers_engine:TransformersEngine",
+            "api": "longsumbench.models.prompt.api_engine:ApiEngine",
         }
     ),
 )

@@ -95,6 +95,13 @@ def evaluate(
             targets.append(replace(example, documents=()))
             yield text, example
 
+    for metric in every:
+        metric.prepare(
+            (_as_text(text), example)
+            for texts in predictions
+            for text, example in zip(texts, examples, strict=False)
+            if all(each.can_score(example) for each in every)
+        )
     scored = [score_all(every, read(texts)) for texts in predictions]
     tables, floors = [of_checkpoint.per_example for of_checkpoint in scored], []
     if floor_of is not None:
@@ -112,9 +119,10 @@ def evaluate(
         empty_references=scored[0].empty_references,
         empty_predictions=scored[0].empty_predictions,
         scores={} if rouge is None else means.aggregate(rouge, scoring.resamples, perl_resampling=perl),
-        measures=means.aggregate_measures(
-            per_example[columns_in(others, per_example)], scoring.resamples, in_units=units
-        ),
+        measures={
+            **means.aggregate_measures(per_example[columns_in(others, per_example)], scoring.resamples, in_units=units),
+            **{name: means.MeasureMean(*number) for metric in others for name, number in metric.pooled().items()},
+        },
         units=units,
         floor=_floor_means(mean_scores(floors), floor_of) if floor_of is not None else {},
         outputs=describe_outputs(list(map(_as_text, predictions[0])), [example.references for example in targets]),

@@ -24,6 +24,7 @@ from longsumbench.modeling.checkpoints import (
     read_tokenizer,
     reading_checkpoint,
     resolved_revision,
+    split_revision,
     weights_format,
 )
 from longsumbench.modeling.ranking import rank
@@ -117,7 +118,7 @@ class Support(Metric):
         labels = load_config(_network_class(), folder, self._option()).id2label
         revision = resolved_revision(folder)
         parts = {
-            "model": f"{Path(scoring.support_model or '').name}@{model_digest(folder)}",
+            "model": f"{Path(split_revision(scoring.support_model or '')[0]).name}@{model_digest(folder)}",
             **({"revision": revision} if revision else {}),
             "label": labels[entailment_label(labels, scoring.support_label, self._option())],
             "scheme": scoring.support_scheme,
@@ -174,7 +175,8 @@ class Support(Metric):
             yield [compared[place] for place in sorted(rank(similarity)[: self._top])]
 
     def _folder(self) -> Path:
-        return model_folder(self.scoring.support_model, _MODEL_SETTING, pickled=True)
+        name, revision = split_revision(self.scoring.support_model or "")
+        return model_folder(name, _MODEL_SETTING, revision=revision, pickled=True)
 
     def _option(self) -> str:
         return f"{_MODEL_SETTING}={self._folder()}"

@@ -76,6 +76,13 @@ def model_folder(
     return folder
 
 
+def split_revision(name: str) -> tuple[str, str | None]:
+    """Split "NAME@REVISION" of the hub; a folder, or a name that begins or ends with @, has no revision."""
+    base, _, revision = name.partition("@")
+    is_folder = any(Path(path).expanduser().is_dir() for path in (name, base))
+    return (name, None) if is_folder or not (base and revision) else (base, revision)
+
+
 def weights_format(folder: Path) -> str | None:
     """Return "safetensors", "bin" (a pickle, where there are no safetensors) or None (no weights)."""
     return next(

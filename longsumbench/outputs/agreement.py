@@ -19,9 +19,7 @@ from longsumbench.formatting import format_count, format_interval
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
-from longsumbench.metrics.statistics import approximate_randomization, holm
-from longsumbench.outputs.judgements import CONTROLS, JudgedOutputs, Measures, read_judged, score_judged
-from longsumbench.outputs.rank_statistics import (
+from longsumbench.metrics.rank_statistics import (
     Numbers,
     draw_counts,
     krippendorff_alpha,
@@ -31,6 +29,8 @@ from longsumbench.outputs.rank_statistics import (
     rank_agreement,
     tau_b,
 )
+from longsumbench.metrics.statistics import approximate_randomization, holm
+from longsumbench.outputs.judgements import CONTROLS, JudgedOutputs, Measures, read_judged, score_judged
 from longsumbench.render.tables import Block, ShownInNotebooks, Stressed, Tied, terminal
 
 FEWEST_SYSTEMS = 5  # fewer are refused at the level of systems, and marked within documents

@@ -149,7 +149,10 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
     index = pd.MultiIndex.from_product([judged.examples, judged.systems])
     scored: dict[tuple[str, str], dict[str, float]] = {}
     without_source: dict[str, set[str]] = {}  # metric → documents
-    for pair in track(index[index.isin(judged.outputs.index)], "scoring", len(judged.outputs), "outputs"):
+    pairs = index[index.isin(judged.outputs.index)]
+    for metric in metrics.values():
+        metric.prepare((judged.outputs[pair], judged.examples[pair[0]]) for pair in pairs)
+    for pair in track(pairs, "scoring", len(judged.outputs), "outputs"):
         scored[pair] = {}
         for name, metric in metrics.items():
             try:
@@ -169,6 +172,10 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
     idle = [name for name in requested if not kept[name] and name not in (*without_source, *DEFAULT_METRICS)]
     notes += [f"{name} is left out: it applies to no output (are references missing?)" for name in idle]
     notes += _named(index[short], "{}", "output", " of fewer than two words")
+    for metric in metrics.values():
+        notes += [
+            f"{name}: {value:.2f} ({low:.2f} to {high:.2f})" for name, (value, low, high, _) in metric.pooled().items()
+        ]
     shown = [column for column in kept["rouge"] if column.endswith("_f") or column.startswith("rouge1")]
     shown += [column for name in requested[1:] for column in kept[name][:1] if column not in CONTROLS]
     scores = {name: column.round(_DECIMALS).to_numpy(np.float64).reshape(shape) for name, column in tables.items()}

@@ -42,7 +42,7 @@ def _log(error: Exception) -> str:
 def _plugin_in(error: Exception) -> str:
     """Return the plug-in in a traceback ("model 'mine' (package.module:Mine)"), or an empty text."""
     modules = {frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)}
-    for table in (registry.systems, registry.corpora, registry.metrics, registry.rankers):
+    for table in (registry.systems, registry.corpora, registry.metrics, registry.rankers, registry.engines):
         for name, target in table.targets().items():
             if name not in table.built_in and target.partition(":")[0] in modules:
                 return f"the plug-in of {table.kind} '{name}' ({target})"

@@ -1,7 +1,7 @@
 """What metrics found about each sentence of a run's summaries: `verdicts-<metric>.jsonl`, and its HTML.
 
 A line is {"id", "verdicts": [[score, source], …]}, with an entry for each sentence: a score, 0–1, and the index of the
-source sentence that decided it.
+source sentence that decided it. Entries of key points come first and have their text.
 """
 
 import json
@@ -23,18 +23,17 @@ _UNSUPPORTED = 0.5  # a sentence with a lower score is pointed out
 
 class _VerdictLine(TypedDict):
     id: str
-    verdicts: list[tuple[float, int]]
+    verdicts: list[SentenceVerdict]
 
 
 def write_verdicts(folder: Path, metrics: Sequence[Metric]) -> None:
     """Write the verdicts of the metrics that have some."""
     for metric in metrics:
-        rows = [
-            {"id": name, "verdicts": [[round(score, _DECIMALS), source] for score, source in verdicts]}
-            for name, verdicts in metric.verdicts.items()
-        ]
-        if rows:
-            lines = "".join(json.dumps(row) + "\n" for row in rows)
+        lines = ""
+        for name, verdicts in metric.verdicts.items():
+            row = [[round(score, _DECIMALS), source, *filter(None, text)] for score, source, *text in verdicts]
+            lines += json.dumps({"id": name, "verdicts": row}) + "\n"
+        if lines:
             write_atomically(folder / f"{_PREFIX}{metric.name}.jsonl", lines)
 
 
@@ -52,7 +51,7 @@ def read_verdicts(folder: Path) -> Verdicts:
                 row = parse_json(line, _VerdictLine)
             except BadFile as problem:
                 raise DataError(f"{problem}; delete the file, and score the run again", path, number) from problem
-            of_metric[row["id"]] = [SentenceVerdict(*verdict) for verdict in row["verdicts"]]
+            of_metric[row["id"]] = row["verdicts"]
     return verdicts
 
 
@@ -67,15 +66,21 @@ def html_verdicts(verdicts: Verdicts, name: str, text: str, label: str = "") -> 
     """
     sentences, parts = split_summary(text), []
     for metric, of_metric in verdicts.items():
-        if not (scored := of_metric.get(name)) or len(scored) != len(sentences):  # no verdict of this text
+        found = of_metric.get(name, ())
+        scored = [verdict for verdict in found if not verdict.key_point]
+        if not scored or len(scored) != len(sentences):  # no verdict of this text
             continue
-        low = sum(verdict.score < _UNSUPPORTED for verdict in scored)
-        heading = f"{label}: " if label else ""
-        heading += f"{metric}, {low} of {format_count(len(scored), 'sentence')} below {_UNSUPPORTED:.0%}"
-        rows = "".join(
-            f"<li>{f'<b>{score:.0%}</b>' if score < _UNSUPPORTED else f'{score:.0%}'} {escape(sentence)}"
-            f' <span class="soft">(source sentence {source + 1})</span></li>'
-            for sentence, (score, source) in zip(sentences, scored, strict=True)
-        )
-        parts.append(f"<details><summary>{escape(heading)}</summary><ol>{rows}</ol></details>")
+        points = [(verdict.key_point, verdict) for verdict in found if verdict.key_point]
+        for noun, pairs in (("key point", points), ("sentence", list(zip(sentences, scored, strict=True)))):
+            low = sum(verdict.score < _UNSUPPORTED for _, verdict in pairs)
+            heading = f"{label}: {metric}" if label else metric
+            heading += f", {low} of {format_count(len(pairs), noun)} below {_UNSUPPORTED:.0%}"
+            rows = []
+            for judged, (score, source, _) in pairs:
+                share = f"<b>{score:.0%}</b>" if score < _UNSUPPORTED else f"{score:.0%}"
+                place = f' <span class="soft">(source sentence {source + 1})</span>' if source >= 0 else ""
+                rows.append(f"<li>{share} {escape(judged)}{place}</li>")
+            parts += (
+                [f"<details><summary>{escape(heading)}</summary><ol>{''.join(rows)}</ol></details>"] if rows else []
+            )
     return "".join(parts)

@@ -11,34 +11,30 @@ import logging
 import os
 import random
 import re
-import sqlite3
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from multiprocessing.pool import ThreadPool
-from pathlib import Path
 from threading import Event
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.core import Decoding
+from longsumbench.cache.request_cache import REQUESTS, RequestCache
+from longsumbench.core import Answer, Decoding, Message, Request
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import BadFile, digest, parse_json
 from longsumbench.formatting import escape_line
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
+from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
 
 _log = logging.getLogger(__name__)
 
-REQUESTS = "requests.sqlite"  # name of the request cache
-_LONGEST_WAIT = 60.0  # seconds for another process that writes into it
 FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice as long
 _LONGEST_RETRY_WAIT = 60.0  # seconds
 _LONGEST_CONNECTING = 10.0  # seconds
@@ -241,47 +237,6 @@ class ApiEngine:
         if kind not in self._reported:
             self._reported.add(kind)
             _log.warning(f"model.base_url={self._config.base_url} {problem}")
-
-
-class RequestCache:
-    """Answers by the hash of everything that decides them, in one SQLite file in the user's cache folder.
-
-    An answer is stored as soon as it arrives, so a killed run asks only for what is missing. Threads and processes may
-    share the file. It has SQLite's rollback journal: WAL would not work for processes on several machines.
-
-    Raises:
-        EnvironmentProblem: the file cannot be used; so do all methods.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with self._open() as database:
-            database.execute(
-                "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, model TEXT NOT NULL, answer TEXT NOT NULL)"
-            )
-
-    def get(self, key: str) -> str | None:
-        """Return a stored answer, or None."""
-        with self._open() as database:
-            row = database.execute("SELECT answer FROM answers WHERE key = ?", [key]).fetchone()
-        return row[0] if row else None
-
-    def put(self, key: str, model: str, answer: str) -> None:
-        """Store an answer; an earlier one with this key is replaced. The model's name helps to find answers."""
-        with self._open() as database:
-            database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", [key, model, answer])
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """Yield a connection; opening one takes 0.1 ms, and no threads share it."""
-        try:
-            with closing(sqlite3.connect(self.path, timeout=_LONGEST_WAIT)) as database, database:
-                yield database
-        except sqlite3.Error as error:
-            raise EnvironmentProblem(
-                f"{self.path}: the request cache cannot be used ({error}): delete the file, or choose another folder"
-                " by the environment variable LONGSUMBENCH_CACHE"
-            ) from error
 
 
 def _request_body(config: PromptConfig, request: Request, decoding: Decoding) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from longsumbench import core
 from longsumbench.errors import UsageError
 
-_Engine = Annotated[str, core.OneOf("transformers", "api")]
+_Engine = Annotated[str, core.OneOf(more=lambda: core.registry.engines.targets())]
 _Template = Annotated[str, core.OneOf("model", "none")]
 _AskedWords = Annotated[str, core.OneOf("train", number_of="words")]
 _Truncate = Annotated[str, core.OneOf("end", "start", "middle", "none", "stages")]
@@ -84,7 +84,7 @@ class PromptConfig:
         if not self.thinking_end:
             raise UsageError("model.thinking_end is empty: give the mark that ends the thinking, such as </think>")
         for name in ("tokenizer", "base_url", "api_version", "extra_body", "input_price", "output_price"):
-            if self.engine != "api" and (value := getattr(self, name)) is not None:
+            if self.engine == "transformers" and (value := getattr(self, name)) is not None:
                 raise UsageError(f"model.{name}={value} is a setting of model.engine=api: add that, or leave it out")
         for name in ("revision", "dtype", "device_map"):
             if self.engine == "api" and (value := getattr(self, name)) is not None:

@@ -19,9 +19,9 @@ import msgspec
 import yaml  # type: ignore[import-untyped] # not annotated
 
 from longsumbench.conf import CONF, user_config_folder
+from longsumbench.core import Message
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.files import digest, read_text
-from longsumbench.models.prompt.engine import Message
 
 _PROMPT_PLACE = re.compile(r"\{(\w+)\}")
 _FILLED = {"system": {"query", "words"}, "user": {"document", "query", "words"}, "label": {"number"}}

@@ -15,13 +15,28 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from longsumbench.core import Decoding, Example, FitContext, FitReport, Split, Summary, System, Truncation, count_words
+from longsumbench.core import (
+    Answer,
+    Decoding,
+    Example,
+    FitContext,
+    FitReport,
+    LanguageModel,
+    Message,
+    Request,
+    Split,
+    Summary,
+    System,
+    Truncation,
+    count_words,
+    registry,
+)
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
 from longsumbench.modeling.extraction import extract_length, mean_target_words
+from longsumbench.models.prompt.chat import chat_text, thinking_start
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Answer, LanguageModel, Message, Request, chat_text, thinking_start
 from longsumbench.models.prompt.prompts import Prompt, read_prompt
 from longsumbench.models.prompt.truncation import LongText, Passage
 
@@ -168,13 +183,8 @@ class PromptSystem(System):
             UsageError: the model or its tokenizer does not exist, or is of another kind.
             EnvironmentProblem: it is not on this machine and cannot be fetched, or a package is missing.
         """
-        if self.config.engine == "api":
-            from longsumbench.models.prompt.api_engine import ApiEngine
-
-            return ApiEngine(self.config)
-        from longsumbench.models.prompt.transformers_engine import TransformersEngine
-
-        return TransformersEngine(self.config)
+        engine: LanguageModel = registry.engines.load(self.config.engine)(self.config)
+        return engine
 
     @cached_property
     def prompts(self) -> dict[str, Prompt]:

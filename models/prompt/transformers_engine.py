@@ -8,13 +8,13 @@ import torch
 import transformers
 from torch import Tensor
 
-from longsumbench.core import Decoding
+from longsumbench.core import Answer, Decoding, Message, Request
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.generation import SourceNgrams, generate_arguments, ranked_search, without_defaults
 from longsumbench.modeling.nn.device import choose_device
+from longsumbench.models.prompt.chat import chat_ids, thinking_start
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids, thinking_start
 
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0}  # done by AnswerProcessor
 

@@ -244,7 +244,7 @@ def test_verdicts_of_sentences_are_kept_and_shown(tmp_path: Path) -> None:
         run_point(Point(asking(config, "support", support_label="LABEL_0", **model)))
     folder = files_of(plain, records[1])
     verdicts, scores = read_verdicts(folder)["support"], read_scores(folder / "scores.csv")["support"]
-    means = {name: np.mean([score for score, _ in each]) for name, each in verdicts.items()}
+    means = {name: np.mean([score for score, _, _ in each]) for name, each in verdicts.items()}
     assert means == pytest.approx(scores.to_dict(), abs=1e-6)
     ids, results = [record.run_id for record in records], plain.results_dir
     assert "support, " in inspect(ids[1], 0, results).page()

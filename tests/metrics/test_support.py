@@ -29,6 +29,7 @@ from longsumbench.core import Document, Example, Scoring, Section, SentenceVerdi
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics import support
 from longsumbench.metrics.support import Classifier, Support, entailment_label, overlaps, premises
+from longsumbench.modeling import checkpoints
 
 NLI = {0: "contradiction", 1: "Entailment", 2: "neutral"}
 
@@ -258,6 +259,24 @@ def test_what_is_no_classifier(tmp_path: Path, classifier: Path) -> None:
     texts = "the cat sat.", example("a dog ran .")
     first, second = (of_folder(folder).score(*texts)["support"] for folder in (pickled, classifier))
     assert first == pytest.approx(second, abs=1e-6)
+
+
+def test_a_revision_of_the_hub(classifier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NAME@REVISION fetches that revision, and the signature has the name alone; a folder may have an @ in its name."""
+    fetched: list[tuple[str, str | None]] = []
+
+    def fetch(name: str, setting: str, patterns: Any, revision: str | None = None, more: Any = ()) -> Path:
+        fetched.append((name, revision))
+        return classifier
+
+    monkeypatch.setattr(checkpoints, "fetch_files", fetch)
+    metric = Support(Scoring(support_model="some/nli@v1", device="cpu"))
+    assert metric.signature(1).startswith("support:1|model:nli@")
+    assert fetched == [("some/nli", "v1")]
+    folder = classifier.parent / "nli@home"
+    folder.symlink_to(classifier)
+    assert checkpoints.split_revision(str(folder)) == (str(folder), None)
+    assert checkpoints.split_revision(f"{classifier}@v1") == (f"{classifier}@v1", None)
 
 
 def test_the_signature_tells_what_decides(classifier: Path) -> None:

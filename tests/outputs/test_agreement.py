@@ -18,9 +18,7 @@ import longsumbench
 from longsumbench.cli.main import main
 from longsumbench.core import Scoring
 from longsumbench.errors import UsageError
-from longsumbench.outputs.agreement import Agreement, measure_agreement
-from longsumbench.outputs.judgements import Measures, read_judged, score_judged
-from longsumbench.outputs.rank_statistics import (
+from longsumbench.metrics.rank_statistics import (
     calibrated_accuracy,
     draw_counts,
     krippendorff_alpha,
@@ -29,6 +27,8 @@ from longsumbench.outputs.rank_statistics import (
     spearman,
     tau_b,
 )
+from longsumbench.outputs.agreement import Agreement, measure_agreement
+from longsumbench.outputs.judgements import Measures, read_judged, score_judged
 
 JUDGED = SHARED / "data" / "judged"
 SETTLED_COLUMNS = {  # of settled.csv → measure; level and statistic

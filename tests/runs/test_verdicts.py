@@ -28,6 +28,20 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert caught.value.exit_code == 3
 
 
+def test_key_points_are_kept_and_escaped(tmp_path: Path) -> None:
+    """They come before the sentences, in a list of their own, and what a model wrote is text."""
+    metric = Support(Scoring())
+    metric.verdicts = {"a": [SentenceVerdict(0.5, -1, "A <b>point</b>\u2028"), SentenceVerdict(0.0, -1)]}
+    write_verdicts(tmp_path, [metric])
+    verdicts = read_verdicts(tmp_path)
+    assert verdicts == {"support": metric.verdicts}
+    html = html_verdicts(verdicts, "a", "One.")
+    text = " ".join(Reading(html_page("verdicts", [html])).text.split())
+    assert "support, 0 of 1 key point below 50%50% A <b>point</b> support, 1 of 1 sentence below 50%0% One." in text
+    assert "<b>point" not in html
+    assert html_verdicts(verdicts, "a", "One. Two.") == ""
+
+
 def test_sentences_with_their_scores() -> None:
     """Each sentence has its percentage and its source sentence; markup in it is text; other texts have no verdict."""
     verdicts = {"support": {"a": [SentenceVerdict(0.25, 3), SentenceVerdict(0.75, 0)]}}

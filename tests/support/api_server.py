@@ -14,10 +14,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import Decoding, build_settings
+from longsumbench.core import Answer, Decoding, Request, build_settings
 from longsumbench.models.prompt.api_engine import ApiEngine
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Answer, Request
 
 Message = Mapping[str, str]
 PASSING_FAULTS = ("busy", "error", "reset", "cut", "broken")  # a client asks again; so it does after "slow"

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from longsumbench.core import Decoding, Document, Example, Section, build_settings
+from longsumbench.core import Answer, Decoding, Document, Example, Message, Request, Section, build_settings
 from longsumbench.modeling.tokenizer import train_tokenizer
+from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Answer, Message, Request, chat_ids
 from longsumbench.models.prompt.system import PromptSystem
 from support.tiny_causal import CHAT_TEMPLATE
 from support.toys import ToySplit

@@ -13,9 +13,9 @@ from support.tiny_causal import causal_folder, write_causal
 from support.waiting import wait_until
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.cache.request_cache import REQUESTS, RequestCache
+from longsumbench.core import Answer
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
-from longsumbench.models.prompt.api_engine import REQUESTS, RequestCache
-from longsumbench.models.prompt.engine import Answer
 
 UNUSABLE = ("http://[::x/v1", "http://a..b/v1", f"http://{'a' * 64}.org/v1")  # addresses
 KEY = "sk-0a1b2c3d4e5f"

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from support.toys import WORDS, ToySplit, start_python, write_jsonl
 from support.waiting import wait_until
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.cache.request_cache import REQUESTS
 from longsumbench.cli.main import main
 from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.modeling.tokenizer import train_tokenizer
-from longsumbench.models.prompt.api_engine import REQUESTS
 from longsumbench.outputs.files import read_pairs
 from longsumbench.outputs.inspection import inspect_example
 from longsumbench.runs.results import Results
@@ -171,6 +171,38 @@ def test_a_resumed_run_has_the_same_facts(tmp_path: Path) -> None:
         assert main(words) == 0
     assert facts["prompt"] == "document, query"
     assert json.loads(path.read_text(encoding="utf-8"))["system"] == facts
+
+
+def judge_words(request: Sequence[Mapping[str, str]]) -> str:
+    """Answer as a judge: one key point with markup, which the first sentence states."""
+    if request[0]["content"].startswith("List the key points"):
+        return json.dumps({"key_points": ["A <script>point</script>."]})
+    return json.dumps({"matches": {"1": [1]}, "fluency": 5})
+
+
+def test_a_run_is_judged_by_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command says the cost and keeps scores and verdicts, which pages show as text; again, it asks nothing."""
+    data = write_jsonl(tmp_path / "texts", train=0, validation=0, test=3)
+    rest = [f"results_dir={tmp_path / 'results'}", "baselines=false", "score.resamples=100", "score.metrics=[judge]"]
+    rest += ["score.judge_models=[tiny]", f"score.judge_settings.key_variable={KEY_VARIABLE}"]
+    words = ["run", "model=lead", "model.length=5", "dataset=jsonl", f"dataset.path={data}", *rest]
+    with api_server(answer=judge_words) as server:
+        words.append(
+            f"score.judge_settings={{engine: api, base_url: '{server.base_url}', input_price: 1, output_price: 2}}"
+        )
+        assert main(words) == 0
+        assert "judges: tiny, 6 requests, at most" in capsys.readouterr().err
+        assert len(server.bodies) == 6
+        assert all(body["temperature"] == 0 for body in server.bodies)
+        results = Results(tmp_path / "results")
+        (record,) = results.records("jsonl")
+        assert (record.measures["judge_recall"].mean, record.measures["judge_fluency"].mean) == (100, 5)
+        assert record.measured_by["judge"].startswith("judge:1|models:tiny@")
+        page = inspect_example(record.run_id, "0", results).page()
+        assert "&lt;script&gt;point&lt;/script&gt;." in page
+        assert "<script>point" not in page
+        assert main([*words, "overwrite=true"]) == 0
+        assert len(server.bodies) == 6
 
 
 def test_an_interrupt_does_not_wait_for_the_server(tmp_path: Path) -> None:

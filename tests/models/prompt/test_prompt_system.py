@@ -10,10 +10,10 @@ from support.language_models import EchoEngine, chat_tokenizer, prompted, text_e
 from support.toys import WORDS, ToySplit, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, Example, FitContext, Recipe, RunConfig, Summary, deciding_parts
+from longsumbench.core import Decoding, Example, FitContext, Message, Recipe, RunConfig, Summary, deciding_parts
 from longsumbench.errors import DataError, UsageError
+from longsumbench.models.prompt.chat import chat_ids, chat_text
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Message, chat_ids, chat_text
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK, Passage

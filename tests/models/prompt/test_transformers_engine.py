@@ -15,10 +15,10 @@ from support.toys import ToySplit, write_jsonl
 from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
 
 from longsumbench.cli.main import main
-from longsumbench.core import Decoding, build_settings
+from longsumbench.core import Decoding, Message, Request, build_settings
 from longsumbench.errors import DataError, UsageError
+from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.engine import Message, Request, chat_ids
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
