@@ -1,6 +1,6 @@
 """What PageSum costs at BART-base size: a training step beside LED's, beam search, ragged batches, GEMM rate reached.
 
-    python benchmarks/pagesum.py [--only decoding …] [--length 4096] [--repeats 5] [--device cpu]
+    python benchmarks/pagesum.py [--only PART …] [--length 4096] [--repeats 5] [--device cpu]
 
 Random weights, float32, pages of 512 tokens, 128 target tokens, dropout 0.1 where there is training. Every measurement
 has a process of its own; what is compared takes turns in one (measuring.py).
@@ -27,7 +27,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -140,12 +140,12 @@ def show_rate(options: argparse.Namespace) -> None:
 
 def show_plain(options: argparse.Namespace) -> None:
     """Print the plain way's CPU seconds by the suite's."""
+    print(f"{SHORT_TARGET} target tokens, dropout 0.1, no checkpointing; {FEW_WRITTEN} tokens; least CPU seconds")
     rows = []
     for name, asked in ASKED.items():
         turns = in_a_process("--here", f"plain {name}")
         plain, suite = min(turns["plain"]), min(turns["suite"])
         rows.append([name, plain, suite, plain / suite, asked])
-    print(f"{SHORT_TARGET} target tokens, dropout 0.1, no checkpointing; {FEW_WRITTEN} tokens; least CPU seconds")
     print(tabulate(rows, ["", "plain", "suite", "plain / suite", "asked"], floatfmt=".2f"))
 
 
@@ -270,9 +270,10 @@ class Expanded(PageSumForConditionalGeneration):
         """Return an empty cache."""
         return ExpandedCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
 
-    def run_decoder(self, ids: Tensor, memory: Tensor, mask: Any, cache: Any) -> Tensor:
+    def run_decoder(self, ids: Tensor, memory: Any, mask: Any, cache: Any) -> Tensor:
         """Run the decoder with the memory once for each beam."""
-        memory, mask = (of_pages.repeat_interleave(len(ids) // len(mask), 0) for of_pages in (memory, mask))
+        beams = len(ids) // len(memory)
+        memory, mask = (None if part is None else part.repeat_interleave(beams, 0) for part in (memory, mask))
         return super().run_decoder(ids, memory, mask, cache)
 
 
@@ -320,12 +321,12 @@ class Plain(BartForConditionalGeneration):
     def _prepare_cache_for_generation(self, generation_config: Any, model_kwargs: dict[str, Any], *args: Any) -> None:
         model_kwargs["past_key_values"] = PlainCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
 
-    def forward(  # type: ignore[override]  # what it takes of BART's arguments
+    def forward(
         self,
-        input_ids: Tensor | None = None,
-        unit_mask: Tensor | None = None,
+        input_ids: Any = None,
+        unit_mask: Any = None,
         labels: Tensor | None = None,
-        decoder_input_ids: Tensor | None = None,
+        decoder_input_ids: Any = None,
         encoder_outputs: Any = None,
         past_key_values: Any = None,
         **kwargs: Any,
@@ -367,13 +368,13 @@ def measure_plain(name: str, options: argparse.Namespace) -> dict[str, list[floa
         with torch.no_grad():
             losses = [network.eval()(**batch, labels=labels).loss for network in networks.values()]
         torch.testing.assert_close(*losses)
-        works = {one: step_of(network, batch, "cpu", SHORT_TARGET) for one, network in networks.items()}
-        return cpu_in_turns(works, options.repeats)
+        steps = {one: step_of(network, batch, "cpu", SHORT_TARGET) for one, network in networks.items()}
+        return cpu_in_turns(steps, options.repeats)
     beams = 4 if "beams" in name else 1
     limits = {"num_beams": beams, "max_new_tokens": FEW_WRITTEN, "min_new_tokens": FEW_WRITTEN, "do_sample": False}
     with torch.inference_mode():
         read = networks["plain"].eval().encode(**batch), networks["suite"].eval().model.encoder(**batch)
-        works = {
+        works: dict[str, Callable[[], Tensor]] = {
             one: partial(network.generate, **batch, encoder_outputs=pages, **limits)
             for (one, network), pages in zip(networks.items(), read, strict=True)
         }
@@ -382,7 +383,7 @@ def measure_plain(name: str, options: argparse.Namespace) -> dict[str, list[floa
         return cpu_in_turns(works, options.repeats)
 
 
-def cpu_in_turns(works: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+def cpu_in_turns(works: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
     """Return the CPU seconds of some works that take turns, those of a first turn left out."""
     seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats + 1):
