@@ -28,6 +28,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -372,11 +373,16 @@ def measure_plain(name: str, options: argparse.Namespace) -> dict[str, list[floa
         return cpu_in_turns(steps, options.repeats)
     beams = 4 if "beams" in name else 1
     limits = {"num_beams": beams, "max_new_tokens": FEW_WRITTEN, "min_new_tokens": FEW_WRITTEN, "do_sample": False}
+
+    def search(network: Any, pages: Any) -> Tensor:
+        # a copy, because the library repeats the encoder's output in place
+        written: Tensor = network.generate(**batch, encoder_outputs=copy(pages), **limits)
+        return written
+
     with torch.inference_mode():
         read = networks["plain"].eval().encode(**batch), networks["suite"].eval().model.encoder(**batch)
-        works: dict[str, Callable[[], Tensor]] = {
-            one: partial(network.generate, **batch, encoder_outputs=pages, **limits)
-            for (one, network), pages in zip(networks.items(), read, strict=True)
+        works = {
+            one: partial(search, network, pages) for (one, network), pages in zip(networks.items(), read, strict=True)
         }
         if len({tuple(work().flatten().tolist()) for work in works.values()}) > 1:
             raise SystemExit(f"{name}: the two ways write differently")
