@@ -68,7 +68,7 @@ PAGE, TARGET, LENGTH, WINDOW = 512, 128, 4_096, 512  # tokens
 BEAMS, WRITTEN = 4, 64
 FULL = [PAGE] * 8
 RAGGED = [512, 512, 384, 320, 192, 96, 0, 0]  # tokens of eight pages, two of them absent
-SHORT_TARGET, FEW_PAGES, FEW_WRITTEN = 64, [PAGE] * 4, 16  # of `plain`
+SHORT_TARGET, FEW_PAGES, FEW_WRITTEN = 64, [PAGE] * 4, 64  # of `plain`
 ASKED = {"training, full pages": 1.3, "training, ragged pages": 1.8, "greedy": 1.5, "4 beams": 1.6}
 
 
