@@ -123,7 +123,8 @@ class SourceNgrams(LogitsProcessor):
         self.factors = torch.full((size,), _HASH_FACTOR, device=ids.device).cumprod(0)
         hashes, order = (ngrams[:, :-1] * self.factors).sum(-1).sort()
         self.ngrams, self.hashes = ngrams[order], hashes
-        self.most = int(hashes.unique_consecutive(return_counts=True)[1].max())
+        last = torch.searchsorted(hashes, hashes, right=True)
+        self.most = int((last - torch.searchsorted(hashes, hashes)).max())  # n-grams with one hash
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Forbid the tokens that would complete an n-gram of the source: [B·K, T], [B·K, V] → [B·K, V]."""

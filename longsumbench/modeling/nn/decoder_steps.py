@@ -3,6 +3,7 @@
 Letters: Q query rows, R memory rows, T new tokens, S memory tokens, H heads, D width, E width of a head.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +14,8 @@ from transformers.models.pegasus.modeling_pegasus import PegasusAttention, Pegas
 
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 
-_FEW_ROWS = range(4, 65)  # for which a product on a CPU is faster with the weight as its left factor
+# Rows for which a product on a CPU is faster with the weight as its left factor: of large weights, or of others.
+_LARGE, _ROWS_OF_LARGE, _ROWS_OF_OTHERS = 2_000_000, range(4, 65), range(8, 65)  # MKL
 
 
 class StepLinear(nn.Linear):
@@ -27,7 +29,8 @@ class StepLinear(nn.Linear):
 def multiply(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Return F.linear(states, weight, bias), up to three times as fast for a few rows on a CPU: [..., D] → [..., N]."""
     rows = states.numel() // states.shape[-1]
-    if states.device.type != "cpu" or rows not in _FEW_ROWS or torch.is_grad_enabled():
+    few = rows in (_ROWS_OF_LARGE if weight.numel() >= _LARGE else _ROWS_OF_OTHERS)
+    if not few or states.device.type != "cpu" or torch.is_grad_enabled():
         return F.linear(states, weight, bias)
     columns = states.reshape(rows, -1).t()
     product = weight @ columns if bias is None else torch.addmm(bias[:, None], weight, columns)
@@ -55,9 +58,10 @@ def decode_steps(
 
 
 def _run_layer(layer: Any, states: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache) -> Tensor:
+    attend_to_memory = partial(layer.encoder_attn, key_value_states=memory, attention_mask=mask, past_key_values=cache)
     parts = (
         (layer.self_attn_layer_norm, lambda states: _attend_to_target(layer.self_attn, states, cache)),
-        (layer.encoder_attn_layer_norm, lambda states: layer.encoder_attn(states, memory, mask, past_key_values=cache)[0]),
+        (layer.encoder_attn_layer_norm, lambda states: attend_to_memory(states)[0]),
         (layer.final_layer_norm, lambda states: layer.fc2(layer.activation_fn(layer.fc1(states)))),
     )
     for norm, function in parts:

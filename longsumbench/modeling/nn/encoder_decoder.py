@@ -84,6 +84,7 @@ class UnitsToText(RankedGeneration):
     """
 
     lm_head: Any
+    modules: Any
     final_logits_bias: Tensor
     training: bool
 
