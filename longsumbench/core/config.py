@@ -60,6 +60,7 @@ Timeout = Annotated[float, Between(0, 10**7, open_low=True)]  # minutes, up to 1
 Beams = Annotated[int, Between(1, 1_000)]
 Exponent = Annotated[float, Between(-20, 20)]  # of a length
 _LengthNorm = Annotated[str, OneOf("power", "wu")]
+_Precision = Annotated[str, OneOf("float32", "tf32", "bf16")]
 Coverage = Annotated[str, OneOf("none", "summary", "wu")]
 _Failed = Annotated[str, OneOf("stop", "empty", "leave_out")]
 TokenLimit = Annotated[int, Between(0, 10**7)]
@@ -200,6 +201,7 @@ class Decoding:
     forced_eos: bool = setting(False, "an output that reaches max_length gets the end token")
     temperature: Weight = setting(0.0, "temperature of sampling, each example with its own seed; 0: no sampling")
     top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together")
+    precision: _Precision = setting("float32", "of products: float32 | tf32 (float32 without CUDA) | bf16 (autocast)")
     failed: _Failed = setting("stop", "example without an answer of model=prompt: stop | empty (scores 0) | leave_out")
     batch_size: BatchSize = setting(16, "examples decoded together", decides="speed")
     limit: Count | None = setting(None, "number of first examples; null: all", decides="examples")
