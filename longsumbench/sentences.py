@@ -35,7 +35,7 @@ _AFTER_MARK = (
     rf"|(?<=[。！？｡])[。！？｡]*+[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：]))"
 )
 _END_OF_SENTENCE = re.compile(f"[.{_OTHER_MARKS}]{_AFTER_MARK}")  # a pattern that begins with a single set is fast
-_END_AT_PERIOD = re.compile(rf"\.{_AFTER_MARK}")  # for a text without other marks: one that begins with a letter is faster
+_END_AT_PERIOD = re.compile(rf"\.{_AFTER_MARK}")  # for texts without other marks; faster still
 _NEXT_WORD = re.compile(rf"[{re.escape(_OPENING_MARKS)}]*+([^\s.,;:!?)\]}}>'’]*)")
 _INNER_PERIODS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, Ph.D, i.v
 _LETTER = re.compile(r"[A-Za-z]|[^\W\d_]{2}")  # a lone Δ is a symbol, not a sign of the casing
@@ -72,9 +72,10 @@ _BEGINNINGS = _words_of(
 _STRONG_BEGINNINGS = _words_of(
     "the this these we it however moreover furthermore thus therefore he she they our although"
 )
-_ENDS_OF_ABBREVIATIONS = "|".join(sorted({word[-4:] for word in _BOUND | _NUMBERED | _DOUBTFUL if word[-4:-3].isalpha()}))
-# Before a capital, a period after a bracket or after four letters that end no abbreviation ends a sentence.
-_PLAIN_END = re.compile(rf"\. (?=[A-Z])(?:(?<=[)\]]\. )|(?<=[a-z]{{4}}\. )(?<!(?:{_ENDS_OF_ABBREVIATIONS})\. ))")
+_ABBREVIATIONS = _BOUND | _NUMBERED | _DOUBTFUL
+_ENDS_OF_ABBREVIATIONS = "|".join(sorted({word[-4:] for word in _ABBREVIATIONS if len(word) >= 4}))
+# Before a capital, a period ends a sentence after a word's closing bracket, or four letters that end no abbreviation.
+_PLAIN_END = re.compile(rf"\. (?=[A-Z])(?:(?<=[^\W_][)\]]\. )|(?<=[a-z]{{4}}\. )(?<!(?:{_ENDS_OF_ABBREVIATIONS})\. ))")
 
 
 def split_sentences(text: str) -> tuple[str, ...]:
