@@ -25,16 +25,8 @@ Measure the suite's speed on this machine, in two minutes: ratios, their goals, 
 It reads and scores made-up texts, and trains and decodes small models with random weights. Ratios of an earlier run on
 the same processor, with as many threads, are in bench.json in the cache folder. Another process that runs lowers them.
 """
-SIZES = {
-    "pairs": 6_440,
-    "sample": 30,
-    "documents": 1_000,
-    "points": 20,
-    "width": 256,
-    "page": 256,
-    "written": 32,
-    "turns": 3,
-}
+SIZES = {"turns": 3, "pairs": 6_440, "sample": 30, "documents": 1_000, "points": 20, "width": 256, "page": 256}
+_WRITTEN = 32  # tokens
 
 
 class Measurement(NamedTuple):
@@ -140,18 +132,18 @@ def measure_models() -> Iterator[Measurement]:
 
     from longsumbench.core import registry
 
-    width, written, page, layers, vocabulary = SIZES["width"], SIZES["written"], SIZES["page"], 6, 32_000
+    width, page, layers, vocabulary = SIZES["width"], SIZES["page"], 6, 32_000
     size = {"d_model": width, "encoder_layers": layers, "decoder_layers": layers}
-    wide = {"encoder_ffn_dim": 4 * width, "decoder_ffn_dim": 4 * width}
-    heads = {"encoder_attention_heads": 8, "decoder_attention_heads": 8}
-    numbers, labels = torch.ones(2**26), torch.randint(3, vocabulary, (1, 2 * written))
+    bart_size = {"encoder_ffn_dim": 4 * width, "decoder_ffn_dim": 4 * width, "vocab_size": vocabulary}
+    bart_size |= {"encoder_attention_heads": 8, "decoder_attention_heads": 8, "max_position_embeddings": 8 * page}
+    numbers, labels = torch.ones(2**26), torch.randint(3, vocabulary, (1, 2 * _WRITTEN))
 
     def work(model: Any, beams: int, **batch: torch.Tensor) -> None:
         if beams:
-            limits = {"max_new_tokens": written, "min_new_tokens": written, "do_sample": False}
+            limits = {"max_new_tokens": _WRITTEN, "min_new_tokens": _WRITTEN, "do_sample": False}
             model.eval().generate(**batch, num_beams=beams, **limits)
         else:
-            model.train()(**batch, labels=labels.expand(len(batch["input_ids"]), -1)).loss.backward()
+            model.train()(**batch, labels=labels.repeat(len(batch["input_ids"]), 1)).loss.backward()
 
     for name, units, goals in (
         ("pagesum", (4, page), {0: 1.3, 1: 1.5, 4: 1.6}),
@@ -162,8 +154,7 @@ def measure_models() -> Iterator[Measurement]:
         model = kind(config).builder.blank_model((0, 1, 2))
         ids = torch.randint(3, vocabulary, (1, *units))
         same = ids[0] if name == "pagesum" else ids.flatten(1)  # pages are decoded alone, paragraphs together
-        limits = {"vocab_size": vocabulary, "max_position_embeddings": same.shape[1] + written}
-        bart = BartForConditionalGeneration(BartConfig(**limits, **size, **wide, **heads))
+        bart = BartForConditionalGeneration(BartConfig(**size, **bart_size))
         mask = torch.ones_like(ids, dtype=torch.bool)
         for beams, goal in goals.items():
             ours, theirs, reading = _least_seconds(
@@ -171,13 +162,13 @@ def measure_models() -> Iterator[Measurement]:
                 partial(work, bart, beams, input_ids=same),
                 numbers.sum,
             )
-            step = f"{written} tokens, {format_count(beams, 'beam')}" if beams else "training step"
+            step = f"{_WRITTEN} tokens, {format_count(beams, 'beam')}" if beams else "training step"
             yield _compare(f"{name}, {step}", ours, theirs, "BART", goal)
             if beams == 1:  # the weights and caches that each token needs
                 weights = sum(each.nbytes for key, each in model.named_parameters() if "model.encoder" not in key)
                 bound = (weights + 2 * layers * width * ids.numel() * 4) / numbers.nbytes * reading
                 compared = f"{1e3 * bound:.2f} ms, reading memory"
-                token = ours / written
+                token = ours / _WRITTEN
                 yield Measurement(f"{name}, a token", f"{1e3 * token:.2f} ms", compared, token / bound, "≤ 1.8")
 
 
