@@ -25,7 +25,7 @@ Measure the suite's speed on this machine, in two minutes: ratios, their goals, 
 It reads and scores made-up texts, and trains and decodes small models with random weights. Ratios of an earlier run on
 the same processor, with as many threads, are in bench.json in the cache folder. Another process that runs lowers them.
 """
-SIZES = {"turns": 3, "pairs": 6_440, "sample": 30, "documents": 1_000, "points": 20, "width": 256, "page": 256}
+CASE_SIZES = {"turns": 3, "pairs": 6_440, "sample": 30, "documents": 1_000, "points": 20, "width": 256, "page": 256}
 _WRITTEN = 32  # tokens
 
 
@@ -50,7 +50,7 @@ def _texts(count: int, words: int) -> list[str]:
 
 def _least_seconds(*works: Callable[[], object]) -> list[float]:
     turns = []
-    for _ in range(SIZES["turns"]):
+    for _ in range(CASE_SIZES["turns"]):
         moments = [time.perf_counter()]
         for work in works:
             work()
@@ -73,7 +73,7 @@ def measure_scoring() -> Iterator[Measurement]:
 
     from longsumbench.rouge.scorer import ROUGE_TYPES, SuiteScorer
 
-    size, texts = SIZES["sample"], _texts(2 * SIZES["pairs"], 200)
+    size, texts = CASE_SIZES["sample"], _texts(2 * CASE_SIZES["pairs"], 200)
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
     lines = [[text.replace(". ", ".\n") for text in pair] for pair in pairs[:size]]
     library, warm = RougeScorer(list(ROUGE_TYPES), use_stemmer=True), SuiteScorer()
@@ -103,10 +103,10 @@ def measure_reading() -> Iterator[Measurement]:
 
     with TemporaryDirectory() as folder:
         file, caches = Path(folder, "texts.jsonl"), map(Path(folder).joinpath, "abc")
-        rows = enumerate(_texts(SIZES["documents"], 4_000))
+        rows = enumerate(_texts(CASE_SIZES["documents"], 4_000))
         file.write_text("\n".join(json.dumps({"id": place, "document": text, "summary": ""}) for place, text in rows))
         settings = DatasetSettings(name="jsonl", path=f"{file}", workers=2)
-        speed = SIZES["documents"] / _least_seconds(lambda: load_texts(settings, ArtifactCache(next(caches))))[0]
+        speed = CASE_SIZES["documents"] / _least_seconds(lambda: load_texts(settings, ArtifactCache(next(caches))))[0]
     yield Measurement("read and split", f"{speed:,.0f} documents/s", "2,000 documents/s", speed / 2_000, "≥ 1")
 
 
@@ -117,11 +117,11 @@ def measure_start() -> Iterator[Measurement]:
     bare, whole = _least_seconds(lambda: _run_python("-c", ""), lambda: _run_python("-c", "import longsumbench"))
     yield Measurement("import longsumbench", f"{whole - bare:.3f} s", "0.1 s", (whole - bare) / 0.1, "≤ 1")
     with TemporaryDirectory() as folder:
-        points: dict[str, Any] = {"model": "random", "seed": [*range(1, SIZES["points"] + 1)], "baselines": False}
+        points: dict[str, Any] = {"model": "random", "seed": [*range(1, CASE_SIZES["points"] + 1)], "baselines": False}
         points |= {"dataset": "pydoc", "decode.limit": 5, "score.resamples": 100, "results_dir": folder}
         with log_level("WARNING"):
             sweep(**points)
-            seconds = _least_seconds(lambda: sweep(**points))[0] / SIZES["points"]
+            seconds = _least_seconds(lambda: sweep(**points))[0] / CASE_SIZES["points"]
     yield Measurement("a finished point", f"{seconds:.3f} s", "0.05 s", seconds / 0.05, "≤ 1")
 
 
@@ -132,7 +132,7 @@ def measure_models() -> Iterator[Measurement]:
 
     from longsumbench.core import registry
 
-    width, page, layers, vocabulary = SIZES["width"], SIZES["page"], 6, 32_000
+    width, page, layers, vocabulary = CASE_SIZES["width"], CASE_SIZES["page"], 6, 32_000
     size = {"d_model": width, "encoder_layers": layers, "decoder_layers": layers}
     bart_size = {"encoder_ffn_dim": 4 * width, "decoder_ffn_dim": 4 * width, "vocab_size": vocabulary}
     bart_size |= {"encoder_attention_heads": 8, "decoder_attention_heads": 8, "max_position_embeddings": 8 * page}

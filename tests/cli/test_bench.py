@@ -56,7 +56,7 @@ def test_every_case_measures_something(
 ) -> None:
     """With tiny texts and models, every case gives positive ratios under different names."""
     tiny = {"turns": 1, "pairs": 4, "sample": 2, "documents": 2, "points": 2, "width": 16, "page": 16}
-    monkeypatch.setattr(bench, "SIZES", tiny)
+    monkeypatch.setattr(bench, "CASE_SIZES", tiny)
     rows = list(case())
     assert len({row.what for row in rows}) == len(rows) > 0
     assert all(row.ratio > 0 for row in rows if row.what != "import longsumbench")
