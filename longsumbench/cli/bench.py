@@ -117,8 +117,16 @@ def measure_start() -> Iterator[Measurement]:
     bare, whole = _least_seconds(lambda: _run_python("-c", ""), lambda: _run_python("-c", "import longsumbench"))
     yield Measurement("import longsumbench", f"{whole - bare:.3f} s", "0.1 s", (whole - bare) / 0.1, "≤ 1")
     with TemporaryDirectory() as folder:
-        points: dict[str, Any] = {"model": "random", "seed": [*range(1, CASE_SIZES["points"] + 1)], "baselines": False}
-        points |= {"dataset": "pydoc", "decode.limit": 5, "score.resamples": 100, "results_dir": folder}
+        points: dict[str, Any] = {
+            "model": "random",
+            "model.length": 20,
+            "seed": [*range(1, CASE_SIZES["points"] + 1)],
+            "baselines": False,
+        }
+        file = Path(folder, "texts.jsonl")
+        rows = ({"id": place, "document": text, "summary": "A summary."} for place, text in enumerate(_texts(5, 200)))
+        file.write_text("\n".join(map(json.dumps, rows)))
+        points |= {"dataset": "jsonl", "dataset.path": f"{file}", "score.resamples": 100, "results_dir": folder}
         with log_level("WARNING"):
             sweep(**points)
             seconds = _least_seconds(lambda: sweep(**points))[0] / CASE_SIZES["points"]
