@@ -7,7 +7,9 @@ and raises an error for unknown keys, wrong types and invalid values.
 import math
 import re
 from collections.abc import Collection, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Annotated, Any, get_args, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
@@ -424,6 +426,18 @@ def build_settings(
         UsageError: a name is unknown, or a value has the wrong type, is out of its bounds or is not finite.
     """
     groups = groups or {}
+    checked, text = _checked_before(schema, prefix, frozenset(groups)), repr(values)
+    if text not in checked:
+        checked[text] = _check_values(schema, values, prefix, groups)
+    return schema(**deepcopy(checked[text]), **groups)
+
+
+@cache  # the points of a sweep share most of their settings
+def _checked_before(schema: type, prefix: str, groups: frozenset[str]) -> dict[str, dict[str, Any]]:
+    return {}
+
+
+def _check_values(schema: type, values: Mapping[str, Any], prefix: str, groups: Mapping[str, Any]) -> dict[str, Any]:
     hints, bounds = get_type_hints(schema), bounds_of(schema)
     types = {item.name: hints[item.name] for item in fields(schema) if item.name not in groups}
     for key in values:
@@ -449,7 +463,7 @@ def build_settings(
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{prefix}{key}={value} is not a finite number")
         check_value(f"{prefix}{key}", value, bounds[key])
-    return schema(**checked_values, **groups)
+    return checked_values
 
 
 def _type_name(kind: Any) -> str:
