@@ -7,29 +7,37 @@ integers are computed here. Every tensor of floats is one zero that is expanded 
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+import mmap
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import deepcopy
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
-from torch.autograd.graph import saved_tensors_hooks
+from torch import Tensor
 from torch.nn import functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode  # in the tutorials of PyTorch, but not exported elsewhere
 from torch.utils._pytree import tree_iter, tree_map
 from torch.utils.flop_counter import FlopCounterMode
+from transformers import PreTrainedModel
 from transformers.initialization import no_init_weights
 
-from longsumbench.core import Document, Example, Section, registry
+from longsumbench.core import Document, Example, Recipe, Section, registry
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.tokenizer import train_tokenizer
+from longsumbench.modeling.training.optimization import build_optimizer, recompute_activations
 from longsumbench.modeling.unit_reader import UnitReader, collate_units
 
 _SENTENCE, _PARAGRAPH, _SECTION = 25, 100, 1_000  # words of a made text's parts: sections as in arXiv and Multi-News
 _MADE_WORD = "word"  # one token
+_ROUNDED = 512  # bytes: the sizes of a GPU's allocator
+_FLOAT32 = frozenset(  # functions that compute in float32 under autocast on GPUs: the list of PyTorch, the field's part
+    "layer_norm softmax log_softmax cross_entropy nll_loss sum pow __pow__ exp log rsqrt softplus mse_loss norm".split()
+)
+_DEVICE_OF = Tensor.device.__get__  # type: ignore[attr-defined] # a property, to the type checker
 _AS_SPECIAL = (0, 1, 2)  # ids of padding, start and end of the tokenizer that is made here
 
 
@@ -40,7 +48,6 @@ class ForwardCount(NamedTuple):
     flops: int  # two for every multiply-add of a matrix product
     source_tokens: int  # tokens of all units
     target_tokens: int
-    saved_bytes: int  # kept in training for the backward pass, in float32
     decoder_layers: int  # number of layers that write a token one after the other
 
 
@@ -60,7 +67,7 @@ def count_forward(
     batch = _batch_of(reader, example)
     labels = reader.row(example)["labels"]
     fed = torch.full((1, len(labels)), reader.tokenizer.bos_token_id)
-    with counting(cost := PassCost()):
+    with FlopCounterMode(display=False) as counter, counting():
         with no_init_weights():  # Pegasus's takes seconds
             model = system.builder.blank_model(_AS_SPECIAL, multi_document).eval()
         model.tie_weights()  # the initialization does it, too
@@ -68,7 +75,40 @@ def count_forward(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     tokens, sizes = sum(map(len, reader.units(example).ids)), model.config.to_dict()
     layers = next(sizes[name] for name in ("decoder_layers", "num_decoder_layers", "num_layers") if name in sizes)
-    return ForwardCount(parameters, cost.flops, tokens, len(labels), cost.saved_bytes, layers)
+    return ForwardCount(parameters, counter.get_total_flops(), tokens, len(labels), layers)
+
+
+def count_training(
+    settings: NeuralConfig,
+    recipe: Recipe,
+    texts: int,
+    source_words: int,
+    target_words: int,
+    multi_document: bool = False,
+    device: str = "cpu",
+    bf16: bool = False,
+) -> int:
+    """Return the bytes at the peak of training on `texts` made texts at once: see `count_forward`, `count_step`."""
+    system, batch = made_batch(settings, texts, source_words, target_words, multi_document)
+    with counting(), no_init_weights():
+        system.model = system.builder.blank_model(_AS_SPECIAL, multi_document)
+        system.model.tie_weights()
+    objective = system.objective(recipe)
+    batch, output = (batch, system.model) if objective is None else (objective.draw(batch), objective.output)
+    return count_step(system.model, output, batch, recipe, device, bf16)
+
+
+def made_batch(
+    settings: NeuralConfig, texts: int, source_words: int, target_words: int, multi_document: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Return a system without a model, and a training batch of equal made texts; counts of a whole step are 1."""
+    system: Any = registry.systems.load(settings.name)(_without_other_models(settings))
+    reader = system.reader
+    reader.multi_document = multi_document
+    example = _made_example(source_words, target_words, multi_document)
+    reader.tokenizer = train_tokenizer([example], vocabulary_size=5, kind="words")
+    batch = reader.collator()([reader.row(example)] * texts)
+    return system, {**batch, **{name: 1 for name in ("num_items_in_batch", *batch) if name.startswith("num_")}}
 
 
 def count_parameters(settings: NeuralConfig, multi_document: bool = False) -> dict[str, int]:
@@ -110,87 +150,157 @@ def _part_sizes(total: int, longest: int) -> Iterator[int]:
     return (min(longest, total - start) for start in range(0, total, longest))
 
 
-@dataclass
-class PassCost:
-    """The cost of what runs inside `counting`."""
-
-    flops: int = 0  # two for every multiply-add of a matrix product
-    saved_bytes: int = 0  # of the tensors that are kept for the backward pass, weights included
+aten = torch.ops.aten
 
 
-@contextmanager
-def counting(cost: PassCost, network: nn.Module | None = None) -> Iterator[None]:
-    """Count a pass that has no numbers, and add its cost. It changes neither random numbers nor a `network` in use."""
-    parts = () if network is None else network.modules()
-    states = [(part, dict(vars(part)), dict(part._buffers)) for part in parts]  # some keep tables for the next pass
-    saved: dict[int, tuple[Tensor, int]] = {}  # where its one number is → a tensor, and the most bytes of its views
+class Costs(TorchDispatchMode):  # type: ignore[no-untyped-call] # PyTorch does not annotate it
+    """Computes integers as usual, of floats only shapes; counts the bytes of all tensors until they are freed.
 
-    def save(tensor: Tensor) -> Tensor:
-        key, size = tensor.untyped_storage().data_ptr(), tensor.numel() * tensor.element_size()
-        saved[key] = (tensor, max(size, saved[key][1] if key in saved else 0))
-        return tensor
+    A tensor of floats is a range of addresses that is never written, so it takes no memory, and its numbers are zero.
 
-    counter = FlopCounterMode(display=False)
-    try:
-        with (
-            torch.random.fork_rng(devices=[]),
-            sdpa_kernel(SDPBackend.MATH),  # FlopCounterMode knows no fused attention of CPUs
-            saved_tensors_hooks(save, lambda tensor: tensor),
-            counter,
-            _ShapesOfFloats(),  # type: ignore[no-untyped-call] # PyTorch does not annotate it
-            _FusedAttention(save),
-        ):
-            yield
-    finally:
-        for part, attributes, buffers in states:
-            vars(part).update(attributes)
-            part._buffers.update(buffers)
-    cost.flops += counter.get_total_flops()
-    cost.saved_bytes += sum(size for _, size in saved.values())
+    Attributes:
+        peak: most bytes of tensors at a time. A GPU's allocator rounds sizes up to 512 bytes.
+    """
 
-
-class _FusedAttention(TorchFunctionMode):
-    """Counts what fused attention keeps: its inputs and its output, but no weight for every pair of tokens."""
-
-    def __init__(self, save: Callable[[Tensor], object]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._save = save
+        self.peak = self._bytes = 0
+        self._sizes: dict[int, tuple[weakref.ref[torch.UntypedStorage], int]] = {}  # address → storage in use, bytes
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with torch._C.DisableTorchFunction():  # `_OnDevice` is not for what follows
+            return self._dispatch(func, args, kwargs or {})
+
+    def _dispatch(self, func: Any, args: Any, kwargs: Any) -> Any:
+        name = func.overloadpacket
+        tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, Tensor)]
+        makes = not tensors and any(argument.name == "device" for argument in func._schema.arguments)
+        reshapes = func.is_view or torch.Tag.inplace_view in func.tags or name is aten._unsafe_view
+        if reshapes or not (makes or any(tensor.is_floating_point() for tensor in tensors)):
+            return tree_map(self._counted, func(*args, **kwargs))
+        if func._schema.is_mutable:  # the result has the shape of its first argument
+            return args[0] if func._schema.returns else None
+        if name is aten._local_scalar_dense:  # Tensor.item
+            return 0.0
+        if name in (aten.index, aten.index_put, aten._unsafe_index):  # the result's shape depends on the masks
+            args = (args[0], list(_without_masks(args[1])), *args[2:])
+        if name is aten.masked_select:
+            return self._reserved(torch.empty(int(args[1].sum()), dtype=args[0].dtype, device="meta"))
+        device = {"device": torch.device("meta")} if makes and "device" not in kwargs else {}
+        shaped = func(*map(_on_meta, args), **{name: _on_meta(value) for name, value in kwargs.items()}, **device)
+        if makes and not shaped.is_floating_point():
+            return self._counted(func(*args, **kwargs))
+        return tree_map(self._reserved, shaped)
+
+    def _reserved(self, shaped: Any) -> Any:
+        """Return a tensor of zeros of that shape and layout, which takes no memory until it is written."""
+        if not isinstance(shaped, Tensor):
+            return shaped
+        size = max(1, shaped.untyped_storage().nbytes())
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        values = torch.frombuffer(pages, dtype=torch.uint8)[: size // shaped.itemsize * shaped.itemsize]
+        return self._counted(values.view(shaped.dtype).as_strided(shaped.shape, shaped.stride()))
+
+    def _counted(self, value: Any) -> Any:
+        if isinstance(value, Tensor) and (key := (storage := value.untyped_storage())._cdata) not in self._sizes:
+            size = -(-storage.nbytes() // _ROUNDED) * _ROUNDED
+            self._sizes[key] = weakref.ref(storage, partial(self._free, key)), size
+            self._bytes += size
+            self.peak = max(self.peak, self._bytes)
+        return value
+
+    def _free(self, key: int, _: object) -> None:
+        self._bytes -= self._sizes.pop(key)[1]
+class _OnDevice(TorchFunctionMode):
+    """Runs a network on shapes as another device does: its branches, attention, dropout, and dtypes under autocast."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device, self._on_gpu = torch.device(device), device != "cpu"
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func is not F.scaled_dot_product_attention or kwargs.get("dropout_p"):  # with dropout CPUs do not fuse it
-            return func(*args, **kwargs)
-        with saved_tensors_hooks(lambda _: None, lambda tensor: tensor):
-            output = func(*args, **kwargs)
-        for tensor in (*args[:3], output):
-            self._save(tensor)
-        return output
+        if func == _DEVICE_OF:
+            return self._device
+        changes = {"device": torch.device("cpu"), "sparse": False}  # where shapes are; sparse gradients have none
+        kwargs = {name: changes.get(name, value) for name, value in kwargs.items()}
+        if func is Tensor.to:
+            args = [torch.device("cpu") if isinstance(value, torch.device) else value for value in args]
+        if func is F.scaled_dot_product_attention and (self._on_gpu or not kwargs.get("dropout_p")):
+            return _fused_attention(*args, **kwargs)
+        if self._on_gpu and func is F.dropout and kwargs["training"] and kwargs["p"]:
+            return torch.native_dropout(args[0], kwargs["p"], True)[0]
+        if self._on_gpu and torch.is_autocast_enabled("cpu") and func.__name__ in _FLOAT32:
+            args = tree_map(_at_least_single, args)
+        return func(*args, **kwargs)
 
 
-class _ShapesOfFloats(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Computes integers as usual. Of floats it computes shapes alone, on the meta device: all of them are zero."""
+def _at_least_single(value: Any) -> Any:
+    return value.float() if isinstance(value, Tensor) and value.dtype == torch.bfloat16 else value
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, Tensor)]
-        makes = not tensors and any(argument.name == "device" for argument in func._schema.arguments)
-        reshapes = torch.Tag.inplace_view in func.tags  # unsqueeze_ and the like
-        if reshapes or (not makes and not any(tensor.is_floating_point() for tensor in tensors)):
-            return func(*args, **kwargs)
-        if func._schema.is_mutable:  # the result has the shape of its first argument
-            return args[0]
-        if func is torch.ops.aten._local_scalar_dense.default:  # Tensor.item
-            return 0.0
-        if func is torch.ops.aten.index.Tensor:  # the shape of its result depends on its masks
-            args = (args[0], list(_without_masks(args[1])))
-        if makes:
-            shaped = func(*args, **{**kwargs, "device": torch.device("meta")})
-        else:
-            shaped = func(*tree_map(_on_meta, args), **tree_map(_on_meta, kwargs))
-        if makes and not shaped.is_floating_point():
-            return func(*args, **kwargs)
-        viewed = args[0] if any(returned.alias_info is not None for returned in func._schema.returns) else None
-        return tree_map(lambda value: _as_zeros(value, viewed), shaped)
+
+def _fused_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    **_: Any,
+) -> Tensor:
+    """Attend without a weight for every pair of tokens, as on GPUs, and on CPUs without dropout."""
+    if torch.is_autocast_enabled("cpu"):
+        query, key, value = query.bfloat16(), key.bfloat16(), value.bfloat16()
+    if attn_mask is not None and attn_mask.dtype != query.dtype:
+        attn_mask = torch.empty(attn_mask.shape, dtype=query.dtype)  # added to the scores
+    attend = aten._scaled_dot_product_efficient_attention
+    output: Tensor = attend(query, key, value, attn_mask, True, dropout_p, is_causal, scale=scale)[0]
+    return output
+
+
+@contextmanager
+def counting(device: str = "cpu") -> Iterator[Costs]:
+    """Count what runs on the CPU as if it ran on `device`, without numbers. No random numbers are used up."""
+    costs = Costs()
+    with torch.random.fork_rng(devices=[]), costs, _OnDevice(device):
+        yield costs
+
+
+def count_step(
+    model: PreTrainedModel,
+    output: Callable[..., Any],
+    batch: Mapping[str, Any],
+    recipe: Recipe,
+    device: str = "cpu",
+    bf16: bool = False,
+) -> int:
+    """Return the bytes at the peak of a training step after the first one: weights, gradients, optimizer, activations.
+
+    Args:
+        model: on the CPU; it stays as it is.
+        output: the model or a function of it, which returns `loss`.
+        batch: what `output` takes.
+        recipe: the optimizer, and whether activations are computed again.
+        device: "cpu" or "cuda"; it need not exist.
+        bf16: True if matrix products are computed in bfloat16.
+    """
+    with counting(device) as costs:
+        model, output = deepcopy((model, output))
+        if recipe.gradient_checkpointing:
+            recompute_activations(model, determinism_check="none")  # of devices
+        optimizer = build_optimizer(model.train(), recipe)
+        for weight in model.parameters():
+            weight.grad = torch.empty_like(weight) if weight.requires_grad else None
+        optimizer.step()
+        if recipe.accumulation == 1:
+            model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            loss = output(**batch).loss
+        # Tensor.backward would leave `_OnDevice` for as long as it runs.
+        run = torch.autograd.Variable._execution_engine.run_backward
+        run((loss,), (torch.ones_like(loss),), False, False, (), allow_unreachable=True, accumulate_grad=True)
+    return costs.peak
 
 
 def _without_masks(indices: Any) -> Iterator[Tensor | None]:
@@ -203,14 +313,7 @@ def _without_masks(indices: Any) -> Iterator[Tensor | None]:
 
 def _on_meta(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return torch.empty(value.shape, dtype=value.dtype, device="meta")
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, list | tuple):
+        return [_on_meta(item) for item in value]
     return torch.device("meta") if isinstance(value, torch.device) else value
-
-
-def _as_zeros(value: Any, viewed: Tensor | None) -> Any:
-    """Return a tensor of zeros with the shape of `value`, on the number of the tensor that it is a view of."""
-    if not isinstance(value, Tensor):
-        return value
-    if viewed is not None and viewed.numel() and viewed.dtype == value.dtype:
-        return viewed.as_strided((), ()).expand(value.shape)
-    return torch.zeros((), dtype=value.dtype).expand(value.shape)

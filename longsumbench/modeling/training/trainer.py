@@ -27,7 +27,7 @@ from longsumbench.errors import UsageError
 from longsumbench.formatting import format_bytes, format_count
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED
-from longsumbench.modeling.flops import PassCost, counting
+from longsumbench.modeling.flops import count_step
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.processes import process_count, process_index, wait_for_everyone
 from longsumbench.modeling.training.batch_plan import BatchPlan
@@ -38,7 +38,7 @@ from longsumbench.modeling.training.data_parallel import (
     sum_gradients,
     sum_over_processes,
 )
-from longsumbench.modeling.training.optimization import build_optimizer, learning_rate, make_dense, training_bytes
+from longsumbench.modeling.training.optimization import build_optimizer, learning_rate, make_dense, recompute_activations
 from longsumbench.modeling.training.state import load_checkpoint, mean_weights, save_checkpoint, weights_folder
 from longsumbench.progress import Progress, track
 
@@ -143,7 +143,7 @@ class _Training:
         self.bf16 = supported if recipe.bf16 is None else recipe.bf16
         share_weights(model.to(self.device))
         if recipe.gradient_checkpointing:
-            getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)()  # older name
+            recompute_activations(model)
         self.optimizer = build_optimizer(model, recipe)
         self.rate = learning_rate(recipe, getattr(model.config, "d_model", 1))
         self.plan = BatchPlan(self.rows, recipe)
@@ -162,8 +162,7 @@ class _Training:
         counts = {"num_items_in_batch": 1, **dict.fromkeys(self.means_over, 1)}
         self.model.train()
         try:
-            with counting(cost := PassCost(), self.model):
-                self.objective.output(**{**self.objective.draw(batch), **counts})
+            peak = count_step(self.model, self.objective.output, {**self.objective.draw(batch), **counts}, self.recipe)
         except Exception as error:  # a network that cannot be counted trains nevertheless; another error comes again
             _log.debug(f"{self.shown_as}: memory not counted ({error})")
             return
