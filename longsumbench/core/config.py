@@ -152,7 +152,9 @@ class Recipe:
     keep_best: Best = setting(1, "checkpoints of lowest loss that write summaries; scores are averaged")
     average_weights: Best = setting(1, "checkpoints of lowest validation loss, averaged into one model")
     bf16: bool | None = setting(None, "train in bfloat16; null: on GPUs that support it; a CPU uses float32")
-    gradient_checkpointing: bool = setting(False, "recompute activations to save memory")
+    gradient_checkpointing: bool | None = setting(
+        None, "recompute activations to save memory; null: if a step would not fit otherwise", decides="nothing"
+    )
     workers: Helpers = setting(0, "processes that collate batches; 0: the training process", decides="nothing")
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")

@@ -176,7 +176,9 @@ class Costs(TorchDispatchMode):  # type: ignore[no-untyped-call] # PyTorch does 
         tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, Tensor)]
         makes = not tensors and any(argument.name == "device" for argument in func._schema.arguments)
         reshapes = func.is_view or torch.Tag.inplace_view in func.tags or name is aten._unsafe_view
-        if reshapes or not (makes or any(tensor.is_floating_point() for tensor in tensors)):
+        if reshapes:
+            return func(*args, **kwargs)
+        if not (makes or any(tensor.is_floating_point() for tensor in tensors)):
             return tree_map(self._counted, func(*args, **kwargs))
         if func._schema.is_mutable:  # the result has the shape of its first argument
             return args[0] if func._schema.returns else None
@@ -286,7 +288,8 @@ def count_step(
         bf16: True if matrix products are computed in bfloat16.
     """
     with counting(device) as costs:
-        model, output = deepcopy((model, output))
+        model, output = deepcopy((model, output))  # shapes of the weights
+        model.to("cpu")  # other tensors
         if recipe.gradient_checkpointing:
             recompute_activations(model, determinism_check="none")  # of devices
         optimizer = build_optimizer(model.train(), recipe)

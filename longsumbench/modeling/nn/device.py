@@ -1,5 +1,6 @@
 """Choice of the device that a network runs on."""
 
+import psutil
 import torch
 
 from longsumbench.errors import EnvironmentProblem
@@ -17,3 +18,11 @@ def choose_device(device: str) -> torch.device:
         raise EnvironmentProblem("device=cuda, but PyTorch finds no GPU: choose device=auto or a CUDA build of PyTorch")
     best_device = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(best_device if device == "auto" else device)
+
+
+def free_memory(device: torch.device) -> int:
+    """Return the free bytes of a device, with those that PyTorch keeps there for later tensors."""
+    if device.type != "cuda":
+        return int(psutil.virtual_memory().available)
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(torch.cuda.mem_get_info(device)[0] + kept)
