@@ -48,7 +48,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--seconds", type=float, default=90, help="no case is measured after so many")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="of the estimates; a GPU need not exist")
+    parser.add_argument(
+        "--device", choices=("cuda", "cpu"), default="cuda", help="of the estimates; a GPU need not exist"
+    )
     options = parser.parse_args()
     started, rows = time.monotonic(), []
     on_gpu = options.device == "cuda" and torch.cuda.is_available()
@@ -61,7 +63,7 @@ def main() -> None:
             try:
                 since = time.monotonic()
                 config = registry.config_of(settings["name"])(**settings)
-                peak = count_training(config, recipe, texts, WORDS, TARGET_WORDS, device=options.device, bf16=bf16)
+                peak = count_training(*made_batch(config, texts, WORDS, TARGET_WORDS), recipe, options.device, bf16)
                 row[2:4] = f"{peak / GIB:.2f}", f"{time.monotonic() - since:.1f}"
                 if on_gpu:
                     row[4:] = measured(config, recipe, texts, bf16, peak, time.monotonic() - started < options.seconds)
@@ -79,7 +81,7 @@ def measured(config: Any, recipe: Recipe, texts: int, bf16: bool, peak: int, has
     torch.cuda.empty_cache()
     if peak > SPARE * torch.cuda.mem_get_info()[0] or not has_time:
         return "", "no time" if not has_time else "does not fit"
-    system, batch = made_batch(config, texts, WORDS, TARGET_WORDS, multi_document=False)
+    system, batch = made_batch(config, texts, WORDS, TARGET_WORDS)
     with torch.device("cuda"):
         model = system.builder.blank_model(_SPECIAL)
     model.to("cuda").train()

@@ -8,12 +8,13 @@ integers are computed here. Every tensor of floats is one zero that is expanded 
 
 import dataclasses
 import mmap
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from functools import partial
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -29,16 +30,19 @@ from longsumbench.core import Document, Example, Recipe, Section, registry
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.modeling.training.optimization import build_optimizer, recompute_activations
-from longsumbench.modeling.unit_reader import UnitReader, collate_units
 
 _SENTENCE, _PARAGRAPH, _SECTION = 25, 100, 1_000  # words of a made text's parts: sections as in arXiv and Multi-News
 _MADE_WORD = "word"  # one token
 _ROUNDED = 512  # bytes: the sizes of a GPU's allocator
-_FLOAT32 = frozenset(  # functions that compute in float32 under autocast on GPUs: the list of PyTorch, the field's part
-    "layer_norm softmax log_softmax cross_entropy nll_loss sum pow __pow__ exp log rsqrt softplus mse_loss norm".split()
-)
-_DEVICE_OF = Tensor.device.__get__  # type: ignore[attr-defined] # a property, to the type checker
+_FLOAT32 = {  # functions of networks for text that compute in float32 under CUDA's autocast
+    *("layer_norm", "softmax", "log_softmax", "cross_entropy", "nll_loss", "sum", "pow", "__pow__", "exp", "log"),
+    *("rsqrt", "softplus", "mse_loss", "norm", "cumsum"),
+}
+_CPU = torch.device("cpu")
+_DEVICE_OF = Tensor.device.__get__
 _AS_SPECIAL = (0, 1, 2)  # ids of padding, start and end of the tokenizer that is made here
+
+Inputs = Mapping[str, Any]  # arguments of a network
 
 
 class ForwardCount(NamedTuple):
@@ -60,48 +64,30 @@ def count_forward(
     word is one token. The settings `rank` and `graph` have no effect: they cost little, and can need other models.
     Weights are random, also if `init` names a checkpoint. The system cuts the text at its limits.
     """
-    system: Any = registry.systems.load(settings.name)(_without_other_models(settings))
-    reader = system.reader
-    reader.multi_document = multi_document
-    example = _made_example(source_words, target_words, multi_document)
-    batch = _batch_of(reader, example)
-    labels = reader.row(example)["labels"]
-    fed = torch.full((1, len(labels)), reader.tokenizer.bos_token_id)
+    system, batch = made_batch(settings, 1, source_words, target_words, multi_document)
     with FlopCounterMode(display=False) as counter, counting():
-        with no_init_weights():  # Pegasus's takes seconds
-            model = system.builder.blank_model(_AS_SPECIAL, multi_document).eval()
-        model.tie_weights()  # the initialization does it, too
-        model(**batch, decoder_input_ids=fed)
+        model = _without_numbers(system).eval()
+        model(**batch)
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    tokens, sizes = sum(map(len, reader.units(example).ids)), model.config.to_dict()
+    tokens, sizes = int(batch["unit_mask"].sum()), model.config.to_dict()
     layers = next(sizes[name] for name in ("decoder_layers", "num_decoder_layers", "num_layers") if name in sizes)
-    return ForwardCount(parameters, counter.get_total_flops(), tokens, len(labels), layers)
+    return ForwardCount(parameters, counter.get_total_flops(), tokens, batch["labels"].shape[1], layers)
 
 
-def count_training(
-    settings: NeuralConfig,
-    recipe: Recipe,
-    texts: int,
-    source_words: int,
-    target_words: int,
-    multi_document: bool = False,
-    device: str = "cpu",
-    bf16: bool = False,
-) -> int:
-    """Return the bytes at the peak of training on `texts` made texts at once: see `count_forward`, `count_step`."""
-    system, batch = made_batch(settings, texts, source_words, target_words, multi_document)
-    with counting(), no_init_weights():
-        system.model = system.builder.blank_model(_AS_SPECIAL, multi_document)
-        system.model.tie_weights()
+def count_training(system: Any, batch: Inputs, recipe: Recipe, device: str, bf16: bool) -> int:
+    """Return the bytes at the peak of a training step of what `made_batch` returns; see `count_step`."""
+    with counting():
+        system.model = _without_numbers(system)
     objective = system.objective(recipe)
-    batch, output = (batch, system.model) if objective is None else (objective.draw(batch), objective.output)
-    return count_step(system.model, output, batch, recipe, device, bf16)
+    if objective is None:
+        return count_step(system.model, system.model, batch, recipe, device, bf16)
+    return count_step(system.model, objective.output, objective.draw(batch), recipe, device, bf16)
 
 
 def made_batch(
-    settings: NeuralConfig, texts: int, source_words: int, target_words: int, multi_document: bool
+    settings: NeuralConfig, texts: int, source_words: int, target_words: int, multi_document: bool = False
 ) -> tuple[Any, dict[str, Any]]:
-    """Return a system without a model, and a training batch of equal made texts; counts of a whole step are 1."""
+    """Return a system without a model, and a training batch of equal made texts; the counts of a whole step are 1."""
     system: Any = registry.systems.load(settings.name)(_without_other_models(settings))
     reader = system.reader
     reader.multi_document = multi_document
@@ -109,6 +95,13 @@ def made_batch(
     reader.tokenizer = train_tokenizer([example], vocabulary_size=5, kind="words")
     batch = reader.collator()([reader.row(example)] * texts)
     return system, {**batch, **{name: 1 for name in ("num_items_in_batch", *batch) if name.startswith("num_")}}
+
+
+def _without_numbers(system: Any) -> PreTrainedModel:
+    with no_init_weights():  # Pegasus's takes seconds
+        model: PreTrainedModel = system.builder.blank_model(_AS_SPECIAL, system.reader.multi_document)
+    model.tie_weights()  # the initialization does it, too
+    return model
 
 
 def count_parameters(settings: NeuralConfig, multi_document: bool = False) -> dict[str, int]:
@@ -124,12 +117,6 @@ def _without_other_models(settings: NeuralConfig) -> NeuralConfig:
     """Return settings of the same network without a ranker and without a graph of the entities in the text."""
     names = {item.name for item in dataclasses.fields(settings)} & {"rank", "graph"}
     return dataclasses.replace(settings, **dict.fromkeys(names, "none"))
-
-
-def _batch_of(reader: UnitReader, example: Example) -> dict[str, Tensor]:
-    """Read an example with a tokenizer of its words."""
-    reader.tokenizer = train_tokenizer([example], vocabulary_size=5, kind="words")
-    return collate_units(reader, [reader.units(example)])
 
 
 def _made_example(source_words: int, target_words: int, multi_document: bool) -> Example:
@@ -153,155 +140,141 @@ def _part_sizes(total: int, longest: int) -> Iterator[int]:
 aten = torch.ops.aten
 
 
-class Costs(TorchDispatchMode):  # type: ignore[no-untyped-call] # PyTorch does not annotate it
-    """Computes integers as usual, of floats only shapes; counts the bytes of all tensors until they are freed.
+class Costs(TorchDispatchMode):
+    """Computes integers as usual, and of floats only shapes. Counts the bytes of all tensors until they are freed.
 
-    A tensor of floats is a range of addresses that is never written, so it takes no memory, and its numbers are zero.
-
-    Attributes:
-        peak: most bytes of tensors at a time. A GPU's allocator rounds sizes up to 512 bytes.
+    A tensor of floats is memory that is never written, so the system provides none. All its numbers are zero.
     """
 
+    peak = 0  # most bytes at a time
+
     def __init__(self) -> None:
-        super().__init__()
-        self.peak = self._bytes = 0
-        self._sizes: dict[int, tuple[weakref.ref[torch.UntypedStorage], int]] = {}  # address → storage in use, bytes
+        super().__init__()  # type: ignore[no-untyped-call] # PyTorch does not annotate it
+        self._bytes = 0
+        self._sizes: dict[int, tuple[object, int]] = {}  # address → weak reference to a storage, its bytes
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        with torch._C.DisableTorchFunction():  # `_OnDevice` is not for what follows
+        with torch._C.DisableTorchFunction():  # `_OnDevice` is for the network alone
             return self._dispatch(func, args, kwargs or {})
 
     def _dispatch(self, func: Any, args: Any, kwargs: Any) -> Any:
-        name = func.overloadpacket
+        aten, name = torch.ops.aten, func.overloadpacket
         tensors = [leaf for leaf in tree_iter((args, kwargs)) if isinstance(leaf, Tensor)]
         makes = not tensors and any(argument.name == "device" for argument in func._schema.arguments)
-        reshapes = func.is_view or torch.Tag.inplace_view in func.tags or name is aten._unsafe_view
-        if reshapes:
+        if func.is_view or torch.Tag.inplace_view in func.tags or name is aten._unsafe_view:
             return func(*args, **kwargs)
         if not (makes or any(tensor.is_floating_point() for tensor in tensors)):
-            return tree_map(self._counted, func(*args, **kwargs))
-        if func._schema.is_mutable:  # the result has the shape of its first argument
+            return tree_map(self._count, func(*args, **kwargs))
+        if func._schema.is_mutable:
             return args[0] if func._schema.returns else None
         if name is aten._local_scalar_dense:  # Tensor.item
             return 0.0
+        if name is aten.masked_select:
+            return self._reserve(torch.empty(int(args[1].sum()), dtype=args[0].dtype, device="meta"))
         if name in (aten.index, aten.index_put, aten._unsafe_index):  # the result's shape depends on the masks
             args = (args[0], list(_without_masks(args[1])), *args[2:])
-        if name is aten.masked_select:
-            return self._reserved(torch.empty(int(args[1].sum()), dtype=args[0].dtype, device="meta"))
-        device = {"device": torch.device("meta")} if makes and "device" not in kwargs else {}
-        shaped = func(*map(_on_meta, args), **{name: _on_meta(value) for name, value in kwargs.items()}, **device)
+        on_meta = {name: _on_meta(value) for name, value in kwargs.items()}
+        shaped = func(*map(_on_meta, args), **({"device": torch.device("meta"), **on_meta} if makes else on_meta))
         if makes and not shaped.is_floating_point():
-            return self._counted(func(*args, **kwargs))
-        return tree_map(self._reserved, shaped)
+            return self._count(func(*args, **kwargs))
+        return tree_map(self._reserve, shaped)
 
-    def _reserved(self, shaped: Any) -> Any:
-        """Return a tensor of zeros of that shape and layout, which takes no memory until it is written."""
+    def _reserve(self, shaped: Any) -> Any:
+        """Return zeros of the shape and layout of a tensor, in memory that is not used before it is written."""
         if not isinstance(shaped, Tensor):
             return shaped
-        size = max(1, shaped.untyped_storage().nbytes())
+        size = max(1, shaped.untyped_storage().nbytes() // shaped.itemsize) * shaped.itemsize
         pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        values = torch.frombuffer(pages, dtype=torch.uint8)[: size // shaped.itemsize * shaped.itemsize]
-        return self._counted(values.view(shaped.dtype).as_strided(shaped.shape, shaped.stride()))
+        return self._count(torch.frombuffer(pages, dtype=shaped.dtype).as_strided(shaped.shape, shaped.stride()))
 
-    def _counted(self, value: Any) -> Any:
+    def _count(self, value: Any) -> Any:
         if isinstance(value, Tensor) and (key := (storage := value.untyped_storage())._cdata) not in self._sizes:
             size = -(-storage.nbytes() // _ROUNDED) * _ROUNDED
-            self._sizes[key] = weakref.ref(storage, partial(self._free, key)), size
+            self._sizes[key] = weakref.ref(storage, lambda _: self._free(key)), size
             self._bytes += size
             self.peak = max(self.peak, self._bytes)
         return value
 
-    def _free(self, key: int, _: object) -> None:
+    def _free(self, key: int) -> None:
         self._bytes -= self._sizes.pop(key)[1]
+
+
 class _OnDevice(TorchFunctionMode):
-    """Runs a network on shapes as another device does: its branches, attention, dropout, and dtypes under autocast."""
+    """Runs a network as on a device: its branches, attention, dropout, and dtypes under autocast."""
 
     def __init__(self, device: str) -> None:
         super().__init__()
         self._device, self._on_gpu = torch.device(device), device != "cpu"
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if func == _DEVICE_OF:
+        caller = sys._getframe(1).f_globals["__name__"]
+        if func == _DEVICE_OF and caller != "torch.utils.checkpoint":  # which compares devices of saved tensors
             return self._device
-        changes = {"device": torch.device("cpu"), "sparse": False}  # where shapes are; sparse gradients have none
-        kwargs = {name: changes.get(name, value) for name, value in kwargs.items()}
+        in_memory = {"device": _CPU, "sparse": False}  # where shapes are; a sparse gradient has none
+        kwargs = {name: in_memory.get(name, value) for name, value in (kwargs or {}).items()}
         if func is Tensor.to:
-            args = [torch.device("cpu") if isinstance(value, torch.device) else value for value in args]
-        if func is F.scaled_dot_product_attention and (self._on_gpu or not kwargs.get("dropout_p")):
+            args = [_CPU if isinstance(value, torch.device) else value for value in args]
+        on_cpu_apart = kwargs.get("dropout_p") or getattr(kwargs.get("attn_mask"), "requires_grad", False)
+        if func is F.scaled_dot_product_attention and (self._on_gpu or not on_cpu_apart):
             return _fused_attention(*args, **kwargs)
         if self._on_gpu and func is F.dropout and kwargs["training"] and kwargs["p"]:
             return torch.native_dropout(args[0], kwargs["p"], True)[0]
         if self._on_gpu and torch.is_autocast_enabled("cpu") and func.__name__ in _FLOAT32:
-            args = tree_map(_at_least_single, args)
+            args = [value.float() if getattr(value, "dtype", None) is torch.bfloat16 else value for value in args]
         return func(*args, **kwargs)
 
 
-def _at_least_single(value: Any) -> Any:
-    return value.float() if isinstance(value, Tensor) and value.dtype == torch.bfloat16 else value
-
-
 def _fused_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    **_: Any,
-) -> Tensor:
-    """Attend without a weight for every pair of tokens, as on GPUs, and on CPUs without dropout."""
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, **_: Any
+) -> Tensor:  # fmt: skip
+    """Attend without keeping a weight for every pair of tokens."""
     if torch.is_autocast_enabled("cpu"):
         query, key, value = query.bfloat16(), key.bfloat16(), value.bfloat16()
-    if attn_mask is not None and attn_mask.dtype != query.dtype:
-        attn_mask = torch.empty(attn_mask.shape, dtype=query.dtype)  # added to the scores
-    attend = aten._scaled_dot_product_efficient_attention
+    if attn_mask is not None:  # it is added to the scores
+        is_bias = attn_mask.is_floating_point()
+        attn_mask = attn_mask.to(query.dtype) if is_bias else torch.empty(attn_mask.shape, dtype=query.dtype)
+    attend = torch.ops.aten._scaled_dot_product_efficient_attention
     output: Tensor = attend(query, key, value, attn_mask, True, dropout_p, is_causal, scale=scale)[0]
     return output
 
 
 @contextmanager
 def counting(device: str = "cpu") -> Iterator[Costs]:
-    """Count what runs on the CPU as if it ran on `device`, without numbers. No random numbers are used up."""
-    costs = Costs()
-    with torch.random.fork_rng(devices=[]), costs, _OnDevice(device):
+    """Count what runs, without numbers, as it would run on `device`. No random numbers are used up."""
+    costs, autocast = Costs(), torch.autocast.__init__
+    on_cpu = lambda self, device_type, *rest, **options: autocast(self, "cpu", *rest, **options)  # noqa: E731
+    with torch.random.fork_rng(devices=[]), patch.object(torch.autocast, "__init__", on_cpu), costs, _OnDevice(device):
         yield costs
 
 
 def count_step(
-    model: PreTrainedModel,
-    output: Callable[..., Any],
-    batch: Mapping[str, Any],
-    recipe: Recipe,
-    device: str = "cpu",
-    bf16: bool = False,
+    model: PreTrainedModel, output: Callable[..., Any], batch: Inputs, recipe: Recipe, device: str, bf16: bool
 ) -> int:
     """Return the bytes at the peak of a training step after the first one: weights, gradients, optimizer, activations.
 
     Args:
-        model: on the CPU; it stays as it is.
+        model: stays as it is.
         output: the model or a function of it, which returns `loss`.
         batch: what `output` takes.
-        recipe: the optimizer, and whether activations are computed again.
-        device: "cpu" or "cuda"; it need not exist.
+        recipe: names the optimizer, and whether activations are recomputed.
+        device: "cpu" or "cuda", which need not exist.
         bf16: True if matrix products are computed in bfloat16.
     """
     with counting(device) as costs:
-        model, output = deepcopy((model, output))  # shapes of the weights
-        model.to("cpu")  # other tensors
+        model, output = deepcopy((model, output))
+        model.to(_CPU).train()
         if recipe.gradient_checkpointing:
-            recompute_activations(model, determinism_check="none")  # of devices
-        optimizer = build_optimizer(model.train(), recipe)
+            recompute_activations(model)
+        optimizer = build_optimizer(model, recipe)
         for weight in model.parameters():
             weight.grad = torch.empty_like(weight) if weight.requires_grad else None
         optimizer.step()
-        if recipe.accumulation == 1:
+        if recipe.accumulation == 1:  # else the next pass adds to the gradients
             model.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        with torch.autocast(device, torch.bfloat16, enabled=bf16):
             loss = output(**batch).loss
-        # Tensor.backward would leave `_OnDevice` for as long as it runs.
-        run = torch.autograd.Variable._execution_engine.run_backward
+        run = torch.autograd.Variable._execution_engine.run_backward  # Tensor.backward would leave `_OnDevice`
         run((loss,), (torch.ones_like(loss),), False, False, (), allow_unreachable=True, accumulate_grad=True)
     return costs.peak
 

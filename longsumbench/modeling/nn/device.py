@@ -20,6 +20,11 @@ def choose_device(device: str) -> torch.device:
     return torch.device(best_device if device == "auto" else device)
 
 
+def computes_bf16(device: torch.device) -> bool:
+    """Return True if a device has products in bfloat16 that are faster than in float32."""
+    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
 def free_memory(device: torch.device) -> int:
     """Return the free bytes of a device, with those that PyTorch keeps there for later tensors."""
     if device.type != "cuda":

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from torch import nn
 from torch.optim import Adagrad, AdamW, Optimizer
@@ -69,12 +68,6 @@ def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
     return AdamW(groups, lr=1.0, betas=(recipe.adam_beta1, recipe.adam_beta2), eps=recipe.adam_epsilon, fused=True)
 
 
-def recompute_activations(model: PreTrainedModel, **options: Any) -> None:
-    """Let a model compute activations again in the backward pass, instead of keeping them (gradient checkpointing).
-
-    Args:
-        model: a model of transformers, or one that inherits from them.
-        **options: other arguments of `torch.utils.checkpoint.checkpoint`.
-    """
-    enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)  # older name
-    enable({"use_reentrant": False, **options})
+def recompute_activations(model: PreTrainedModel) -> None:
+    """Let a model compute activations again in the backward pass, instead of keeping them (gradient checkpointing)."""
+    getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)()  # older name

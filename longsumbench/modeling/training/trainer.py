@@ -18,8 +18,8 @@ import datasets
 import torch
 import transformers
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
 from torch.utils._pytree import tree_iter
+from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, set_seed
 
 from longsumbench.core import FitReport, Recipe
@@ -28,7 +28,7 @@ from longsumbench.formatting import format_bytes, format_count
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED
 from longsumbench.modeling.flops import count_step
-from longsumbench.modeling.nn.device import choose_device, free_memory
+from longsumbench.modeling.nn.device import choose_device, computes_bf16, free_memory
 from longsumbench.modeling.processes import process_count, process_index, wait_for_everyone
 from longsumbench.modeling.training.batch_plan import BatchPlan
 from longsumbench.modeling.training.data_parallel import (
@@ -38,7 +38,12 @@ from longsumbench.modeling.training.data_parallel import (
     sum_gradients,
     sum_over_processes,
 )
-from longsumbench.modeling.training.optimization import build_optimizer, learning_rate, make_dense, recompute_activations
+from longsumbench.modeling.training.optimization import (
+    build_optimizer,
+    learning_rate,
+    make_dense,
+    recompute_activations,
+)
 from longsumbench.modeling.training.state import load_checkpoint, mean_weights, save_checkpoint, weights_folder
 from longsumbench.progress import Progress, track
 
@@ -138,8 +143,7 @@ class _Training:
         recipe, model = self.recipe, self.model
         self.device = choose_device(recipe.device)
         self.on_gpu = self.device.type == "cuda"
-        supported = self.on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
-        self.bf16 = supported if recipe.bf16 is None else recipe.bf16
+        self.bf16 = computes_bf16(self.device) if recipe.bf16 is None else recipe.bf16
         share_weights(model.to(self.device))
         self.optimizer = build_optimizer(model, recipe)
         self.rate = learning_rate(recipe, getattr(model.config, "d_model", 1))
@@ -158,21 +162,20 @@ class _Training:
         Raises:
             UsageError: the step needs more memory than is free.
         """
-        asked = self.state.gradient_checkpointing if self.state.step else self.recipe.gradient_checkpointing
+        recomputes = self.state.gradient_checkpointing if self.state.step else self.recipe.gradient_checkpointing
         (indices,) = own_share([self.plan.largest_batch()])
         batch = self.collator([self.rows[index] for index in indices])
         free = free_memory(self.device)
-        for recomputes in (False, True) if asked is None else (asked,):
-            size = self._bytes_of_step(batch, recomputes)
-            if size <= free:
-                break
-        else:
+        if recomputes is None:
+            recomputes = self._bytes_of_step(batch, False) > free
+        if (size := self._bytes_of_step(batch, recomputes)) > free:
             *_, units, tokens = batch["unit_mask"].shape
             texts = f"{format_count(len(indices), 'text')} of up to {units:,} × {tokens:,} tokens are read at once"
             problem = f"{self.shown_as} needs about {format_bytes(size)} of memory, {format_bytes(free)} are free"
+            setting = "" if recomputes else " train.gradient_checkpointing=true,"
             raise UsageError(
-                f"{problem} ({texts}): choose a smaller train.batch_size with a larger train.accumulation,"
-                f"{' train.gradient_checkpointing=true,' * (not recomputes)} shorter texts (model.*), or a smaller scale"
+                f"{problem} ({texts}): choose a smaller train.batch_size with a larger train.accumulation,{setting}"
+                " shorter texts (model.*), or a smaller scale"
             )
         self.state.gradient_checkpointing = recomputes
         if recomputes:
