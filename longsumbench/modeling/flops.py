@@ -214,29 +214,29 @@ class _OnDevice(TorchFunctionMode):
         kwargs = {name: in_memory.get(name, value) for name, value in (kwargs or {}).items()}
         if func is Tensor.to:
             args = [_CPU if isinstance(value, torch.device) else value for value in args]
-        on_cpu_apart = kwargs.get("dropout_p") or getattr(kwargs.get("attn_mask"), "requires_grad", False)
-        if func is F.scaled_dot_product_attention and (self._on_gpu or not on_cpu_apart):
-            return _fused_attention(*args, **kwargs)
+        if func is F.scaled_dot_product_attention:
+            return self._attend(*args, **kwargs)
         if self._on_gpu and func is F.dropout and kwargs["training"] and kwargs["p"]:
             return torch.native_dropout(args[0], kwargs["p"], True)[0]
         if self._on_gpu and torch.is_autocast_enabled("cpu") and func.__name__ in _FLOAT32:
             args = [value.float() if getattr(value, "dtype", None) is torch.bfloat16 else value for value in args]
         return func(*args, **kwargs)
 
-
-def _fused_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None, **_: Any
-) -> Tensor:  # fmt: skip
-    """Attend without keeping a weight for every pair of tokens."""
-    if torch.is_autocast_enabled("cpu"):
-        query, key, value = query.bfloat16(), key.bfloat16(), value.bfloat16()
-    if attn_mask is not None:  # it is added to the scores
-        is_bias = attn_mask.is_floating_point()
-        attn_mask = attn_mask.to(query.dtype) if is_bias else torch.empty(attn_mask.shape, dtype=query.dtype)
-    attend = torch.ops.aten._scaled_dot_product_efficient_attention
-    output: Tensor = attend(query, key, value, attn_mask, True, dropout_p, is_causal, scale=scale)[0]
-    return output
+    def _attend(
+        self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+        is_causal: bool = False, **others: Any
+    ) -> Any:  # fmt: skip
+        """Attend with a fused kernel, which keeps no weight for every pair of tokens, where there is one."""
+        bias = attn_mask if attn_mask is not None and attn_mask.is_floating_point() else None
+        if not self._on_gpu and (dropout_p or (bias is not None and bias.requires_grad)):
+            return F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, **others)
+        if torch.is_autocast_enabled("cpu"):
+            query, key, value = query.bfloat16(), key.bfloat16(), value.bfloat16()
+        if attn_mask is not None:  # it is added to the scores
+            shape, dtype = attn_mask.shape, query.dtype
+            attn_mask = torch.empty(shape, dtype=dtype) if bias is None else bias.to(dtype)
+        attend = torch.ops.aten._scaled_dot_product_efficient_attention
+        return attend(query, key, value, attn_mask, True, dropout_p, is_causal, scale=others.get("scale"))[0]
 
 
 @contextmanager
