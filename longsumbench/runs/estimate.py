@@ -124,17 +124,30 @@ def estimate_point(config: RunConfig, gpu: str | None = None) -> RunCost:
     Raises:
         SuiteError: the texts or a checkpoint cannot be read.
     """
+    mean, longest, multi_document = _read_sizes(config)
+    cost = estimate_cost(config, mean, multi_document)
+    if not cost.training:
+        return cost
+    memory, recomputed = _training_memory(config, longest, multi_document, gpu)
+    return cost._replace(memory=memory, recomputed=recomputed)
+
+
+def describe_hours(config: RunConfig) -> str:
+    """Return a line with the time that a run takes on this machine, for one that takes long."""
+    mean, _, multi_document = _read_sizes(config)
+    shown = format_rough_time(3_600 * estimate_cost(config, mean, multi_document).hours(measured_rate()))
+    return f"{config.model.name} on {config.dataset.name} at scale={config.scale}: about {shown} here (see --estimate)"
+
+
+def _read_sizes(config: RunConfig) -> tuple[TextSizes, TextSizes, bool]:
+    """Return the sizes of texts of mean length and of the longest ones, and whether they have several documents."""
     texts = load_texts(config.dataset, user_cache())
     test = texts.splits[config.dataset.split]
     train = texts.splits.get("train", test)
     words = [(of(train.source_words), of(train.reference_words)) for of in (fmean, max)]
     lengths = [(round(_WORD_TOKENS * source), round(_WORD_TOKENS * target)) for source, target in words]
     mean, longest = (TextSizes(*pair, len(train), len(test)) for pair in lengths)
-    cost = estimate_cost(config, mean, texts.multi_document)
-    if not cost.training:
-        return cost
-    memory, recomputed = _training_memory(config, longest, texts.multi_document, gpu)
-    return cost._replace(memory=memory, recomputed=recomputed)
+    return mean, longest, texts.multi_document
 
 
 def _training_memory(
