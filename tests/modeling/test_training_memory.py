@@ -54,7 +54,7 @@ class LiveTensors(TorchDispatchMode):
     """Counts the bytes of the tensors that a real run has at a time."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.sizes: dict[int, tuple[object, int]] = {}
         self.now = self.peak = 0
 
