@@ -157,7 +157,9 @@ class Recipe:
     bf16: bool | None = setting(
         None, "train in bfloat16; null: on GPUs that support it. On a CPU, its speed depends on AMX or AVX512-BF16"
     )
-    gradient_checkpointing: bool = setting(False, "recompute activations to save memory")
+    gradient_checkpointing: bool | None = setting(
+        None, "recompute activations to save memory; null: if a step would not fit otherwise", decides="nothing"
+    )
     workers: Helpers = setting(0, "processes that collate batches; 0: the training process", decides="nothing")
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
