@@ -31,11 +31,13 @@ import torch
 import transformers
 from measuring import product_rate, timed
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import LEDConfig, LEDForConditionalGeneration
 
 from longsumbench.core import Recipe, registry
-from longsumbench.modeling.flops import PassCost, counting
-from longsumbench.modeling.training.optimization import build_optimizer, make_dense
+from longsumbench.modeling.flops import counting
+from longsumbench.modeling.nn.device import to_device
+from longsumbench.modeling.training.optimization import build_optimizer, make_dense, recompute_activations
 
 WINDOW, PRODUCT = 1_024, 8_192  # tokens that LED's attention sees; rows and columns
 WRITING = 4  # examples that are summarized together
@@ -194,9 +196,9 @@ def led(case: Case, examples: int) -> tuple[Any, dict[str, Tensor]]:
 def count_flops(model: Any, batch: dict[str, Tensor]) -> float:
     """Return the FLOPs of a forward pass: those of the first example, times the examples. No numbers are computed."""
     first = {name: value[:1] if value.dim() else value for name, value in batch.items()}
-    with counting(cost := PassCost(), model):
-        model.train()(**first)
-    return float(cost.flops) * len(batch["input_ids"])
+    with FlopCounterMode(display=False) as counter, counting():
+        copy.deepcopy(model).train()(**first)
+    return float(counter.get_total_flops()) * len(batch["input_ids"])
 
 
 def training_seconds(
@@ -204,9 +206,9 @@ def training_seconds(
 ) -> float:
     """Return the seconds of a training step of a copy of the network."""
     model = copy.deepcopy(model).to(options.device).train()
-    batch = {name: value.to(options.device) for name, value in batch.items()}
+    batch = {name: to_device(value, torch.device(options.device)) for name, value in batch.items()}
     if checkpointing:
-        getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)()  # older name
+        recompute_activations(model)
     optimizer = build_optimizer(model, Recipe(optimizer="adam"))
     for group in optimizer.param_groups:
         group["lr"] = 1e-5
@@ -235,7 +237,7 @@ def training_seconds(
 def token_seconds(model: Any, batch: dict[str, Tensor], beams: int, longest: int, options: argparse.Namespace) -> float:
     """Return the seconds in which the network writes a token of every example of a batch, without reading."""
     model = copy.deepcopy(model).to(options.device).eval()
-    batch = {name: value.to(options.device) for name, value in batch.items()}
+    batch = {name: to_device(value, torch.device(options.device)) for name, value in batch.items()}
 
     def seconds_of(tokens: int) -> float:
         limits = {"num_beams": beams, "max_new_tokens": tokens, "min_new_tokens": tokens, "do_sample": False}

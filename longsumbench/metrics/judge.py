@@ -22,7 +22,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, digest, parse_json, read_json
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
-from longsumbench.metrics.judge_model import JudgeModel, Question, prompts
+from longsumbench.metrics.judge_model import JudgeModel, JudgeQuestion, prompts
 from longsumbench.metrics.rank_statistics import draw_counts, krippendorff_alpha, percentile_interval
 from longsumbench.modeling.checkpoints import split_revision
 from longsumbench.sentences import SPLITTER_NAME, split_summary
@@ -167,17 +167,17 @@ class Judge(core.Metric):
             raise DataError(problem, self.scoring.judge_key_points)
         return self._given[task.id]
 
-    def _points_question(self, task: _Task) -> Question | None:
+    def _points_question(self, task: _Task) -> JudgeQuestion | None:
         if self._given is not None or not (task.reference and task.sentences):
             return None
-        return Question(f"{prompts()['key_points']}\n\n{task.reference}", _read_points)
+        return JudgeQuestion(f"{prompts()['key_points']}\n\n{task.reference}", _read_points)
 
-    def _question(self, task: _Task, points: Sequence[str] | None = None) -> Question:
+    def _question(self, task: _Task, points: Sequence[str] | None = None) -> JudgeQuestion:
         """Return what each judge is asked about a summary; default: with its key points, if any are known."""
         points = (self._points(task) or ()) if points is None else points
         lists = f"{_numbered('Key points:', points)}\n\n{_numbered('Summary:', task.sentences)}"
         read = partial(_read_verdict, num_points=len(points), num_sentences=len(task.sentences))
-        return Question(f"{prompts()['verdict']}\n\n{lists}", read)
+        return JudgeQuestion(f"{prompts()['verdict']}\n\n{lists}", read)
 
     def _cost(self, judge: JudgeModel, tasks: Sequence[_Task]) -> str:
         """Describe the requests that are not answered yet, without retries; empty if there are none."""

@@ -37,7 +37,7 @@ def prompts() -> dict[str, str]:
     return dict(yaml.safe_load(read_text(CONF / "judge.yaml")))
 
 
-class Question(NamedTuple):
+class JudgeQuestion(NamedTuple):
     """What a judge is asked."""
 
     prompt: str
@@ -78,18 +78,18 @@ class JudgeModel:
             return len(prompt.encode()) // _BYTES_PER_TOKEN
         return self.engine.count([{"role": "user", "content": prompt}])
 
-    def has_answered(self, question: Question) -> bool:
+    def has_answered(self, question: JudgeQuestion) -> bool:
         """Return whether an answer is known, from now or from an earlier process."""
         prompt = question.prompt
         if prompt not in self._answers and (stored := self._stored.get(digest((self.key, prompt)))) is not None:
             self._answers[prompt] = stored
         return prompt in self._answers
 
-    def verdict(self, question: Question) -> Any:
+    def verdict(self, question: JudgeQuestion) -> Any:
         """Return the verdict of an answered question; None: it has none."""
         return _read(question, self._answers[question.prompt])
 
-    def ask(self, questions: Iterable[Question], device: str) -> None:
+    def ask(self, questions: Iterable[JudgeQuestion], device: str) -> None:
         """Ask what is not answered yet, and store each answer as it arrives; a wrong format is asked for again."""
         waiting = {question.prompt: question for question in questions if not self.has_answered(question)}
         turns: dict[str, list[Message]] = {prompt: [{"role": "user", "content": prompt}] for prompt in waiting}
@@ -126,7 +126,7 @@ def _naming_judge(name: str) -> Iterator[None]:
         raise
 
 
-def _read(question: Question, text: str) -> Any:
+def _read(question: JudgeQuestion, text: str) -> Any:
     try:
         return question.read(text)
     except BadFile:

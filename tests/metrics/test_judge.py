@@ -15,7 +15,7 @@ from support.tiny_causal import write_causal
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.core import Example, Request, Scoring, SentenceVerdict
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
-from longsumbench.metrics import judge as judge_module
+from longsumbench.metrics import judge_model
 from longsumbench.metrics.evaluate import evaluate
 from longsumbench.metrics.judge import Judge
 
@@ -260,7 +260,7 @@ def test_the_signature_tells_what_decides(monkeypatch: pytest.MonkeyPatch) -> No
     assert len({metric.signature(1) for metric in (first, *others)}) == 5
     same = judge("a", judge_settings={"retries": 3, "input_price": 1, "output_price": 1})
     assert same.signature(1) == first.signature(1)
-    monkeypatch.setitem(judge_module.prompts(), "verdict", "Another.")
+    monkeypatch.setitem(judge_model.prompts(), "verdict", "Another.")
     assert judge("a").signature(1) != first.signature(1)
 
 
