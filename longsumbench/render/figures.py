@@ -1,6 +1,7 @@
 """Render pictures as PNG and SVG; the same drawing gives the same bytes with the same release of matplotlib."""
 
 import io
+import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -104,7 +105,8 @@ def transparent_svg(size: tuple[float, float], draw: "Callable[[Figure], None]")
         figure.set_layout_engine("constrained")
         draw(figure)
 
-    return render_picture(size, draw_constrained, ("svg",), transparent=True)["svg"]
+    svg = render_picture(size, draw_constrained, ("svg",), transparent=True)["svg"]
+    return re.sub(rb"<!--.*?-->\s*", b"", svg, flags=re.DOTALL)  # copies of texts, with signs that XML does not allow
 
 
 def write_pictures(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
