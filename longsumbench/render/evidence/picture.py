@@ -17,6 +17,7 @@ from longsumbench.render.evidence.views import (
     Scale,
     Selections,
     SourceText,
+    TokenWindows,
     View,
     Weights,
     scale_of,
@@ -43,6 +44,7 @@ _TOKEN_LENGTH, _TEXT_WIDTH, _TITLE_WIDTH = 12, 46, 105  # characters
 _TEXT_LINES = 2  # of a segment's text
 _MAPS_IN_A_ROW = 5
 _NAME_LENGTH = 24  # characters
+_MOST_WINDOWS, _WINDOW_LINE = 24, 1.2  # of a head; points
 _HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10}
 MOST_CELLS = 100_000  # cells of single heads that a page reads out
 
@@ -281,16 +283,32 @@ def _draw_source(panel: "Figure | SubFigure", view: SourceText) -> list[DrawnMap
         plot = _draw_map(next(panels), means, scale_of_weights(means), marks.name, heading, ("", "source token"))
         plot.set_yticks([])
     if windows:
-        means, heading = windows.mean_widths, f"{windows.name}: the mean width of the windows of each head"
+        means, heading = (windows.mean_widths, f"{windows.name} of each head: the mean width, and some windows")
         name, axes = f"width of {windows.name}", ("layer", "head")
         plot = _draw_map(next(panels), means, scale_of_weights(means), name, heading, axes)
+        _draw_windows(plot, windows)
         drawn_maps.append(DrawnMap(plot, windows.layers, windows.heads, lambda *cell: format_weight(means[cell])))
     return drawn_maps
 
 
+def _draw_windows(plot: "Axes", windows: TokenWindows) -> None:
+    """Draw evenly sampled windows of each head in its cell, which is the source from left to right.
+
+    A line is a window, and a dot its middle; that of the first source token is on top.
+    """
+    num_rows = min(windows.num_tokens, _MOST_WINDOWS)
+    sampled = ((np.arange(num_rows) + 0.5) * windows.num_tokens / num_rows).astype(int)
+    shares = windows.shares()[..., sampled]
+    layers, heads, rows = np.indices(shares.shape[1:])
+    begins, middles, ends = (heads - 0.45 + 0.9 * shares).reshape(3, -1)
+    heights = (layers - 0.42 + 0.84 * (rows + 0.5) / num_rows).ravel()
+    plot.hlines(heights, begins, ends, COLOURS[1], alpha=0.5, linewidth=_WINDOW_LINE, rasterized=True)
+    plot.plot(middles, heights, "s", color="black", markersize=_WINDOW_LINE, markeredgewidth=0, rasterized=True)
+
+
 def _heights_of_source(view: SourceText) -> tuple[float, float]:
     """Return the heights of the marks and of the windows."""
-    windows = 0.9 + min(5.0, max(0.5, 0.2 * len(view.windows.layers))) if view.windows else 0.0
+    windows = 0.9 + min(5.0, max(0.7, 0.6 * len(view.windows.layers))) if view.windows else 0.0
     return (1.3 if view.marks else 0.0), windows
 
 
