@@ -68,7 +68,7 @@ def compare() -> str:
     rows = []
     for printed, name in PAGESUM.items():
         (point,) = plan(["scale=paper", "model=pagesum", f"dataset={name}"])
-        count, passes = forward_of(point.config), 3 + point.config.train.gradient_checkpointing
+        count, passes = forward_of(point.config), 3 + bool(point.config.train.gradient_checkpointing)
         flops = count.flops * passes * read_sizes(name).train
         hours = flops / (A6000 * 0.4) / 3_600
         rows.append(

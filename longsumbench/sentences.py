@@ -27,13 +27,15 @@ _STRETCHES = re.compile(
     r"\n[^\S\n]*\n\s*"  # blank lines
     r"|\n[^\S\n]*(?=(?:[-*+•‣·–—]|\(?[0-9]{1,3}[.)]|\(?[a-z]\))\s)"  # a list item on the next line
 )
-_END_OF_SENTENCE = re.compile(
-    r"[.!?…।॥؟۔。！？｡]"  # a single set at the beginning makes the search ten times as fast
+_OTHER_MARKS = "!?…।॥؟۔。！？｡"
+_AFTER_MARK = (
     r"(?:(?<=[.!?…।॥؟۔])(?<![.!?…].)([.!?…।॥؟۔]*+)"  # group 1: the mark's rest; None: a CJK end, which needs no space
     r"(?:\[[0-9, –-]{1,20}\])*+"  # citations after the mark
     rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?![^ {_CLOSERS}]))*+) (?=\S)"  # group 2: closing quotes and brackets
     rf"|(?<=[。！？｡])[。！？｡]*+[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：]))"
 )
+_END_OF_SENTENCE = re.compile(f"[.{_OTHER_MARKS}]{_AFTER_MARK}")  # a pattern that begins with a single set is fast
+_END_AT_PERIOD = re.compile(rf"\.{_AFTER_MARK}")  # for texts without other marks; faster still
 _NEXT_WORD = re.compile(rf"[{re.escape(_OPENING_MARKS)}]*+([^\s.,;:!?)\]}}>'’]*)")
 _INNER_PERIODS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, Ph.D, i.v
 _LETTER = re.compile(r"[A-Za-z]|[^\W\d_]{2}")  # a lone Δ is a symbol, not a sign of the casing
@@ -70,7 +72,10 @@ _BEGINNINGS = _words_of(
 _STRONG_BEGINNINGS = _words_of(
     "the this these we it however moreover furthermore thus therefore he she they our although"
 )
-_ENDS_OF_ABBREVIATIONS = frozenset(word[-4:] for word in _BOUND | _NUMBERED | _DOUBTFUL)
+_ABBREVIATIONS = _BOUND | _NUMBERED | _DOUBTFUL
+_ENDS_OF_ABBREVIATIONS = "|".join(sorted({word[-4:] for word in _ABBREVIATIONS if len(word) >= 4}))
+# Before a capital, a period ends a sentence after a word's closing bracket, or four letters that end no abbreviation.
+_PLAIN_END = re.compile(rf"\. (?=[A-Z])(?:(?<=[^\W_][)\]]\. )|(?<=[a-z]{{4}}\. )(?<!(?:{_ENDS_OF_ABBREVIATIONS})\. ))")
 
 
 def split_sentences(text: str) -> tuple[str, ...]:
@@ -128,13 +133,15 @@ def _has_single_spaces(text: str) -> bool:
 
 
 def _split_stretch(text: str, sentences: list[str]) -> None:
+    text = _PLAIN_END.sub(".\n", text)  # most of the ends, with a line break in place of the space
     start = 0
-    for end in _END_OF_SENTENCE.finditer(text):
-        if end[1] is None or _ends_sentence(text, start, end):
-            sentences.append(text[start : end.end()].rstrip(" "))
+    for end in (_END_OF_SENTENCE if any(mark in text for mark in _OTHER_MARKS) else _END_AT_PERIOD).finditer(text):
+        line = max(start, text.rfind("\n", start, end.start()) + 1)
+        if end[1] is None or _ends_sentence(text, line, end):
+            sentences += text[start : end.end()].rstrip(" ").split("\n")
             start = end.end()
     if start < len(text):
-        sentences.append(text[start:])
+        sentences += text[start:].split("\n")
 
 
 def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
@@ -142,8 +149,6 @@ def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
         return False
     mark_end = end.end(1)
     one_period = mark_end == end.start() + 1 and text[mark_end - 1] == "."
-    if one_period and text[end.end()].isupper() and _follows_plain_word(text, start, end.start()):
-        return True
     upcoming = _NEXT_WORD.match(text, end.end())
     assert upcoming is not None  # it can match nothing
     word = upcoming[1]
@@ -153,12 +158,6 @@ def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
     if not one_period:
         return not lower or (text[mark_end - 1] in "!?" and not end[2])
     return _period_ends_sentence(text, start, end.start(), word)
-
-
-def _follows_plain_word(text: str, start: int, period: int) -> bool:
-    """Return True only if the word before a period is not an abbreviation; a fast check that misses short words."""
-    tail = text[period - 4 : period] if period - 4 >= start else ""
-    return tail.isalpha() and tail.lower() not in _ENDS_OF_ABBREVIATIONS
 
 
 def _period_ends_sentence(text: str, start: int, period: int, upcoming: str) -> bool:

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 from longsumbench import __version__
-from longsumbench.cli import completion, finished_runs, leaderboard, lists, outputs, paper, run, texts
+from longsumbench.cli import bench, completion, finished_runs, leaderboard, lists, outputs, paper, run, texts
 from longsumbench.cli.parser import Command, Parser
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
@@ -19,7 +19,7 @@ COMMANDS: tuple[Command, ...] = (
     *(lists.status_command, outputs.summarize_command, outputs.score_command, outputs.import_command),
     *(finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command, texts.stats_command),
     *(texts.analyze_command, texts.dataset_command, finished_runs.runs_command, lists.cache_command),
-    *(finished_runs.repro_command, lists.list_command, completion.completion_command),
+    *(finished_runs.repro_command, lists.list_command, bench.bench_command, completion.completion_command),
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command
@@ -44,6 +44,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench list models                      list the available models
   longsumbench list runs                        list the runs, the newest first
   longsumbench runs delete RUN                  delete, move or pack runs
+  longsumbench bench                            measure the suite's speed
   longsumbench completion bash                  let the shell complete words
 """
 

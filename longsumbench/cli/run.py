@@ -60,7 +60,7 @@ def _add_arguments(command: Parser) -> None:
     command.add_argument("--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)")
     command.add_argument("--show", action="store_true", help="print the resolved configuration and stop")
     command.add_argument("--estimate", action="store_true", help="print time, memory, tokens and price, and stop")
-    command.add_argument("--gpu", default="A100", metavar="NAME", help="of --estimate (default: A100)")
+    command.add_argument("--gpu", metavar="NAME", help="GPU of --estimate (default: memory here, time on an A100)")
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:

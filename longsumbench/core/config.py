@@ -7,7 +7,9 @@ and raises an error for unknown keys, wrong types and invalid values.
 import math
 import re
 from collections.abc import Collection, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Annotated, Any, get_args, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
@@ -60,6 +62,7 @@ Timeout = Annotated[float, Between(0, 10**7, open_low=True)]  # minutes, up to 1
 Beams = Annotated[int, Between(1, 1_000)]
 Exponent = Annotated[float, Between(-20, 20)]  # of a length
 _LengthNorm = Annotated[str, OneOf("power", "wu")]
+_Precision = Annotated[str, OneOf("float32", "tf32", "bf16")]
 Coverage = Annotated[str, OneOf("none", "summary", "wu")]
 _Failed = Annotated[str, OneOf("stop", "empty", "leave_out")]
 TokenLimit = Annotated[int, Between(0, 10**7)]
@@ -154,7 +157,9 @@ class Recipe:
     bf16: bool | None = setting(
         None, "train in bfloat16; null: on GPUs that support it. On a CPU, its speed depends on AMX or AVX512-BF16"
     )
-    gradient_checkpointing: bool = setting(False, "recompute activations to save memory")
+    gradient_checkpointing: bool | None = setting(
+        None, "recompute activations to save memory; null: if a step would not fit otherwise", decides="nothing"
+    )
     workers: Helpers = setting(0, "processes that collate batches; 0: the training process", decides="nothing")
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
@@ -200,6 +205,7 @@ class Decoding:
     forced_eos: bool = setting(False, "an output that reaches max_length gets the end token")
     temperature: Weight = setting(0.0, "temperature of sampling, each example with its own seed; 0: no sampling")
     top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together")
+    precision: _Precision = setting("float32", "of products: float32 | tf32 (float32 without CUDA) | bf16 (autocast)")
     failed: _Failed = setting("stop", "example without an answer of model=prompt: stop | empty (scores 0) | leave_out")
     batch_size: BatchSize = setting(16, "examples decoded together", decides="speed")
     limit: Count | None = setting(None, "number of first examples; null: all", decides="examples")
@@ -422,6 +428,18 @@ def build_settings(
         UsageError: a name is unknown, or a value has the wrong type, is out of its bounds or is not finite.
     """
     groups = groups or {}
+    checked, text = _checked_before(schema, prefix, frozenset(groups)), repr(values)
+    if text not in checked:
+        checked[text] = _check_values(schema, values, prefix, groups)
+    return schema(**deepcopy(checked[text]), **groups)
+
+
+@cache  # the points of a sweep share most of their settings
+def _checked_before(schema: type, prefix: str, groups: frozenset[str]) -> dict[str, dict[str, Any]]:
+    return {}
+
+
+def _check_values(schema: type, values: Mapping[str, Any], prefix: str, groups: Mapping[str, Any]) -> dict[str, Any]:
     hints, bounds = get_type_hints(schema), bounds_of(schema)
     types = {item.name: hints[item.name] for item in fields(schema) if item.name not in groups}
     for key in values:
@@ -447,7 +465,7 @@ def build_settings(
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{prefix}{key}={value} is not a finite number")
         check_value(f"{prefix}{key}", value, bounds[key])
-    return schema(**checked_values, **groups)
+    return checked_values
 
 
 def _type_name(kind: Any) -> str:

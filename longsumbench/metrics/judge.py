@@ -1,15 +1,13 @@
 """Judge: which key points of the references a summary states, and how fluent it is, as language models see it.
 
 references --key points--> numbered points, with the numbered sentences of a summary --verdict--> recall, precision,
-fluency. An answer is JSON; another format is asked for again in the same conversation, and then there is no verdict.
+fluency.
 """
 
 import logging
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cache, cached_property, partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -17,45 +15,27 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
-import yaml  # type: ignore[import-untyped] # not annotated
 
 from longsumbench import core
-from longsumbench.cache.artifacts import user_cache
-from longsumbench.cache.request_cache import REQUESTS, RequestCache
-from longsumbench.conf import CONF
-from longsumbench.core import Example, Message, SentenceVerdict, registry
-from longsumbench.errors import DataError, SuiteError, UsageError
-from longsumbench.files import BadFile, digest, parse_json, read_json, read_text
+from longsumbench.core import Example, SentenceVerdict
+from longsumbench.errors import DataError, UsageError
+from longsumbench.files import BadFile, digest, parse_json, read_json
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
+from longsumbench.metrics.judge_model import JudgeModel, Question, prompts
 from longsumbench.metrics.rank_statistics import draw_counts, krippendorff_alpha, percentile_interval
 from longsumbench.modeling.checkpoints import split_revision
-from longsumbench.progress import track
 from longsumbench.sentences import SPLITTER_NAME, split_summary
 
 _log = logging.getLogger(__name__)
 
-_RETRIES = 2
-_QUOTED = 500  # characters of a wrong answer that are sent with a retry
-_BYTES_PER_TOKEN = 2  # fewest, about, where there is no tokenizer
 _MOST_JUDGES = 3
 _COLUMNS = ("judge_recall", "judge_precision", "judge_fluency")
-_UNUSED = ("checkpoint", "revision", "prompt", "length", "shots", "truncate", "input_length")  # of model=prompt
-
-
-@cache
-def _prompts() -> dict[str, str]:
-    return dict(yaml.safe_load(read_text(CONF / "judge.yaml")))
 
 
 class _Verdict(msgspec.Struct, frozen=True):
     matches: dict[int, list[int]]  # number of a key point → numbers of the sentences that state it
     fluency: int
-
-
-class _Question(NamedTuple):
-    prompt: str
-    read: Callable[[str], Any]  # JSON → what is asked; BadFile if it is not that
 
 
 class _Task(NamedTuple):
@@ -64,19 +44,6 @@ class _Task(NamedTuple):
     id: str
     reference: str
     sentences: tuple[str, ...]
-
-
-class _OpenJudge(NamedTuple):
-    name: str
-    settings: Any
-    engine: core.LanguageModel
-    key: str  # digest of what decides its answers, except for the question
-
-    def count(self, prompt: str) -> int:
-        """Return the number of tokens of a prompt, estimated if there is no tokenizer."""
-        if self.engine.tokenizer is None:
-            return len(prompt.encode()) // _BYTES_PER_TOKEN
-        return self.engine.count([{"role": "user", "content": prompt}])
 
 
 class Judge(core.Metric):
@@ -105,7 +72,6 @@ class Judge(core.Metric):
 
     def __init__(self, scoring: core.Scoring) -> None:
         super().__init__(scoring)
-        self._answers: dict[tuple[str, str], str] = {}  # key of a judge, prompt → JSON; empty: no verdict
         self._on_points: dict[_Task, list[list[bool]]] = {}  # verdicts, [judges, key points]
 
     def check(self) -> None:
@@ -116,17 +82,18 @@ class Judge(core.Metric):
         """Name the metric, its version, models with a digest of what decides their answers, key points, splitter."""
         points = "of_first_judge" if self._given is None else f"given@{digest(self._given)[:8]}"
         models = ",".join(f"{Path(split_revision(judge.name)[0]).name}@{judge.key[:8]}" for judge in self._judges)
-        parts = f"models:{models}|prompts:{digest(_prompts())[:8]}|key_points:{points}|sentences:{SPLITTER_NAME}"
+        parts = f"models:{models}|prompts:{digest(prompts())[:8]}|key_points:{points}|sentences:{SPLITTER_NAME}"
         return f"{self.name}:{self.version}|{parts}"
 
     def prepare(self, items: Iterable[tuple[str, Example]]) -> None:
         """Say what it costs, and ask all judges what is not answered yet."""
+        device = self.scoring.device
         tasks = [task for item in items if (task := _task(*item)).sentences]
         if costs := list(filter(None, (self._cost(judge, tasks) for judge in self._judges))):
             _log.info(f"judges: {'; '.join(costs)}; not counting answers that are asked for again")
-        self._ask(self._judges[0], filter(None, map(self._points_question, tasks)))
+        self._judges[0].ask(filter(None, map(self._points_question, tasks)), device)
         for judge in self._judges:
-            self._ask(judge, (self._question(task) for task in tasks))
+            judge.ask((self._question(task) for task in tasks), device)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; shares 0–1, `judge_fluency` 1–5, NaN without a verdict or without a text to judge."""
@@ -136,7 +103,7 @@ class Judge(core.Metric):
         has_points = points or (task.reference and self._given is None)
         rows = [[0.0 if has_points else math.nan, math.nan, math.nan]] * len(self._judges)
         if task.sentences:
-            asked = [self._verdict(judge, self._question(task)) for judge in self._judges]
+            asked = [judge.verdict(self._question(task)) for judge in self._judges]
             rows = [_scores_of(task, verdict) for verdict in asked]
             if points and None not in asked:
                 self._keep_verdicts(task, points, asked)
@@ -172,12 +139,12 @@ class Judge(core.Metric):
         self.verdicts.setdefault(task.id, kept)
 
     @cached_property
-    def _judges(self) -> list[_OpenJudge]:
+    def _judges(self) -> list[JudgeModel]:
         names = list(dict.fromkeys(self.scoring.judge_models))
         if not 1 <= len(names) <= _MOST_JUDGES:
             problem = f"has {len(names)} models" if names else "is missing"
             raise UsageError(f"score.judge_models {problem}: give one to {_MOST_JUDGES} language models")
-        return [_open_judge(name, self.scoring.judge_settings, self.version) for name in names]
+        return [JudgeModel(name, self.scoring.judge_settings, self.version) for name in names]
 
     @cached_property
     def _given(self) -> dict[str, list[str]] | None:
@@ -190,42 +157,38 @@ class Judge(core.Metric):
             raise DataError(f"cannot be read ({problem}); {form}", path) from problem
         return {name: _cleaned(texts) for name, texts in points.items()}
 
-    @cached_property
-    def _cache(self) -> RequestCache:
-        return RequestCache(user_cache().root / REQUESTS)
-
     def _points(self, task: _Task) -> Sequence[str] | None:
         """Return the key points; empty if there is nothing to find them for, None without a verdict."""
         if self._given is None:
             question = self._points_question(task)
-            return self._verdict(self._judges[0], question) if question else ()
+            return self._judges[0].verdict(question) if question else ()
         if task.id not in self._given:
             problem = f"no key points of '{task.id}': add them, or leave score.judge_key_points out"
             raise DataError(problem, self.scoring.judge_key_points)
         return self._given[task.id]
 
-    def _points_question(self, task: _Task) -> _Question | None:
+    def _points_question(self, task: _Task) -> Question | None:
         if self._given is not None or not (task.reference and task.sentences):
             return None
-        return _Question(f"{_prompts()['key_points']}\n\n{task.reference}", _read_points)
+        return Question(f"{prompts()['key_points']}\n\n{task.reference}", _read_points)
 
-    def _question(self, task: _Task, points: Sequence[str] | None = None) -> _Question:
+    def _question(self, task: _Task, points: Sequence[str] | None = None) -> Question:
         """Return what each judge is asked about a summary; default: with its key points, if any are known."""
         points = (self._points(task) or ()) if points is None else points
         lists = f"{_numbered('Key points:', points)}\n\n{_numbered('Summary:', task.sentences)}"
         read = partial(_read_verdict, num_points=len(points), num_sentences=len(task.sentences))
-        return _Question(f"{_prompts()['verdict']}\n\n{lists}", read)
+        return Question(f"{prompts()['verdict']}\n\n{lists}", read)
 
-    def _cost(self, judge: _OpenJudge, tasks: Sequence[_Task]) -> str:
+    def _cost(self, judge: JudgeModel, tasks: Sequence[_Task]) -> str:
         """Describe the requests that are not answered yet, without retries; empty if there are none."""
         first, longest, tokens = self._judges[0], judge.settings.decode_length, dict[str, int]()
         for task in tasks:
             of_points = self._points_question(task)
-            is_unknown = of_points is not None and not self._is_answered(first, of_points)
+            is_unknown = of_points is not None and not first.has_answered(of_points)
             if of_points and is_unknown and judge is first:
                 tokens[of_points.prompt] = judge.count(of_points.prompt)
             question = self._question(task, () if is_unknown else None)
-            if is_unknown or not self._is_answered(judge, question):
+            if is_unknown or not judge.has_answered(question):
                 unknown = first.settings.decode_length if is_unknown else 0
                 tokens[question.prompt] = judge.count(question.prompt) + unknown
         most, limit = max(tokens.values(), default=0) + longest, judge.engine.context or math.inf
@@ -239,65 +202,6 @@ class Judge(core.Metric):
             cost += f", US$ {(sent * prices[0] + answered * prices[1]) / 1e6:,.4g}"
         return cost if tokens else ""
 
-    def _is_answered(self, judge: _OpenJudge, question: _Question) -> bool:
-        place = judge.key, question.prompt
-        if place not in self._answers and (stored := self._cache.get(digest(place))) is not None:
-            self._answers[place] = stored
-        return place in self._answers
-
-    def _verdict(self, judge: _OpenJudge, question: _Question) -> Any:
-        """Return the verdict of an answered question, or None."""
-        return _read(question, self._answers[judge.key, question.prompt])
-
-    def _ask(self, judge: _OpenJudge, questions: Iterable[_Question]) -> None:
-        """Ask what is not answered yet, and store each answer as it arrives; a wrong format is asked for again."""
-        waiting = {question.prompt: question for question in questions if not self._is_answered(judge, question)}
-        turns: dict[str, list[Message]] = {prompt: [{"role": "user", "content": prompt}] for prompt in waiting}
-        length, decoding = judge.settings.decode_length, core.Decoding(device=self.scoring.device)
-        for attempt in range(_RETRIES + 1 if waiting else 0):
-            requests = [core.Request(tuple(turns[prompt]), 0, length) for prompt in waiting]
-            with _naming_judge(judge.name):
-                answers = judge.engine.answer(requests, decoding)
-                answers = track(answers, f"asking {judge.name}", len(requests), "requests")
-                for question, answer in zip([*waiting.values()], answers, strict=True):
-                    text = answer.text.rpartition(judge.settings.thinking_end)[2]
-                    json = text[text.find("{") : text.rfind("}") + 1] if answer.complete and not answer.refused else ""
-                    json = json if _read(question, json) is not None else ""
-                    if json or answer.problem or answer.refused or attempt == _RETRIES:
-                        place = judge.key, waiting.pop(question.prompt).prompt
-                        self._answers[place] = json
-                        if not answer.problem:  # a server may answer it later
-                            self._cache.put(digest(place), judge.name, json)
-                    again = {"role": "user", "content": _prompts()["again"]}
-                    turns[question.prompt] += [{"role": "assistant", "content": text[:_QUOTED]}, again]
-        if lost := sum(not self._answers[judge.key, prompt] for prompt in turns):
-            _log.warning(f"judge {judge.name}: no verdict on {format_count(lost, 'question')} of {len(turns):,}")
-
-
-def _open_judge(name: str, settings: Mapping[str, Any], version: int) -> _OpenJudge:
-    """Open a language model with settings of `model=prompt`."""
-    if unused := [setting for setting in settings if setting in _UNUSED]:
-        raise UsageError(f"score.judge_settings has '{unused[0]}', which it does not decide: leave it out")
-    checkpoint, revision = (name, None) if settings.get("engine") == "api" else split_revision(name)
-    values = {"checkpoint": checkpoint, "revision": revision, "truncate": "none", **settings}
-    with _naming_judge(name):
-        config = core.build_settings(registry.config_of("prompt"), values, "model.")
-        engine = registry.engines.load(config.engine)(config)
-        decisive = core.outcome_settings(config) | engine.identity()
-    return _OpenJudge(name, config, engine, digest([version, _prompts(), _RETRIES, decisive]))
-
-
-@contextmanager
-def _naming_judge(name: str) -> Iterator[None]:
-    """Name the judge and its settings in errors of a language model."""
-    try:
-        yield
-    except SuiteError as error:
-        text = re.sub(r"\bmodel\.(checkpoint|revision)\b", "score.judge_models", str(error))
-        text = re.sub(r"\bmodel\.(?=[a-z_]+)", "score.judge_settings.", text)
-        error.args = (f"judge {name}: {text}",)
-        raise
-
 
 def _task(prediction: str, example: Example) -> _Task:
     reference = "\n".join(" ".join(sentences) for sentences in example.references).strip()
@@ -310,13 +214,6 @@ def _numbered(heading: str, texts: Sequence[str]) -> str:
 
 def _cleaned(points: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(filter(None, (" ".join(point.split()) for point in points))))
-
-
-def _read(question: _Question, text: str) -> Any:
-    try:
-        return question.read(text)
-    except BadFile:
-        return None
 
 
 def _read_points(text: str) -> list[str] | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.special
+import scipy  # loads its packages when they are used
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError

@@ -4,7 +4,7 @@ Letters: B examples, K beams, U units, L unit tokens, T output tokens, V vocabul
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,13 +118,13 @@ class SourceNgrams(LogitsProcessor):
         self.size, self.num_sources = size, len(ids)
         units, real = (F.pad(part, (0, size - 1)).unfold(-1, size, 1) for part in (ids, mask.bool()))
         complete = real.all(-1)
-        ngrams = torch.cat([complete.nonzero()[:, :1], units[complete]], 1)  # [G, 1 + n], each with its source
-        if not len(ngrams):
-            ngrams = ngrams.new_full((1, 1 + size), -1)
+        ngrams = torch.cat([complete.nonzero()[:, :1], units[complete]], 1)  # each with its source
+        ngrams = F.pad(ngrams, (0, 0, 0, 1), value=-1)  # [G, 1 + n], G > 0
         self.factors = torch.full((size,), _HASH_FACTOR, device=ids.device).cumprod(0)
         hashes, order = (ngrams[:, :-1] * self.factors).sum(-1).sort()
         self.ngrams, self.hashes = ngrams[order], hashes
-        self.most = int(hashes.unique_consecutive(return_counts=True)[1].max())
+        last = torch.searchsorted(hashes, hashes, right=True)
+        self.most = int((last - torch.searchsorted(hashes, hashes)).max())  # n-grams with one hash
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Forbid the tokens that would complete an n-gram of the source: [B·K, T], [B·K, V] → [B·K, V]."""
@@ -142,13 +142,20 @@ class SourceNgrams(LogitsProcessor):
         return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
 
 
-def ranked_search(model: PreTrainedModel, decoding: Decoding) -> AbstractContextManager[None]:
-    """Return the context in which beam search ranks hypotheses by the settings' penalties; see `check_search`."""
+@contextmanager
+def ranked_search(model: PreTrainedModel, decoding: Decoding) -> Iterator[None]:
+    """Search at the settings' precision within the context, and rank hypotheses by their penalties (`check_search`)."""
     penalties = Penalties(decoding.length_norm, decoding.length_penalty, decoding.coverage, decoding.coverage_penalty)
-    if decoding.num_beams == 1 or penalties.of_the_library:
-        return nullcontext()
-    context: AbstractContextManager[None] = model.ranked_by(penalties)
-    return context
+    is_plain = decoding.num_beams == 1 or penalties.of_the_library
+    device, usual_precision = model.device.type, torch.get_float32_matmul_precision()
+    if decoding.precision == "tf32" and device == "cuda":
+        torch.set_float32_matmul_precision("high")
+    autocast = torch.autocast(device, torch.bfloat16, enabled=decoding.precision == "bf16")
+    try:
+        with autocast, nullcontext() if is_plain else model.ranked_by(penalties):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(usual_precision)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ _DROPPED_SHARE = 0.02  # of the letters and digits; a few accents stay below it
 _WORD_IN = re.compile(r"[a-z]+", re.IGNORECASE)
 _ALNUM_BEYOND_ASCII = re.compile(r"(?![\x00-\x7f])[^\W_]")
 _END_MARK = re.compile(r"[.!?…।。！？][\"'’”»)\]\s]*\Z")
-_ELLIPSIS = re.compile(r"(?:\.\.\.|…|\. \. \.)\s*\Z")
+_ELLIPSES = ("...", "…", ". . .")
 
 
 @dataclass(frozen=True)
@@ -338,7 +338,7 @@ def _find_cut_texts(side: TextTable) -> Iterator[str]:
     """Find references that were cut at a length limit."""
     texts = [text if isinstance(text, str) else " ".join(text) for text in side.texts]
     effect = "scores against cut references are not comparable with others; use complete references"
-    elided = [row for row, text in enumerate(texts) if _ELLIPSIS.search(text)]
+    elided = [row for row, text in enumerate(texts) if text.rstrip().endswith(_ELLIPSES)]
     if len(elided) > _CUT_SHARE * len(texts):
         yield f"{side.describe(elided)} end in an ellipsis, as if cut: {effect}"
     words = [len(text.split()) for text in texts]
@@ -354,8 +354,9 @@ def _find_cut_texts(side: TextTable) -> Iterator[str]:
 
 def _dropped(side: TextTable) -> Iterator[str]:
     """Find texts whose letters and digits the default tokenizer drops."""
-    rows = [row for row, text in enumerate(side.split) if _ALNUM_BEYOND_ASCII.search(" ".join(text))]
-    share = dropped_share(" ".join(sentence for row in rows for sentence in side.split[row]))
+    joined = [" ".join(sentences) for sentences in side.split]
+    rows = [row for row, text in enumerate(joined) if not text.isascii() and _ALNUM_BEYOND_ASCII.search(text)]
+    share = dropped_share(" ".join(joined[row] for row in rows))
     if share >= _DROPPED_SHARE:
         advice = "only a–z and 0–9 can match; --tokenizer unicode keeps the others"
         yield f"the tokenizer drops {100 * share:.0f} % of the letters and digits of {side.describe(rows)}: {advice}"

@@ -127,7 +127,7 @@ class SuiteScorer:
 
     def has_words(self, sentences: _Text) -> bool:
         """Return True if the tokenizer finds a word; otherwise, nothing can match."""
-        return any(word != MARK for word in self._tokenize(sentences))
+        return any(word != MARK for sentence in sentences for word in self._tokenize([sentence]))
 
     def words(self, text: str) -> list[str]:
         """Return the tokenized and stemmed words of a text."""

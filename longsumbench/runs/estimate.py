@@ -6,10 +6,11 @@ The counts leave out validation and the training of a ranker. How far they are r
 """
 
 import json
+import math
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
 
 A100 = 312e12  # FLOP/s of dense bfloat16 products on an A100 with 80 GB
 GPUS = {"A100": A100, "H100": 989e12, "L4": 121e12, "T4": 65e12, "V100": 125e12, "RTX3090": 71e12, "RTX4090": 165e12}
+_GIGABYTES = {"A100": 80, "H100": 80, "L4": 24, "T4": 16, "V100": 16, "RTX3090": 24, "RTX4090": 24}  # or more
+_WITHOUT_BF16 = ("T4", "V100")
 UTILIZATION = 0.4  # of that rate
 _STEP_SECONDS = 0.001  # of one decoder layer for one token: starting its kernels takes that long on any GPU
 _PASSES = 3  # forward, and twice its products backward; with gradient checkpointing one more
 _WORD_TOKENS = 1.3  # of subword tokenizers, about
-_PROCESS_BYTES = 0.7e9  # of the libraries
+_PROCESS_BYTES = 0.7e9  # of the libraries, or of a GPU's context
 _LAYERS = 32  # of a language model, about
 _PRODUCTS = 10  # that measure the speed of this machine
 
@@ -55,6 +58,7 @@ class RunCost(NamedTuple):
         layer_steps: decoder layers × tokens that are computed one after the other.
         minutes: limit of the training's time; None: no limit.
         memory: bytes at the peak of training; of a language model, of its weights.
+        recomputed: the same with gradient checkpointing, if only this may fit; else None.
         source_length: tokens of a text.
         tokens: to train on, or of all requests to a language model and its answers.
         price: of these, in US dollars; None without prices.
@@ -65,6 +69,7 @@ class RunCost(NamedTuple):
     layer_steps: float = 0.0
     minutes: float | None = None
     memory: float = 0.0
+    recomputed: float | None = None
     source_length: float = 0.0
     tokens: float = 0.0
     price: float | None = None
@@ -76,44 +81,96 @@ class RunCost(NamedTuple):
         return (training + decoding + self.layer_steps * _STEP_SECONDS) / 3_600
 
 
-def describe_costs(points: Sequence[Point], gpu: str) -> str:
+def describe_costs(points: Sequence[Point], gpu: str | None) -> str:
     """Return a table of what points cost: tokens, memory, time here and on a GPU, price.
+
+    The memory is that on the GPU; None: on this machine, and the time is that on an A100.
 
     Raises:
         UnknownName: the GPU's rate is unknown.
         SuiteError: the texts or a checkpoint cannot be read.
     """
-    if gpu not in GPUS:
+    if gpu is not None and gpu not in GPUS:
         raise UnknownName("GPU", gpu, GPUS)
     lines = []
     for config, variant in {point.identity: (point.config, point.variant) for point in points}.values():
-        cost, line = estimate_point(config), [f"{config.model.name} {variant} on {config.dataset.name}", *[""] * 6]
+        cost, line = estimate_point(config, gpu), [f"{config.model.name} {variant} on {config.dataset.name}", *[""] * 6]
         if cost.source_length:
             line[1:4] = f"{cost.source_length:,.0f}", f"{cost.tokens / 1e6:,.1f}", format_bytes(cost.memory)
+            if cost.recomputed is not None:
+                line[3] += f"\n{format_bytes(cost.recomputed)} recomputed"
         if cost.training or cost.decoding:
-            seconds = [3_600 * cost.hours(rate) for rate in (measured_rate(), GPUS[gpu])]
+            seconds = [3_600 * cost.hours(rate) for rate in (measured_rate(), GPUS[gpu or "A100"])]
             line[4:6] = [format_rough_time(time) if time >= 60 else "< 1 min" for time in seconds]
         lines.append([*line[:6], "" if cost.price is None else f"{cost.price:,.4g}"])
-    headings = ["", "reads\n(tokens)", "tokens in all\n(millions)", "memory", "here", f"one {gpu}", "US$"]
+    headings = [
+        "",
+        "reads\n(tokens)",
+        "tokens in all\n(millions)",
+        f"memory\n({gpu or 'here'})",
+        "here",
+        f"one {gpu or 'A100'}",
+        "US$",
+    ]
     table = tabulate(lines, headings, disable_numparse=True, colalign=["left"] + ["right"] * 6)
     return f"{table}\nWithout a time: no network runs here. How far the others are right: docs/how-to/estimate.md"
 
 
-def estimate_point(config: RunConfig) -> RunCost:
+def estimate_point(config: RunConfig, gpu: str | None = None) -> RunCost:
     """Estimate a run on its own texts, of mean length; `memory` is that of the longest ones.
+
+    The memory is that on a GPU of `GPUS`; None: on this machine.
 
     Raises:
         SuiteError: the texts or a checkpoint cannot be read.
     """
+    mean, longest, multi_document = _read_sizes(config)
+    cost = estimate_cost(config, mean, multi_document)
+    if not cost.training:
+        return cost
+    memory, recomputed = _training_memory(config, longest, multi_document, gpu)
+    return cost._replace(memory=memory, recomputed=recomputed)
+
+
+def describe_hours(config: RunConfig) -> str:
+    """Return a line with the time that a run takes on this machine, for one that takes long."""
+    mean, _, multi_document = _read_sizes(config)
+    shown = format_rough_time(3_600 * estimate_cost(config, mean, multi_document).hours(measured_rate()))
+    return f"{config.model.name} on {config.dataset.name} at scale={config.scale}: about {shown} here (see --estimate)"
+
+
+def _read_sizes(config: RunConfig) -> tuple[TextSizes, TextSizes, bool]:
+    """Return the sizes of texts of mean length and of the longest ones, and whether they have several documents."""
     texts = load_texts(config.dataset, user_cache())
     test = texts.splits[config.dataset.split]
     train = texts.splits.get("train", test)
-    costs = []
-    for of in (fmean, max):
-        source, target = (round(_WORD_TOKENS * of(words)) for words in (train.source_words, train.reference_words))
-        costs.append(estimate_cost(config, TextSizes(source, target, len(train), len(test)), texts.multi_document))
-    mean, longest = costs
-    return mean._replace(memory=longest.memory)
+    words = [(of(train.source_words), of(train.reference_words)) for of in (fmean, max)]
+    lengths = [(round(_WORD_TOKENS * source), round(_WORD_TOKENS * target)) for source, target in words]
+    mean, longest = (TextSizes(*pair, len(train), len(test)) for pair in lengths)
+    return mean, longest, texts.multi_document
+
+
+def _training_memory(
+    config: RunConfig, sizes: TextSizes, multi_document: bool, gpu: str | None
+) -> tuple[float, float | None]:
+    """Return `memory` and `recomputed` of a training on texts of one size."""
+    from longsumbench.modeling.flops import count_training, made_batch  # it needs torch
+    from longsumbench.modeling.nn.device import choose_device, computes_bf16, free_memory
+
+    recipe, here = config.train, choose_device(config.train.device)
+    kind, limit, bf16 = here.type, float(free_memory(here)), computes_bf16(here)
+    if gpu:
+        kind, limit, bf16 = "cuda", 1e9 * _GIGABYTES[gpu], gpu not in _WITHOUT_BF16
+    tokens = count_text(config.model, sizes, multi_document).source_tokens
+    texts = math.ceil(examples_in_batch(recipe, tokens, round(sizes.source / _WORD_TOKENS)))
+    made = made_batch(config.model, texts, sizes.source, sizes.target, multi_document)
+
+    def count(recomputes: bool) -> float:
+        changed = replace(recipe, gradient_checkpointing=recomputes)
+        return _PROCESS_BYTES + count_training(*made, changed, kind, bf16 if recipe.bf16 is None else recipe.bf16)
+
+    memory = count(bool(recipe.gradient_checkpointing))
+    return memory, count(True) if recipe.gradient_checkpointing is None and memory > limit else None
 
 
 def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> RunCost:
@@ -127,20 +184,17 @@ def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> 
         return _cost_of_prompts(config, sizes, tested)
     if "train" not in registry.systems.load(settings.name).decided_by:
         return RunCost()
-    from longsumbench.modeling.training.optimization import training_bytes  # it needs torch
-
     count = count_text(settings, sizes, multi_document)
     batch = examples_in_batch(recipe, count.source_tokens, round(sizes.source / _WORD_TOKENS))
     batch *= recipe.scored_share if recipe.only == "scorer" else 1.0
     examples, weights = recipe.max_steps * recipe.accumulation * batch, 4.0 * count.parameters
-    added = training_bytes(batch * count.saved_bytes, weights, recipe.optimizer) if recipe.max_steps else 0.0
     steps = (decode.max_length or settings.decode_length or sizes.target) * (decode.mode == "write")
     return RunCost(
-        training=examples * count.flops * (_PASSES + recipe.gradient_checkpointing),
+        training=examples * count.flops * (_PASSES + bool(recipe.gradient_checkpointing)),
         decoding=tested * count.flops * decode.num_beams,
         layer_steps=tested / decode.batch_size * steps * count.decoder_layers,
         minutes=recipe.max_minutes,
-        memory=_PROCESS_BYTES + weights + added,
+        memory=_PROCESS_BYTES + weights,
         source_length=count.source_tokens,
         tokens=examples * (count.source_tokens + count.target_tokens),
     )

@@ -24,6 +24,7 @@ from longsumbench.modeling.processes import process_index, share_run, started_pr
 from longsumbench.runs import results, scoring
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
+from longsumbench.runs.estimate import describe_hours
 from longsumbench.runs.known_systems import loaded_system, make_system
 from longsumbench.runs.plan import Point
 from longsumbench.runs.predictions import Writer, num_summarized, read_summaries, seconds_of_decoding, summarize_split
@@ -109,6 +110,9 @@ def _carry_out(
     scoring.warn_of_other_scripts(config.score, split)
     results.write_run_config(config, folder)
     write_environment(workdir)
+    trains_long = config.scale == "paper" and config.train.max_steps and "train" in system.decided_by
+    if trains_long and started_in.gpu and config.train.device != "cpu":  # elsewhere the user typed the scale
+        _log.info(describe_hours(config))
     with share_run(folder, config.train.device) if system.capabilities.shares_work else nullcontext():
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
             report = system.fit(core.FitContext.of(texts.splits, config.train, stages))

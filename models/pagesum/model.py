@@ -17,10 +17,11 @@ from torch.nn import functional as F
 from transformers import BartConfig
 from transformers.models.bart import modeling_bart
 
+from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.masks import at_least_single
-from longsumbench.modeling.nn.unit_encoder import UnitEncoder, pieces, spread_units
+from longsumbench.modeling.nn.unit_encoder import UnitEncoder, piece_tokens, pieces, spread_units
 
 # Approximate share of a piece that may be padding: pages differ in length more than snippets do. Most of the decoder's
 # work is on the target, the same for every page.
@@ -94,14 +95,15 @@ class PageEncoder(UnitEncoder):
             **kwargs: not used; `generate` passes all its arguments.
         """
         table, together = self.encode(input_ids, unit_mask), self.config.decoding == "global"
-        counts: list[list[int]] = table.lengths.tolist()  # a GPU is waited for here, and no more while decoding
+        lengths, device = on_host(table.lengths), table.lengths.device
+        counts: list[list[int]] = lengths.tolist()
         sizes = sorted(filter(None, chain.from_iterable(counts)), reverse=True)
-        places = table.lengths.flatten().argsort(descending=True, stable=True)[: len(sizes)]
+        places = to_device(lengths.flatten().argsort(descending=True, stable=True)[: len(sizes)], device)
         totals = list(map(sum, counts)) if together else sizes
         if together:
-            positions, mask, *_ = spread_units(table.starts, table.lengths)
+            positions, mask, *_ = spread_units(table.starts, table.lengths, max(1, *totals))
         else:
-            steps = torch.arange(sizes[0], device=places.device)
+            steps = torch.arange(sizes[0], device=device)
             mask = steps < table.lengths.flatten()[places, None]
             positions = (table.starts.flatten()[places, None] + steps).masked_fill(~mask, 0)
         full = min(totals) == max(totals)  # attention is faster without a mask
@@ -203,7 +205,7 @@ class PageSumForConditionalGeneration(UnitsToText, modeling_bart.BartForConditio
             hidden = self.run_decoder(rows.flatten(0, 1), *pages.memory(_is_filled(cache)), cache)
             return hidden.view(*rows.shape, -1)
         decoded = []
-        for some, longest in pieces(pages.sizes, _DECODER_PADDING):
+        for some, longest in pieces(pages.sizes, _DECODER_PADDING, piece_tokens(rows.device)):
             mask = None if pages.mask is None or pages.sizes[some][-1] == longest else pages.mask[some, :longest]
             memory = F.embedding(pages.positions[some, :longest], pages.last_hidden_state)
             decoded.append(self.run_decoder(rows[some].flatten(0, 1), memory, mask, None))

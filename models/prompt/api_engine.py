@@ -48,6 +48,7 @@ _SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is none, 
 _TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
 _LOCAL = (  # settings of `decode` that the API does not have
     *("num_beams", "min_length", "no_repeat_ngram", "encoder_no_repeat_ngram", "repetition_penalty", "forced_eos"),
+    "precision",
 )
 _FILTERED = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}'  # an answer in place of an error
 

@@ -7,7 +7,7 @@ import torch
 
 from longsumbench.core import Capabilities, Decoding, Evidence, Example, Recipe
 from longsumbench.modeling.extraction import ScoredSpans
-from longsumbench.modeling.generation import GeneratedText, text_batch
+from longsumbench.modeling.generation import GeneratedText, ranked_search, text_batch
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.training.trainer import Objective
@@ -51,7 +51,7 @@ class EA(NeuralSystem):
         units_of_examples = [self.reader.units(example) for example in examples]
         model = self.model.to(choose_device(decoding.device)).eval()  # not in inference mode, as in `decode`
         batch = {name: value.to(model.device) for name, value in collate_units(self.reader, units_of_examples).items()}
-        with torch.inference_mode():
+        with torch.inference_mode(), ranked_search(model, decoding):
             reading = model.model.encoder(**batch)
             scores = model.scores_to_extract(reading, batch["input_ids"]).cpu().double().numpy()
         for units, row in zip(units_of_examples, scores, strict=True):

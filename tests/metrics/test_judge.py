@@ -260,7 +260,7 @@ def test_the_signature_tells_what_decides(monkeypatch: pytest.MonkeyPatch) -> No
     assert len({metric.signature(1) for metric in (first, *others)}) == 5
     same = judge("a", judge_settings={"retries": 3, "input_price": 1, "output_price": 1})
     assert same.signature(1) == first.signature(1)
-    monkeypatch.setitem(judge_module._prompts(), "verdict", "Another.")
+    monkeypatch.setitem(judge_module.prompts(), "verdict", "Another.")
     assert judge("a").signature(1) != first.signature(1)
 
 

@@ -194,6 +194,24 @@ def test_padding_does_not_change_what_is_written(model: Any) -> None:
     assert together[0] == alone[0]
 
 
+def test_precision_is_that_of_the_search_alone(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With bf16 the products are in bfloat16, and after the search everything is as before."""
+    dtypes: list[torch.dtype] = []
+    project = model.model.decoder.layers[0].fc1.register_forward_hook(lambda *outputs: dtypes.append(outputs[-1].dtype))
+    usual = decode(model, inputs(), Decoding(), limit=5)
+    decode(model, inputs(), Decoding(precision="bf16"), limit=5)
+    assert decode(model, inputs(), Decoding(), limit=5) == usual
+    project.remove()
+    assert dict.fromkeys(dtypes) == dict.fromkeys([torch.float32, torch.bfloat16])
+    assert dtypes[0] == dtypes[-1] == torch.float32
+
+
+def test_tf32_is_float32_on_a_cpu(model: Any) -> None:
+    """Without CUDA, tf32 changes neither the outputs nor PyTorch's setting."""
+    assert decode(model, inputs(), Decoding(precision="tf32"), limit=5) == decode(model, inputs(), Decoding(), limit=5)
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

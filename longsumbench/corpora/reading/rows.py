@@ -28,9 +28,10 @@ from longsumbench.core import Entry, Example, Read, Thinned
 from longsumbench.corpora.reading.store import StoredExample, store_example
 from longsumbench.errors import EnvironmentProblem
 
-_SERIAL_BYTES = 16_000_000  # bytes of text to read before starting other processes, which takes about a second
+_SERIAL_BYTES = 4_000_000  # bytes of text to read before starting other processes
 _BYTES_SENT_TOGETHER = 1_000_000  # about so many bytes of text are sent together
-_BATCHES_AHEAD = 3  # batches per process that are waiting or done
+_BATCHES_AHEAD = 3  # batches per process that it has to do
+_BATCHES_WAITING = 12  # batches per process that are done or to be done
 _MAX_PROCESSES = 8  # this process cannot send rows and write examples for more
 
 
@@ -112,8 +113,8 @@ def map_in_processes(
 ) -> Iterator[tuple[_Batch, _Result]]:
     """Yield every batch with `function(batch)`, in order; a few batches wait at a time, so memory stays bounded.
 
-    There are at most 8 processes, which are sent the function and the batches. `advice` is what to do if one was
-    killed.
+    There are at most 8 processes, which are sent the function and the batches. This process computes, too, while they
+    start or have enough to do. `advice` is what to do if one was killed.
 
     Raises:
         EnvironmentProblem: a process has ended.
@@ -123,9 +124,13 @@ def map_in_processes(
     pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
         for batch in batches:
-            with _without_main_script():  # processes start on the first job
-                waiting.append((batch, pool.submit(function, batch)))
-            if len(waiting) >= _BATCHES_AHEAD * processes:
+            if sum(not outcome.done() for _, outcome in waiting) < _BATCHES_AHEAD * processes:
+                with _without_main_script():  # processes start on the first job
+                    waiting.append((batch, pool.submit(function, batch)))
+            else:
+                waiting.append((batch, Future()))
+                waiting[-1][1].set_result(function(batch))
+            while waiting and (waiting[0][1].done() or len(waiting) >= _BATCHES_WAITING * processes):
                 first, outcome = waiting.popleft()
                 yield first, outcome.result()
         for first, outcome in waiting:

@@ -13,11 +13,10 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer, shift_tokens_right
 
-from longsumbench.modeling.nn.decoder_steps import decode_steps
+from longsumbench.modeling.nn.decoder_steps import StepLinear, decode_steps
 from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
-from longsumbench.modeling.nn.transformer_layer import apply_linear
 
 EncoderOutput: TypeAlias = Any  # what a network's encoder returns: a `Memory`, or a tuple that its own `decode` takes
 
@@ -85,8 +84,16 @@ class UnitsToText(RankedGeneration):
     """
 
     lm_head: Any
+    modules: Any
     final_logits_bias: Tensor
     training: bool
+
+    def post_init(self) -> None:
+        """As in transformers; also make the steps of a search fast."""
+        super().post_init()  # type: ignore[misc]  # a method of transformers' class
+        for module in self.modules():
+            if type(module) is nn.Linear:
+                module.__class__ = StepLinear
 
     def forward(
         self,
@@ -186,7 +193,8 @@ class UnitsToText(RankedGeneration):
 
     def project(self, hidden: Tensor) -> Tensor:
         """Return logits: [Q, T, D] → [Q, T, V]."""
-        return apply_linear(hidden, self.lm_head.weight, self.lm_head.bias) + self.final_logits_bias
+        logits: Tensor = self.lm_head(hidden) + self.final_logits_bias
+        return logits
 
     def token_loss(self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float) -> Tensor:
         """Return the loss of the target tokens; by default `token_cross_entropy`."""

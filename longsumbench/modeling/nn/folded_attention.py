@@ -1,20 +1,18 @@
 """Cross-attention between different numbers of rows: beams share a document's memory, or each segment has a memory.
 
-Letters: Q query rows, R key rows, K beams of a document, H heads, T target tokens, S memory tokens, D width,
-E width of a head.
+Letters: Q query rows, R key rows, K beams of a document, H heads, T target tokens, S memory tokens, D width.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, EncoderDecoderCache
-from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-from transformers.models.pegasus.modeling_pegasus import PegasusAttention, eager_attention_forward
+from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.modeling.nn.masks import at_least_single, masked_scores
-from longsumbench.modeling.nn.transformer_layer import apply_linear
 
 _ROOM = 16  # tokens by which the room of a cache grows
 
@@ -32,12 +30,7 @@ class FoldedAttention(PegasusAttention):
     recorded_weights: list[Tensor] | None = None  # of each call while they are recorded
 
     def forward(
-        self,
-        hidden_states: Tensor,
-        key_value_states: Tensor,
-        attention_mask: Tensor | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
-        **kwargs: Any,
+        self, hidden_states: Tensor, key_value_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
     ) -> tuple[Tensor, Tensor | None]:
         """Attend.
 
@@ -45,8 +38,7 @@ class FoldedAttention(PegasusAttention):
             hidden_states: [Q, T, D].
             key_value_states: [R, S, D]; only R is used if the cache is filled.
             attention_mask: [R or Q, 1, 1, S], True where a token may be attended to.
-            past_key_values: gets the memory's keys and values, or has them.
-            **kwargs: arguments of the attention function.
+            **kwargs: other arguments of PegasusAttention.
         """
         queries, length, width = hidden_states.shape
         rows = key_value_states.shape[0]
@@ -54,42 +46,40 @@ class FoldedAttention(PegasusAttention):
             beams, memory = queries // rows, attention_mask.shape[-1]
             per_beam = attention_mask.view(rows, beams, 1, memory).expand(rows, beams, length, memory)
             attention_mask = per_beam.reshape(rows, 1, beams * length, memory)
-        projected = apply_linear(hidden_states, self.q_proj.weight, self.q_proj.bias)
-        folded = self.by_head(projected.reshape(rows, -1, width))  # [R, H, K·T, E] or [R, H, T/m, E]
-        keys, values = self.project_memory(key_value_states, past_key_values)
-        attend = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
-        dropout = self.dropout if self.training else 0.0
-        attended, weights = attend(
-            self, folded, keys, values, attention_mask, dropout=dropout, scaling=self.scaling, **kwargs
+        folded = hidden_states.reshape(rows, -1, width)  # [R, K·T, D] or [R, T/m, D]
+        output, weights = super().forward(
+            folded, key_value_states=key_value_states, attention_mask=attention_mask, **kwargs
         )
-        if self.recorded_weights is not None:  # fused attention does not return them
-            recorded = self.weigh(folded, keys, attention_mask) if weights is None else weights
+        if self.recorded_weights is not None:
+            cache = kwargs.get("past_key_values")
+            recorded = self.weigh(folded, key_value_states, attention_mask, cache) if weights is None else weights
             self.recorded_weights.append(recorded)
-        joined = attended.reshape(queries, length, width)
-        return apply_linear(joined, self.out_proj.weight, self.out_proj.bias), weights
+        return output.view(queries, length, width), weights
 
-    def project_memory(self, states: Tensor, cache: EncoderDecoderCache | None) -> tuple[Tensor, Tensor]:
-        """Return the memory's keys and values, which the cache keeps: [R, S, D] → two of [R, H, S, E]."""
-        if cache is not None and cache.is_updated.get(self.layer_idx):
-            layer = cache.cross_attention_cache.layers[self.layer_idx]
-            return layer.keys, layer.values
-        keys, values = self.by_head(self.k_proj(states)), self.by_head(self.v_proj(states))
-        if cache is not None:  # contiguous: a step then reads them twice as fast
-            keys, values = cache.cross_attention_cache.update(keys.contiguous(), values.contiguous(), self.layer_idx)
-            cache.is_updated[self.layer_idx] = True
-        return keys, values
+    def weigh(
+        self, folded: Tensor, key_value_states: Tensor, attention_mask: Tensor | None, cache: EncoderDecoderCache | None
+    ) -> Tensor:
+        """Compute the attention weights, which fused attention does not return.
 
-    def weigh(self, queries: Tensor, keys: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Compute the attention weights: [R, H, K·T, E], [R, H, S, E] → [R, H, K·T, S].
+        Args:
+            folded: [R, K·T, D].
+            key_value_states: [R, S, D]; not read if there is a cache.
+            attention_mask: [R, 1, K·T or 1, S], True for real tokens, or added to the scores.
+            cache: filled.
 
-        The mask [R, 1, K·T or 1, S] is True for real tokens, or added to the scores.
+        Returns:
+            [R, H, K·T, S].
         """
-        scores = queries @ keys.transpose(-1, -2) * self.scaling
+        if cache is None:
+            keys = self.by_head(self.k_proj(key_value_states))
+        else:
+            keys = cache.cross_attention_cache.layers[self.layer_idx].keys  # [R, H, S, D/H]
+        scores = self.by_head(self.q_proj(folded)) @ keys.transpose(-1, -2) * self.scaling
         weights: Tensor = at_least_single(masked_scores(scores, attention_mask)).softmax(-1)
         return weights
 
     def by_head(self, states: Tensor) -> Tensor:
-        """Split the heads: [R, T, D] → [R, H, T, E]."""
+        """Split the heads: [R, T, D] → [R, H, T, D/H]."""
         return states.view(*states.shape[:-1], self.num_heads, self.head_dim).transpose(1, 2)
 
 
@@ -131,12 +121,22 @@ class FoldedCache(EncoderDecoderCache):
         super().__init__(*caches)
         self.length = 0  # number of target tokens
         self.target: dict[int, Tensor] = {}  # layer → keys and values, [2, Q, H, `length` or more, E]
-        # layer → weight and bias of queries, keys and values together
-        self.joined: dict[int, tuple[Tensor, Tensor]] = {}
+        self.joined: dict[int, tuple[Tensor, Tensor]] = {}  # layer → the output of `join`
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Return the number of target tokens, the same in all layers."""
         return self.length
+
+    def join(self, attention: PegasusAttention) -> tuple[Tensor, Tensor]:
+        """Return weight and bias of queries, keys and values together: [3·D, D], [3·D]; made once for a search."""
+        if attention.layer_idx not in self.joined:
+            parts: list[nn.Linear] = [attention.q_proj, attention.k_proj, attention.v_proj]
+            weight, bias = (torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias"))
+            if torch.is_autocast_enabled(weight.device.type):  # converted once, not at every step
+                dtype = torch.get_autocast_dtype(weight.device.type)
+                weight, bias = weight.to(dtype), bias.to(dtype)
+            self.joined[attention.layer_idx] = weight, bias
+        return self.joined[attention.layer_idx]
 
     def append(self, layer: int, new: Tensor) -> Tensor:
         """Write keys and values of T tokens: [2, Q, H, T, E]; return those of all tokens. The length stays as it is."""
@@ -156,8 +156,7 @@ class FoldedCache(EncoderDecoderCache):
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the keys, values and coverage of the beams."""
-        for layer, rows in self.target.items():
-            self.target[layer] = rows.index_select(1, beam_idx)
+        self.target = {layer: rows.index_select(1, beam_idx) for layer, rows in self.target.items()}
         if self.coverage is not None:
             self.coverage = self.coverage.index_select(0, beam_idx)
 

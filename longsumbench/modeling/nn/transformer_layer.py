@@ -15,7 +15,6 @@ from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention, PegasusEncoderLayer
 
 SMALLEST = 65_536  # values; PyTorch's dropout is as fast for smaller tensors
-_FEW_ROWS = range(4, 65)  # for which a product on a CPU is faster with the weight as its left factor
 _DROP_LEVELS = 65_536  # possible probabilities: values of 16 random bits
 
 
@@ -35,19 +34,6 @@ def dropout(states: Tensor, probability: float, training: bool) -> Tensor:
     dropped = round(probability * _DROP_LEVELS)
     keep_mask = bits >= dropped - _DROP_LEVELS // 2
     return states * keep_mask.to(states.dtype).mul_(_DROP_LEVELS / (_DROP_LEVELS - dropped))
-
-
-def apply_linear(states: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Return F.linear(states, weight, bias): [..., D] → [..., N].
-
-    A step of a search has few rows. F.linear on a CPU then takes up to three times as long as reading the weight does.
-    """
-    rows = states.numel() // states.shape[-1]
-    if states.device.type != "cpu" or rows not in _FEW_ROWS or torch.is_grad_enabled():
-        return F.linear(states, weight, bias)
-    columns = states.reshape(rows, -1).t()
-    product = weight @ columns if bias is None else torch.addmm(bias[:, None], weight, columns)
-    return product.t().contiguous().view(*states.shape[:-1], -1)
 
 
 class TransformerLayer(PegasusEncoderLayer):
@@ -73,8 +59,9 @@ class TransformerLayer(PegasusEncoderLayer):
 
     def feed_forward(self, states: Tensor) -> Tensor:
         """Run the feed-forward network without norm and residual: [R, L, D] → [R, L, D]."""
-        hidden = self.activation_fn(apply_linear(states, self.fc1.weight, self.fc1.bias))
-        return apply_linear(dropout(hidden, self.activation_dropout, self.training), self.fc2.weight, self.fc2.bias)
+        activated = dropout(self.activation_fn(self.fc1(states)), self.activation_dropout, self.training)
+        changed: Tensor = self.fc2(activated)
+        return changed
 
     def residual(self, states: Tensor, norm: nn.Module, function: Callable[[Tensor], Tensor]) -> Tensor:
         """Add the output of a sub-layer to the states; the norm precedes or follows it."""

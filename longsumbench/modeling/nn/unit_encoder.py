@@ -22,6 +22,7 @@ from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 PIECE_TOKENS = 4_096  # padded tokens encoded together: enough for full speed, few enough for the processor's cache
 GPU_PIECE_TOKENS = 65_536  # the same on a GPU, where the calls of small pieces would take longer than their work
 ENOUGH_TOKENS = 256  # smallest number of padded tokens that keeps a processor busy; a GPU needs a 16th of its pieces
+_GPU_PARTS = 4  # of a batch, at least, that a GPU recomputes one after the other: the whole batch would save no memory
 
 
 class Memory(NamedTuple):
@@ -99,8 +100,9 @@ class UnitEncoder(PegasusEncoder):
         ids = input_ids.flatten(0, 1)[to_device(units, device)]  # [R, L]
         mask, places = unit_mask.flatten(0, 1)[units], units % real.shape[1]  # [R, L], [R]
         limit = piece_tokens(device)
-        if self.recomputed and self.gradient_checkpointing and self.training and device.type == "cpu":
-            limit = self.recomputed
+        if self.gradient_checkpointing and self.training:
+            a_part = int(extents.sum()) // _GPU_PARTS
+            limit = (self.recomputed or limit) if device.type == "cpu" else min(limit, max(ENOUGH_TOKENS, a_part))
         empty = self.embed_tokens.weight.new_zeros(0, 1, self.embed_tokens.weight.shape[1])  # for a batch without text
         encoded = [(empty[:, 0], order[:0], self.pool(empty, empty[..., 0] > 0))]
         for rows, longest in pieces(extents[order].tolist(), self.padding, limit):

@@ -6,21 +6,13 @@ from typing import Any
 
 from torch import nn
 from torch.optim import Adagrad, AdamW, Optimizer
-from transformers import Adafactor
+from transformers import Adafactor, PreTrainedModel
 
 from longsumbench.core import Recipe
 
 _ADAGRAD_START = 0.1  # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
 
-_NUMBERS_PER_WEIGHT = {"adafactor": 0, "adam": 2, "adagrad": 1}  # that an optimizer keeps, about
-_BACKWARD = 1.2  # memory of a step / what is kept for its backward pass; 1.0 to 1.3 in measured runs
-
 Schedule = Callable[[int], float]
-
-
-def training_bytes(saved: float, weights: float, optimizer: str) -> float:
-    """Return about the bytes that a step needs besides the weights; `saved` are those kept for its backward pass."""
-    return _BACKWARD * saved + weights * (1 + _NUMBERS_PER_WEIGHT[optimizer])
 
 
 def learning_rate(recipe: Recipe, width: int) -> Schedule:
@@ -86,3 +78,8 @@ def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
         adafactor: Optimizer = _Adafactor(groups, lr=1.0, scale_parameter=True, relative_step=False, warmup_init=False)
         return adafactor
     return AdamW(groups, lr=1.0, betas=(recipe.adam_beta1, recipe.adam_beta2), eps=recipe.adam_epsilon, fused=True)
+
+
+def recompute_activations(model: PreTrainedModel) -> None:
+    """Let a model compute activations again in the backward pass, instead of keeping them (gradient checkpointing)."""
+    getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)()  # older name

@@ -29,6 +29,7 @@ class TrainingState:
     interval_loss: float = 0.0  # sum of the losses of the steps since the last entry of `logged_losses`
     logged_losses: list[float] = field(default_factory=list)  # mean loss of each logging interval
     validation_losses: list[tuple[int, float]] = field(default_factory=list)  # (step, loss) of every validation
+    gradient_checkpointing: bool = False
     ended_by: str = ""  # the budget or rule that ended training; empty before
 
     def best(self, number: int = 1) -> tuple[tuple[int, float], ...]:
@@ -46,6 +47,7 @@ class TrainingState:
             seconds=round(self.seconds, 2),
             ended_by=self.ended_by,
             best_step=best_step,
+            gradient_checkpointing=self.gradient_checkpointing,
             validation_loss=validation_loss,
             validation_losses=tuple(self.validation_losses),
             first_loss=next(iter(self.logged_losses), None),

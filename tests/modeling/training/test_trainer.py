@@ -14,6 +14,7 @@ from longsumbench.core import FitContext, FitReport, Recipe
 from longsumbench.errors import UsageError
 from longsumbench.files import read_json
 from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS
+from longsumbench.modeling.training import trainer
 from longsumbench.modeling.training.optimization import learning_rate
 from longsumbench.modeling.training.trainer import _Training
 from longsumbench.models.seal.system import Trunc
@@ -48,6 +49,21 @@ def test_what_does_not_fit_in_memory_is_refused_before_training(
         fit(stages, tiny_recipe(max_steps=2, batch_size=8))
     assert "smaller train.batch_size" in str(refused.value)
     assert refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize(("asked", "free", "recomputes"), [(None, 100, False), (None, 50, True), (True, 100, True)])
+def test_a_step_that_would_not_fit_recomputes_activations(
+    stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch, asked: bool | None, free: int, recomputes: bool
+) -> None:
+    """A step of 60 bytes, 40 when it recomputes: 50 are too few without; the report has what was done."""
+    monkeypatch.setattr(trainer, "free_memory", lambda device: free)
+    monkeypatch.setattr(trainer, "count_step", lambda model, output, batch, recipe, *_: size(model, recipe))
+
+    def size(model: torch.nn.Module, recipe: Recipe) -> int:
+        return (40 if recipe.gradient_checkpointing else 60) + sum(weight.nbytes for weight in model.parameters())
+
+    _, report = fit(stages, tiny_recipe(max_steps=1, gradient_checkpointing=asked))
+    assert report.gradient_checkpointing is recomputes
 
 
 def test_counts_by_hand(stages: ArtifactCache) -> None:

@@ -8,6 +8,7 @@ from support.pagesum_networks import DECODINGS, END, PAD, RAGGED, START, alone, 
 from support.rescoring import COVERAGES, check_rescored
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import DynamicCache
 
 from longsumbench.modeling.nn.penalties import Penalties
@@ -98,6 +99,33 @@ def test_mixing_by_hand() -> None:
     mixed = mix(torch.tensor([4.0, 9.0, 8.0]).view(3, 1, 1, 1), weights, pages)
     torch.testing.assert_close(weights[:, :, 0, 0], torch.tensor([[0.25, 0, 0.75], [0, 1, 0]]))
     torch.testing.assert_close(mixed.flatten(), torch.tensor([7.0, 9.0]))
+
+
+class OperatorNames(TorchDispatchMode):
+    """Records the operators that are called, and those that index by a mask as nonzero."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        by_mask = name == "index" and any(index is not None and index.dtype == torch.bool for index in args[1])
+        self.names.add("nonzero" if by_mask else name)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_a_step_waits_for_nothing_and_sums_in_a_fixed_order(beams: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Around the decoder, a step reads no number from the device and uses no atomic sum."""
+    model, inputs = network(), batch(*RAGGED)
+    pages, ids = model.model.encoder(**inputs), torch.zeros(3 * beams, 1, dtype=torch.long)
+    monkeypatch.setattr(model, "run_decoder", lambda ids, *_: torch.zeros(*ids.shape, model.config.d_model))
+    with OperatorNames() as operators:
+        model.decode(pages, ids, model.new_cache())
+    waiting, atomic = {"_local_scalar_dense", "nonzero"}, {"index_add", "scatter_add", "index_put"}
+    assert {"softmax", "_softmax"} & operators.names
+    assert not operators.names & (waiting | atomic)
 
 
 @pytest.mark.parametrize("decoding", DECODINGS)

@@ -1,0 +1,133 @@
+"""A language model that answers questions about summaries in JSON; each is asked once, and its answer is stored.
+
+An answer in another format is asked for again in the same conversation, and then there is no verdict.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+import yaml  # type: ignore[import-untyped] # not annotated
+
+from longsumbench import core
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.cache.request_cache import REQUESTS, RequestCache
+from longsumbench.conf import CONF
+from longsumbench.core import Message, registry
+from longsumbench.errors import SuiteError, UsageError
+from longsumbench.files import BadFile, digest, read_text
+from longsumbench.formatting import format_count
+from longsumbench.modeling.checkpoints import split_revision
+from longsumbench.progress import track
+
+_log = logging.getLogger(__name__)
+
+_RETRIES = 2
+_QUOTED = 500  # characters of a wrong answer that are sent with a retry
+_BYTES_PER_TOKEN = 2  # fewest, about, where there is no tokenizer
+_UNUSED = ("checkpoint", "revision", "prompt", "length", "shots", "truncate", "input_length")  # of model=prompt
+
+
+@cache
+def prompts() -> dict[str, str]:
+    """Return name → text of what judges are told."""
+    return dict(yaml.safe_load(read_text(CONF / "judge.yaml")))
+
+
+class Question(NamedTuple):
+    """What a judge is asked."""
+
+    prompt: str
+    read: Callable[[str], Any]  # JSON → the verdict; None or BadFile if it has another format
+
+
+class JudgeModel:
+    """A language model that is loaded, with its answers so far."""
+
+    def __init__(self, name: str, settings: Mapping[str, Any], version: int) -> None:
+        """Load a language model.
+
+        Args:
+            name: folder or hub name, which may end with @revision.
+            settings: those of `model=prompt`.
+            version: that of the metric.
+
+        Raises:
+            UsageError: a setting is unknown, or decides nothing here.
+            SuiteError: the model cannot be loaded.
+        """
+        if unused := [setting for setting in settings if setting in _UNUSED]:
+            raise UsageError(f"score.judge_settings has '{unused[0]}', which it does not decide: leave it out")
+        checkpoint, revision = (name, None) if settings.get("engine") == "api" else split_revision(name)
+        values = {"checkpoint": checkpoint, "revision": revision, "truncate": "none", **settings}
+        self.name = name
+        with _naming_judge(name):
+            self.settings: Any = core.build_settings(registry.config_of("prompt"), values, "model.")
+            self.engine: core.LanguageModel = registry.engines.load(self.settings.engine)(self.settings)
+            decisive = core.outcome_settings(self.settings) | self.engine.identity()
+        self.key = digest([version, prompts(), _RETRIES, decisive])  # of what decides an answer, next to its question
+        self._answers: dict[str, str] = {}  # prompt → JSON; empty: no verdict
+        self._stored = RequestCache(user_cache().root / REQUESTS)
+
+    def count(self, prompt: str) -> int:
+        """Return the number of tokens of a prompt, estimated if there is no tokenizer."""
+        if self.engine.tokenizer is None:
+            return len(prompt.encode()) // _BYTES_PER_TOKEN
+        return self.engine.count([{"role": "user", "content": prompt}])
+
+    def has_answered(self, question: Question) -> bool:
+        """Return whether an answer is known, from now or from an earlier process."""
+        prompt = question.prompt
+        if prompt not in self._answers and (stored := self._stored.get(digest((self.key, prompt)))) is not None:
+            self._answers[prompt] = stored
+        return prompt in self._answers
+
+    def verdict(self, question: Question) -> Any:
+        """Return the verdict of an answered question; None: it has none."""
+        return _read(question, self._answers[question.prompt])
+
+    def ask(self, questions: Iterable[Question], device: str) -> None:
+        """Ask what is not answered yet, and store each answer as it arrives; a wrong format is asked for again."""
+        waiting = {question.prompt: question for question in questions if not self.has_answered(question)}
+        turns: dict[str, list[Message]] = {prompt: [{"role": "user", "content": prompt}] for prompt in waiting}
+        decoding = core.Decoding(device=device)
+        for attempt in range(_RETRIES + 1 if waiting else 0):
+            requests = [core.Request(tuple(turns[prompt]), 0, self.settings.decode_length) for prompt in waiting]
+            with _naming_judge(self.name):
+                answers = self.engine.answer(requests, decoding)
+                answers = track(answers, f"asking {self.name}", len(requests), "requests")
+                for question, answer in zip([*waiting.values()], answers, strict=True):
+                    text = answer.text.rpartition(self.settings.thinking_end)[2]
+                    json = text[text.find("{") : text.rfind("}") + 1] if answer.complete and not answer.refused else ""
+                    json = json if _read(question, json) is not None else ""
+                    if json or answer.problem or answer.refused or attempt == _RETRIES:
+                        prompt = waiting.pop(question.prompt).prompt
+                        self._answers[prompt] = json
+                        if not answer.problem:  # a server may answer it later
+                            self._stored.put(digest((self.key, prompt)), self.name, json)
+                    again: Message = {"role": "user", "content": prompts()["again"]}
+                    turns[question.prompt] += [{"role": "assistant", "content": text[:_QUOTED]}, again]
+        if lost := sum(not self._answers[prompt] for prompt in turns):
+            _log.warning(f"judge {self.name}: no verdict on {format_count(lost, 'question')} of {len(turns):,}")
+
+
+@contextmanager
+def _naming_judge(name: str) -> Iterator[None]:
+    """Name the judge and its settings in errors of a language model."""
+    try:
+        yield
+    except SuiteError as error:
+        text = re.sub(r"\bmodel\.(checkpoint|revision)\b", "score.judge_models", str(error))
+        text = re.sub(r"\bmodel\.(?=[a-z_]+)", "score.judge_settings.", text)
+        error.args = (f"judge {name}: {text}",)
+        raise
+
+
+def _read(question: Question, text: str) -> Any:
+    try:
+        return question.read(text)
+    except BadFile:
+        return None
