@@ -11,8 +11,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from html import escape
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,8 +32,8 @@ from longsumbench.render.figures import (
     render_picture,
     system_styles,
 )
-from longsumbench.render.html import PAGE_STYLE, html_block, html_page, html_picture, html_text
-from longsumbench.render.marked_words import mark_words, marks_legend, shared_by
+from longsumbench.render.html import ShownText, render_page
+from longsumbench.render.marked_words import mark_words, shared_by
 from longsumbench.render.tables import Block
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
@@ -421,25 +420,12 @@ def stated_shares(
 _NARROW, _WIDE, _HEIGHT = 7.4, 12.4, 4.3  # inches
 _MOST_RUNS = 6  # greatest number of runs drawn
 _BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # of a label on a line
-_PICTURE = "Bars: number of pairs by distance; dashed line: by chance."
 _COUNT: dict[str, Any] = {
     **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
     **{"bbox": _BACKGROUND, "zorder": 5},
 }
 _FEWEST_FUSIONS = 5  # fusion sentences; points of fewer are not drawn
-SOURCE_MARKS = {"one": "the first source alone", "other": "the second alone", "both": "both"}
 SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the second only", "neither": "says neither"}
-PAIR_STYLE = """
-.pair { border: 1px solid var(--line); border-radius: .5rem; margin: .8rem 0; background: var(--card); }
-.pair > p { padding: .7rem .9rem; margin: 0; max-width: none; }
-"""
-_STYLE = (
-    """
-details.bar { border-top: 1px solid var(--line); padding: .8rem 0; margin: 0; }
-details.bar > summary { cursor: pointer; font-size: 1.1rem; font-weight: 600; }
-"""
-    + PAIR_STYLE
-)
 
 
 def _draw_plots(figure: "Figure", result: FusionsFound) -> None:
@@ -497,48 +483,42 @@ def _draw_runs(plot: "Axes", result: FusionsFound) -> None:
 
 def fusion_page(result: FusionsFound, svg: bytes) -> str:
     """Return the HTML page with the figure `svg`."""
-    bars, *runs = result.blocks()
-    parts = [
-        f"<h1>{escape(result.title)}</h1>",
-        *html_block(bars, picture=html_picture(_PICTURE, svg, _PICTURE)),
-        *(part for block in runs for part in html_block(block)),
-        "<h2>The pairs of each bar</h2>",
-        f'<p class="soft">Up to {result.settings.shown} pairs per bar, the greatest gain over one source first.</p>',
-        marks_legend("the fusion sentence", SOURCE_MARKS),
-        *(_html_bar(result, bar) for bar in range(result.settings.bins)),
-        f'<p class="soft">{escape(result.signature.replace("|", " "))}</p>',
-    ]
-    return html_page(result.title, parts, PAGE_STYLE + _STYLE)
+    bars = []
+    for bar in range(result.settings.bins):
+        pairs, (low, high) = result.of_bar(bar), result.span(bar)
+        shown = [show_pair(fusion, result) for fusion in pairs[: result.settings.shown]]
+        bars.append((f"{low:g} – {high:g}", len(pairs), shown))
+    values = {"shown": result.settings.shown, "signature": result.signature.replace("|", " ")}
+    return render_page("fusion.html", title=result.title, blocks=result.blocks(), svg=svg, bars=bars, **values)
 
 
-def _html_bar(result: FusionsFound, bar: int) -> str:
-    pairs, (low, high) = result.of_bar(bar), result.span(bar)
-    shown_pairs = pairs[: result.settings.shown]
-    count = f"{len(pairs):,} pairs" + (f", {len(shown_pairs)} shown" if len(shown_pairs) < len(pairs) else "")
-    heading = f"<summary>Distance {low:g} – {high:g}: {count}</summary>"
-    return f'<details class="bar">{heading}\n{"".join(html_pair(fusion, result) for fusion in shown_pairs)}</details>'
+class ShownPair(NamedTuple):
+    """A fusion sentence, its sources, and the closest sentences of outputs, with marked words."""
+
+    label: str
+    summary: str
+    sources: list[ShownText]
+    outputs: list[ShownText]
 
 
-def html_pair(fusion: Fusion, result: FusionsFound) -> str:
-    """Return a fusion sentence, its sources, and the closest sentences of outputs, as HTML."""
+def show_pair(fusion: Fusion, result: FusionsFound) -> ShownPair:
+    """Return what a page shows of a fusion sentence."""
     shared = shared_by(fusion.summary, *fusion.sources)
     scores = f"both {100 * fusion.score:.0f}, alone {100 * fusion.alone[0]:.0f} and {100 * fusion.alone[1]:.0f}"
     recall = f"ROUGE-{result.settings.rouge} recall: {scores}; distance {fusion.distance:.3f}"
-    label = f"{fusion.id}, reference sentence {fusion.place}; {recall}"
     sources = [
-        html_text(name_source(fusion, place), mark_words(text, shared)) for place, text in enumerate(fusion.sources)
+        ShownText(name_source(fusion, place), mark_words(text, shared)) for place, text in enumerate(fusion.sources)
     ]
     outputs = [
-        html_text(
+        ShownText(
             f"{result.runs[stated.run_id]} {SAYS[stated.says]} ({_percents(stated.parts)}), "
             f"recall {100 * stated.recall:.0f}; its closest sentence",
             mark_words(stated.closest, shared),
         )
         for stated in fusion.outputs
     ]
-    texts = "\n".join(f'<div class="texts">{"".join(row)}</div>' for row in (sources, outputs) if row)
-    top = f'<p><span class="soft">{escape(label)}</span><br>{mark_words(fusion.summary, shared)}</p>'
-    return f'<div class="pair">{top}\n{texts}</div>\n'
+    label = f"{fusion.id}, reference sentence {fusion.place}; {recall}"
+    return ShownPair(label, mark_words(fusion.summary, shared), sources, outputs)
 
 
 def name_source(fusion: Fusion, place: int) -> str:

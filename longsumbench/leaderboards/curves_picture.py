@@ -9,12 +9,12 @@ release of matplotlib.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isnan, log2
 from pathlib import Path
 from statistics import pstdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -22,13 +22,10 @@ from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurv
 from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, shorten_list
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import GREY, TEXT, LineLabel, draw_panels, draw_series, plain_axes, system_styles
+from longsumbench.render.figures import Level, Panel, PanelLine, Series, draw_panels, system_styles
 from longsumbench.render.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MOST_CURVES = 6  # lines with the most points, then the best ones, are drawn
 _MOST_PLOTS = 4
@@ -55,15 +52,6 @@ class CurveLine:
     def numbers(self) -> list[Estimate]:
         """Return all numbers of the line."""
         return [number for plot in self.plots for number in plot.values()] + [number for number in self.flat if number]
-
-
-@dataclass(frozen=True)
-class ReferenceLine:
-    """A horizontal line across all plots: a system without the swept settings."""
-
-    label: str
-    number: Estimate
-    oracle: bool
 
 
 @dataclass(frozen=True)
@@ -133,6 +121,7 @@ class Layout:
         measured: label of the vertical axis, with its unit.
         headings: a heading per plot; one empty heading for a single plot.
         lines: best first, at most `MOST_CURVES`.
+        references: systems without the swept settings, in all plots; oracles are dashed.
     """
 
     title: str
@@ -142,7 +131,7 @@ class Layout:
     axis: Axis
     headings: tuple[str, ...]
     lines: tuple[CurveLine, ...]
-    references: tuple[ReferenceLine, ...]
+    references: tuple[Level, ...]
 
 
 def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
@@ -172,18 +161,19 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
     )
 
 
-def _reference_lines(group: Group, kind: str) -> list[ReferenceLine]:
-    models: dict[str, list[ReferenceLine]] = {}
+def _reference_lines(group: Group, kind: str) -> list[Level]:
+    """Return the best line of each model, and of its oracle."""
+    models: dict[tuple[str, bool], list[tuple[float, str]]] = {}
     for curve in group.references:
         for point in curve.points.values():
             if kind in point.numbers:
-                line = ReferenceLine(curve.label, point.numbers[kind], curve.first.oracle)
-                models.setdefault(f"{curve.first.model} {curve.first.oracle}", []).append(line)
-    best = [(max(lines, key=lambda line: line.number.mean), lines, name) for name, lines in models.items()]
-    return [
-        replace(line, label=f"{name.partition(' ')[0]} (best of {len(lines)})") if lines[1:] else line
-        for line, lines, name in best
-    ]
+                lines = models.setdefault((curve.first.model, curve.first.oracle), [])
+                lines.append((point.numbers[kind].mean, curve.label))
+    levels = []
+    for (model, oracle), lines in models.items():
+        mean, label = max(lines, key=lambda line: line[0])
+        levels.append(Level(f"{f'{model} (best of {len(lines)})' if lines[1:] else label} {mean:.1f}", mean, oracle))
+    return levels
 
 
 def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
@@ -280,62 +270,31 @@ def _unit_of(kind: str, sweep: SweepCurves) -> str:
 
 def draw_layout(layout: Layout) -> dict[str, bytes]:
     """Draw the plots side by side, with labels of the lines on the right; return "png" and "svg" → bytes."""
-
-    def draw(plots: "Sequence[Axes]") -> None:
-        for index, (heading, plot) in enumerate(zip(layout.headings, plots, strict=True)):
-            _draw_plot(plot, index, layout)
-            plot.set_title(heading, loc="left", fontsize=TEXT, fontweight="bold")
-        plots[0].set_ylabel(layout.measured, fontsize=TEXT)
-
+    axis, limits = layout.axis, _limits(layout.lines, layout.references)
+    ticks = {axis.places[value]: tick_name(value) for value in axis.ticks(len(layout.headings))}
+    panels = [Panel(heading, axis.name, axis.ends, ticks, layout.references) for heading in layout.headings]
+    lines = [
+        PanelLine(
+            line.label,
+            style,
+            [
+                Series({axis.places[value]: numbers[value] for value in axis.values if value in numbers}, flat)
+                for numbers, flat in zip(line.plots, line.flat, strict=True)
+            ],
+        )
+        for line, style in zip(layout.lines, system_styles([line.model for line in layout.lines]), strict=True)
+    ]
     notes = [". ".join(layout.summary) + ".", *layout.notes]
-    return draw_panels(layout.title, notes, len(layout.headings), draw, _line_labels(layout))
+    return draw_panels(layout.title, notes, layout.measured, limits, panels, lines)
 
 
-def _draw_plot(plot: "Axes", index: int, layout: Layout) -> None:
-    axis = layout.axis
-    for place, (line, style) in enumerate(zip(layout.lines, _line_styles(layout), strict=True)):
-        above = 3 + len(layout.lines) - place
-        numbers = {axis.places[value]: line.plots[index][value] for value in axis.values if value in line.plots[index]}
-        draw_series(plot, [*numbers], [*numbers.values()], style, above)
-        if flat := line.flat[index]:
-            plot.axhline(flat.mean, color=style["color"], linewidth=1.4, zorder=above)
-    for rule in layout.references:
-        plot.axhline(rule.number.mean, color=GREY, linestyle="--" if rule.oracle else "-", linewidth=1.0, zorder=2)
-    plain_axes(plot)
-    plot.set_xlim(*axis.ends)
-    plot.set_ylim(*_limits(layout.lines, layout.references))
-    ticks = axis.ticks(len(layout.headings))
-    plot.set_xticks([axis.places[value] for value in ticks], list(map(tick_name, ticks)))
-    plot.locator_params(axis="y", nbins=5)
-    plot.set_xlabel(axis.name, fontsize=TEXT)
-
-
-def _line_styles(layout: Layout) -> list[dict[str, Any]]:
-    return system_styles([line.model for line in layout.lines])
-
-
-def _limits(lines: Sequence[CurveLine], references: Sequence[ReferenceLine]) -> tuple[float, float]:
+def _limits(lines: Sequence[CurveLine], references: Sequence[Level]) -> tuple[float, float]:
     ends = [bound for line in lines for number in line.numbers() for bound in number if bound == bound]
     low, high = min(ends), max(ends)
     room = _NEAR_SHARE * max(high - low, _LEAST_HEIGHT)
-    levels = [reference.number.mean for reference in references if low - room <= reference.number.mean <= high + room]
+    levels = [reference.height for reference in references if low - room <= reference.height <= high + room]
     low, high = min([low, *levels]), max([high, *levels])
     return low - 0.06 * max(high - low, _LEAST_HEIGHT), high + 0.06 * max(high - low, _LEAST_HEIGHT)
-
-
-def _line_labels(layout: Layout) -> list[LineLabel]:
-    axis, (low, high) = layout.axis, _limits(layout.lines, layout.references)
-    labels = []
-    for line, style in zip(layout.lines, _line_styles(layout), strict=True):
-        ends = [(axis.places[value], line.plots[-1][value]) for value in axis.values if value in line.plots[-1]]
-        ends += [(axis.ends[1], flat)] if (flat := line.flat[-1]) else []
-        end, number = ends[-1] if ends else (None, line.numbers()[-1])
-        labels.append(LineLabel(line.label, number.mean, style["color"], end))
-    for rule in layout.references:
-        off = " ▲" if rule.number.mean > high else " ▼" if rule.number.mean < low else ""
-        name = f"{rule.label} {rule.number.mean:.1f}{off}"
-        labels.append(LineLabel(name, rule.number.mean, GREY, None if off else axis.ends[1]))
-    return labels
 
 
 def update_curves(

@@ -11,15 +11,11 @@ The same records give the same bytes, with the same release of matplotlib.
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
 
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import LEARNED, Learned, SeedGroup
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import GREY, TEXT, LineLabel, draw_panels, draw_series, plain_axes, system_styles
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from longsumbench.render.figures import GREY, Level, Panel, PanelLine, Series, draw_panels, system_styles
 
 CHANCE = "fact_recall_chance"
 MOST_SYSTEMS = 6  # in a picture
@@ -195,13 +191,10 @@ def draw_lines(
     """
     best = best_of_models(lines)
     top_lines = best[:MOST_SYSTEMS]
-    panels = [panel for panel in panels if any(set(panel.places) & set(line.points) for line in top_lines)]
+    panels = [panel for panel in panels if _reached(panel, top_lines)]
+    drawn = _panel_lines(panels, top_lines)
     below = [f"{topic}." if title else "", "Lines are means over examples and seeds, bands their 95 % intervals."]
-    if any(
-        _is_vague([line.points[name] for name in panel.places if name in line.points])
-        for line in top_lines
-        for panel in panels
-    ):
+    if not all(series.band for line in drawn for series in line.series):
         below.append(f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much.")
     if not all(line.learned.comparable for line in top_lines):
         below.append("Grey: systems that did not learn, or of which it is not known.")
@@ -209,73 +202,47 @@ def draw_lines(
     if len(top_lines) < len(lines):
         of = f"{len(top_lines)} of {len(best)} models, each with its best settings"
         below.append(f"{of}; the table has all {len(lines)} rows.")
-
-    def draw(plots: "Sequence[Axes]") -> None:
-        for panel, plot in zip(panels, plots, strict=True):
-            _draw_recall_panel(plot, panel, top_lines)
-        plots[0].set_ylabel(unit, fontsize=TEXT)
-
-    labels = _recall_labels(panels[-1], top_lines)
-    return draw_panels(title or topic, [" ".join(filter(None, below))], len(panels), draw, labels)["png"]
+    plots = [_panel(panel, top_lines) for panel in panels]
+    note = " ".join(filter(None, below))
+    return draw_panels(title or topic, [note], unit, (-4, 104), plots, drawn, (0, 50, 100))["png"]
 
 
 def _reached(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:
     return [measure for measure in panel.places if any(measure in line.points for line in lines)]
 
 
+def _panel(panel: RecallPanel, lines: Sequence[RecallLine]) -> Panel:
+    first, second, *_ = panel.places.values()
+    room, last = 0.5 * (second - first), panel.places[_reached(panel, lines)[-1]]
+    ticks = {place: name for place, name in panel.ticks.items() if place <= last + room}
+    chances = sorted({line.chance for line in lines if line.chance is not None})
+    levels = {**panel.guesses, **{chance: f"chance {chance:.1f}" for chance in chances}}
+    return Panel(
+        panel.heading,
+        panel.unit,
+        (first - room, last + room),
+        ticks,
+        [Level(name, height) for height, name in levels.items()],
+    )
+
+
+def _panel_lines(panels: Sequence[RecallPanel], lines: Sequence[RecallLine]) -> list[PanelLine]:
+    panel_lines = []
+    for line, style in zip(lines, system_styles([line.model for line in lines]), strict=True):
+        series = []
+        for panel in panels:
+            points = {place: line.points[name] for name, place in panel.places.items() if name in line.points}
+            hollow = {place for name, place in panel.places.items() if name in line.hollow}
+            series.append(Series(points, hollow=hollow, band=not _is_vague([*points.values()])))
+        known = line.learned.comparable
+        label = line.label if known else f"{line.label} ({line.learned.word})"
+        panel_lines.append(PanelLine(label, style if known else {**style, "color": GREY}, series))
+    return panel_lines
+
+
 def _is_vague(points: Sequence[Estimate]) -> bool:
     """Return True if the intervals of a line are so wide that their band would cover the others."""
     return bool(points) and sum(point.high - point.low for point in points) > _VAGUE * len(points)
-
-
-def _draw_recall_panel(plot: "Axes", panel: RecallPanel, lines: Sequence[RecallLine]) -> None:
-    for index, (line, style) in enumerate(zip(lines, _recall_styles(lines), strict=True)):
-        places = {measure: place for measure, place in panel.places.items() if measure in line.points}
-        above = 3 + len(lines) - index
-        points = [line.points[measure] for measure in places]
-        draw_series(plot, [*places.values()], points, style, above, band=not _is_vague(points))
-        marker = {**style, "linestyle": "", "markerfacecolor": "white", "markeredgecolor": style["color"]}
-        hollow = [measure for measure in places if measure in line.hollow]
-        means = [line.points[measure].mean for measure in hollow]
-        plot.plot([places[measure] for measure in hollow], means, **marker, zorder=above)
-    for level in _levels(panel, lines):
-        plot.axhline(level, color=GREY, linestyle="--", linewidth=0.9, zorder=2)
-    first, second, *_ = panel.places.values()
-    room, last = 0.5 * (second - first), panel.places[_reached(panel, lines)[-1]]
-    plot.set_xlim(first - room, last + room)
-    plot.set_ylim(-4, 104)
-    plot.set_yticks([0, 50, 100])
-    ticks = {place: name for place, name in panel.ticks.items() if place <= last + room}
-    plot.set_xticks([*ticks], [*ticks.values()])
-    plot.set_xlabel(panel.unit, fontsize=TEXT)
-    kind, _, detail = panel.heading.partition("\n")
-    plot.set_title(f"{kind}\n", loc="left", fontsize=TEXT + 1, fontweight="bold")
-    plot.text(0, 1.04, detail, transform=plot.transAxes, fontsize=TEXT - 1.5)
-    plain_axes(plot)
-
-
-def _recall_styles(lines: Sequence[RecallLine]) -> list[dict[str, Any]]:
-    styles = system_styles([line.model for line in lines])
-    return [
-        style if line.learned.comparable else {**style, "color": GREY}
-        for line, style in zip(lines, styles, strict=True)
-    ]
-
-
-def _levels(panel: RecallPanel, lines: Sequence[RecallLine]) -> dict[float, str]:
-    chances = sorted({line.chance for line in lines if line.chance is not None})
-    return {**panel.guesses, **{chance: f"chance {chance:.1f}" for chance in chances}}
-
-
-def _recall_labels(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[LineLabel]:
-    labels = []
-    for line, style in zip(lines, _recall_styles(lines), strict=True):
-        measures = [measure for measure in panel.places if measure in line.points]
-        end = panel.places[measures[-1]] if measures else None
-        name = line.label if line.learned.comparable else f"{line.label} ({line.learned.word})"
-        labels.append(LineLabel(name, line.points[measures[-1]].mean if measures else 0.0, style["color"], end))
-    right = max(panel.places[measure] for measure in _reached(panel, lines))
-    return labels + [LineLabel(name, level, GREY, right) for level, name in _levels(panel, lines).items()]
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.output_examples import describe_problem, keep_first_runs
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.papers.printed import read_row_means
-from longsumbench.render.html import MARK_STYLE
-from longsumbench.render.marked_words import marks_legend
+from longsumbench.render.html import render_part
 from longsumbench.render.tables import Block
 
 _FAR = 1  # of two bins of equal width: the distances from half of the source
@@ -55,9 +54,7 @@ def case_study_page(job: Job) -> Page:
     for dataset in job.datasets:
         runs = _find_outputs(job, [row for row in job.rows if row.dataset == dataset], notes)
         cases += [_find_case(job, dataset, runs)] if runs else []
-    texts = [fusion.html_pair(case.pair, case.analysis) for case in cases if case.pair]
-    legend = marks_legend("the fusion sentence", fusion.SOURCE_MARKS)
-    style = f"<style>{MARK_STYLE}{fusion.PAIR_STYLE}</style>\n{legend}\n"
+    pairs = [fusion.show_pair(case.pair, case.analysis) for case in cases if case.pair]
     return Page(
         blocks=(
             *([Block("", tuple(notes), (), "", [])] if notes else []),
@@ -65,7 +62,7 @@ def case_study_page(job: Job) -> Page:
         ),
         numbers=long_table(row for case in cases for row in _share_numbers(case)),
         conditions=describe_conditions(job, read_row_means(job)),
-        details=style + "\n".join(texts) if texts else "",
+        details=render_part("case_study.html", pairs=pairs) if pairs else "",
     )
 
 

@@ -14,7 +14,6 @@ Measures of an example:
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +31,7 @@ from longsumbench.papers.paper_tables import Ordering
 from longsumbench.papers.printed import RowMeans, describe_missing, pass_gate, read_row_means
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import Selections, View, Weights, views
+from longsumbench.render.html import render_part
 from longsumbench.render.tables import Block
 from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.record import run_label
@@ -135,9 +135,6 @@ def compare_steps(tables: Sequence[pd.DataFrame]) -> claims.PairDifference | Non
     return claims.compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
 
 
-_FRAME = "width: 100%; height: 48rem; border: 1px solid var(--line); border-radius: .5rem"
-
-
 def evidence_page(job: Job) -> Page:
     """Make the page of a figure of evidence."""
     means, every = read_row_means(job), job
@@ -159,6 +156,7 @@ def evidence_page(job: Job) -> Page:
             if SAME_BEST in tables[name]
         ]
     )
+    pages = [(name, inspection_page(example.inspection, _views(example))) for name, example in by_name.items()]
     inspections = {name: example.inspection for name, example in by_name.items()}
     rows = [[name, run_label(item.record), item.summary.id] for name, item in inspections.items()]
     return Page(
@@ -170,7 +168,7 @@ def evidence_page(job: Job) -> Page:
             picture_name(job.paper_table, example.name): draw_views(example.inspection.title, _views(example))
             for example in by_name.values()
         },
-        details="\n".join(map(_framed_page, by_name.values())),
+        details=render_part("frames.html", pages=pages),
     )
 
 
@@ -209,9 +207,3 @@ def _measure_numbers(
             if number := estimate_measure(values, str(measure)):
                 labels, run = (example.row.dataset, example.row.label, str(measure)), example.inspection.record.run_id
                 yield claims.TableNumber(claims.OURS, *labels, *number, int(values.count()), 1, runs=run)
-
-
-def _framed_page(example: RowExample) -> str:
-    """Return the page of `longsumbench inspect` in a frame, which its script and its links do not leave."""
-    page, name = escape(inspection_page(example.inspection, _views(example))), escape(example.name)
-    return f'<h3>{name}</h3>\n<iframe title="{name}" style="{_FRAME}" srcdoc="{page}"></iframe>'

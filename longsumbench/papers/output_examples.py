@@ -5,7 +5,6 @@ Job --examples_page--> Page: numbers of each output, and the texts with marked w
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from html import escape
 from itertools import groupby
 from typing import NamedTuple
 
@@ -16,8 +15,8 @@ from longsumbench.papers.claims import OURS, TableNumber, long_table
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.papers.printed import read_row_means
-from longsumbench.render.html import MARK_STYLE, headed_references, html_text
-from longsumbench.render.marked_words import mark_repetitions, marks_legend, repeated_spans, shared_by
+from longsumbench.render.html import ShownText, headed_references, render_part
+from longsumbench.render.marked_words import mark_repetitions, repeated_spans, shared_by
 from longsumbench.render.tables import Block, escape_markdown
 from longsumbench.runs.record import run_label
 from longsumbench.sentences import sentence_key, split_summary
@@ -96,8 +95,6 @@ def describe_problem(error: DataError) -> str:
 
 _ROUGE_HEADINGS = ("R-1", "R-2", "R-L", "R-Lsum")
 _TEXT_COLUMNS = ("row", "words", *_ROUGE_HEADINGS, "sentences", "also in\nreference", "repeated\nwords, %", "run")
-_STYLE = f"<style>{MARK_STYLE}.repeated {{ text-decoration: underline wavy #d55e00; }}</style>"
-_REPETITION_LEGEND = '<p class="soft">Underlined: sequences of three words that occurred earlier in the same text.</p>'
 _OUTPUT_NOTE = (
     "R: ROUGE F1 of this output, 0–100. Also in reference: sentences that a reference has word for word. Repeated "
     "words: those in a sequence of three words that occurred earlier in the same text."
@@ -112,12 +109,12 @@ def examples_page(job: Job) -> Page:
     if any(example.inspection.example is None for example in examples):
         notes.append(NO_TEXTS)
     groups = [list(members) for _, members in groupby(examples, key=lambda member: member.row.dataset)]
-    legend = f"{_STYLE}\n{marks_legend('the text', {'one': 'a reference'})}{_REPETITION_LEGEND}\n" if examples else ""
+    marked = [(_title(members), _marked_texts(members)) for members in groups]
     return Page(
         blocks=(Block("", tuple(notes), (), "", []), *map(_output_block, groups)),
         numbers=long_table(row for members in groups for member in members for row in _output_numbers(member, members)),
         conditions=describe_conditions(job, read_row_means(job)),
-        details=legend + "\n".join(map(_marked_texts, groups)),
+        details=render_part("output_examples.html", examples=marked) if marked else "",
         text="\n".join(map(_quoted_texts, groups)),
     )
 
@@ -172,15 +169,15 @@ def _output_numbers(member: RowExample, members: Sequence[RowExample]) -> Iterat
         yield TableNumber(OURS, member.row.dataset, member.row.label, name, value, n=1, seeds=1, runs=run)
 
 
-def _marked_texts(members: Sequence[RowExample]) -> str:
+def _marked_texts(members: Sequence[RowExample]) -> list[ShownText]:
     references = _reference_texts(members)
     reference_text = " ".join(references.values())
     texts = {**references, **{member.row.label: member.inspection.summary.text for member in members}}
     columns = []
     for heading, text in texts.items():
         shared = shared_by(text, "" if heading in references else reference_text, "")
-        columns.append(html_text(heading, mark_repetitions(text, shared)))
-    return f'<h3>{escape(_title(members))}</h3>\n<div class="texts">{"".join(columns)}</div>'
+        columns.append(ShownText(heading, mark_repetitions(text, shared)))
+    return columns
 
 
 def _quoted_texts(members: Sequence[RowExample]) -> str:

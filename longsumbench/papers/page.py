@@ -140,7 +140,7 @@ class Page:
         verdicts: one for each claim and dataset.
         conditions: in which conditions ours differ from the paper's (data, size, steps, ROUGE kind), a sentence each.
         pictures: file name → content (PNG or SVG).
-        details: HTML below the tables, escaped: example texts, views of evidence.
+        details: HTML below the tables, as `Markup`: example texts, views of evidence.
         text: Markdown with the same details.
     """
 

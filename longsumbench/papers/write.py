@@ -9,7 +9,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +34,7 @@ from longsumbench.papers.page import (
 from longsumbench.papers.paper_tables import PaperTable, find_paper_table
 from longsumbench.render import tables
 from longsumbench.render.figures import TEXT, WIDTH, plain_axes, render_picture, write_pictures
-from longsumbench.render.html import html_block, html_page, html_picture
+from longsumbench.render.html import render_page
 from longsumbench.runs.bundles import index_of
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
@@ -57,16 +56,6 @@ PAGE_CLASSES = {
     **{outcome: re.sub(r"\W+", "-", outcome).strip("-") for outcome in OUTCOMES},
     **dict.fromkeys((NOT_LEARNED, STILL_LEARNING), "unlearned"),
 }  # text of a cell → its class
-PAPER_STYLE = """
-body { max-width: 88rem; } th, td { white-space: normal; } th:not(.l) { max-width: 7rem; }
-tr:has(.unlearned) { color: var(--soft); opacity: .75; }
-figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; background: #fff; }
-pre { overflow-x: auto; background: var(--card); padding: .6rem .9rem; border-radius: .4rem; }
-"""
-PAPER_STYLE += "".join(
-    f'.{PAGE_CLASSES[outcome]}::before {{ content: "●\\00a0"; color: {colour}; }}\n'
-    for outcome, colour in OUTCOMES.items()
-)
 
 
 @dataclass(frozen=True)
@@ -113,7 +102,7 @@ def write_page(job: Job, page: Page) -> list[Path]:
     contents: dict[str, str | bytes] = {f"{name}.md": _render_markdown(job, page)}
     if len(page.numbers):
         contents[f"{name}.csv"] = page.numbers.to_csv(index=False, lineterminator="\n")
-    contents |= {f"{name}.html": _render_html(job, page), **page.pictures}
+    contents |= {f"{name}.html": _render_part(job, page), **page.pictures}
     seconds = {run.run_id: round(run.timings.total, 1) for run in finished_runs(job)}
     claims = tuple(
         structs.replace(
@@ -237,22 +226,18 @@ def _render_markdown(job: Job, page: Page) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _render_html(job: Job, page: Page) -> str:
-    paper_table, title = job.paper_table, page_title(job.paper_table)
-    parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(paper_table.citation)}, {escape(paper_table.prints)}.</p>"]
-    parts.append(f'<p><a href="index.html">{_INDEX}</a></p>\n<pre>{escape(_command_of(job))}</pre>')
-    parts += [f"<p>{escape(line)}</p>" for line in describe_state(job)]
-    parts += html_block(verdict_block(page.verdicts), PAGE_CLASSES) if page.verdicts else []
-    parts += [html_picture(title, content) for content in page.pictures.values()]
-    parts += [text for block in page.blocks for text in html_block(block, PAGE_CLASSES)]
-    parts += [page.details] if page.details else []
-    for heading, items in _below(job, page).items():
-        lines = []
-        for text, runs in items:
-            links = ", ".join(f'<a href="{escape(link)}">{escape(run)}</a>' for run, link in runs)
-            lines.append(f"<li>{escape(text)}{': ' if links else ''}{links}</li>")
-        parts += [f"<h2>{heading}</h2>", f"<ul>{''.join(lines)}</ul>"]
-    return html_page(title, parts, PAPER_STYLE)
+def _render_part(job: Job, page: Page) -> str:
+    verdicts = verdict_block(page.verdicts) if page.verdicts else None
+    values = {
+        "paper_table": job.paper_table,
+        "index": _INDEX,
+        "command": _command_of(job),
+        "state": describe_state(job),
+    }
+    values |= {"page": page, "verdicts": verdicts, "lists": _below(job, page)}
+    return render_page(
+        "paper.html", title=page_title(job.paper_table), classes=PAGE_CLASSES, outcomes=OUTCOMES, **values
+    )
 
 
 def _below(job: Job, page: Page) -> dict[str, list[_Item]]:
@@ -306,15 +291,16 @@ def write_index(results: Results) -> list[Path]:
     if not pages:
         return []
     picture = _draw_outcomes(_count_outcomes(pages))
-    parts = [f"<h1>{_TITLE}</h1>", html_picture(_TITLE, picture), f"<p>{_CLAIMS_LEGEND}</p>"]
+    claims = []
     for page in pages:
         paper_table = find_paper_table(page.name)
-        parts.append(f'<h2><a href="{page.name}.html">{escape(page_title(paper_table))}</a></h2>')
         rows = [_claim_cells(paper_table, claim) for claim in page.claims]
-        parts += html_block(tables.Block("", (), _CLAIM_COLUMNS, "lllllrl", rows), PAGE_CLASSES)
+        block = tables.Block("", (), _CLAIM_COLUMNS, "lllllrl", rows)
+        claims.append((page.name, page_title(paper_table), block))
     text = f"# {_TITLE}\n\n![{_TITLE}]({PICTURE})\n\n{claims_table(results)}"
     folder = writable_folder(files_folder(results), "--results-dir")
-    html = html_page(_TITLE, parts, PAPER_STYLE)
+    values = {"picture": picture, "legend": _CLAIMS_LEGEND, "tables": claims}
+    html = render_page("claims.html", title=_TITLE, classes=PAGE_CLASSES, outcomes=OUTCOMES, **values)
     return write_pictures(folder, {"index.html": html, "index.md": text, PICTURE: picture})
 
 

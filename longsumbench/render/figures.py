@@ -1,9 +1,10 @@
 """Render pictures as PNG and SVG; the same drawing gives the same bytes with the same release of matplotlib."""
 
 import io
+import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -104,7 +105,8 @@ def transparent_svg(size: tuple[float, float], draw: "Callable[[Figure], None]")
         figure.set_layout_engine("constrained")
         draw(figure)
 
-    return render_picture(size, draw_constrained, ("svg",), transparent=True)["svg"]
+    svg = render_picture(size, draw_constrained, ("svg",), transparent=True)["svg"]
+    return re.sub(rb"<!--.*?-->\s*", b"", svg, flags=re.DOTALL)  # copies of texts, with signs that XML does not allow
 
 
 def write_pictures(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
@@ -131,29 +133,68 @@ def add_title_and_caption(figure: "Figure", x: float, title: str, caption: str, 
     figure.text(x, 0.1 / tall, lines, fontsize=8, color=GREY)
 
 
-class LineLabel(NamedTuple):
-    """The label of a line."""
+class Series(NamedTuple):
+    """The line of a system in one panel."""
 
-    text: str  # the label
+    points: Mapping[float, Estimate]  # place → mean with its 95 % interval; drawn with a band
+    across: Estimate | None = None  # a mean without a place, drawn across the panel
+    hollow: Set[float] = frozenset()  # places with hollow markers
+    band: bool = True  # False: dashed, without a band
+
+
+class PanelLine(NamedTuple):
+    """The line of a system, in each panel of a picture."""
+
+    label: str
+    style: dict[str, Any]  # keywords of `Axes.plot`
+    series: Sequence[Series]  # of each panel; at least one of them is not empty
+
+
+class Level(NamedTuple):
+    """A grey horizontal line with a label."""
+
+    label: str
+    height: float
+    dashed: bool = True
+
+
+class Panel(NamedTuple):
+    """One of the plots of a picture, which stand side by side."""
+
+    heading: str  # a second line is smaller
+    unit: str  # of the places
+    ends: tuple[float, float]  # limits of the places
+    ticks: Mapping[float, str]  # place of a tick → its label
+    levels: Sequence[Level]
+
+
+class _LineLabel(NamedTuple):
+    text: str
     height: float  # its preferred height, in the unit of the vertical axis
-    colour: str  # the colour of the line
+    colour: str  # of the line
     end: float | None  # the place where the line ends; None if that is not in the plot
 
 
 def draw_panels(
     title: str,
     notes: Sequence[str],
-    num_plots: int,
-    draw: "Callable[[Sequence[Axes]], None]",
-    labels: Sequence[LineLabel],
+    measured: str,
+    limits: tuple[float, float],
+    panels: Sequence[Panel],
+    lines: Sequence[PanelLine],
+    ticks: Sequence[float] = (),
 ) -> dict[str, bytes]:
-    """Draw plots side by side, with one vertical axis; return "png" and "svg" → bytes.
+    """Draw lines with bands in panels side by side, with one vertical axis; return "png" and "svg" → bytes.
 
-    The labels of the lines are at the right of the last plot; the notes are below.
+    The labels of the lines are at the right of the last panel; the notes are below. Of lines that cross, the first is
+    on top. `measured` and `limits` are the label and the limits of the vertical axis;
+    its `ticks` are a few round numbers if they are not given.
     """
     heading, small = textwrap.fill(title, _TITLE_WIDTH), "\n".join(textwrap.fill(note, _NOTE_WIDTH) for note in notes)
-    label_width = _LABEL_WIDTH if num_plots > 1 else 2 * _LABEL_WIDTH
-    labels = [label._replace(text=_wrap_name(label.text, label_width)) for label in labels]
+    label_width = _LABEL_WIDTH if len(panels) > 1 else 2 * _LABEL_WIDTH
+    labels = [
+        label._replace(text=_wrap_name(label.text, label_width)) for label in _label_texts(panels[-1], lines, limits)
+    ]
     rows = sum(1.5 + label.text.count("\n") for label in labels)
     height = 1.4 + 0.27 * heading.count("\n") + 0.16 * small.count("\n") + max(2.3, 0.17 * rows)
 
@@ -161,12 +202,54 @@ def draw_panels(
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
         figure.suptitle(heading, x=0.012, ha="left", fontsize=14, fontweight="bold")
         figure.supxlabel(small, x=0.012, ha="left", fontsize=9, color=GREY)
-        plots = figure.subplots(1, num_plots, sharey=True, squeeze=False)[0]
-        draw(plots)
+        plots = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for number, (panel, plot) in enumerate(zip(panels, plots, strict=True)):
+            _draw_panel(plot, panel, [line.series[number] for line in lines], [line.style for line in lines])
+        plots[0].set_ylim(*limits)
+        if ticks:
+            plots[0].set_yticks(ticks)
+        else:
+            plots[0].locator_params(axis="y", nbins=5)
+        plots[0].set_ylabel(measured, fontsize=TEXT)
         figure.draw_without_rendering()  # decides the height of the plots
         _label_lines(plots[-1], labels)
 
     return render_picture((WIDTH, height), draw_all)
+
+
+def _draw_panel(plot: "Axes", panel: Panel, lines: Sequence[Series], styles: Sequence[dict[str, Any]]) -> None:
+    for number, (series, style) in enumerate(zip(lines, styles, strict=True)):
+        above = 3 + len(lines) - number
+        draw_series(plot, [*series.points], [*series.points.values()], style, above, series.band)
+        hollow = sorted(series.hollow & series.points.keys())
+        marker = {**style, "linestyle": "", "markerfacecolor": "white", "markeredgecolor": style["color"]}
+        plot.plot(hollow, [series.points[place].mean for place in hollow], **marker, zorder=above)
+        if series.across:
+            plot.axhline(series.across.mean, color=style["color"], linewidth=1.4, zorder=above)
+    for level in panel.levels:
+        plot.axhline(level.height, color=GREY, linestyle="--" if level.dashed else "-", linewidth=1.0, zorder=2)
+    heading, _, detail = panel.heading.partition("\n")
+    plot.set_title(f"{heading}\n" if detail else heading, loc="left", fontsize=TEXT + 1, fontweight="bold")
+    plot.text(0, 1.04, detail, transform=plot.transAxes, fontsize=TEXT - 1.5)
+    plain_axes(plot)
+    plot.set_xlim(*panel.ends)
+    plot.set_xticks([*panel.ticks], [*panel.ticks.values()])
+    plot.set_xlabel(panel.unit, fontsize=TEXT)
+
+
+def _label_texts(panel: Panel, lines: Sequence[PanelLine], limits: tuple[float, float]) -> list[_LineLabel]:
+    """Return the labels at the right of the last panel; one of a level outside the limits has an arrow."""
+    labels, right = [], panel.ends[1]
+    for line in lines:
+        last = line.series[-1]
+        ends = [*last.points.items(), *([(right, last.across)] if last.across else [])]
+        elsewhere = [number for series in line.series for number in (*series.points.values(), series.across) if number]
+        end, number = ends[-1] if ends else (None, elsewhere[-1])
+        labels.append(_LineLabel(line.label, number.mean, line.style["color"], end))
+    for level in panel.levels:
+        off = " ▲" if level.height > limits[1] else " ▼" if level.height < limits[0] else ""
+        labels.append(_LineLabel(f"{level.label}{off}", level.height, GREY, None if off else right))
+    return labels
 
 
 def _wrap_name(name: str, width: int) -> str:
@@ -174,7 +257,7 @@ def _wrap_name(name: str, width: int) -> str:
     return "\n".join(textwrap.wrap(name.replace("_", "_ "), width)).replace("_ ", "_")
 
 
-def _label_lines(plot: "Axes", labels: Sequence[LineLabel]) -> None:
+def _label_lines(plot: "Axes", labels: Sequence[_LineLabel]) -> None:
     """Write the labels at the right of a plot, each near the end of its line and connected to it."""
     row = 100 * TEXT / plot.get_window_extent().height * plot.figure.dpi / 72  # percent of the plot's height
     low, high = plot.get_ylim()

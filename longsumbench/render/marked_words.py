@@ -1,10 +1,11 @@
 """Mark words of a text in HTML: by which other texts share them, compared by stem, and repeated trigrams."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from html import escape
 from itertools import groupby
+
+from markupsafe import Markup, escape
 
 from longsumbench.rouge.scorer import SuiteScorer
 
@@ -12,26 +13,26 @@ _WORD_RUN = re.compile(r"[^\W_]+")  # as in ROUGE; a run of characters in script
 SHORTEST_WORD = 4  # letters; shorter words are in any text
 
 
-def mark_words(text: str, shared: Callable[[str], str | None]) -> str:
+def mark_words(text: str, shared: Callable[[str], str | None]) -> Markup:
     """Escape a text and mark its longer words; `shared` returns the class of `mark` for a stem, or None."""
     parts, end = [], 0
     for word in _WORD_RUN.finditer(text):
         stems_of_word = _word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
         kinds = [kind for stem in stems_of_word if (kind := shared(stem))]
-        markup = escape(word[0])
-        parts += [escape(text[end : word.start()]), f'<mark class="{kinds[0]}">{markup}</mark>' if kinds else markup]
+        mark = Markup('<mark class="{}">{}</mark>')
+        parts += [escape(text[end : word.start()]), mark.format(kinds[0], word[0]) if kinds else escape(word[0])]
         end = word.end()
-    return "".join([*parts, escape(text[end:])])
+    return Markup("").join([*parts, text[end:]])
 
 
-def mark_repetitions(text: str, shared: Callable[[str], str | None]) -> str:
+def mark_repetitions(text: str, shared: Callable[[str], str | None]) -> Markup:
     """Mark words as `mark_words` does, and repeated stretches of the text as `span` of class `repeated`."""
     parts, end = [], 0
     for start, stop in repeated_spans(text):
         inside = mark_words(text[start:stop], shared)
-        parts += [mark_words(text[end:start], shared), f'<span class="repeated">{inside}</span>']
+        parts += [mark_words(text[end:start], shared), Markup('<span class="repeated">{}</span>').format(inside)]
         end = stop
-    return "".join([*parts, mark_words(text[end:], shared)])
+    return Markup("").join([*parts, mark_words(text[end:], shared)])
 
 
 def repeated_spans(text: str) -> list[tuple[int, int]]:
@@ -78,10 +79,3 @@ def _word_stems(word: str) -> list[str]:
 @cache
 def _scorer() -> SuiteScorer:
     return SuiteScorer(tokenizer="unicode", kernels="python")
-
-
-def marks_legend(sentence: str, kinds: Mapping[str, str]) -> str:
-    """Explain marked words; `kinds` is the class of a mark → the texts that share its word with `sentence`."""
-    marks = ", ".join(f'<mark class="{kind}">{escape(label)}</mark>' for kind, label in kinds.items())
-    intro = f"Marked: words of {SHORTEST_WORD} letters or more, in any of their forms, that {sentence} shares with"
-    return f'<p class="soft">{intro} {marks}.</p>'

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +19,7 @@ from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.metrics.cross_check import CrossCheck
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.render.html import html_table
+from longsumbench.render.html import render_part
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.environment import Environment
 
@@ -256,8 +255,8 @@ class RunRecord:
     def _repr_html_(self) -> str:
         means = {name: score.f for name, score in self.scores.items()}
         means |= {name: measure.estimate.mean for name, measure in self.measures.items()}
-        heading = f"<p>{escape(run_label(self))} on {escape(self.dataset)}</p>\n"
-        return heading + html_table(("score", "mean"), "lr", [(name, f"{mean:.2f}") for name, mean in means.items()])
+        rows = [(name, f"{mean:.2f}") for name, mean in means.items()]
+        return render_part("scores.html", label=run_label(self), dataset=self.dataset, rows=rows)
 
     @property
     def label(self) -> str:

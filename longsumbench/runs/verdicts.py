@@ -1,4 +1,4 @@
-"""What metrics found about each sentence of a run's summaries: `verdicts-<metric>.jsonl`, and its HTML.
+"""What metrics found about each sentence of a run's summaries: `verdicts-<metric>.jsonl`, and their lists on pages.
 
 A line is {"id", "verdicts": [[score, source], …]}, with an entry for each sentence: a score, 0–1, and the index of the
 source sentence that decided it. Entries of key points come first and have their text.
@@ -6,9 +6,8 @@ source sentence that decided it. Entries of key points come first and have their
 
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
-from typing import TypeAlias, TypedDict
+from typing import NamedTuple, TypeAlias, TypedDict
 
 from longsumbench.core import Metric, SentenceVerdict
 from longsumbench.errors import DataError
@@ -55,8 +54,17 @@ def read_verdicts(folder: Path) -> Verdicts:
     return verdicts
 
 
-def html_verdicts(verdicts: Verdicts, name: str, text: str, label: str = "") -> str:
-    """Return the sentences of a summary with their scores, for each metric; empty without verdicts.
+class JudgedSentence(NamedTuple):
+    """A sentence or a key point of a summary with its verdict."""
+
+    text: str
+    share: str
+    low: bool
+    place: int  # of the source sentence that decided it, from 1; 0 without one
+
+
+def judged_lists(verdicts: Verdicts, name: str, text: str, label: str = "") -> list[tuple[str, list[JudgedSentence]]]:
+    """Return a heading and the sentences of a summary with their scores, for each metric; empty without verdicts.
 
     Args:
         verdicts: those of its run.
@@ -64,7 +72,7 @@ def html_verdicts(verdicts: Verdicts, name: str, text: str, label: str = "") -> 
         text: the summary.
         label: the run in headings, if there are several.
     """
-    sentences, parts = split_summary(text), []
+    sentences, lists = split_summary(text), []
     for metric, of_metric in verdicts.items():
         found = of_metric.get(name, ())
         scored = [verdict for verdict in found if not verdict.key_point]
@@ -72,15 +80,11 @@ def html_verdicts(verdicts: Verdicts, name: str, text: str, label: str = "") -> 
             continue
         points = [(verdict.key_point, verdict) for verdict in found if verdict.key_point]
         for noun, pairs in (("key point", points), ("sentence", list(zip(sentences, scored, strict=True)))):
-            low = sum(verdict.score < _UNSUPPORTED for _, verdict in pairs)
-            heading = f"{label}: {metric}" if label else metric
-            heading += f", {low} of {format_count(len(pairs), noun)} below {_UNSUPPORTED:.0%}"
-            rows = []
-            for judged, (score, source, _) in pairs:
-                share = f"<b>{score:.0%}</b>" if score < _UNSUPPORTED else f"{score:.0%}"
-                place = f' <span class="soft">(source sentence {source + 1})</span>' if source >= 0 else ""
-                rows.append(f"<li>{share} {escape(judged)}{place}</li>")
-            parts += (
-                [f"<details><summary>{escape(heading)}</summary><ol>{''.join(rows)}</ol></details>"] if rows else []
-            )
-    return "".join(parts)
+            judged = [
+                JudgedSentence(sentence, f"{score:.0%}", score < _UNSUPPORTED, source + 1)
+                for sentence, (score, source, _) in pairs
+            ]
+            low = f"{sum(row.low for row in judged)} of {format_count(len(judged), noun)} below {_UNSUPPORTED:.0%}"
+            if judged:
+                lists.append((f"{label}: {metric}, {low}" if label else f"{metric}, {low}", judged))
+    return lists

@@ -60,9 +60,8 @@ def test_what_is_drawn() -> None:
     layout = layout_of(swept([*PAGES, *REFERENCES], "page_size"))
     (line,) = layout.lines
     assert {value: one.mean for value, one in line.plots[0].items()} == {"128": 20, "256": 21, "512": 22, "1024": 23}
-    assert [(one.label, one.number.mean, one.oracle) for one in layout.references] == [
-        *(("lead", 22, False), ("oracle", 60, True), ("trunc", 21, False))
-    ]
+    references = [("lead 22.0", 22, False), ("oracle 60.0", 60, True), ("trunc 21.0", 21, False)]
+    assert [tuple(level) for level in layout.references] == references
     assert (layout.title, layout.measured) == ("arxiv: ROUGE-Lsum F1 against page_size", "ROUGE-Lsum F1 (0–100)")
     assert layout_of(swept(PAGES, "page_size"), "rouge2").lines[0].plots[0]["128"] == Estimate(11, 10, 11.6)
 
@@ -71,7 +70,7 @@ def test_of_a_system_beside_the_best_run_is_drawn() -> None:
     """Three runs of a system that has no page size are one line, which says so."""
     others = [trained("ea", score, segment=place) for place, score in enumerate((9, 19, 14), start=1)]
     layout = layout_of(swept([*PAGES, *others], "page_size"))
-    assert [(one.label, one.number.mean) for one in layout.references] == [("ea (best of 3)", 19)]
+    assert [(one.label, one.height) for one in layout.references] == [("ea (best of 3) 19.0", 19)]
 
 
 def test_two_settings_of_one_system_are_lines() -> None:

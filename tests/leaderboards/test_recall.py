@@ -23,7 +23,7 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.oracle_recall import OracleRecall
-from longsumbench.render.figures import GREY, LineLabel
+from longsumbench.render.figures import GREY, Panel, PanelLine
 from longsumbench.runs.record import RunRecord
 
 MEASURE = "fact_recall_silent_distance_3"
@@ -141,7 +141,8 @@ class Drawn(NamedTuple):
 
     title: str
     notes: Sequence[str]
-    labels: Sequence[LineLabel]
+    panels: Sequence[Panel]
+    lines: Sequence[PanelLine]
 
 
 @pytest.fixture
@@ -150,9 +151,15 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[RecallLine]], D
     given: list[Drawn] = []
 
     def draw_panels(
-        title: str, notes: Sequence[str], _: int, __: object, labels: Sequence[LineLabel]
+        title: str,
+        notes: Sequence[str],
+        _: str,
+        __: tuple[float, float],
+        panels: Sequence[Panel],
+        lines: Sequence[PanelLine],
+        ___: tuple[int, ...],
     ) -> dict[str, bytes]:
-        given.append(Drawn(title, notes, labels))
+        given.append(Drawn(title, notes, panels, lines))
         return {"png": b""}
 
     monkeypatch.setattr(recall, "draw_panels", draw_panels)
@@ -177,15 +184,12 @@ def test_the_title_is_about_the_largest_distance_of_silent_facts(
 def test_systems_that_did_not_learn_are_grey(drawn: Callable[[Sequence[RecallLine]], Drawn]) -> None:
     """The label has the word, a line below says what grey means, and the title does not name them."""
     learned, other = silent_by_distance("seal", [60] * 8), silent_by_distance("trunc", [70] * 8, STILL_LEARNING)
-    title, (note,), labels = drawn([other, learned])
+    title, (note,), panels, lines = drawn([other, learned])
     assert title == "Silent facts, 7 sections apart: all systems that learned find them"
     assert "Grey: systems that did not learn" in note
-    assert {label.text: label.colour == GREY for label in labels} == {
-        "seal": False,
-        "trunc (still learning)": True,
-        "guess of two": True,
-        "chance 4.2": True,
-    }
+    grey = {line.label: line.style["color"] == GREY for line in lines}
+    assert grey == {"seal": False, "trunc (still learning)": True}
+    assert [level.label for level in panels[-1].levels] == ["guess of two", "chance 4.2"]
     assert "Grey" not in drawn([learned]).notes[0]
 
 

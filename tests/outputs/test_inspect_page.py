@@ -5,19 +5,21 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
-from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspection, page_of, shown, tooltips
+from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspection, page_of, readouts, shown
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 from longsumbench.outputs.inspection import write_inspection
-from longsumbench.render.evidence.html_views import HEAT_MAP_SCRIPT, relations, selections, source_text, weights
+from longsumbench.render.evidence import picture
+from longsumbench.render.evidence.html_views import html_view
 from longsumbench.render.evidence.views import (
     MARKED_AXES,
     RELATION_AXES,
@@ -26,9 +28,12 @@ from longsumbench.render.evidence.views import (
     Relations,
     Selections,
     SourceText,
+    View,
     Weights,
     views,
 )
+from longsumbench.render.figures import draw_figure
+from longsumbench.render.html import static_text
 
 SIZES = {
     "step": 5,
@@ -86,6 +91,7 @@ def any_evidence(draw: st.DrawFn) -> Evidence:
     return Evidence(arrays, axes, texts)
 
 
+@settings(max_examples=10)
 @given(any_evidence())
 def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
     """No array is left out or drawn twice, and whatever is in it makes a map whose elements nest."""
@@ -94,17 +100,17 @@ def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
     for view in views(looked_at):
         match view:
             case Weights():
-                names, text = [view.name], weights(view)
+                names = [view.name]
             case Selections():
-                names, text = [view.name, view.scores_name], selections(view)
+                names = [view.name, view.scores_name]
             case Relations():
-                names, text = [view.name], relations(view)
+                names = [view.name]
             case SourceText():
-                names, text = list(view.names), source_text(view)
+                names = list(view.names)
             case Plane():
-                names, text = [view.name], ""
+                names = [view.name]
         drawn += names
-        assert Reading(text).open == []
+        assert Reading(html_view(view)).open == []
     assert sorted(name for name in drawn if name) == sorted(looked_at.arrays)
 
 
@@ -161,15 +167,18 @@ def test_a_plane_by_an_oracle() -> None:
 
 
 def test_weights_by_hand() -> None:
-    """Three steps of two units: each cell with its value and shade, the strongest below, the tokens in its colours."""
+    """Three steps of two units: each cell with its value, below the tokens in the colours of their strongest units."""
     text = page_of(weighed(TWO_STEPS, ("A", " cat", "<s>")))
-    rows = ["step 1, “A”, unit 1: 0.25", "step 2, “cat”, unit 1: 0.9", "step 3, “<s>”, unit 1: 0"]
-    rows += ["step 1, “A”, unit 2: 0.75", "step 2, “cat”, unit 2: 0.1", "step 3, “<s>”, unit 2: 1"]
-    strongest = [rows[3], rows[1], rows[5]]
-    assert tooltips(text, "td") == [*rows, *strongest]
-    assert tooltips(text, "span") == strongest
-    shades = re.findall(r"<td(?: style=\"--v:([\d.]+)\")? title", text)
-    assert shades == ["0.250", "0.900", "", "0.750", "0.100", "1.000"]
+    assert readouts(text) == [
+        *("unit 1, step 1, “A”: 0.25", "unit 1, step 2, “cat”: 0.9", "unit 1, step 3, “<s>”: 0"),
+        *("unit 2, step 1, “A”: 0.75", "unit 2, step 2, “cat”: 0.1", "unit 2, step 3, “<s>”: 1"),
+    ]
+    tokens = re.findall(r'<span class="t"[^>]* style="--v:([\d.]+)" title="([^"]*)">([^<]*)<', text)
+    assert tokens == [
+        ("0.750", "unit 2, step 1: 0.75", "A"),
+        ("0.900", "unit 1, step 2: 0.9", "cat"),
+        ("1.000", "unit 2, step 3: 1", "&lt;s&gt;"),
+    ]
     runs = re.findall(r'<span class="(c\d)">( ?)<sup><a href="#(unit-\d)">\d</a></sup>', text)
     assert runs == [("c1", "", "unit-2"), ("c0", " ", "unit-1"), ("c1", "", "unit-2")]
     assert 'id="unit-2">Text of unit 2.</p>' in text
@@ -179,18 +188,16 @@ def test_selections_by_hand() -> None:
     """Cells tell counts and scores; selected units are marked, are open and carry the numbers of their segments."""
     scores = np.array([[0.5, -np.inf, 0.25], [0.125, 0.0, 1.5]])
     text = page_of(selected(TAKEN, scores, segment=("First & foremost", "second")))
-    assert tooltips(text, "td") == [
+    assert readouts(text) == [
         *("segment 1, unit 1: taken 4, worth 0.5", "segment 1, unit 2: taken 0, worth −inf"),
         *("segment 1, unit 3: taken 2, worth 0.25", "segment 2, unit 1: taken 0, worth 0.125"),
         *("segment 2, unit 2: taken 0, worth 0", "segment 2, unit 3: taken 7, worth 1.5"),
     ]
-    assert re.findall(r'<td class="(c\d)"[^>]* title="(segment \d, unit \d)', text) == [
-        ("c0", "segment 1, unit 1"),
-        ("c0", "segment 1, unit 3"),
-        ("c1", "segment 2, unit 3"),
-    ]
-    assert "<b>1</b> First &amp; foremost" in text
-    units = re.findall(r'<details class="(\w*)"( open)?><summary><b>(unit \d)</b> (.*?)<span class="soft', text)
+    segments = re.findall(r'<li class="(c\d)">(.*?)</li>', text)
+    assert segments == [("c0", "First &amp; foremost"), ("c1", "second")]
+    units = re.findall(
+        r'<details class="(\w*)"( open)?><summary><b>(unit \d)</b>(.*?)<span class="soft', text, re.DOTALL
+    )
     assert [(kind, bool(is_open), name, re.findall(r">(\d)<", chips)) for kind, is_open, name, chips in units] == [
         ("c0", True, "unit 1", ["1"]),
         ("", False, "unit 2", []),
@@ -231,8 +238,8 @@ def test_the_page_is_whole_in_itself(text: str) -> None:
     assert reading.open == []
     assert reading.elements.count("script") == 1
     assert not {"link", "iframe", "object", "form"} & set(reading.elements)
-    assert reading.elements.count("img") == 1
-    assert all(re.match(r"data:image/png;base64,|#unit-\d+$", address) for address in reading.loaded)
+    assert reading.elements.count("img") == 4
+    assert all(re.match(r"data:image/svg\+xml;base64,|#unit-\d+$", address) for address in reading.loaded)
     assert not re.search(r"<[^>]* on\w+=", re.sub(r'="[^"]*"', "", written.partition("<script>")[0]))
     assert "url(" not in written
     assert "@import" not in written
@@ -244,7 +251,7 @@ def test_a_browser_is_told_to_run_nothing_else() -> None:
     text = page_of(weighed(TWO_STEPS))
     (allowed,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
     (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-    assert script == HEAT_MAP_SCRIPT
+    assert script == static_text("drawn.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in allowed
     assert "default-src 'none'" in allowed
@@ -275,16 +282,49 @@ def test_the_same_evidence_gives_the_same_files(tmp_path: Path, monkeypatch: pyt
     assert all(path.read_bytes() != before for path, before in zip(changed, first, strict=True))
 
 
+def draw(view: View, maps: list[picture.DrawnMap], figure: Any) -> None:
+    """Draw a view; add its maps to a list."""
+    maps += picture._draw_view(figure, view)
+
+
+def test_maps_are_where_they_are_drawn() -> None:
+    """The place of a map in its drawing is that of the image's corners, by matplotlib's own coordinates."""
+    arrays = {"w": TWO_STEPS, "t": TAKEN, "r": np.full((2, 3, 3, 3), 0.5)}
+    axes = {"w": ("unit", "step"), "t": ("segment", "unit"), "r": RELATION_AXES}
+    for view in views(evidence(arrays, axes)):
+        maps: list[picture.DrawnMap] = []
+        figure = draw_figure((12.0, 4.0), partial(draw, view, maps))
+        figure.draw_without_rendering()
+        for drawn in maps:
+            left, top, width, height = drawn.describe()["box"]
+            corners = [(-0.5, -0.5), (len(drawn.columns) - 0.5, len(drawn.rows) - 0.5)]
+            (x0, y0), (x1, y1) = figure.transFigure.inverted().transform(drawn.plot.transData.transform(corners))
+            assert (left, 1 - top, left + width, 1 - top - height) == pytest.approx((x0, y0, x1, y1), abs=1e-4)
+
+
 ASK = """<script>
 const told = () => document.querySelector(".readout").textContent, log = [];
+const drawn = document.querySelector(".drawn"), cursor = document.querySelector(".cursor");
 document.querySelectorAll(".t")[1].dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
-log.push(told(), document.querySelectorAll("td.on, .t.on").length);
-for (const key of ["ArrowUp", "ArrowUp", "ArrowRight", "ArrowRight", "ArrowDown"]) {
-  document.querySelector(".heat").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+log.push(told(), document.querySelectorAll(".t.on").length);
+const sides = ["left", "top", "width", "height"];
+const share = Object.fromEntries(sides.map(name => [name, parseFloat(cursor.style[name])]));
+const point = (kind, name) => {
+  const box = drawn.getBoundingClientRect();
+  const clientX = box.left + (share.left + share.width / 2) * box.width / 100;
+  const clientY = box.top + (share.top + share.height / 2) * box.height / 100;
+  drawn.dispatchEvent(new kind(name, { clientX, clientY, bubbles: true }));
+};
+for (const key of ["ArrowDown", "ArrowUp", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown"]) {
+  drawn.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
   log.push(told());
 }
+point(PointerEvent, "pointermove");
+log.push(told());
 document.querySelector("sup a").click();
 log.push(document.activeElement.closest("details").open, document.querySelectorAll("details[open]").length);
+point(MouseEvent, "click");
+log.push(document.querySelectorAll("details[open]").length);
 log.push(document.documentElement.scrollWidth <= innerWidth);
 document.title = log.join(" | ");
 </script></body>"""
@@ -292,14 +332,14 @@ document.title = log.join(" | ");
 
 @pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
 def test_pointer_and_keyboard_in_a_browser(tmp_path: Path) -> None:
-    """A token and its column are found together, arrows move through the map, and a number opens its unit's text."""
+    """A token and its cell are found together, arrows move through the map, and a cell or a number opens its unit."""
     text = re.sub(r"<meta http-equiv=[^>]*>", "", page_of(weighed(TWO_STEPS, ("A", " cat", " sat"))))
     path = tmp_path / "asked.html"
     path.write_text(text.replace("</body>", ASK), encoding="utf-8")
     (title,) = re.findall(r"<title>(.*?)</title>", shown(path))
     assert title.split(" | ") == [
-        *("step 2, “cat”, unit 1: 0.9", "2"),
-        *("step 2, “cat”, unit 2: 0.1", "step 2, “cat”, unit 1: 0.9"),
-        *("step 3, “sat”, unit 1: 0", "step 3, “sat”, unit 1: 0", "step 3, “sat”, unit 2: 1"),
-        *("true", "1", "true"),
+        *("unit 1, step 2, “cat”: 0.9", "1"),
+        *("unit 2, step 2, “cat”: 0.1", "unit 1, step 2, “cat”: 0.9", "unit 1, step 3, “sat”: 0"),
+        *("unit 1, step 3, “sat”: 0", "unit 2, step 3, “sat”: 1", "unit 2, step 3, “sat”: 1"),
+        *("unit 1, step 2, “cat”: 0.9", "true", "1", "2", "true"),
     ]

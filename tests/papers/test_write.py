@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from markupsafe import Markup
 from support.paper_tables import runs_page, toy_paper_table
 from support.run_records import record
 
@@ -72,7 +73,7 @@ def test_the_markdown_page(job: Job, tmp_path: Path) -> None:
 
 def test_the_html_page_needs_no_other_file(job: Job) -> None:
     """Its picture is embedded, its texts are escaped, and the details of the page are in it as they are."""
-    page = replace(runs_page(job), details="<em>details</em>")
+    page = replace(runs_page(job), details=Markup("<em>details</em>"))
     (html,) = (path for path in write_page(job, page) if path.suffix == ".html")
     text = html.read_text(encoding="utf-8")
     assert f"data:image/png;base64,{base64.b64encode(b'png').decode()}" in text

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from support.pages import Reading
+from support.pages import Reading, inspection
 
 from longsumbench.core import Scoring, SentenceVerdict
 from longsumbench.errors import DataError
 from longsumbench.metrics.support import Support
-from longsumbench.render.html import html_page
-from longsumbench.runs.verdicts import html_verdicts, read_verdicts, write_verdicts
+from longsumbench.outputs.inspection import overlap_page
+from longsumbench.runs.verdicts import JudgedSentence, judged_lists, read_verdicts, write_verdicts
 
 
 def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -35,23 +35,24 @@ def test_key_points_are_kept_and_escaped(tmp_path: Path) -> None:
     write_verdicts(tmp_path, [metric])
     verdicts = read_verdicts(tmp_path)
     assert verdicts == {"support": metric.verdicts}
-    html = html_verdicts(verdicts, "a", "One.")
-    text = " ".join(Reading(html_page("verdicts", [html])).text.split())
-    assert "support, 0 of 1 key point below 50%50% A <b>point</b> support, 1 of 1 sentence below 50%0% One." in text
-    assert "<b>point" not in html
-    assert html_verdicts(verdicts, "a", "One. Two.") == ""
+    text = " ".join(Reading(overlap_page(inspection(None, "One.", "a", verdicts=verdicts))).text.split())
+    assert "support, 0 of 1 key point below 50% 50% A <b>point</b> support, 1 of 1 sentence below 50% 0% One." in text
+    assert judged_lists(verdicts, "a", "One. Two.") == []
 
 
 def test_sentences_with_their_scores() -> None:
     """Each sentence has its percentage and its source sentence; markup in it is text; other texts have no verdict."""
     verdicts = {"support": {"a": [SentenceVerdict(0.25, 3), SentenceVerdict(0.75, 0)]}}
-    html = html_verdicts(verdicts, "a", "One <script>alert(1)</script>\nTwo.", "lead")
-    reading = Reading(html_page("verdicts", [html]))
+    summary = "One <script>alert(1)</script>\nTwo."
+    ((heading, judged),) = judged_lists(verdicts, "a", summary, "lead")
+    assert heading == "lead: support, 1 of 2 sentences below 50%"
+    first = JudgedSentence("One <script>alert(1)</script>", "25%", True, 4)
+    assert judged == [first, JudgedSentence("Two.", "75%", False, 1)]
+    reading = Reading(overlap_page(inspection(None, summary, "a", verdicts=verdicts)))
     assert reading.open == []
     text = " ".join(reading.text.split())
-    assert "lead: support, 1 of 2 sentences below 50%" in text
-    assert "25% One <script>alert(1)</script>" in text
+    assert "support, 1 of 2 sentences below 50% 25% One <script>alert(1)</script> (source sentence 4)" in text
     assert "75% Two. (source sentence 1)" in text
-    assert "<script" not in html
-    assert html_verdicts(verdicts, "a", "One.") == html_verdicts(verdicts, "b", "One. Two.") == ""
-    assert html_verdicts({"support": {"a": []}}, "a", "") == ""
+    assert "script" not in reading.elements
+    assert judged_lists(verdicts, "a", "One.") == judged_lists(verdicts, "b", "One. Two.") == []
+    assert judged_lists({"support": {"a": []}}, "a", "") == []

@@ -1,5 +1,6 @@
 """What tests of HTML pages share."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -33,7 +34,7 @@ class Reading(HTMLParser):
         self.elements: list[str] = []
         self.loaded: list[str] = []
         self.text = ""
-        self.feed(text)
+        self.feed(str(text))
         self.close()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -67,7 +68,7 @@ def evidence(
     return Evidence(arrays, axes, {"unit": units, **texts})
 
 
-def inspection(looked_at: Evidence, text: str = "A summary.", name: str = "e-1", **changes: Any) -> Inspection:
+def inspection(looked_at: Evidence | None, text: str = "A summary.", name: str = "e-1", **changes: Any) -> Inspection:
     example = Example(name, text, None, (Document(None, (Section(None, ((text,),)),)),), ((text,), (text, text)))
     ledger = Truncation(10, 8, (Cut("num_units", 5, 4),))
     values = {
@@ -85,9 +86,19 @@ def page_of(looked_at: Evidence, *names: str, **changes: Any) -> str:
     return inspection_page(inspection(looked_at, *names, **changes), views(looked_at))
 
 
-def tooltips(text: str, kind: str) -> list[str]:
-    """Return what the cells or the tokens of a page tell, in their order."""
-    return [unescape(title) for title in re.findall(rf'<{kind}[^>]* title="([^"]*)"', text)]
+def drawn_maps(text: str) -> list[dict[str, Any]]:
+    """Return what the script of a page knows of the maps in its drawings."""
+    return [found for maps in re.findall(r'data-maps="([^"]*)"', text) for found in json.loads(unescape(maps))]
+
+
+def readouts(text: str) -> list[str]:
+    """Return what a page tells of the cells of its maps, in their order."""
+    return [
+        f"{', '.join(filter(None, (row, column)))}: {cell}"
+        for found in drawn_maps(text)
+        for row, cells in zip(found["rows"], found["cells"], strict=True)
+        for column, cell in zip(found["columns"], cells, strict=True)
+    ]
 
 
 def shown(path: Path) -> str:

@@ -10,7 +10,6 @@ The same numbers give the same bytes with the same release of matplotlib.
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +21,7 @@ from longsumbench.analysis.dataset import tables
 from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, Reading
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.render.figures import COLOURS, GREY, plain_axes, transparent_svg, write_pictures
-from longsumbench.render.html import PAGE_STYLE, html_block, html_page, html_picture
+from longsumbench.render.html import render_page
 from longsumbench.render.tables import ShownInNotebooks, terminal
 
 if TYPE_CHECKING:
@@ -67,8 +66,8 @@ class _Panel(NamedTuple):
         return bool(not self.percent and len(every) and np.ptp(every) < _FEW and (every % 1 == 0).all())
 
 
-def dataset_pictures(stats: DatasetStats) -> dict[str, str]:
-    """Return heading of a table → the HTML of its picture."""
+def dataset_pictures(stats: DatasetStats) -> dict[str, tuple[str, bytes]]:
+    """Return heading of a table → the caption and the SVG of its picture."""
     share = "Vertical: percent of a split's examples in each bin; the last bin includes all greater values"
     sample, pictures = tables.describe_sample(stats), dict[str, tuple[str, bytes]]()
     targets = {name: values[values > 0] for name, values in _count_values(stats, "target_words").items()}
@@ -91,7 +90,7 @@ def dataset_pictures(stats: DatasetStats) -> dict[str, str]:
         examples = tables.describe_examples_read(stats, stats.read_split)
         caption = f"{examples}: percent of all tokens. On the right: the share of examples read whole."
         pictures["What each system would see"] = caption, _stacked(readings)
-    return {heading: html_picture(caption, svg, caption) for heading, (caption, svg) in pictures.items()}
+    return pictures
 
 
 def _count_values(stats: DatasetStats, name: str) -> Values:
@@ -238,8 +237,6 @@ class DatasetReport(ShownInNotebooks):
 
 def dataset_page(stats: DatasetStats) -> str:
     """Return the HTML page, with each picture before its table."""
-    title, pictures = tables.stats_title(stats), dataset_pictures(stats)
-    parts = [f"<h1>{escape(title)}</h1>"]
-    for block in tables.stats_blocks(stats):
-        parts += html_block(block, picture=pictures.get(block.heading, ""))
-    return html_page(title, [*parts, f'<p class="soft">{escape(stats.oracle_signature)}</p>'], PAGE_STYLE)
+    title, blocks, pictures = tables.stats_title(stats), tables.stats_blocks(stats), dataset_pictures(stats)
+    signature = stats.oracle_signature
+    return render_page("stats.html", title=title, blocks=blocks, pictures=pictures, signature=signature)

@@ -1,11 +1,13 @@
-"""Draw views of evidence as a PNG, one below the other.
+"""Draw views of evidence: one as an SVG for a page, which reads out its values, or all below each other as a PNG.
 
 The same views give the same bytes, with the same release of matplotlib.
 """
 
+import json
 import textwrap
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,13 +17,14 @@ from longsumbench.render.evidence.views import (
     Scale,
     Selections,
     SourceText,
+    TokenWindows,
     View,
     Weights,
     scale_of,
     scale_of_weights,
     step_ranges,
 )
-from longsumbench.render.figures import COLOURS, render_picture
+from longsumbench.render.figures import COLOURS, render_picture, transparent_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +44,54 @@ _TOKEN_LENGTH, _TEXT_WIDTH, _TITLE_WIDTH = 12, 46, 105  # characters
 _TEXT_LINES = 2  # of a segment's text
 _MAPS_IN_A_ROW = 5
 _NAME_LENGTH = 24  # characters
+_MOST_WINDOWS, _WINDOW_LINE = 24, 1.2  # of a head; points
 _HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10}
+MOST_CELLS = 100_000  # cells of single heads that a page reads out
+
+
+class DrawnMap(NamedTuple):
+    """A map in a drawing: what a page reads out of a cell is the name of its row and its column, and its value."""
+
+    plot: "Axes"
+    rows: Sequence[str]
+    columns: Sequence[str]
+    value: Callable[[int, int], str]  # of a row and a column
+
+    def describe(self) -> dict[str, Any]:
+        """Return the names, the values and the place in the drawing: left, top, width, height, as shares of it."""
+        figure = self.plot.get_figure(root=True)
+        assert figure is not None
+        box = self.plot.get_window_extent().transformed(figure.transFigure.inverted())
+        place = [round(share, 5) for share in (box.x0, 1 - box.y1, box.width, box.height)]
+        columns = range(len(self.columns))
+        cells = [[self.value(row, column) for column in columns] for row in range(len(self.rows))]
+        return {"box": place, "rows": self.rows, "columns": self.columns, "cells": cells}
+
+
+class Drawing(NamedTuple):
+    """A view as a page shows it."""
+
+    svg: bytes
+    maps: str  # JSON: a list of what `DrawnMap.describe` returns
+
+
+def draw_view(view: View) -> Drawing:
+    """Draw a view for a page."""
+    described: list[dict[str, Any]] = []
+
+    def draw(figure: "Figure") -> None:
+        maps = _draw_view(figure, view)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # keeps the places
+        described.extend(drawn.describe() for drawn in maps)
+
+    svg = transparent_svg((_WIDTH, _height(view)), draw)
+    return Drawing(svg, json.dumps(described, ensure_ascii=False, separators=(",", ":")))
+
+
+def format_weight(value: float) -> str:
+    """Format a value of an array."""
+    return f"{value:.3g}".replace("-", "−") if not np.isnan(value) else "no number"
 
 
 def draw_views(title: str, views: Sequence[View]) -> bytes:
@@ -61,16 +111,6 @@ def draw_views(title: str, views: Sequence[View]) -> bytes:
     return render_picture((_WIDTH, sum(heights) + 0.5), draw, ("png",))["png"]
 
 
-def draw_plane(view: Plane) -> bytes:
-    """Draw a single plane; return a PNG."""
-
-    def draw(figure: "Figure") -> None:
-        figure.set_layout_engine("constrained")
-        _draw_plane(figure, view)
-
-    return render_picture((_WIDTH, _height(view)), draw, ("png",))["png"]
-
-
 def _height(view: View) -> float:
     match view:
         case Weights():
@@ -86,21 +126,26 @@ def _height(view: View) -> float:
             return 0.9 + (min(5.0, max(0.5, 0.2 * len(view.values))) if view.values.size else 0.0)
 
 
-def _draw_view(panel: "SubFigure", view: View) -> None:
+def _draw_view(panel: "Figure | SubFigure", view: View) -> list[DrawnMap]:
     match view:
         case Weights():
-            _draw_weights(panel, view)
+            return [_draw_weights(panel, view)]
         case Selections():
-            _draw_selections(panel, view)
+            return [_draw_selections(panel, view)]
         case Relations():
-            _draw_relations(panel, view)
+            return _draw_relations(panel, view)
         case SourceText():
-            _draw_source(panel, view)
+            return _draw_source(panel, view)
         case Plane():
-            _draw_plane(panel, view)
+            return _draw_plane(panel, view)
 
 
-def _draw_weights(panel: "SubFigure", view: Weights) -> None:
+def _numbered(name: str, count: int) -> list[str]:
+    """Return the names of rows or columns, "unit 1", "unit 2", …; nothing but blanks without a name."""
+    return [f"{name} {number}" if name else "" for number in range(1, count + 1)]
+
+
+def _draw_weights(panel: "Figure | SubFigure", view: Weights) -> DrawnMap:
     """Draw the map, and below it a strip with the colours of the strongest units."""
     tall = len(view.values)
     plot, strip = panel.subplots(2, 1, sharex=True, height_ratios=(max(4.0, tall), 1 if tall > 10 else 0.6))
@@ -117,6 +162,10 @@ def _draw_weights(panel: "SubFigure", view: Weights) -> None:
     else:
         _number_axis(strip.xaxis, range(view.values.shape[1]), _MOST_COLUMNS)
     strip.set_xlabel(f"step of the {view.text}")
+    steps = _numbered("step", view.values.shape[1])
+    if view.tokens:
+        steps = [f"{step}, “{token.strip()}”" for step, token in zip(steps, view.tokens, strict=True)]
+    return DrawnMap(plot, _numbered("unit", tall), steps, lambda *cell: format_weight(view.values[cell]))
 
 
 def _names_tokens(view: Weights) -> bool:
@@ -142,7 +191,7 @@ def _colour(index: int) -> str:
     return COLOURS[index % len(COLOURS)]
 
 
-def _draw_selections(panel: "SubFigure", view: Selections) -> None:
+def _draw_selections(panel: "Figure | SubFigure", view: Selections) -> DrawnMap:
     """Draw the scores in grey, and a bar in the segment's colour on each selected unit."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -168,18 +217,25 @@ def _draw_selections(panel: "SubFigure", view: Selections) -> None:
         names = [f"{_beginning(text)}  {segment}" for segment, text in enumerate(view.texts, 1)]
         plot.set_yticks(range(num_segments), names, fontsize=7.5)
 
+    def value(*cell: int) -> str:
+        score = "" if view.scores is None else f", {view.scores_name} {format_weight(view.scores[cell])}"
+        return f"{view.name} {view.counts[cell]}{score}"
+
+    return DrawnMap(plot, _numbered("segment", num_segments), _numbered("unit", num_units), value)
+
 
 def _rows_of_layer(view: Relations) -> int:
     return -(-(len(view.heads) + 1) // _MAPS_IN_A_ROW) if len(view.heads) > 1 else 1
 
 
-def _draw_relations(panel: "SubFigure", view: Relations) -> None:
+def _draw_relations(panel: "Figure | SubFigure", view: Relations) -> list[DrawnMap]:
     """Draw maps for each layer: units × attended units, of the mean over heads and of each head."""
     heads = f": the mean over {len(view.heads)} heads, and each head" if len(view.heads) > 1 else ""
     heading = f"{view.name} of units to attended units{heads}; each map with its scale, from – to"
     panel.suptitle(heading, x=0.008, ha="left", fontsize=10)
     rows = _rows_of_layer(view)
     plots = panel.subplots(rows * len(view.layers), _MAPS_IN_A_ROW, squeeze=False).reshape(len(view.layers), -1)
+    columns, drawn_maps = [f"to unit {unit + 1}" for unit in view.units], []
     for layer, name in enumerate(view.layers):
         maps = [(name, view.means[layer], scale_of_weights(view.means))]
         if len(view.heads) > 1:
@@ -188,12 +244,22 @@ def _draw_relations(panel: "SubFigure", view: Relations) -> None:
         for plot, (title, values, scale) in zip(plots[layer], maps, strict=False):
             _shade(plot, values, scale)
             plot.set_aspect("equal", anchor="NW")
+            if title is name or view.values.size <= MOST_CELLS:
+                place = name if title is name else f"{name}, {title}"
+                rows_of_map = [f"{place}, from unit {unit + 1}" for unit in view.units]
+                drawn_maps.append(DrawnMap(plot, rows_of_map, columns, partial(_format_relation, view, values)))
             caption = f"{_shorten_name(title, _NAME_LENGTH)}: {scale.low:.2g} – {scale.high:.2g}"
             plot.set_title(caption, **{**_HEADING, "fontsize": 9})
             for axis in (plot.xaxis, plot.yaxis):
                 _number_axis(axis, view.units, _MOST_UNITS)
         for plot in plots[layer][len(maps) :]:
             plot.set_axis_off()
+    return drawn_maps
+
+
+def _format_relation(view: Relations, values: "NDArray[np.float64]", *cell: int) -> str:
+    value = values[cell]
+    return f"{100 * value:.2f} %" if view.shares and np.isfinite(value) else format_weight(value)
 
 
 def _beginning(text: str) -> str:
@@ -205,11 +271,11 @@ def _shorten_name(name: str, limit: int) -> str:
     return name if len(name) <= limit else f"{name[: limit - 1]}…"
 
 
-def _draw_source(panel: "SubFigure", view: SourceText) -> None:
+def _draw_source(panel: "Figure | SubFigure", view: SourceText) -> list[DrawnMap]:
     """Draw a strip of the mean marks of the source tokens, and a map of the mean widths of each head's windows."""
     marks, windows = view.marks, view.windows
     heights = [height for height, part in zip(_heights_of_source(view), (marks, windows), strict=True) if part]
-    panels = iter(panel.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
+    panels, drawn_maps = iter(panel.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]), []
     if marks:
         steps = f", the mean over the steps of the {marks.text} ({len(marks.values)})" if marks.text else ""
         heading = f"{marks.name} of the source tokens{steps}"
@@ -217,24 +283,46 @@ def _draw_source(panel: "SubFigure", view: SourceText) -> None:
         plot = _draw_map(next(panels), means, scale_of_weights(means), marks.name, heading, ("", "source token"))
         plot.set_yticks([])
     if windows:
-        means, heading = windows.mean_widths, f"{windows.name}: the mean width of the windows of each head"
-        _draw_map(next(panels), means, scale_of_weights(means), f"width of {windows.name}", heading, ("layer", "head"))
+        means, heading = (windows.mean_widths, f"{windows.name} of each head: the mean width, and some windows")
+        name, axes = f"width of {windows.name}", ("layer", "head")
+        plot = _draw_map(next(panels), means, scale_of_weights(means), name, heading, axes)
+        _draw_windows(plot, windows)
+        drawn_maps.append(DrawnMap(plot, windows.layers, windows.heads, lambda *cell: format_weight(means[cell])))
+    return drawn_maps
+
+
+def _draw_windows(plot: "Axes", windows: TokenWindows) -> None:
+    """Draw evenly sampled windows of each head in its cell, which is the source from left to right.
+
+    A line is a window, and a dot its middle; that of the first source token is on top.
+    """
+    num_rows = min(windows.num_tokens, _MOST_WINDOWS)
+    sampled = ((np.arange(num_rows) + 0.5) * windows.num_tokens / num_rows).astype(int)
+    shares = windows.shares()[..., sampled]
+    layers, heads, rows = np.indices(shares.shape[1:])
+    begins, middles, ends = (heads - 0.45 + 0.9 * shares).reshape(3, -1)
+    heights = (layers - 0.42 + 0.84 * (rows + 0.5) / num_rows).ravel()
+    plot.hlines(heights, begins, ends, COLOURS[1], alpha=0.5, linewidth=_WINDOW_LINE, rasterized=True)
+    plot.plot(middles, heights, "s", color="black", markersize=_WINDOW_LINE, markeredgewidth=0, rasterized=True)
 
 
 def _heights_of_source(view: SourceText) -> tuple[float, float]:
     """Return the heights of the marks and of the windows."""
-    windows = 0.9 + min(5.0, max(0.5, 0.2 * len(view.windows.layers))) if view.windows else 0.0
+    windows = 0.9 + min(5.0, max(0.7, 0.6 * len(view.windows.layers))) if view.windows else 0.0
     return (1.3 if view.marks else 0.0), windows
 
 
-def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> None:
+def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> list[DrawnMap]:
     if view.values.size:
         rows, columns = ("", "", *view.axes)[-2:]
-        _draw_map(panel, view.values, scale_of(view.values), view.name, about_plane(view), (rows, columns))
-    else:
-        plot = panel.subplots()
-        plot.set_title(about_plane(view), **_HEADING)
-        plot.set_axis_off()
+        plot = _draw_map(panel, view.values, scale_of(view.values), view.name, about_plane(view), (rows, columns))
+        tall, wide = view.values.shape
+        names = _numbered(rows, tall), _numbered(columns, wide)
+        return [DrawnMap(plot, *names, lambda *cell: format_weight(view.values[cell]))]
+    plot = panel.subplots()
+    plot.set_title(about_plane(view), **_HEADING)
+    plot.set_axis_off()
+    return []
 
 
 def _draw_map(

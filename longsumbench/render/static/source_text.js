@@ -7,7 +7,7 @@ const explore = source => {
   const [rows, middles, widths] = ["rows", "middles", "widths"].map(name => floats(source.dataset[name]));
   const scale = source.dataset.scale?.split(" ").map(Number);
   const share = place => clip((rows[place] - scale[0]) / (scale[1] - scale[0]) || 0).toFixed(3);
-  const all = { s: true, o: rows, lane: middles, wide: middles };
+  const all = { s: true, o: rows, lane: middles };
   for (const kind in all) all[kind] = all[kind] ? [...view.querySelectorAll(`.${kind}`)] : [];
   const chosen = { s: -1, o: -1, lane: middles ? 0 : -1 }, count = all.s.length;
   const means = all.s.map(token => token.style.getPropertyValue("--v"));
@@ -63,13 +63,12 @@ const explore = source => {
       other.setAttribute("aria-selected", number === place);
       other.tabIndex = number === Math.max(place, 0) ? 0 : -1;
     });
-    if (kind === "lane") all.wide.forEach((cell, number) => cell.classList.toggle("chosen", number === place));
     shade(); look(); describe(chosen.s);
   };
   const locate = target => {
-    const found = target.closest?.(".s, .o, .lane, .wide");
+    const found = target.closest?.(".s, .o, .lane");
     const kind = Object.keys(all).find(name => all[name].includes(found));
-    return kind ? [kind === "wide" ? "lane" : kind, all[kind].indexOf(found)] : [];
+    return kind ? [kind, all[kind].indexOf(found)] : [];
   };
   view.addEventListener("click", event => {
     const [kind, place] = locate(event.target);

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
-from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_of, shown, tooltips
+from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, drawn_maps, evidence, page_of, readouts, shown
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import Evidence
-from longsumbench.render.evidence import html_views
-from longsumbench.render.evidence.html_views import relations
+from longsumbench.render.evidence import html_views, picture
+from longsumbench.render.evidence.html_views import html_view
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import RELATION_AXES, Relations, views
 
@@ -37,23 +37,16 @@ def only(looked_at: Evidence) -> Relations:
 
 
 def test_relations_by_hand() -> None:
-    """Two units that are there, two heads: the mean comes first, then each head, each cell with its share and shade."""
+    """Two units that are there, two heads: the mean comes first, then each head, each cell with its share."""
     text = page_of(related())
-    pairs = [f"unit {unit} to unit {other}" for unit in (2, 3) for other in (2, 3)]
+    pairs = [f"from unit {unit}, to unit {other}" for unit in (2, 3) for other in (2, 3)]
     shares = {
-        "mean of 2 heads": ("50.00", "50.00", "75.00", "25.00"),
-        "head 1": ("25.00", "75.00", "100.00", "0.00"),
-        "head 2": ("75.00", "25.00", "50.00", "50.00"),
+        "layer 1": ("50.00", "50.00", "75.00", "25.00"),
+        "layer 1, head 1": ("25.00", "75.00", "100.00", "0.00"),
+        "layer 1, head 2": ("75.00", "25.00", "50.00", "50.00"),
     }
-    cells = tooltips(text, "td")
+    cells = readouts(text)
     assert cells == [f"{head}, {pair}: {shares[head][place]} %" for head in shares for place, pair in enumerate(pairs)]
-    shades = re.findall(r"<td(?: style=\"--v:([\d.]+)\")? title", text)
-    assert shades[:8] == ["0.500", "0.500", "0.750", "0.250", "0.250", "0.750", "1.000", ""]  # from 0 to 2 · mean = 1
-    assert re.findall(r'<input type="radio" name="([^"]*)"( checked)?>([^<]*)<', text) == [
-        ("0 relation", " checked", "mean of 2 heads"),
-        *(("0 relation", "", "head 1"), ("0 relation", "", "head 2")),
-    ]
-    assert 'title="The rain came."><a href="#unit-2">2</a></span></th>' in text
     assert "Unit 1 has no text and is left out." in text
 
 
@@ -71,9 +64,10 @@ def test_whatever_is_attended_to_is_drawn() -> None:
     assert only(related(HEADS[:, :, 1:, 1:], unit=TEXTS[1:])).left_out == []
 
 
+@settings(max_examples=5)
 @given(st.integers(1, 3), st.integers(1, 4), st.sets(st.integers(0, 5), max_size=5), st.integers(0, 2**32 - 1))
 def test_cells_by_an_oracle(num_layers: int, num_heads: int, absent: set[int], seed: int) -> None:
-    """Tooltips have the array's values and their mean over the heads; a row of shares sums to 100 %."""
+    """Readouts have the array's values and their mean over the heads; a row of shares sums to 100 %."""
     generator = np.random.default_rng(seed)
     scores = generator.normal(size=(num_layers, num_heads, 6, 6))
     scores[..., sorted(absent)] = -np.inf
@@ -82,7 +76,7 @@ def test_cells_by_an_oracle(num_layers: int, num_heads: int, absent: set[int], s
     view = only(related(values, unit=texts))
     there = [unit for unit in range(6) if unit not in absent]
     assert list(view.units) == there
-    found = [float(cell.split(": ")[1].removesuffix(" %")) for cell in tooltips(relations(view), "td")]
+    found = [float(cell.split(": ")[1].removesuffix(" %")) for cell in readouts(html_view(view))]
     maps = np.concatenate([values.mean(axis=1, keepdims=True), values], axis=1) if num_heads > 1 else values
     expected = maps[:, :, there][..., there]
     np.testing.assert_allclose(found, 100 * expected.ravel(), atol=0.0051)
@@ -91,22 +85,22 @@ def test_cells_by_an_oracle(num_layers: int, num_heads: int, absent: set[int], s
 
 
 def test_what_is_no_share_is_a_number() -> None:
-    """Values below 0 or above 1 are no percentages; a value that is no number is said to be none, and has no colour."""
-    assert tooltips(page_of(related(2 * HEADS)), "td")[6] == "head 1, unit 3 to unit 2: 2"
+    """Values below 0 or above 1 are no percentages; a value that is no number is said to be none."""
+    assert readouts(page_of(related(2 * HEADS)))[6] == "layer 1, head 1, from unit 3, to unit 2: 2"
     values = HEADS.copy()
     values[0, 0, 1, 1] = np.nan
     text = page_of(related(values))
-    assert tooltips(text, "td")[0] == "mean of 2 heads, unit 2 to unit 2: 75.00 %"  # of the one that is there
-    assert '<td title="head 1, unit 2 to unit 2: no number">' in text
+    assert readouts(text)[0] == "layer 1, from unit 2, to unit 2: 75.00 %"  # of the one that is there
+    assert readouts(text)[4] == "layer 1, head 1, from unit 2, to unit 2: no number"
 
 
 def test_too_many_heads_are_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If single heads would make a page too large, it has only the means, and a note."""
-    monkeypatch.setattr(html_views, "_MOST_CELLS", 7)
+    """If the values of single heads would make a page too large, it tells only the means, and has a note."""
+    for module in (html_views, picture):
+        monkeypatch.setattr(module, "MOST_CELLS", 7)
     text = page_of(related())
-    assert len(tooltips(text, "td")) == 4
-    assert "too many values (8) to show single heads" in Reading(text).text
-    assert "radio" not in text
+    assert len(readouts(text)) == 4
+    assert "too many values (8) to read those of single heads" in Reading(text).text
 
 
 @pytest.mark.parametrize("text", [HOSTILE, BREAKOUT], ids=["hostile", "breakout"])
@@ -116,6 +110,7 @@ def test_names_and_texts_are_escaped(text: str) -> None:
         {text: HEADS}, {text: RELATION_AXES}, {"unit": (text,) * 3, "layer": (text,), "head": (text, f"{text}2")}
     )
     plain = Evidence({"a": HEADS}, {"a": RELATION_AXES}, {"unit": ("b",) * 3, "layer": ("c",), "head": ("d", "e")})
+    assert drawn_maps(page_of(looked_at))[0]["rows"][0] == f"{text}, from unit 1"
     reading = Reading(page_of(looked_at))
     assert reading.open == []
     assert reading.elements == Reading(page_of(plain)).elements
@@ -143,29 +138,28 @@ def test_any_sizes_can_be_drawn(shape: tuple[int, ...], texts: dict[str, tuple[s
 
 
 ASK = """<script>
-const log = [], maps = [...document.querySelectorAll(".related")], readout = () => document.querySelector(".readout");
-const seen = () => log.push(maps.map(one => +(one.offsetHeight > 0)).join(""));
-const press = (map, key) => map.closest(".heat").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-seen();
-document.querySelectorAll("input")[2].click();
-seen();
-press(maps[2], "ArrowDown"); press(maps[2], "ArrowDown"); press(maps[2], "ArrowRight");
-log.push(readout().textContent);
-document.querySelector("input").click();
-seen();
-press(maps[0], "ArrowDown");
-log.push(readout().textContent, document.querySelectorAll(".on").length);
+const log = [], drawn = document.querySelector(".drawn"), readout = document.querySelector(".readout");
+const ways = ["Right", "Right", "Down", "Right", "Right", "Left"].map(way => `Arrow${way}`);
+for (const key of ["Enter", ...ways, "Enter"]) {
+  drawn.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  log.push(readout.textContent);
+}
+log.push(document.activeElement.textContent.trim().slice(0, 6));
 document.title = log.join(" | ");
 </script></body>"""
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
-def test_heads_are_chosen_in_a_browser(tmp_path: Path) -> None:
-    """One map is seen at a time, that of the head that was chosen, and the arrow keys move through that one."""
+def test_the_keyboard_goes_from_map_to_map_in_a_browser(tmp_path: Path) -> None:
+    """Beyond the last column of a map is the first one of the next head's; Enter opens the unit of the row."""
     path = tmp_path / "asked.html"
     text = re.sub(r"<meta http-equiv=[^>]*>", "", page_of(related()))
     path.write_text(text.replace("</body>", ASK), encoding="utf-8")
     (title,) = re.findall(r"<title>(.*?)</title>", shown(path))
     assert title.split(" | ") == [
-        *("100", "001", "head 2, unit 3 to unit 3: 50.00 %", "100", "mean of 2 heads, unit 2 to unit 2: 50.00 %", "1")
+        *("layer 1, from unit 2, to unit 2: 50.00 %", "layer 1, from unit 2, to unit 3: 50.00 %"),
+        *("layer 1, head 1, from unit 2, to unit 2: 25.00 %", "layer 1, head 1, from unit 3, to unit 2: 100.00 %"),
+        *("layer 1, head 1, from unit 3, to unit 3: 0.00 %", "layer 1, head 2, from unit 3, to unit 2: 50.00 %"),
+        *("layer 1, head 1, from unit 3, to unit 3: 0.00 %",) * 2,
+        "unit 3",
     ]

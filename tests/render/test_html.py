@@ -1,0 +1,58 @@
+"""Pages from templates: what is written is escaped, what is missing is an error, and the wheel has all files."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from jinja2 import UndefinedError
+from support.pages import BREAKOUT, HOSTILE, Reading
+
+from longsumbench.render import html
+from longsumbench.render.html import ShownText, render_page, render_part
+from longsumbench.render.tables import Block, Stressed, Tied
+
+ROOT = Path(html.__file__).parents[2]
+
+
+@pytest.mark.parametrize("text", [HOSTILE, BREAKOUT], ids=["hostile", "breakout"])
+def test_values_are_text(text: str) -> None:
+    """The title is on a page twice, and each heading, note, cell, caption and footnote as it is."""
+    block = Block(text, (text,), ("a",), "l", [[text], [Stressed(text)], [Tied(text)]], (text,), footnotes=(text,))
+    page = render_page("stats.html", title=text, blocks=[block], pictures={text: (text, b"<svg/>")}, signature=text)
+    reading = Reading(page)
+    assert reading.open == []
+    assert not {"script", "b"} & set(reading.elements)
+    assert reading.elements.count("img") == 1
+    assert reading.text.count(text) == 2 + 9
+    part = Reading(render_part("output_examples.html", examples=[(text, [ShownText(text, text, text)])]))
+    assert (part.open, part.text.count(text)) == ([], 3)
+
+
+def test_cells_by_hand() -> None:
+    """The best cell is bold, a tied one has a sign, a cell has the class of its text; "items" is no class."""
+    block = Block("", (), ("a", "b"), "lr", [["items", Stressed("1")], ["bad", Tied("2")]])
+    page = render_part(
+        "claims.html", title="", picture=b"", legend="", classes={"bad": "red"}, outcomes={}, tables=[("x", "y", block)]
+    )
+    rows = [line for line in page.splitlines() if line.startswith("<tr><td")]
+    assert rows == [
+        '<tr><td class="l">items</td><td><strong>1</strong></td></tr>',
+        '<tr><td class="l red">bad</td><td>2 ≈</td></tr>',
+    ]
+
+
+def test_a_missing_value_is_an_error() -> None:
+    """A page is not written with a gap where a value should be."""
+    with pytest.raises(UndefinedError, match="'blocks' is undefined"):
+        render_page("stats.html", title="a")
+
+
+def test_the_wheel_has_all_templates_styles_and_scripts() -> None:
+    """The patterns of pyproject.toml match every file that pages are made of."""
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"][
+        "package-data"
+    ]
+    package = ROOT / "longsumbench"
+    packed = {path for pattern in patterns["longsumbench"] for path in package.glob(pattern) if path.is_file()}
+    folders = (package / "render/templates", package / "render/static")
+    assert {path for folder in folders for path in folder.rglob("*") if path.is_file()} <= packed
