@@ -224,7 +224,7 @@ class VirtualGPU:
             "_initialized": False,
             **dict.fromkeys(("manual_seed", "manual_seed_all"), self.seed),
             "set_rng_state": lambda new, *_: setattr(self, "random_state", torch.from_numpy(_real_numpy(new).copy())),
-            "memory_allocated": lambda *_: self.allocated,
+            **dict.fromkeys(("memory_allocated", "memory_reserved"), lambda *_: self.allocated),
             "max_memory_allocated": lambda *_: self.peak,
         }
 
