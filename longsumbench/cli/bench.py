@@ -24,6 +24,9 @@ Measure the suite's speed on this machine, in two minutes: ratios, their goals, 
 
 It reads and scores made-up texts, and trains and decodes small models with random weights. Ratios of an earlier run on
 the same processor, with as many threads, are in bench.json in the cache folder. Another process that runs lowers them.
+
+  longsumbench bench                        measure, and show the ratios of the last time
+  longsumbench bench > bench.txt            keep the table
 """
 CASE_SIZES = {"turns": 3, "pairs": 6_440, "sample": 30, "documents": 1_000, "points": 20, "width": 256, "page": 256}
 _WRITTEN = 32  # tokens

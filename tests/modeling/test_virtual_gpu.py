@@ -116,7 +116,7 @@ def test_a_batch_that_is_not_moved_is_found(tmp_path: Path, monkeypatch: pytest.
     """A fault of the suite raises, with its line in the suite."""
     monkeypatch.setattr(_Training, "_moved", lambda self, batch: batch)
     monkeypatch.setattr("support.toys.tiny_recipe", lambda **changes: tiny_recipe(**{**changes, "device": "cuda"}))
-    with VirtualGPU(), pytest.raises(RuntimeError, match=r"same device.*models/seal/\w+\.py:\d+"):
+    with VirtualGPU(), pytest.raises(RuntimeError, match=r"same device.*modeling/nn/\w+\.py:\d+"):
         fit_tiny("ea", tmp_path)
 
 

@@ -183,7 +183,9 @@ class _Training:
 
     def _bytes_of_step(self, batch: Batch, recomputes: bool) -> int:
         """Return the bytes that a step adds to the weights; 0 for a network that cannot be counted."""
-        inputs = {**self.objective.draw(batch), "num_items_in_batch": 1, **dict.fromkeys(self.means_over, 1)}
+        with torch.random.fork_rng(devices=[]):
+            drawn = self.objective.draw(batch)
+        inputs = {**drawn, "num_items_in_batch": 1, **dict.fromkeys(self.means_over, 1)}
         recipe = replace(self.recipe, gradient_checkpointing=recomputes)
         try:
             peak = count_step(self.model, self.objective.output, inputs, recipe, self.device.type, self.bf16)
