@@ -1,4 +1,4 @@
-"""How close a search comes to the memory bandwidth: the time of a token beside that of reading all it needs once.
+"""How close a search comes to the memory bandwidth: the time of a token compared with reading all it needs once.
 
     OMP_NUM_THREADS=1 python benchmarks/decode_bandwidth.py [--only "etads, 10 beams"] [--against FOLDER] [--device cpu]
 

@@ -63,8 +63,8 @@ def main() -> None:
         times = (f"{1_000 * seconds / len(split):.2f}" for seconds in (without, added))
         shares = (f"{100 * added / seconds:.1f}" for seconds in (without, library, step))
         rows.append((corpus, f"{len(split):,}", f"{words:,.0f}", *times, *shares))
-    shown = ["% of ROUGE", "% of rouge_score", "% of the whole step"]
-    print(tabulate(rows, ["", "examples", "source words", "ROUGE, ms an example", "added ms", *shown]))
+    headings = ["% of ROUGE", "% of rouge_score", "% of the whole step"]
+    print(tabulate(rows, ["", "examples", "source words", "ROUGE, ms an example", "added ms", *headings]))
 
 
 def seconds_of_rouge_score(outputs: Sequence[str], split: ReadSplit) -> float:

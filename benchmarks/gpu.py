@@ -62,8 +62,8 @@ class Case:
         """Return the same with sizes for a test."""
         small = {"d_model": 16, "d_ff": 16, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1, "num_layers": 3}
         small |= {"vocabulary_size": 320, "extractive_length": 16, "snippet_length": 8, "segment_length": 4}
-        known = registry.config_of(self.system).__dataclass_fields__
-        settings = {name: value for name, value in small.items() if name in known}
+        setting_names = registry.config_of(self.system).__dataclass_fields__
+        settings = {name: value for name, value in small.items() if name in setting_names}
         return Case(self.system, 2, (min(2, self.units[0]), 12), 9, 2, {**self.settings, **settings}, False)
 
 
@@ -96,8 +96,8 @@ def main() -> None:
     rates = {name: product_rate(options.device, size, getattr(torch, name)) for name in ("bfloat16", "float32")}
     name = torch.cuda.get_device_name() if options.device == "cuda" else "CPU"
     print(f"{name}, PyTorch {torch.__version__}, transformers {transformers.__version__}")
-    shown = ", ".join(f"{dtype} {rate / 1e12:.3g} TFLOP/s" for dtype, rate in rates.items())
-    print(f"product of {size:,} × {size:,} matrices: {shown}; MFU 100 % is that of bfloat16")
+    rates_text = ", ".join(f"{dtype} {rate / 1e12:.3g} TFLOP/s" for dtype, rate in rates.items())
+    print(f"product of {size:,} × {size:,} matrices: {rates_text}; MFU 100 % is that of bfloat16")
     print("".join(name.ljust(width) for name, width in zip(COLUMNS, WIDTHS, strict=True)))
     started = time.perf_counter()
     with options.csv.open("w", encoding="utf-8", newline="") as file:
@@ -113,20 +113,20 @@ def main() -> None:
 
 def measure_network(name: str, case: Case, of_led: bool, rate: float, options: argparse.Namespace, writer: Any) -> None:
     """Measure all rows of a network; a row that fails has its error."""
-    shown = f"LED as {name}" if of_led else name
+    network_name = f"LED as {name}" if of_led else name
     examples = min(case.examples, LED_EXAMPLES.get(name, case.examples)) if of_led else case.examples
     try:
         model, batch = (led if of_led else network)(case, examples)
         flops = count_flops(model, batch)
     except Exception as error:  # such as a size that this version of a library refuses
-        show_row({"network": shown, "error": one_line(error)}, options, writer)
+        show_row({"network": network_name, "error": one_line(error)}, options, writer)
         return
     rows: list[tuple[str, str, bool]] = [("train", "bfloat16", False), ("train", "float32", False)]
     if case.checkpointing:
         rows.append(("train", "bfloat16", True))
     rows += [("greedy", "float32", False), (f"beam {case.beams}", "float32", False)]
     for work, precision, checkpointing in rows:
-        row: dict[str, Any] = {"network": shown, "work": work, "precision": precision}
+        row: dict[str, Any] = {"network": network_name, "work": work, "precision": precision}
         row |= {"checkpointing": "yes" if checkpointing else "", "input": case.units[0] * case.units[1]}
         try:
             if options.device == "cuda":

@@ -26,7 +26,7 @@ SPARE = 0.93  # share of the free memory that a measured case may need
 PAGES = {"name": "pagesum", "vocabulary_size": 50_265, "num_pages": 7, "page_size": 1_024}
 SEAL = {"name": "seal", "num_snippets": 224}
 LONG = {"name": "seal", "num_snippets": 768}
-CASES: list[tuple[str, dict[str, Any], str, int, tuple[str, ...]]] = [  # shown, settings, optimizer, texts, variants
+CASES: list[tuple[str, dict[str, Any], str, int, tuple[str, ...]]] = [  # title, settings, optimizer, texts, variants
     ("PageSum 7 x 1,024, batch 1", PAGES, "adam", 1, ("bf16", "bf16 +", "fp32", "fp32 +")),
     ("SEAL 28,000, batch 1", SEAL, "adafactor", 1, ("bf16", "bf16 +", "fp32", "fp32 +")),
     ("SEAL 28,000, batch 16", SEAL, "adafactor", 16, ("bf16", "bf16 +", "fp32")),
@@ -56,10 +56,10 @@ def main() -> None:
     on_gpu = options.device == "cuda" and torch.cuda.is_available()
     place = torch.cuda.get_device_name() if on_gpu else "nothing is measured"
     print(f"torch {torch.__version__}, transformers {transformers.__version__}, {place}", flush=True)
-    for shown, settings, optimizer, texts, variants in CASES:
-        for variant in variants if options.only.lower() in shown.lower() else ():
+    for title, settings, optimizer, texts, variants in CASES:
+        for variant in variants if options.only.lower() in title.lower() else ():
             bf16, recipe = "bf16" in variant, Recipe(optimizer=optimizer, gradient_checkpointing="+" in variant)
-            row = [shown, variant, "", "", "", ""]
+            row = [title, variant, "", "", "", ""]
             try:
                 since = time.monotonic()
                 config = registry.config_of(settings["name"])(**settings)

@@ -33,7 +33,7 @@ _UNUSED = ("checkpoint", "revision", "prompt", "length", "shots", "truncate", "i
 
 @cache
 def prompts() -> dict[str, str]:
-    """Return name → text of what judges are told."""
+    """Return name → text of what judges are asked."""
     return dict(yaml.safe_load(read_text(CONF / "judge.yaml")))
 
 

@@ -112,7 +112,10 @@ def _carry_out(
     write_environment(workdir)
     trains_long = config.scale == "paper" and config.train.max_steps and "train" in system.decided_by
     if trains_long and started_in.gpu and config.train.device != "cpu":  # elsewhere the user typed the scale
-        _log.info(describe_hours(config))
+        try:
+            _log.info(describe_hours(config))
+        except Exception as error:  # the run does not depend on it
+            _log.debug(f"hours not estimated ({error})")
     with share_run(folder, config.train.device) if system.capabilities.shares_work else nullcontext():
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
             report = system.fit(core.FitContext.of(texts.splits, config.train, stages))
