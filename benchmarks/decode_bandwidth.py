@@ -79,6 +79,7 @@ def main() -> None:
             seconds, size, rate = json.loads(run.stdout.splitlines()[-1])
             label = f"{name}{' (other)' if folder == options.against else ''}"
             rows.append([label, 1e3 * seconds, size / 1e6, rate / 1e9, seconds / (size / rate)])
+            print(f"{label}: {1e3 * seconds:.1f} ms a token", file=sys.stderr, flush=True)
     print(f"float32 on {options.device}, {torch.get_num_threads()} threads")
     print(tabulate(rows, ["", "ms a token", "MB a token", "copied GB/s", "times the bound"], floatfmt=".1f"))
     print("asked: at most 1.8 times the bound (aim 1.4)")

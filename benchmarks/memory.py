@@ -1,4 +1,4 @@
-"""Memory at the peak of a training step: the estimate, and on a machine with a GPU what a real step needed.
+"""Memory at the peak of a training step, and its kernels: estimated, and on a machine with a GPU the memory measured.
 
     python benchmarks/memory.py [--only seal] [--seconds 90] [--device cpu]
 
@@ -6,19 +6,24 @@ Random weights, made texts, sizes of the papers; no files are read. A step is th
 optimizer has its states. The measured number is torch.cuda.max_memory_allocated: tensors, with the workspaces of
 kernels, without the context (about 0.5 GB) and without what the allocator reserves. A case that would not fit, or that
 would start after --seconds, is only estimated. A case that fails prints its error.
+
+Kernels are the operators on floats that are no views: forward and backward pass and optimizer. With --device cpu, they
+are those of pieces that suit a processor's cache.
 """
 
 import argparse
 import gc
 import time
 from typing import Any
+from unittest.mock import patch
 
 import torch
 import transformers
 from tabulate import tabulate
+from torch.utils._pytree import tree_iter  # as in longsumbench.modeling.flops
 
 from longsumbench.core import Recipe, registry
-from longsumbench.modeling.flops import count_training, made_batch
+from longsumbench.modeling import flops
 from longsumbench.modeling.training.optimization import build_optimizer, recompute_activations
 
 GIB = 2**30
@@ -43,6 +48,20 @@ WORDS, TARGET_WORDS = 200_000, 2_000  # of a made text; every system cuts it at 
 _SPECIAL = (0, 1, 2)  # token ids of padding, start and end
 
 
+class Kernels(flops.Costs):
+    """As Costs, which it stands for; also counts the kernels."""
+
+    launched = 0  # in all counts of this process
+
+    def _dispatch(self, func: Any, args: Any, kwargs: Any) -> Any:
+        result = super()._dispatch(func, args, kwargs)
+        floats = [
+            leaf for leaf in tree_iter((args, result)) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
+        ]
+        Kernels.launched += bool(floats) and not func.is_view
+        return result
+
+
 def main() -> None:
     """Print a line for each case, and then all of them as a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -59,19 +78,22 @@ def main() -> None:
     for title, settings, optimizer, texts, variants in CASES:
         for variant in variants if options.only.lower() in title.lower() else ():
             bf16, recipe = "bf16" in variant, Recipe(optimizer=optimizer, gradient_checkpointing="+" in variant)
-            row = [title, variant, "", "", "", ""]
+            row = [title, variant, "", "", "", "", ""]
             try:
-                since = time.monotonic()
+                since, before = time.monotonic(), Kernels.launched
                 config = registry.config_of(settings["name"])(**settings)
-                peak = count_training(*made_batch(config, texts, WORDS, TARGET_WORDS), recipe, options.device, bf16)
-                row[2:4] = f"{peak / GIB:.2f}", f"{time.monotonic() - since:.1f}"
+                made = flops.made_batch(config, texts, WORDS, TARGET_WORDS)
+                with patch.object(flops, "Costs", Kernels):
+                    peak = flops.count_training(*made, recipe, options.device, bf16)
+                kernels = Kernels.launched - before
+                row[2:5] = f"{peak / GIB:.2f}", f"{time.monotonic() - since:.1f}", f"{kernels:,}"
                 if on_gpu:
-                    row[4:] = measured(config, recipe, texts, bf16, peak, time.monotonic() - started < options.seconds)
+                    row[5:] = measured(config, recipe, texts, bf16, peak, time.monotonic() - started < options.seconds)
             except Exception as error:  # the other cases are still of interest
-                row[5] = f"{type(error).__name__}: {str(error)[:200]}"
+                row[6] = f"{type(error).__name__}: {str(error)[:200]}"
             rows.append(row)
             print(*row, sep="  ", flush=True)
-    headings = ["", "+ checkpointing", "estimate (GiB)", "s", "measured (GiB)", "measured / estimate"]
+    headings = ["", "+ checkpointing", "estimate (GiB)", "s", "kernels", "measured (GiB)", "measured / estimate"]
     print(tabulate(rows, headings, disable_numparse=True))
 
 
@@ -81,7 +103,7 @@ def measured(config: Any, recipe: Recipe, texts: int, bf16: bool, peak: int, has
     torch.cuda.empty_cache()
     if peak > SPARE * torch.cuda.mem_get_info()[0] or not has_time:
         return "", "no time" if not has_time else "does not fit"
-    system, batch = made_batch(config, texts, WORDS, TARGET_WORDS)
+    system, batch = flops.made_batch(config, texts, WORDS, TARGET_WORDS)
     with torch.device("cuda"):
         model = system.builder.blank_model(_SPECIAL)
     model.to("cuda").train()

@@ -13,7 +13,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.bart.modeling_bart import BartDecoderLayer, shift_tokens_right
 
-from longsumbench.modeling.nn.decoder_steps import StepLinear, decode_steps
+from longsumbench.modeling.nn.decoder_steps import StepLinear, decode_steps, multiply
 from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCache
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
@@ -193,8 +193,8 @@ class UnitsToText(RankedGeneration):
 
     def project(self, hidden: Tensor) -> Tensor:
         """Return logits: [Q, T, D] → [Q, T, V]."""
-        logits: Tensor = self.lm_head(hidden) + self.final_logits_bias
-        return logits
+        bias, own = self.final_logits_bias[0], self.lm_head.bias
+        return multiply(hidden, self.lm_head.weight, bias if own is None else own + bias)
 
     def token_loss(self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float) -> Tensor:
         """Return the loss of the target tokens; by default `token_cross_entropy`."""

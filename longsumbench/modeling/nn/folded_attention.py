@@ -9,12 +9,20 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import DynamicCache, EncoderDecoderCache
+from transformers import (
+    DynamicCache,
+    EncoderDecoderCache,
+    LogitsProcessor,
+    LogitsProcessorList,
+    MinLengthLogitsProcessor,
+    MinNewTokensLengthLogitsProcessor,
+)
 from transformers.models.pegasus.modeling_pegasus import PegasusAttention
 
 from longsumbench.modeling.nn.masks import at_least_single, masked_scores
 
 _ROOM = 16  # tokens by which the room of a cache grows
+_BLOCK = 128  # tokens of the vocabulary whose highest score is looked at first
 
 
 class FoldedAttention(PegasusAttention):
@@ -161,8 +169,37 @@ class FoldedCache(EncoderDecoderCache):
             self.coverage = self.coverage.index_select(0, beam_idx)
 
 
+class LaterEnd(LogitsProcessor):
+    """Forbids the end token in short outputs, as two processors of the library, which make a mask of the vocabulary."""
+
+    def __init__(self, processor: MinLengthLogitsProcessor | MinNewTokensLengthLogitsProcessor) -> None:
+        new_tokens = isinstance(processor, MinNewTokensLengthLogitsProcessor)
+        skipped = processor.prompt_length_to_skip if new_tokens else 0
+        self.min_length = skipped + (processor.min_new_tokens if new_tokens else processor.min_length)
+        self.end_ids = processor.eos_token_id  # a tensor
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Forbid: [Q, T], [Q, V] → [Q, V]."""
+        return scores.index_fill(1, self.end_ids, -torch.inf) if input_ids.shape[1] < self.min_length else scores
+
+
+def leading_tokens(scores: Tensor, count: int) -> Tensor:
+    """Return some tokens of each row, the `count` highest among them: [..., V] → [..., N].
+
+    They are whole blocks of the vocabulary, those with the highest maxima, and the rest that fills no block.
+    """
+    size = scores.shape[-1]
+    blocks = scores[..., : size - size % _BLOCK].reshape(*scores.shape[:-1], -1, _BLOCK).amax(-1)
+    best = blocks.topk(min(count, blocks.shape[-1])).indices[..., None] * _BLOCK
+    rest = torch.arange(size - size % _BLOCK, size, device=scores.device).expand(*scores.shape[:-1], -1)
+    return torch.cat([(best + torch.arange(_BLOCK, device=scores.device)).flatten(-2), rest], -1)
+
+
 class FoldedGeneration:
-    """Mixin for models with `generate` and folded cross-attention: the encoder's output is not repeated for beams."""
+    """Mixin for models with `generate` and folded cross-attention: the encoder's output is not repeated for beams.
+
+    A step of the search does not pass over the scores of the whole vocabulary more often than it must.
+    """
 
     config: Any
     cache_class: type[FoldedCache] = FoldedCache
@@ -187,3 +224,25 @@ class FoldedGeneration:
     def new_cache(self) -> FoldedCache:
         """Return an empty cache."""
         return self.cache_class(DynamicCache(), DynamicCache())
+
+    def _get_logits_processor(self, *args: Any, **kwargs: Any) -> LogitsProcessorList:
+        """As in transformers, with `LaterEnd`."""
+        processors = super()._get_logits_processor(*args, **kwargs)  # type: ignore[misc]  # a method of transformers
+        kinds = MinLengthLogitsProcessor, MinNewTokensLengthLogitsProcessor
+        return LogitsProcessorList(LaterEnd(one) if isinstance(one, kinds) else one for one in processors)
+
+    def _get_top_k_continuations(self, **step: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """As in transformers, except: on a CPU, where `topk` is slow, it looks at `leading_tokens` only."""
+        scores, keep = step["accumulated_log_probs"], step["beams_to_keep"]
+        scores = scores.view(len(scores), step["num_beams"], -1)
+        few = step["do_sample"] or scores.device.type != "cpu" or scores.shape[-1] <= keep * _BLOCK
+        tokens = None if few else leading_tokens(scores, keep)  # [B, K, N]
+        if tokens is not None:
+            step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
+        kept: tuple[Tensor, Tensor, Tensor] = super()._get_top_k_continuations(**step)  # type: ignore[misc]
+        if tokens is not None:  # the new tokens are places among them
+            _, sequences, rows = kept
+            last, beams = step["cur_len"], rows[..., step["cur_len"] - step["decoder_prompt_len"]] % step["num_beams"]
+            texts = torch.arange(len(tokens))[:, None]
+            sequences[..., last] = tokens[texts, beams, sequences[..., last]]
+        return kept
