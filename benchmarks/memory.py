@@ -7,8 +7,8 @@ optimizer has its states. The measured number is torch.cuda.max_memory_allocated
 kernels, without the context (about 0.5 GB) and without what the allocator reserves. A case that would not fit, or that
 would start after --seconds, is only estimated. A case that fails prints its error.
 
-Kernels are the operators on floats that are no views: forward and backward pass and optimizer. With --device cpu, they
-are those of pieces that suit a processor's cache.
+Kernels are the operators on floats of the forward and the backward pass, without views and allocations. With --device
+cpu, they are those of pieces that suit a processor's cache.
 """
 
 import argparse
@@ -49,17 +49,22 @@ _SPECIAL = (0, 1, 2)  # token ids of padding, start and end
 
 
 class Kernels(flops.Costs):
-    """As Costs, which it stands for; also counts the kernels."""
+    """As Costs, which it stands for; also counts the kernels since the last step of an optimizer."""
 
-    launched = 0  # in all counts of this process
+    launched = 0
 
     def _dispatch(self, func: Any, args: Any, kwargs: Any) -> Any:
         result = super()._dispatch(func, args, kwargs)
-        floats = [
-            leaf for leaf in tree_iter((args, result)) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
-        ]
-        Kernels.launched += bool(floats) and not func.is_view
+        floats = (leaf.is_floating_point() for leaf in tree_iter((args, result)) if isinstance(leaf, torch.Tensor))
+        Kernels.launched += any(floats) and not func.is_view and not func.__name__.startswith(("empty", "new_empty"))
         return result
+
+
+def build_counted(model: Any, recipe: Recipe) -> torch.optim.Optimizer:
+    """Return an optimizer, after whose steps the count begins again."""
+    optimizer = build_optimizer(model, recipe)
+    optimizer.register_step_post_hook(lambda *_: setattr(Kernels, "launched", 0))
+    return optimizer
 
 
 def main() -> None:
@@ -80,13 +85,12 @@ def main() -> None:
             bf16, recipe = "bf16" in variant, Recipe(optimizer=optimizer, gradient_checkpointing="+" in variant)
             row = [title, variant, "", "", "", "", ""]
             try:
-                since, before = time.monotonic(), Kernels.launched
+                since = time.monotonic()
                 config = registry.config_of(settings["name"])(**settings)
                 made = flops.made_batch(config, texts, WORDS, TARGET_WORDS)
-                with patch.object(flops, "Costs", Kernels):
+                with patch.multiple(flops, Costs=Kernels, build_optimizer=build_counted):
                     peak = flops.count_training(*made, recipe, options.device, bf16)
-                kernels = Kernels.launched - before
-                row[2:5] = f"{peak / GIB:.2f}", f"{time.monotonic() - since:.1f}", f"{kernels:,}"
+                row[2:5] = f"{peak / GIB:.2f}", f"{time.monotonic() - since:.1f}", f"{Kernels.launched:,}"
                 if on_gpu:
                     row[5:] = measured(config, recipe, texts, bf16, peak, time.monotonic() - started < options.seconds)
             except Exception as error:  # the other cases are still of interest

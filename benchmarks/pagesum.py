@@ -16,8 +16,8 @@ rate: the FLOPs of a training step without checkpointing a second, beside those 
     before it.
 plain: the CPU seconds of PageSum computed the plain way (`Plain`: transformers' BART, every page padded to the longest,
     and every beam with its own copy of the pages), divided by the suite's, with the same weights and ids: a training
-    step on full and on ragged pages, greedy search, and four beams. Both must give the same losses and texts. Set
-    OMP_NUM_THREADS=1.
+    step on full and on ragged pages, greedy search, and four beams. Both must give the same losses and texts. One more
+    step is the suite's with `train.bf16=true`, for processors with AMX or AVX512-BF16. Set OMP_NUM_THREADS=1.
 
 FLOPs are those of the matrix products of the real tokens: the encoder's and the decoder's layers page by page, the
 output projection once; forward and, twice as many, backward.
@@ -69,7 +69,8 @@ BEAMS, WRITTEN = 4, 64
 FULL = [PAGE] * 8
 RAGGED = [512, 512, 384, 320, 192, 96, 0, 0]  # tokens of eight pages, two of them absent
 SHORT_TARGET, FEW_PAGES, FEW_WRITTEN = 64, [PAGE] * 4, 64  # of `plain`
-ASKED = {"training, full pages": 1.3, "training, ragged pages": 1.8, "greedy": 1.5, "4 beams": 1.6}
+IN_BF16 = "training, full pages, the suite in bfloat16"
+ASKED = {"training, full pages": 1.3, IN_BF16: 1.3, "training, ragged pages": 1.8, "greedy": 1.5, "4 beams": 1.6}
 
 
 def main() -> None:
@@ -183,14 +184,18 @@ def pages_of(lengths: list[int], device: str) -> dict[str, Tensor]:
     return {"input_ids": ids.to(device), "unit_mask": mask[None].to(device)}
 
 
-def step_of(model: Any, batch: dict[str, Tensor], device: str, target: int = TARGET) -> Callable[[], None]:
+def step_of(
+    model: Any, batch: dict[str, Tensor], device: str, target: int = TARGET, bf16: bool = False
+) -> Callable[[], None]:
     """Return what trains a network on a document for one step, as far as its gradients."""
     model.to(device).train()
     labels = torch.randint(4, VOCABULARY, (1, target), device=device)
 
     def step() -> None:
         model.zero_grad(set_to_none=True)
-        model(**batch, labels=labels).loss.backward()
+        with torch.autocast(device, torch.bfloat16, enabled=bf16):
+            loss = model(**batch, labels=labels).loss
+        loss.backward()
 
     return step
 
@@ -369,7 +374,8 @@ def measure_plain(name: str, options: argparse.Namespace) -> dict[str, list[floa
         with torch.no_grad():
             losses = [network.eval()(**batch, labels=labels).loss for network in networks.values()]
         torch.testing.assert_close(*losses)
-        steps = {one: step_of(network, batch, "cpu", SHORT_TARGET) for one, network in networks.items()}
+        in_bf16 = {"suite"} if name == IN_BF16 else set()
+        steps = {one: step_of(network, batch, "cpu", SHORT_TARGET, one in in_bf16) for one, network in networks.items()}
         return cpu_in_turns(steps, options.repeats)
     beams = 4 if "beams" in name else 1
     limits = {"num_beams": beams, "max_new_tokens": FEW_WRITTEN, "min_new_tokens": FEW_WRITTEN, "do_sample": False}

@@ -22,7 +22,7 @@ from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 PIECE_TOKENS = 4_096  # padded tokens encoded together: enough for full speed, few enough for the processor's cache
 GPU_PIECE_TOKENS = 65_536  # the same on a GPU, where the calls of small pieces would take longer than their work
 ENOUGH_TOKENS = 256  # smallest number of padded tokens that keeps a processor busy; a GPU needs a 16th of its pieces
-_GPU_PARTS = 4  # of a batch, at least, that a GPU recomputes one after the other: the whole batch would save no memory
+_FEW_PIECES = 4  # of a batch, at most, whose layers a GPU recomputes one by one: fewer calls, about the same memory
 
 
 class Memory(NamedTuple):
@@ -64,7 +64,8 @@ class UnitEncoder(PegasusEncoder):
     """As PegasusEncoder, except: the input is units, absent units are skipped, and an example has one memory.
 
     Units are sorted by length and encoded in pieces of a few thousand tokens, each padded to its longest unit. Gradient
-    checkpointing recomputes piece by piece. Self-attention does not cross units.
+    checkpointing recomputes piece by piece, or few large pieces on a GPU layer by layer. Self-attention does not cross
+    units.
 
     With `norm_first`, norms precede the sub-layers, and one more follows the last layer; else norms follow sub-layers.
     """
@@ -100,14 +101,16 @@ class UnitEncoder(PegasusEncoder):
         ids = input_ids.flatten(0, 1)[to_device(units, device)]  # [R, L]
         mask, places = unit_mask.flatten(0, 1)[units], units % real.shape[1]  # [R, L], [R]
         limit = piece_tokens(device)
-        if self.gradient_checkpointing and self.training:
-            a_part = int(extents.sum()) // _GPU_PARTS
-            limit = (self.recomputed or limit) if device.type == "cpu" else min(limit, max(ENOUGH_TOKENS, a_part))
+        recomputes, on_cpu = self.gradient_checkpointing and self.training, device.type == "cpu"
+        by_piece = recomputes and (on_cpu or int(extents.sum()) > _FEW_PIECES * limit)
+        if recomputes and on_cpu:
+            limit = self.recomputed or limit
         empty = self.embed_tokens.weight.new_zeros(0, 1, self.embed_tokens.weight.shape[1])  # for a batch without text
         encoded = [(empty[:, 0], order[:0], self.pool(empty, empty[..., 0] > 0))]
         for rows, longest in pieces(extents[order].tolist(), self.padding, limit):
             piece_mask, piece_places = to_device(mask[rows, :longest], device), to_device(places[rows], device)
-            encoded.append(self._compute(ids[rows, :longest], piece_mask, piece_places))
+            piece = ids[rows, :longest], piece_mask, piece_places
+            encoded.append(self._read_again(*piece) if by_piece else self._read(*piece, by_layer=recomputes))
         states, sizes, pooled = (torch.cat(parts) for parts in zip(*encoded, strict=True))
         return _token_table(real, units, states, sizes, pooled)
 
@@ -149,19 +152,22 @@ class UnitEncoder(PegasusEncoder):
         full = bool(on_host(mask).all())  # attention without a mask is faster
         layer_mask = None if full else attention_mask(mask, self.config, states.dtype)
         for layer in cast(list[TransformerLayer], list(self.layers)):
-            layer.gradient_checkpointing = False  # `_compute` recomputes the whole piece
             states = layer(states, layer_mask)
         output: Tensor = self.layer_norm(states)
         return output
 
-    def _compute(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        if not (self.gradient_checkpointing and self.training):
-            return self.read(input_ids, mask, places)
+    def _read(self, input_ids: Tensor, mask: Tensor, places: Tensor, by_layer: bool) -> tuple[Tensor, Tensor, Tensor]:
+        for layer in cast(list[TransformerLayer], list(self.layers)):
+            layer.gradient_checkpointing = by_layer
+        return self.read(input_ids, mask, places)
+
+    def _read_again(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As `read`, whose activations are computed again in the backward pass."""
         # Reentrant checkpointing keeps no graph of the first pass, whose small blocks would fragment glibc's memory
         # (4 GB instead of 2 at 98,304 tokens). It requires an input with a gradient, and copies all inputs.
         trigger = torch.ones((), device=input_ids.device, requires_grad=True)
         result: tuple[Tensor, Tensor, Tensor] = checkpoint(
-            lambda _: self.read(input_ids, mask, places), trigger, use_reentrant=True
+            lambda _: self._read(input_ids, mask, places, by_layer=False), trigger, use_reentrant=True
         )
         return result
 
