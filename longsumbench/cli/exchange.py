@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
-from longsumbench.errors import DataError, SuiteError, UsageError, suite_errors
+from longsumbench.errors import DataError, SuiteError, suite_errors
 from longsumbench.formatting import format_count, plain_table, print_text
 
 _MERGE_HELP = """\
@@ -21,7 +21,7 @@ it came from. Marks of `longsumbench verify` are not copied: verify again. More:
 
 
 def _add_merge_arguments(command: Parser) -> None:
-    command.add_argument("inputs", nargs="*", metavar="FOLDER", help="results folders, or bundles (.tar.xz)")
+    command.add_argument("inputs", nargs="+", metavar="FOLDER", help="results folders, or bundles (.tar.xz)")
     add_results_dir(command)
 
 
@@ -29,8 +29,6 @@ def _execute_merge(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.runs.results import Results
     from longsumbench.site.merge import merge_results
 
-    if not options.inputs:
-        raise UsageError("which results? longsumbench merge FOLDER…")
     for line in merge_results(options.inputs, Results.writable(options.results_dir, "--results-dir")):
         print_text(line)
 
@@ -53,7 +51,7 @@ one of its files changes; packed runs are not marked. If not, the exit code is 3
 
 
 def _add_verify_arguments(command: Parser) -> None:
-    command.add_argument("runs", nargs="*", metavar="RUN", help="runs, results folders, or bundles (.tar.xz)")
+    command.add_argument("runs", nargs="+", metavar="RUN", help="runs, results folders, or bundles (.tar.xz)")
     command.add_argument("--dataset-path", metavar="PATH", help="where the texts are here, instead of dataset.path")
     add_results_dir(command)
 
@@ -62,8 +60,6 @@ def _execute_verify(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.outputs.verify import verify_run
     from longsumbench.runs.results import finished_runs
 
-    if not options.runs:
-        raise UsageError("which runs? longsumbench verify RUN…")
     folders, rows, failed = list[Path](), list[tuple[str, ...]](), 0
     for name in options.runs:
         path = Path(name).expanduser()
