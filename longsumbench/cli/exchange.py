@@ -58,13 +58,13 @@ def _add_verify_arguments(command: Parser) -> None:
 
 def _execute_verify(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.outputs.verify import verify_run
-    from longsumbench.runs.results import finished_runs
+    from longsumbench.runs.results import finished_folders
 
     folders, rows, failed = list[Path](), list[tuple[str, ...]](), 0
     for name in options.runs:
         path = Path(name).expanduser()
         several = path.is_file() or (path.is_dir() and not (path / "record.json").is_file())
-        folders += finished_runs(path) if several else [results_of(options).find(name)]
+        folders += finished_folders(path) if several else [results_of(options).find(name)]
     for folder in dict.fromkeys(folders):
         *_, dataset, model, run_id = folder.absolute().parts
         try:

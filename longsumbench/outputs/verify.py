@@ -25,7 +25,7 @@ from longsumbench.outputs.import_outputs import ImportedConfig, only_summarized
 from longsumbench.outputs.reproduce import check_same_texts
 from longsumbench.runs.predictions import num_summarized, read_summaries
 from longsumbench.runs.record import RunRecord, output_files
-from longsumbench.runs.results import MARK, hash_scored_files
+from longsumbench.runs.results import VERIFIED_FILE, hash_scored_files
 from longsumbench.runs.scoring import score_run
 
 _log = logging.getLogger(__name__)
@@ -67,10 +67,10 @@ def verify_run(folder: Path, dataset_path: str | None = None) -> list[str]:
     if folder.resolve().is_relative_to(cache_folder().resolve()):
         _log.info(f"{record.label}: packed, so it is not marked")
     elif problems:
-        (folder / MARK).unlink(missing_ok=True)
+        (folder / VERIFIED_FILE).unlink(missing_ok=True)
     else:
         mark = {"longsumbench": longsumbench.__version__, "signature": record.signature, "files": hashes}
-        write_atomically(folder / MARK, json.dumps(mark, indent=1) + "\n")
+        write_atomically(folder / VERIFIED_FILE, json.dumps(mark, indent=1) + "\n")
     return problems
 
 

@@ -34,7 +34,7 @@ from longsumbench.runs.record import RunRecord, TornRecord, output_files
 
 _log = logging.getLogger(__name__)
 
-MARK = "verified.json"
+VERIFIED_FILE = "verified.json"
 _NAMED = 3  # most runs in a message
 
 
@@ -165,7 +165,7 @@ class Results:
         return matches[0]
 
 
-def finished_runs(path: Path) -> list[Path]:
+def finished_folders(path: Path) -> list[Path]:
     """Return the folders of the runs with a record in a results folder or a bundle; DataError if it is neither."""
     if not path.is_file() and not any((path / name).is_dir() for name in ("runs", "bundles")):
         raise DataError("no results folder (with runs/ or bundles/), and no bundle (.tar.xz)", path)
@@ -182,7 +182,7 @@ def hash_scored_files(folder: Path) -> dict[str, str]:
 def is_verified(folder: Path) -> bool:
     """Return True if `longsumbench verify` marked a run, and its record, summaries and scores are the same since."""
     with suppress(FileNotFoundError, BadFile):
-        return read_json(folder / MARK, dict[str, Any]).get("files") == hash_scored_files(folder)
+        return read_json(folder / VERIFIED_FILE, dict[str, Any]).get("files") == hash_scored_files(folder)
     return False
 
 

@@ -15,9 +15,9 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.table import update_table
 from longsumbench.outputs.verify import outcome_of, unlike_values
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import MARK, Results, finished_runs, hash_scored_files
+from longsumbench.runs.results import VERIFIED_FILE, Results, finished_folders, hash_scored_files
 
-_NOT_COPIED = shutil.ignore_patterns("work", ".*", MARK)  # what belongs to a machine or to its user
+_NOT_COPIED = shutil.ignore_patterns("work", ".*", VERIFIED_FILE)  # what belongs to a machine or to its user
 
 
 def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
@@ -32,7 +32,7 @@ def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
     for source in sources:
         copied = []
         try:
-            for folder in finished_runs(Path(source).expanduser()):
+            for folder in finished_folders(Path(source).expanduser()):
                 try:
                     copied.append(_merge_run(folder, source, target))
                     datasets.add(folder.parents[1].name)

@@ -12,7 +12,7 @@ import pytest
 from support.toys import tiny_overrides, write_jsonl
 
 from longsumbench.cli.main import main
-from longsumbench.runs.results import finished_runs
+from longsumbench.runs.results import finished_folders
 
 Typed = Callable[..., tuple[int, str, str]]
 LEAD = ["model=lead", "dataset=jsonl", "dataset.name=mine", "baselines=false", "score.resamples=100"]
@@ -102,7 +102,7 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
         [[model, "mine", "verified"] for model in ("lead", "random", "trunc")],
     )
     marks = {path: path.read_bytes() for path in Path("results").rglob("verified.json")}
-    assert {path.parent for path in marks} == {*finished_runs(Path("results"))}
+    assert {path.parent for path in marks} == {*finished_folders(Path("results"))}
     files = json.loads(marks[run_of("trunc") / "verified.json"])["files"]
     names = ("predictions-2.jsonl", "predictions.jsonl", "record.json", "scores-1.csv", "scores-2.csv", "scores.csv")
     assert tuple(sorted(files)) == names
@@ -221,7 +221,7 @@ def test_packed_runs_are_checked_and_not_marked(work: Path, typed: Typed) -> Non
     """Their copies in the cache stay as they are; a mark that was packed with its run still counts."""
     assert typed("verify", run_of("random"))[0] == 0
     assert typed("runs", "pack")[0] == 0
-    copies = finished_runs(Path("results"))
+    copies = finished_folders(Path("results"))
     files = {path for copy in copies for path in copy.rglob("*")}
     for name in ("results", "results/bundles/mine.tar.xz", copies[0].name):
         code, out, err = typed("verify", name)

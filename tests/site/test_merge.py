@@ -13,7 +13,7 @@ from support.permissions import heeded
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
-from longsumbench.runs.results import Results, finished_runs
+from longsumbench.runs.results import Results, finished_folders
 
 Typed = Callable[..., tuple[int, str, str]]
 
@@ -46,7 +46,7 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 @pytest.fixture
 def halves(whole: Path, typed: Typed) -> list[Path]:
     """Two results folders, each with every other run of the whole; the current folder is the one above."""
-    runs = finished_runs(whole)
+    runs = finished_folders(whole)
     return [copy_runs(runs[start::2], Path(name)) for start, name in enumerate(("first", "second"))]
 
 
@@ -80,7 +80,7 @@ def test_parts_give_the_tables_of_the_whole(
     data: st.DataObject, whole: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Every run is in one, two or three folders, in any order, some of them packed: csv, md, tex and pictures agree."""
-    folder, runs = tmp_path_factory.mktemp("parts"), finished_runs(whole)
+    folder, runs = tmp_path_factory.mktemp("parts"), finished_folders(whole)
     places = [data.draw(st.sets(st.sampled_from("abc"), min_size=1)) for _ in runs]
     parts = []
     for name in "abc":
@@ -96,7 +96,7 @@ def test_parts_give_the_tables_of_the_whole(
 def test_merging_again_changes_nothing(halves: list[Path], typed: Typed, whole: Path) -> None:
     """Lines count the runs, the second time those that are there; origin.json says where each came from."""
     code, out, _ = typed("merge", *halves)
-    numbers = [len(finished_runs(half)) for half in halves]
+    numbers = [len(finished_folders(half)) for half in halves]
     assert (code, out.splitlines()) == (
         0,
         [f"{half}: {number} runs merged, 0 already there" for half, number in zip(halves, numbers, strict=True)],
@@ -104,7 +104,7 @@ def test_merging_again_changes_nothing(halves: list[Path], typed: Typed, whole: 
     files, tables = files_of(Path("results")), tables_of(Path("results"))
     assert tables == tables_of(whole)
     for half in halves:
-        for run in finished_runs(half):
+        for run in finished_folders(half):
             origin = Path("results").joinpath("runs", *run.parts[-3:], "origin.json")
             assert json.loads(origin.read_text(encoding="utf-8")) == {"merged_from": f"{half}"}
             copied = {path.name for path in origin.parent.iterdir()}
@@ -118,9 +118,9 @@ def test_merging_again_changes_nothing(halves: list[Path], typed: Typed, whole: 
 
 def test_the_same_run_with_other_costs_is_the_same_run(halves: list[Path], typed: Typed) -> None:
     """Two machines made it: the first copy is kept."""
-    first = finished_runs(halves[0])[0]
+    first = finished_folders(halves[0])[0]
     other = copy_runs([first], Path("other"))
-    (run,) = finished_runs(other)
+    (run,) = finished_folders(other)
     change(run / "record.json", finished="2020-01-01T00:00:00+00:00", peak_memory_gb=99.0, command=["elsewhere"])
     code, out, _ = typed("merge", halves[0], other)
     assert (code, out.splitlines()[1]) == (0, "other: 0 runs merged, 1 already there")
@@ -130,7 +130,7 @@ def test_the_same_run_with_other_costs_is_the_same_run(halves: list[Path], typed
 
 def test_a_conflict_is_named_and_nothing_is_overwritten(halves: list[Path], typed: Typed) -> None:
     """One id with two contents: a line with the files and both places; all other runs are merged."""
-    first = finished_runs(halves[0])[0]
+    first = finished_folders(halves[0])[0]
     copy_runs([first], halves[1])
     run = halves[1].joinpath("runs", *first.parts[-3:])
     scores = json.loads((run / "record.json").read_text(encoding="utf-8"))["scores"]
@@ -148,9 +148,9 @@ def test_a_conflict_is_named_and_nothing_is_overwritten(halves: list[Path], type
     ]
     assert (code, files_of(halves[1])) == (3, before)
     assert (place / "record.json").read_bytes() == (first / "record.json").read_bytes()
-    number = len(finished_runs(halves[1])) - 1
+    number = len(finished_folders(halves[1])) - 1
     assert out.splitlines()[1] == f"second: {number} runs merged, 0 already there"
-    assert len(finished_runs(Path("results"))) == len(finished_runs(halves[0])) + number
+    assert len(finished_folders(Path("results"))) == len(finished_folders(halves[0])) + number
 
 
 def torn(run: Path) -> str:
@@ -181,15 +181,15 @@ def half_written(run: Path) -> str:
 @pytest.mark.parametrize("spoil", [torn, renamed, began, unreadable, half_written])
 def test_a_run_that_cannot_be_merged(spoil: Callable[[Path], str], halves: list[Path], typed: Typed) -> None:
     """A line says why, all others are merged, and there is no trace of it; an interrupted run is no run yet."""
-    run = finished_runs(halves[0])[0]
-    number, problem = len(finished_runs(halves[0])), spoil(run)
+    run = finished_folders(halves[0])[0]
+    number, problem = len(finished_folders(halves[0])), spoil(run)
     with heeded():
         code, out, err = typed("merge", *halves)
     assert out.splitlines()[0] == f"first: {number - 1} runs merged, 0 already there"
     assert code == (3 if problem else 0)
     assert problem in err.partition("\n")[0]
     assert len(err.splitlines()) == (2 if problem else 0)
-    assert len(finished_runs(Path("results"))) == number - 1 + len(finished_runs(halves[1]))
+    assert len(finished_folders(Path("results"))) == number - 1 + len(finished_folders(halves[1]))
     assert not list(Path("results").glob(".merge*"))
 
 
@@ -198,10 +198,10 @@ def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:
     Path("empty").mkdir()
     Path("notes.txt").write_text("no bundle", encoding="utf-8")
     code, out, err = typed("merge", "empty", "notes.txt", "nowhere", *halves)
-    assert (code, len(out.splitlines()), len(finished_runs(Path("results")))) == (
+    assert (code, len(out.splitlines()), len(finished_folders(Path("results")))) == (
         3,
         5,
-        len([*chain.from_iterable(map(finished_runs, halves))]),
+        len([*chain.from_iterable(map(finished_folders, halves))]),
     )
     empty, notes, nowhere, last = err.splitlines()
     assert empty == "left out: empty: no results folder (with runs/ or bundles/), and no bundle (.tar.xz)"
@@ -234,15 +234,15 @@ def test_ctrl_c_leaves_no_half_copied_run(halves: list[Path], typed: Typed, monk
         patch.setattr("longsumbench.site.merge.shutil.copytree", interrupted)
         code, _, err = typed("merge", *halves)
     assert (code, "merged runs are kept, and the same command merges the others" in err) == (130, True)
-    assert [run.name for run in finished_runs(Path("results"))] == [folders[0].name]
+    assert [run.name for run in finished_folders(Path("results"))] == [folders[0].name]
     assert not list(Path("results").glob(".merge*"))
     assert typed("merge", *halves)[0] == 0
-    assert len(finished_runs(Path("results"))) == sum(len(finished_runs(half)) for half in halves)
+    assert len(finished_folders(Path("results"))) == sum(len(finished_folders(half)) for half in halves)
 
 
 def test_marks_stay_behind(halves: list[Path], typed: Typed) -> None:
     """What somebody else verified is as reported here."""
-    run = finished_runs(halves[0])[0]
+    run = finished_folders(halves[0])[0]
     assert typed("verify", run)[0] == 0
     assert (run / "verified.json").is_file()
     assert typed("merge", *halves)[0] == 0
