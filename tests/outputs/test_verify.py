@@ -24,7 +24,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("toy")
     texts, results = write_jsonl(folder / "texts"), f"results_dir={folder / 'results'}"
     words = [*LEAD[1:], f"dataset.path={texts}", results, "score.metrics=[repetition]"]
-    trained = [*tiny_overrides(texts), *LEAD[2:4], "train.keep_best=2", results]
+    trained = [*tiny_overrides(texts, steps=2), "train.eval_steps=1", *LEAD[2:4], "train.keep_best=2", results]
     assert [main(["run", *line]) for line in (["model=lead", *words], ["model=random", *words], trained)] == [0, 0, 0]
     return folder
 
