@@ -30,16 +30,17 @@ def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
     """
     datasets = set[str]()
     for source in sources:
-        copied = []
         try:
-            for folder in finished_folders(Path(source).expanduser()):
-                try:
-                    copied.append(_merge_run(folder, source, target))
-                    datasets.add(folder.parents[1].name)
-                except DataError as error:
-                    target.leave_out(error)
+            folders, copied = finished_folders(Path(source).expanduser()), list[bool]()
         except DataError as error:
             target.leave_out(error)
+            continue
+        for folder in folders:
+            try:
+                copied.append(_merge_run(folder, source, target))
+                datasets.add(folder.parents[1].name)
+            except DataError as error:
+                target.leave_out(error)
         yield f"{source}: {format_count(sum(copied), 'run')} merged, {copied.count(False):,} already there"
     for dataset in sorted(datasets):
         update_table(target, dataset)
