@@ -26,6 +26,7 @@ from longsumbench.outputs.reproduce import check_same_texts
 from longsumbench.runs.predictions import num_summarized, read_summaries
 from longsumbench.runs.record import RunRecord, output_files
 from longsumbench.runs.results import VERIFIED_FILE, hash_scored_files
+from longsumbench.runs.run_id import check_split
 from longsumbench.runs.scoring import score_run
 
 _log = logging.getLogger(__name__)
@@ -48,10 +49,10 @@ def verify_run(folder: Path, dataset_path: str | None = None) -> list[str]:
         DataError: a file of the run is missing or damaged; its texts cannot be read here, or are others.
         UsageError: a setting of the run is unknown here.
     """
-    record, hashes = RunRecord.read(folder), hash_scored_files(folder)
+    hashes, record = hash_scored_files(folder), RunRecord.read(folder)
     record.check_written(folder, [*chain.from_iterable(output_files(len(record.checkpoints))), "scores.csv"])
     sections: Any = {name: build_settings(kind, record.config[name], f"{name}.") for name, kind in SECTIONS.items()}
-    sections["dataset"].path = dataset_path or sections["dataset"].path
+    sections["dataset"].path, sections["dataset"].split = dataset_path or sections["dataset"].path, record.split
     config = RunConfig(ImportedConfig(record.model), **sections)
     names = [name for name in record.measured_by if name in registry.metrics.built_in and name not in _NEED_MODELS]
     config.score = replace(config.score, metrics=names)
@@ -63,6 +64,7 @@ def verify_run(folder: Path, dataset_path: str | None = None) -> list[str]:
         needed = f"needs the texts of {record.dataset} (fingerprint {record.fingerprint[:12]})"
         raise DataError(f"{needed}; say by --dataset-path where they are here: {error}") from error
     check_same_texts(texts, record)
+    check_split(config.dataset, texts)
     problems = [*_find_problems(folder, record, config, texts)]
     if folder.resolve().is_relative_to(cache_folder().resolve()):
         _log.info(f"{record.label}: packed, so it is not marked")

@@ -140,6 +140,10 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
             lambda run: change_record(run, lambda record: record.update(fingerprint="0" * 64)),
             ["not verified: dataset 'mine' has other texts here: their fingerprint is "],
         ),
+        (
+            lambda run: change_record(run, lambda record: record.update(split="validation")),
+            ["predictions.jsonl: 6 missing examples ('toy-24', ", "predictions.jsonl: 8 extra examples ('toy-30', "],
+        ),
         (lambda run: (run / "predictions.jsonl").unlink(), ["not verified: "]),
         (lambda run: (run / "record.json").write_text("{", encoding="utf-8"), ["not verified: "]),
     ],
