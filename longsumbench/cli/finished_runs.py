@@ -113,7 +113,7 @@ Print the facts of a finished run, what differs here, and the commands that repe
 
 --check trains, summarizes and scores again in a new folder; it may reuse texts that were read before. It compares the
 predictions or, if they are missing, the scores. If an output differs, it keeps the repeated run and exits with code 1.
-Of imported outputs it only computes the scores again.
+Imported outputs cannot be repeated: `longsumbench verify` computes their scores again.
 More: docs/how-to/reproduce.md
 """
 
@@ -125,7 +125,7 @@ def _add_repro_arguments(command: Parser) -> None:
 
 
 def _execute_repro(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.outputs.reproduce import reproduction_page
+    from longsumbench.outputs.reproduce import check_repeat, reproduction_page
     from longsumbench.runs.record import RunRecord
 
     folder = results_of(options).find(options.run)
@@ -133,10 +133,7 @@ def _execute_repro(options: argparse.Namespace, words: Sequence[str]) -> None:
     if not options.check:
         print_text(reproduction_page(folder, record))
         return
-    from longsumbench.outputs.import_outputs import score_again
-    from longsumbench.outputs.reproduce import check_repeat
-
-    print_text(check_repeat(folder, record, score_again if record.imported else None))
+    print_text(check_repeat(folder, record))
 
 
 repro_command = Command("repro", "repeat a finished run", _REPRO_HELP, _add_repro_arguments, _execute_repro, _UNCHANGED)

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 from longsumbench import __version__
-from longsumbench.cli import bench, completion, finished_runs, leaderboard, lists, outputs, paper, run, texts
+from longsumbench.cli import bench, completion, exchange, finished_runs, leaderboard, lists, outputs, paper, run, texts
 from longsumbench.cli.parser import Command, Parser
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
@@ -19,6 +19,7 @@ COMMANDS: tuple[Command, ...] = (
     *(lists.status_command, outputs.summarize_command, outputs.score_command, outputs.import_command),
     *(finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command, texts.stats_command),
     *(texts.analyze_command, texts.dataset_command, finished_runs.runs_command, lists.cache_command),
+    *(exchange.merge_command, exchange.verify_command),
     *(finished_runs.repro_command, lists.list_command, bench.bench_command, completion.completion_command),
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
@@ -44,6 +45,8 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench list models                      list the available models
   longsumbench list runs                        list the runs, the newest first
   longsumbench runs delete RUN                  delete, move or pack runs
+  longsumbench merge theirs ours                several results folders in one
+  longsumbench verify RUN                       compute a run's scores again from its outputs
   longsumbench bench                            measure the suite's speed
   longsumbench completion bash                  let the shell complete words
 """

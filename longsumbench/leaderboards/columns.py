@@ -38,6 +38,7 @@ PREFIX = "cut_"  # of the CSV columns with the shares by cause
 _COLUMN_ALIASES = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
 _VALUES_SHOWN = 4  # of a setting in a cell
 _PERCENT = "{:.0f} %".format
+_VERIFIED = {None: "", True: "verified", False: "reported"}
 
 
 def cut_shares(record: RunRecord) -> dict[str, float]:
@@ -226,6 +227,7 @@ _FACT_COLUMNS = (
     _fact("source_copied", "copied\nfrom", "share of the source that an extract copied", source_copied, _PERCENT),
     _fact("seconds", "train\ntime", "time of training", _training_fact("seconds"), format_duration),
     Column("run", "run", "id of the run, or number of runs", _run_cell, "l"),
+    _text_fact("verified", "scores", "verified, or as reported", lambda run: _VERIFIED[run.verified]),
     _learning("learned", "learned", "whether the system learned to summarize", lambda learned: learned.word),
     _learning(
         "floor",

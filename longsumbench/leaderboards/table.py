@@ -45,12 +45,12 @@ from longsumbench.runs.record import (
     source_copied,
     source_seen,
 )
-from longsumbench.runs.results import Results
+from longsumbench.runs.results import Results, is_verified
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_WHO, _COST = ("system", "settings"), ("length", "source_seen", "source_copied", "seconds", "run")
+_WHO, _COST = ("system", "settings"), ("length", "source_seen", "source_copied", "seconds", "run", "verified")
 # Shown if facts about any system are known
 _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
 # Left out after scores that do not rank
@@ -186,6 +186,7 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
     columns += ["imported_from"] if any(record.imported for record in records) else []
     columns += _SYSTEM_COLUMNS if any(record.system for record in records) else []
     columns += dict.fromkeys(name for record in records for name in record.counts)
+    columns += ["verified"] if any(record.verified for record in records) else []
     return rounded_frame(map(_csv_row, records), columns)
 
 
@@ -217,7 +218,7 @@ def _csv_row(record: RunRecord) -> dict[str, Any]:
     facts = {**asdict(record.facts), "release_order": release_order(record)}
     facts |= {"trained": trained_here(record), "length_ratio": length_ratio(record)}
     values |= {name: facts[name] for name in _SYSTEM_COLUMNS}
-    values |= record.counts
+    values |= {**record.counts, "verified": "yes" if record.verified else "no"}
     if record.imported:  # how it was trained and decoded is unknown
         values |= dict.fromkeys(("outputs_cut", "parameters", *(f"train_{name}" for name in _TRAINING_COLUMNS)))
         values["imported_from"] = record.imported.origin or record.imported.file
@@ -472,6 +473,8 @@ def read_table(
     `names`) are tested.
     """
     records = list(results.records(dataset))
+    marks = [is_verified(results.run_folder(record)) for record in records]
+    records = [replace(run, verified=mark if any(marks) else None) for run, mark in zip(records, marks, strict=True)]
     scores = read_all_scores(results, records)
     if part != "f":
         records, scores = take_part_as_f(records, part, scores)

@@ -14,20 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench import core
-from longsumbench.cache.artifacts import ArtifactCache, user_cache
+from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
 from longsumbench.outputs.files import first_ids, read_outputs
-from longsumbench.outputs.reproduce import check_same_texts
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point, score_baselines
 from longsumbench.runs.plan import Point, plan
-from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord, StepSeconds
 from longsumbench.runs.run_id import check_split
-from longsumbench.runs.scoring import score_run
 from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
 
@@ -130,25 +127,6 @@ def only_summarized(texts: Texts, split: str, ids: Collection[str]) -> Texts:
     if len(ids) == len(texts.splits[split]):
         return texts
     return replace(texts, splits={**texts.splits, split: texts.splits[split].select(ids)})
-
-
-def score_again(folder: Path, record: RunRecord, root: Path) -> Path:
-    """Score the stored outputs of an imported run again, and write the scores into the folder `root`; return it.
-
-    Raises:
-        DataError: the texts differ from those of the run, or its predictions are missing.
-    """
-    record.check_written(folder, ["predictions.jsonl"])
-    sections = {
-        name: core.build_settings(kind, record.config[name], f"{name}.") for name, kind in core.SECTIONS.items()
-    }
-    config = core.RunConfig(ImportedConfig(record.model), **sections)
-    texts = load_texts(config.dataset, user_cache())
-    check_same_texts(texts, record)
-    summaries = read_summaries(folder / "predictions.jsonl")
-    subset = only_summarized(texts, record.split, {summary.id for summary in summaries})
-    score_run(config, subset, core.FitReport(), [summaries], root)
-    return root
 
 
 def _other_split(unknown: Sequence[str], texts: Texts, split: str) -> str:

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +30,6 @@ from longsumbench.runs.record import RunRecord, output_files, run_label
 
 _log = logging.getLogger(__name__)
 
-Repeat = Callable[[Path, RunRecord, Path], Path]
 _MACHINE_FACTS = ("longsumbench", "commit", "python", "system", "processor", "cores", "threads", "gpu")
 
 
@@ -43,7 +42,9 @@ def reproduction_page(folder: Path, record: RunRecord) -> str:
         ("To repeat it, in a clone of the repository:", _commands(folder, record)),
     ]
     if record.imported:
-        sections[1:] = [("Its outputs were imported: it cannot be repeated here. --check scores them again.", ())]
+        sections[1:] = [
+            ("Its outputs were imported: it cannot be repeated here, only scored again: longsumbench verify.", ())
+        ]
     return "\n\n".join("\n  ".join(filter(None, [title, *lines])).removeprefix("  ") for title, lines in sections)
 
 
@@ -129,25 +130,24 @@ class RepeatComparison(NamedTuple):
         return "\n".join(lines)
 
 
-def check_repeat(folder: Path, record: RunRecord, repeat: Repeat | None = None) -> RepeatComparison:
-    """Repeat a run in a temporary folder, and compare.
-
-    `repeat` repeats the run in a folder, and returns the folder of its repeat; None: trains and summarizes again.
-    Return the comparison; all outputs are the same.
+def check_repeat(folder: Path, record: RunRecord) -> RepeatComparison:
+    """Repeat a run in a temporary folder, and compare. Return the comparison; all outputs are the same.
 
     Raises:
-        UsageError: the run is not repeatable, or its settings are refused.
+        UsageError: the run is not repeatable, its outputs were imported, or its settings are refused.
         DataError: the texts differ from those of the run.
         NotRepeated: an output differs; the repeat is kept.
         SuiteError: the repeat failed.
     """
+    if record.imported:
+        raise UsageError(f"{folder} has imported outputs: `longsumbench verify` computes their scores again")
     if not record.repeatable:
         raise UsageError(f"{folder} is not repeatable: its training was ended by train.max_minutes")
-    for line in describe_differences(folder, record) if repeat is None else ():
+    for line in describe_differences(folder, record):
         _log.info(line)
     root, compared = Path(tempfile.mkdtemp(prefix="longsumbench-repro-")), None
     try:
-        compared = compare_repeat(folder, (repeat or _repeat)(folder, record, root), record)
+        compared = compare_repeat(folder, _repeat(folder, record, root), record)
     finally:
         if compared is None or not compared.unlike:
             shutil.rmtree(root)
@@ -192,14 +192,14 @@ def check_same_texts(texts: Texts, record: RunRecord) -> None:
 def compare_repeat(folder: Path, repeated: Path, record: RunRecord) -> RepeatComparison:
     """Compare the predictions of a run with those of its repeat.
 
-    The scores of each example are compared if predictions are missing, or if the run's outputs were imported.
+    The scores of each example are compared if predictions are missing.
 
     Raises:
         DataError: a file of the run is missing or damaged.
     """
     files = output_files(len(record.checkpoints))
     kind, names, read_file = "predictions", [predictions for predictions, _ in files], _read_texts
-    if record.imported or not all((folder / name).is_file() for name in names):
+    if not all((folder / name).is_file() for name in names):
         kind, names, read_file = "examples' scores", [scores for _, scores in files], _read_rouge
         record.check_written(folder, names)
     first, second = (

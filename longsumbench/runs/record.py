@@ -188,6 +188,7 @@ class RunRecord:
         counts: name → sum over the outputs ("prompt_tokens", "refused").
         versions: step → version of its code, which rises when the outcome of the step changes. Empty if unknown.
         cross_check: a sample of ROUGE, computed again by `rouge_score`; None if nothing was checked.
+        verified: whether the run is marked as verified, in tables with such a run; otherwise None. Not written.
     """
 
     run_id: str
@@ -230,6 +231,7 @@ class RunRecord:
     counts: Mapping[str, int | float]
     versions: Mapping[str, int]
     cross_check: CrossCheck | None = None
+    verified: bool | None = None
 
     def __post_init__(self) -> None:
         if missing := [kind for kind in ROUGE_TYPES if kind not in self.scores]:
@@ -305,7 +307,9 @@ class RunRecord:
 
     def write(self, folder: Path) -> None:
         """Write `record.json` atomically."""
-        write_atomically(folder / "record.json", json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
+        values = asdict(self)
+        del values["verified"]
+        write_atomically(folder / "record.json", json.dumps(values, indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
     def read(cls, folder: Path) -> Self:

@@ -2,6 +2,7 @@
 
     results/runs/<dataset>/<model>/<run id>/   config.yaml  record.json  predictions.jsonl  scores.csv  work/
                                                of several checkpoints: predictions-<n>.jsonl  scores-<n>.csv
+                                               of a verified run: verified.json; of a merged one: origin.json
     results/bundles/<dataset>.{tar.xz,csv}     packed runs: see `longsumbench.runs.bundles`
     results/leaderboard/<dataset>.{csv,md,tex}  <dataset>-{recall,oracle-recall}.png  <dataset>-lengths.{png,csv}
 
@@ -9,6 +10,7 @@
 """
 
 import glob
+import hashlib
 import logging
 import shlex
 import shutil
@@ -25,13 +27,14 @@ from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.core import SECTIONS, FitReport, RunConfig, build_settings, registry
 from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import digest, read_json, writable_folder, write_atomically
+from longsumbench.files import BadFile, digest, read_json, writable_folder, write_atomically
 from longsumbench.formatting import format_bytes, format_count
 from longsumbench.runs.bundles import ENDING, index_of, unpack_bundle, write_bundle
 from longsumbench.runs.record import RunRecord, TornRecord, output_files
 
 _log = logging.getLogger(__name__)
 
+VERIFIED_FILE = "verified.json"
 _NAMED = 3  # most runs in a message
 
 
@@ -160,6 +163,27 @@ class Results:
             more = f" and {len(matches) - _NAMED} more" if matches[_NAMED:] else ""
             raise UsageError(f"{len(matches)} runs begin with '{name}': {', '.join(labels)}{more}; type more of the id")
         return matches[0]
+
+
+def finished_folders(path: Path) -> list[Path]:
+    """Return the folders of the runs with a record in a results folder or a bundle; DataError if it is neither."""
+    if not path.is_file() and not any((path / name).is_dir() for name in ("runs", "bundles")):
+        raise DataError("no results folder (with runs/ or bundles/), and no bundle (.tar.xz)", path)
+    folders = Results(unpack_bundle(path) if path.is_file() else path).run_folders()
+    return [folder for folder in folders if (folder / "record.json").is_file()]
+
+
+def hash_scored_files(folder: Path) -> dict[str, str]:
+    """Return name → SHA-256 of the record, the summaries and the scores of a run."""
+    paths = [path for name in ("record.json", "predictions*.jsonl", "scores*.csv") for path in folder.glob(name)]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(paths)}
+
+
+def is_verified(folder: Path) -> bool:
+    """Return True if `longsumbench verify` marked a run, and its record, summaries and scores are the same since."""
+    with suppress(FileNotFoundError, BadFile):
+        return read_json(folder / VERIFIED_FILE, dict[str, Any]).get("files") == hash_scored_files(folder)
+    return False
 
 
 class _CorpusFile(TypedDict):

@@ -170,18 +170,19 @@ def test_intersect_imports_examples_with_an_output(
     assert RunRecord.read(folder).measures["length_ratio"].n == 3
     page = Path(typed("inspect", folder, 0, "--output", toy.parent)[1].strip()).read_text(encoding="utf-8")
     assert rows[2]["summary"] in Reading(page).text.replace("\n", " ")
-    code, out, _ = typed("repro", folder, "--check")
-    assert (code, out) == (0, "3 of 3 examples' scores are the same\n")
+    code, out, _ = typed("verify", folder)
+    assert code == 0, out
 
 
-def test_a_repeat_checks_only_the_scores(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> None:
-    """Facts and a check of the scores; it is no system that could run or summarize, in one line each."""
+def test_outputs_are_verified_and_not_repeated(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> None:
+    """Facts and a check of the scores; it is no system that could run, repeat or summarize, in one line each."""
     assert imported(held_out)[0] == 0
     (folder,) = folders_of(toy)
     code, out, _ = typed("repro", folder)
     assert (code, "it cannot be repeated here" in out, "longsumbench run" in out) == (0, True, False)
-    assert typed("repro", folder, "--check")[:2] == (0, f"{NUM_TEST} of {NUM_TEST} examples' scores are the same\n")
+    assert typed("verify", folder)[0] == 0
     for words, message in (
+        (("repro", folder, "--check"), "has imported outputs: `longsumbench verify` computes their scores again"),
         (("summarize", folder, toy / "test.jsonl"), "imported outputs of theirs and no system"),
         (("run", "--config", folder / "config.yaml"), "is that of imported outputs of theirs, which cannot be run"),
     ):
@@ -189,7 +190,7 @@ def test_a_repeat_checks_only_the_scores(imported: Typed, typed: Typed, toy: Pat
         assert (code, out, len(err.splitlines()), message in err) == (2, "", 1, True)
     scores = (folder / "scores.csv").read_text(encoding="utf-8").replace("1.0", "0.5", 1)
     (folder / "scores.csv").write_text(scores, encoding="utf-8")
-    assert typed("repro", folder, "--check")[0] == 1
+    assert typed("verify", folder)[0] == 3
     (folder / "record.json").unlink()
     assert [(run.state, run.command) for run in list_runs(Results(toy.parent / "results"))] == [("interrupted", "")]
 

@@ -139,7 +139,8 @@ class ReadSplit:
 
     def select(self, ids: Collection[str]) -> "ReadSplit":
         """Return a split of only the examples with these ids, in the order of this one."""
-        return replace(self, places=[place for place, name in enumerate(self.ids) if name in ids])
+        places = range(len(self)) if self.places is None else self.places
+        return replace(self, places=[place for place, name in zip(places, self.ids, strict=True) if name in ids])
 
     def __len__(self) -> int:
         return len(self.source_words)

@@ -205,3 +205,12 @@ def test_a_corpus_of_another_package(stages: ArtifactCache, monkeypatch: pytest.
     assert {name: split.ids for name, split in texts.splits.items()} == {"train": ["g1"], "test": ["g0"]}
     assert texts.facts["made_by"] == "2.1"
     assert texts.multi_document
+
+
+def test_a_selection_of_a_selection(tmp_path: Path, stages: ArtifactCache) -> None:
+    """It has the examples that were asked for last, as if they had been selected from the whole split."""
+    split = read(write(tmp_path / "test.jsonl", [row(number) for number in range(5)]), stages).splits["test"]
+    twice = split.select(["x1", "x3", "x4"]).select(["x4", "x3"])
+    assert twice.ids == ["x3", "x4"]
+    assert [example.id for example in twice] == ["x3", "x4"]
+    assert list(twice) == list(split.select(["x3", "x4"]))

@@ -1,0 +1,83 @@
+"""Commands on results of several machines and people: `longsumbench merge` and `verify`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
+from longsumbench.errors import DataError, SuiteError, suite_errors
+from longsumbench.formatting import format_count, plain_table, print_text
+
+_MERGE_HELP = """\
+Copy the finished runs of results folders and bundles into one results folder, and make its tables again.
+
+  longsumbench merge ../ours/results ../theirs/results        into results/
+  longsumbench merge pubmed.tar.xz --results-dir everyone     a bundle of `longsumbench runs pack`
+
+A run that is in several places is kept once. If its summaries or results differ, or a file cannot be used, a line says
+so, everything else is merged, and the exit code is 3. Nothing is overwritten. origin.json in a run's folder says where
+it came from. Marks of `longsumbench verify` are not copied: verify again. More: docs/how-to/share-results.md
+"""
+
+
+def _add_merge_arguments(command: Parser) -> None:
+    command.add_argument("inputs", nargs="+", metavar="FOLDER", help="results folders, or bundles (.tar.xz)")
+    add_results_dir(command)
+
+
+def _execute_merge(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.runs.results import Results
+    from longsumbench.site.merge import merge_results
+
+    for line in merge_results(options.inputs, Results.writable(options.results_dir, "--results-dir")):
+        print_text(line)
+
+
+_MERGED = "merged runs are kept, and the same command merges the others"
+merge_command = Command("merge", "merge results folders", _MERGE_HELP, _add_merge_arguments, _execute_merge, _MERGED)
+
+_VERIFY_HELP = """\
+Compute the scores of finished runs again from their outputs, and say what does not agree.
+
+  longsumbench verify 85f3139c 19c1                  runs by their ids, or the beginnings of these
+  longsumbench verify ../theirs/results              all finished runs in a results folder
+  longsumbench verify pubmed.tar.xz --dataset-path ~/pubmed       those in a bundle, with the texts in a folder here
+
+It needs the summaries (predictions.jsonl) and the texts. It finds changed scores, means and summaries, other examples,
+other texts, and another version of a metric. The metrics bertscore, support and judge need models and are not computed
+again, nor are those of plug-ins. If all agree, verified.json in the run's folder says so, and tables mark the run until
+one of its files changes; packed runs are not marked. If not, the exit code is 3. More: docs/how-to/share-results.md
+"""
+
+
+def _add_verify_arguments(command: Parser) -> None:
+    command.add_argument("runs", nargs="+", metavar="RUN", help="runs, results folders, or bundles (.tar.xz)")
+    command.add_argument("--dataset-path", metavar="PATH", help="where the texts are here, instead of dataset.path")
+    add_results_dir(command)
+
+
+def _execute_verify(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.outputs.verify import verify_run
+    from longsumbench.runs.results import finished_folders
+
+    folders, rows, failed = list[Path](), list[tuple[str, ...]](), 0
+    for name in options.runs:
+        path = Path(name).expanduser()
+        several = path.is_file() or (path.is_dir() and not (path / "record.json").is_file())
+        folders += finished_folders(path) if several else [results_of(options).find(name)]
+    for folder in dict.fromkeys(folders):
+        *_, dataset, model, run_id = folder.absolute().parts
+        try:
+            with suite_errors():
+                problems = verify_run(folder, options.dataset_path)
+        except SuiteError as error:
+            problems = [f"not verified: {error}"]
+        failed += bool(problems)
+        rows += [(run_id[:8], model, dataset, line) for line in problems or ["verified"]]
+    print_text(plain_table(rows or [("no finished run",)]))
+    if failed:
+        raise DataError(f"{format_count(failed, 'run')} of {len({*folders}):,} not verified: see the table")
+
+
+_AGAIN = "the same command starts again"
+verify_command = Command("verify", "score outputs again", _VERIFY_HELP, _add_verify_arguments, _execute_verify, _AGAIN)

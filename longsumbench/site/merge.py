@@ -1,0 +1,81 @@
+"""`longsumbench merge`: the runs of several results folders and bundles in one results folder.
+
+A run is copied into a hidden folder, which is then renamed: no run is ever half there. Nothing is overwritten.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from longsumbench.errors import DataError
+from longsumbench.files import write_atomically
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.table import update_table
+from longsumbench.outputs.verify import outcome_of, unlike_values
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import VERIFIED_FILE, Results, finished_folders, hash_scored_files
+
+_NOT_COPIED = shutil.ignore_patterns("work", ".*", VERIFIED_FILE)  # what belongs to a machine or to its user
+
+
+def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
+    """Copy the finished runs of results folders and bundles into a results folder, and make the tables again.
+
+    A run that is there already with the same results is kept. Yield a line for each source.
+
+    Raises:
+        DataError: something was left out, with a line on stderr; everything else is merged.
+    """
+    datasets = set[str]()
+    for source in sources:
+        try:
+            folders, copied = finished_folders(Path(source).expanduser()), list[bool]()
+        except DataError as error:
+            target.leave_out(error)
+            continue
+        for folder in folders:
+            try:
+                copied.append(_merge_run(folder, source, target))
+                datasets.add(folder.parents[1].name)
+            except DataError as error:
+                target.leave_out(error)
+        yield f"{source}: {format_count(sum(copied), 'run')} merged, {copied.count(False):,} already there"
+    for dataset in sorted(datasets):
+        update_table(target, dataset)
+    if target.named:
+        raise DataError(f"left out: {len(target.named):,} of the runs and files (named above); all others are merged")
+
+
+def _merge_run(folder: Path, source: str, target: Results) -> bool:
+    """Copy a run into a results folder; return False if it is there already; DataError if it cannot be copied."""
+    record, names = RunRecord.read(folder), folder.absolute().parts[-3:]
+    if (record.dataset, record.model, record.run_id) != names:
+        raise DataError(f"the record of another run, {record.run_id} of {record.model}", folder / "record.json")
+    place = target.folder(*names)
+    if (place / "record.json").is_file():
+        if unlike := _unlike_files(folder, place):
+            problem = f"{' and '.join(unlike)} differ from those of the same run in {place}"
+            raise DataError(f"{problem}; neither is changed: delete one of the two runs", folder)
+        return False
+    if place.exists():
+        raise DataError(f"{place} is unfinished: let it end, or delete it by `longsumbench runs delete`", folder)
+    with TemporaryDirectory(prefix=".merge-", dir=target.root) as temporary:
+        copy = Path(temporary, folder.name)
+        try:
+            shutil.copytree(folder, copy, ignore=_NOT_COPIED)
+        except shutil.Error as error:
+            raise DataError(f"cannot be copied ({error.args[0][0][2]})", folder) from error
+        write_atomically(copy / "origin.json", json.dumps({"merged_from": source}) + "\n")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        copy.rename(place)
+    return True
+
+
+def _unlike_files(folder: Path, place: Path) -> list[str]:
+    """Return the files in which two copies of a run differ; its record only if the results do, not the costs."""
+    first, second = hash_scored_files(folder), hash_scored_files(place)
+    results = [outcome_of(vars(RunRecord.read(each))) for each in (folder, place)]
+    names = [name for name in first if first[name] != second.get(name, first[name])]
+    return [name for name in names if name != "record.json" or unlike_values(*results)]

@@ -1,0 +1,281 @@
+"""Verified runs: what does not agree is found and named, and tables mark what agrees until a file changes."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.toys import tiny_overrides, write_jsonl
+
+from longsumbench.cli.main import main
+from longsumbench.runs.results import finished_folders
+
+Typed = Callable[..., tuple[int, str, str]]
+LEAD = ["model=lead", "dataset=jsonl", "dataset.name=mine", "baselines=false", "score.resamples=100"]
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with texts, and with runs of Lead, Random and a system of two checkpoints in `results`."""
+    folder = tmp_path_factory.mktemp("toy")
+    texts, results = write_jsonl(folder / "texts"), f"results_dir={folder / 'results'}"
+    words = [*LEAD[1:], f"dataset.path={texts}", results, "score.metrics=[repetition]"]
+    trained = [*tiny_overrides(texts, steps=2), "train.eval_steps=1", *LEAD[2:4], "train.keep_best=2", results]
+    assert [main(["run", *line]) for line in (["model=lead", *words], ["model=random", *words], trained)] == [0, 0, 0]
+    return folder
+
+
+@pytest.fixture
+def work(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of these results; the current folder is the one above."""
+    shutil.copytree(toy / "results", tmp_path / "results", symlinks=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Run a command; return its exit code, stdout and stderr."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(list(map(str, words)))
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def run_of(model: str) -> Path:
+    """The folder of the run of a model."""
+    (record,) = Path("results").glob(f"runs/mine/{model}/*/record.json")
+    return record.parent
+
+
+def table_rows() -> list[dict[str, str]]:
+    """The rows of the CSV."""
+    return list(csv.DictReader(io.StringIO(Path("results/leaderboard/mine.csv").read_text(encoding="utf-8"))))
+
+
+def change_score(run: Path) -> None:
+    """Give the third example another ROUGE-1 F1."""
+    rows = list(csv.reader(io.StringIO((run / "scores.csv").read_text(encoding="utf-8"))))
+    rows[3][rows[0].index("rouge1_f")] = "0.75"
+    (run / "scores.csv").write_text("".join(",".join(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def drop_score(run: Path) -> None:
+    """Leave out the scores of the last example."""
+    lines = (run / "scores.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "scores.csv").write_text("".join(lines[:-1]), encoding="utf-8")
+
+
+def change_record(run: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the record of a run."""
+    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+    change(record)
+    (run / "record.json").write_text(json.dumps(record), encoding="utf-8")
+
+
+def change_outputs(
+    run: Path, change: Callable[[list[dict[str, str]]], object], name: str = "predictions.jsonl"
+) -> None:
+    """Change the summaries of a run."""
+    lines = [json.loads(line) for line in (run / name).read_text(encoding="utf-8").splitlines()]
+    change(lines)
+    (run / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def change_mean(record: dict[str, Any]) -> None:
+    """Raise a mean by a tenth of a point."""
+    record["scores"]["rouge2"]["f"] += 0.1
+
+
+def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
+    """Every run of a folder, one with two checkpoints and one with a requested metric; again, nothing changes."""
+    code, out, _ = typed("verify", "results")
+    assert (code, [line.split()[1:] for line in out.splitlines()]) == (
+        0,
+        [[model, "mine", "verified"] for model in ("lead", "random", "trunc")],
+    )
+    marks = {path: path.read_bytes() for path in Path("results").rglob("verified.json")}
+    assert {path.parent for path in marks} == {*finished_folders(Path("results"))}
+    files = json.loads(marks[run_of("trunc") / "verified.json"])["files"]
+    names = ("predictions-2.jsonl", "predictions.jsonl", "record.json", "scores-1.csv", "scores-2.csv", "scores.csv")
+    assert tuple(sorted(files)) == names
+    assert typed("verify", "results")[0] == 0
+    assert {path: path.read_bytes() for path in marks} == marks
+
+
+@pytest.mark.parametrize(
+    ("change", "problems"),
+    [
+        (change_score, ["scores.csv: rouge1_f of 'toy-32' is 0.75, the outputs give "]),
+        (lambda run: change_record(run, change_mean), ["record.json: scores.rouge2.f is "]),
+        (
+            lambda run: change_outputs(run, lambda lines: lines[0].update(prediction="Something else entirely.")),
+            ["predictions.jsonl: changed, or the scores in all", "record.json: ", "scores.csv: rouge1_p of 'toy-30'"],
+        ),
+        (
+            lambda run: change_outputs(run, lambda lines: lines.pop(2)),
+            ["predictions.jsonl: 1 missing example ('toy-32')"],
+        ),
+        (
+            lambda run: change_outputs(run, lambda lines: lines.append({**lines[0], "id": "new"})),
+            ["predictions.jsonl: 1 extra example ('new')"],
+        ),
+        (drop_score, ["scores.csv: 1 missing example ('toy-37')"]),
+        (
+            lambda run: change_record(run, lambda record: record.update(signature=f"{record['signature']}0")),
+            ["scored by another version, so not compared: "],
+        ),
+        (
+            lambda run: change_record(run, lambda record: record["measured_by"].update(repetition="repetition:0")),
+            ["scored by another version, so not compared: repetition:0; here repetition:"],
+        ),
+        (
+            lambda run: change_record(run, lambda record: record.update(fingerprint="0" * 64)),
+            ["not verified: dataset 'mine' has other texts here: their fingerprint is "],
+        ),
+        (
+            lambda run: change_record(run, lambda record: record.update(split="validation")),
+            ["predictions.jsonl: 6 missing examples ('toy-24', ", "predictions.jsonl: 8 extra examples ('toy-30', "],
+        ),
+        (lambda run: (run / "predictions.jsonl").unlink(), ["not verified: "]),
+        (lambda run: (run / "record.json").write_text("{", encoding="utf-8"), ["not verified: "]),
+    ],
+)
+def test_what_does_not_agree_is_named(
+    change: Callable[[Path], object], problems: list[str], work: Path, typed: Typed
+) -> None:
+    """One run was changed by hand: a line for each thing, exit code 3, its mark is lost; the others are verified."""
+    assert typed("verify", "results")[0] == 0
+    change(run_of("lead"))
+    code, out, err = typed("verify", "results")
+    lines = [line.split(maxsplit=3) for line in out.splitlines()]
+    assert (code, err.splitlines()[-1]) == (3, "longsumbench: 1 run of 3 not verified: see the table")
+    assert [line[3] for line in lines if line[1] != "lead"] == ["verified", "verified"]
+    found = [line[3] for line in lines if line[1] == "lead"]
+    assert len(found) == len(problems)
+    assert [line[: len(start)] for line, start in zip(found, problems, strict=True)] == problems
+    assert typed("leaderboard", "mine")[0] in (0, 3)
+    table = list(csv.DictReader(io.StringIO(Path("results/leaderboard/mine.csv").read_text(encoding="utf-8"))))
+    assert {row["model"]: row["verified"] for row in table if row["model"] != "lead"} == {
+        "random": "yes",
+        "trunc": "yes",
+    }
+    assert [row["verified"] for row in table if row["model"] == "lead"] in (["no"], [])
+
+
+def test_one_of_several_checkpoints(work: Path, typed: Typed) -> None:
+    """A changed summary of the second checkpoint changes its scores, and the means."""
+    run = run_of("trunc")
+    change_outputs(run, lambda lines: lines[1].update(prediction="Not mine."), "predictions-2.jsonl")
+    code, out, _ = typed("verify", run)
+    assert code == 3
+    assert [line.split()[3] for line in out.splitlines()] == [
+        *("predictions.jsonl:", "record.json:", "scores-2.csv:", "scores.csv:")
+    ]
+
+
+def test_tables_mark_rows_until_a_file_changes(work: Path, typed: Typed) -> None:
+    """Without a mark all files are as before; with one, a column is added to them and nothing else changes."""
+    folder = Path("results/leaderboard")
+    assert typed("leaderboard", "mine")[0] == 0
+    before = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("mine.*")}
+    assert "verified" not in "".join(before.values())
+    run = run_of("lead")
+    assert typed("verify", run.name[:6])[0] == 0
+    shown = typed("leaderboard", "mine")[1]
+    rows = table_rows()
+    marks = [row.pop("verified") for row in rows]
+    assert rows == list(csv.DictReader(io.StringIO(before["mine.csv"])))
+    assert {row["model"]: mark for row, mark in zip(rows, marks, strict=True)} == {
+        "lead": "yes",
+        "random": "no",
+        "trunc": "no",
+    }
+    for text in (shown, (folder / "mine.md").read_text(encoding="utf-8"), (folder / "mine.tex").read_text("utf-8")):
+        of_rows = [line for line in text.splitlines() if "verified" in line or "reported" in line]
+        assert [("verified" in line, "reported" in line) for line in of_rows].count((True, False)) == 1
+        assert [("verified" in line, "reported" in line) for line in of_rows].count((False, True)) == 2
+    change_score(run)
+    assert typed("leaderboard", "mine")[0] == 0
+    assert "verified" not in (folder / "mine.csv").read_text(encoding="utf-8")
+    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+    assert "verified" not in record
+
+
+def test_a_row_of_several_seeds_says_what_holds_for_each(work: Path, typed: Typed, toy: Path) -> None:
+    """Only one of two seeds is verified."""
+    words = [*LEAD[1:], "score.metrics=[repetition]", f"dataset.path={toy / 'texts'}"]
+    assert typed("run", "model=random", "seed=2", *words)[0] == 0
+    first = min(Path("results").glob("runs/mine/random/*"))
+    assert typed("verify", first)[0] == 0
+    assert typed("leaderboard", "mine")[0] == 0
+    lines = Path("results/leaderboard/mine.md").read_text(encoding="utf-8").splitlines()
+    row = next(line for line in lines if "| random " in line)
+    assert "verified, reported" in row or "reported, verified" in row
+
+
+def test_packed_runs_are_checked_and_not_marked(work: Path, typed: Typed) -> None:
+    """Their copies in the cache stay as they are; a mark that was packed with its run still counts."""
+    assert typed("verify", run_of("random"))[0] == 0
+    assert typed("runs", "pack")[0] == 0
+    copies = finished_folders(Path("results"))
+    files = {path for copy in copies for path in copy.rglob("*")}
+    for name in ("results", "results/bundles/mine.tar.xz", copies[0].name):
+        code, out, err = typed("verify", name)
+        assert (code, "verified" in out, "packed, so it is not marked" in err) == (0, True, True)
+    assert {path for copy in copies for path in copy.rglob("*")} == files
+    assert typed("leaderboard", "mine")[0] == 0
+    assert [row["model"] for row in table_rows() if row["verified"] == "yes"] == ["random"]
+
+
+def test_texts_in_another_place(work: Path, typed: Typed, toy: Path) -> None:
+    """A run of another machine names a folder that is not here: --dataset-path names the right one."""
+    run = run_of("lead")
+    change_record(run, lambda record: record["config"]["dataset"].update(path="/nowhere/texts"))
+    code, out, _ = typed("verify", run)
+    assert (code, "needs the texts of mine (fingerprint " in out, "--dataset-path" in out) == (3, True, True)
+    assert "/nowhere/texts" in out
+    assert typed("verify", run, "--dataset-path", toy / "texts")[0] == 0
+
+
+def test_metrics_that_need_a_model_are_named(work: Path, typed: Typed) -> None:
+    """They are not computed again; everything else is."""
+    run = run_of("lead")
+    change_record(run, lambda record: record["measured_by"].update(judge="judge:1", theirs="theirs:1"))
+    code, _, err = typed("verify", run)
+    assert (
+        code,
+        f"lead {run.name[:8]}: not computed again, which needs a model or a plug-in: judge, theirs" in err,
+    ) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((), 2, "the following arguments are required: RUN (see longsumbench verify --help)"),
+        (("empty",), 3, "empty: no results folder (with runs/ or bundles/), and no bundle (.tar.xz)"),
+        (("nowhere",), 2, "no finished run is called 'nowhere' under results; "),
+        (("a.tar.xz",), 3, "a.tar.xz: this bundle of runs is damaged ("),
+    ],
+)
+def test_bad_words(words: tuple[str, ...], code: int, message: str, work: Path, typed: Typed) -> None:
+    """One line each."""
+    Path("empty").mkdir()
+    Path("a.tar.xz").write_text("no bundle", encoding="utf-8")
+    ended, out, err = typed("verify", *words)
+    assert (ended, out, len(err.splitlines())) == (code, "", 1)
+    assert err.startswith(f"longsumbench: {message}")
+
+
+def test_a_record_cannot_mark_itself(work: Path) -> None:
+    """A record that says that it is verified is not believed."""
+    change_record(run_of("lead"), lambda record: record.update(verified=True))
+    assert main(["leaderboard", "mine"]) == 0
+    assert "verified" not in Path("results/leaderboard/mine.csv").read_text(encoding="utf-8")

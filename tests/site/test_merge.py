@@ -1,0 +1,250 @@
+"""Merged results: the tables of the whole from its halves in any order, conflicts named, nothing overwritten."""
+
+import json
+import shutil
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from support.permissions import heeded
+from support.toys import write_jsonl
+
+from longsumbench.cli.main import main
+from longsumbench.runs.results import Results, finished_folders
+
+Typed = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a sweep on one dataset, with its baselines, and of two systems on another."""
+    folder = tmp_path_factory.mktemp("whole")
+    texts, results = write_jsonl(folder / "texts"), folder / "results"
+    words = ["run", "dataset=jsonl", f"dataset.path={texts}", f"results_dir={results}", "score.resamples=100"]
+    sweep = ["dataset.name=mine", "scale=tiny", "model=random,lexrank,oracle", "seed=1,2", "model.length=20"]
+    assert main([*words, "-m", *sweep]) == 0
+    assert main([*words, "dataset.name=other", "model=lead"]) == 0
+    return results
+
+
+@pytest.fixture
+def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Run a command in an empty folder; return its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(list(map(str, words)))
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def halves(whole: Path, typed: Typed) -> list[Path]:
+    """Two results folders, each with every other run of the whole; the current folder is the one above."""
+    runs = finished_folders(whole)
+    return [copy_runs(runs[start::2], Path(name)) for start, name in enumerate(("first", "second"))]
+
+
+def copy_runs(runs: list[Path], results: Path) -> Path:
+    """Copy runs into a results folder."""
+    (results / "runs").mkdir(parents=True, exist_ok=True)
+    for run in runs:
+        shutil.copytree(run, results.joinpath("runs", *run.parts[-3:]), symlinks=True)
+    return results
+
+
+def tables_of(results: Path) -> dict[str, bytes]:
+    """Name → content of the tables."""
+    return {path.name: path.read_bytes() for path in (results / "leaderboard").iterdir()}
+
+
+def files_of(results: Path) -> dict[str, tuple[bytes, int]]:
+    """Name → content and time of all files of runs."""
+    files = (path for path in (results / "runs").rglob("*") if path.is_file())
+    return {str(path.relative_to(results)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def change(path: Path, **values: Any) -> None:
+    """Change fields of a JSON file."""
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **values}), encoding="utf-8")
+
+
+@settings(max_examples=6)
+@given(data=st.data())
+def test_parts_give_the_tables_of_the_whole(
+    data: st.DataObject, whole: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Every run is in one, two or three folders, in any order, some of them packed: csv, md, tex and pictures agree."""
+    folder, runs = tmp_path_factory.mktemp("parts"), finished_folders(whole)
+    places = [data.draw(st.sets(st.sampled_from("abc"), min_size=1)) for _ in runs]
+    parts = []
+    for name in "abc":
+        part = copy_runs([run for run, names in zip(runs, places, strict=True) if name in names], folder / name)
+        packed = data.draw(st.booleans())
+        assert not packed or main(["runs", "pack", "--results-dir", f"{part}"]) == 0
+        parts += [part] if not packed or not data.draw(st.booleans()) else [*part.glob("bundles/*.tar.xz")]
+    merged = folder / "merged"
+    assert main(["merge", *map(str, data.draw(st.permutations(parts))), "--results-dir", f"{merged}"]) == 0
+    assert tables_of(merged) == tables_of(whole)
+
+
+def test_merging_again_changes_nothing(halves: list[Path], typed: Typed, whole: Path) -> None:
+    """Lines count the runs, the second time those that are there; origin.json says where each came from."""
+    code, out, _ = typed("merge", *halves)
+    numbers = [len(finished_folders(half)) for half in halves]
+    assert (code, out.splitlines()) == (
+        0,
+        [f"{half}: {number} runs merged, 0 already there" for half, number in zip(halves, numbers, strict=True)],
+    )
+    files, tables = files_of(Path("results")), tables_of(Path("results"))
+    assert tables == tables_of(whole)
+    for half in halves:
+        for run in finished_folders(half):
+            origin = Path("results").joinpath("runs", *run.parts[-3:], "origin.json")
+            assert json.loads(origin.read_text(encoding="utf-8")) == {"merged_from": f"{half}"}
+            copied = {path.name for path in origin.parent.iterdir()}
+            assert copied == {path.name for path in run.iterdir()} - {"work"} | {"origin.json"}
+    code, out, _ = typed("merge", *halves)
+    assert out.splitlines() == [
+        f"{half}: 0 runs merged, {number} already there" for half, number in zip(halves, numbers, strict=True)
+    ]
+    assert (code, files_of(Path("results")), tables_of(Path("results"))) == (0, files, tables)
+
+
+def test_the_same_run_with_other_costs_is_the_same_run(halves: list[Path], typed: Typed) -> None:
+    """Two machines made it: the first copy is kept."""
+    first = finished_folders(halves[0])[0]
+    other = copy_runs([first], Path("other"))
+    (run,) = finished_folders(other)
+    change(run / "record.json", finished="2020-01-01T00:00:00+00:00", peak_memory_gb=99.0, command=["elsewhere"])
+    code, out, _ = typed("merge", halves[0], other)
+    assert (code, out.splitlines()[1]) == (0, "other: 0 runs merged, 1 already there")
+    kept = Path("results").joinpath("runs", *first.parts[-3:], "record.json")
+    assert kept.read_bytes() == (first / "record.json").read_bytes()
+
+
+def test_a_conflict_is_named_and_nothing_is_overwritten(halves: list[Path], typed: Typed) -> None:
+    """One id with two contents: a line with the files and both places; all other runs are merged."""
+    first = finished_folders(halves[0])[0]
+    copy_runs([first], halves[1])
+    run = halves[1].joinpath("runs", *first.parts[-3:])
+    scores = json.loads((run / "record.json").read_text(encoding="utf-8"))["scores"]
+    scores["rouge1"]["f"] += 1
+    change(run / "record.json", scores=scores)
+    with (run / "predictions.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    before = files_of(halves[1])
+    code, out, err = typed("merge", *halves)
+    place = Path("results").joinpath("runs", *first.parts[-3:])
+    assert err.splitlines() == [
+        f"left out: {run}: predictions.jsonl and record.json differ from those of the same run in {place};"
+        " neither is changed: delete one of the two runs",
+        "longsumbench: left out: 1 of the runs and files (named above); all others are merged",
+    ]
+    assert (code, files_of(halves[1])) == (3, before)
+    assert (place / "record.json").read_bytes() == (first / "record.json").read_bytes()
+    number = len(finished_folders(halves[1])) - 1
+    assert out.splitlines()[1] == f"second: {number} runs merged, 0 already there"
+    assert len(finished_folders(Path("results"))) == len(finished_folders(halves[0])) + number
+
+
+def torn(run: Path) -> str:
+    (run / "record.json").write_text("{", encoding="utf-8")
+    return "not a run's record ("
+
+
+def renamed(run: Path) -> str:
+    run.rename(run.with_name("0123456789ab"))
+    return "the record of another run, "
+
+
+def began(run: Path) -> str:
+    Path("results").joinpath("runs", *run.parts[-3:], "work").mkdir(parents=True)
+    return "is unfinished: let it end, or delete it by `longsumbench runs delete`"
+
+
+def unreadable(run: Path) -> str:
+    (run / "scores.csv").chmod(0)
+    return "cannot be copied ("
+
+
+def half_written(run: Path) -> str:
+    (run / "record.json").unlink()
+    return ""
+
+
+@pytest.mark.parametrize("spoil", [torn, renamed, began, unreadable, half_written])
+def test_a_run_that_cannot_be_merged(spoil: Callable[[Path], str], halves: list[Path], typed: Typed) -> None:
+    """A line says why, all others are merged, and there is no trace of it; an interrupted run is no run yet."""
+    run = finished_folders(halves[0])[0]
+    number, problem = len(finished_folders(halves[0])), spoil(run)
+    with heeded():
+        code, out, err = typed("merge", *halves)
+    assert out.splitlines()[0] == f"first: {number - 1} runs merged, 0 already there"
+    assert code == (3 if problem else 0)
+    assert problem in err.partition("\n")[0]
+    assert len(err.splitlines()) == (2 if problem else 0)
+    assert len(finished_folders(Path("results"))) == number - 1 + len(finished_folders(halves[1]))
+    assert not list(Path("results").glob(".merge*"))
+
+
+def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:
+    """A folder, a file, a damaged bundle and nothing at all: a line each, and the rest is merged."""
+    Path("empty").mkdir()
+    Path("notes.txt").write_text("no bundle", encoding="utf-8")
+    code, out, err = typed("merge", "empty", "notes.txt", "nowhere", *halves)
+    assert (code, len(out.splitlines()), len(finished_folders(Path("results")))) == (
+        3,
+        2,
+        len([*chain.from_iterable(map(finished_folders, halves))]),
+    )
+    empty, notes, nowhere, last = err.splitlines()
+    assert empty == "left out: empty: no results folder (with runs/ or bundles/), and no bundle (.tar.xz)"
+    assert notes.startswith("left out: notes.txt: this bundle of runs is damaged (")
+    assert nowhere.startswith("left out: nowhere: no results folder")
+    assert last == "longsumbench: left out: 3 of the runs and files (named above); all others are merged"
+
+
+def test_an_unwritable_target(halves: list[Path], typed: Typed) -> None:
+    """One line, before anything is read."""
+    Path("sealed").mkdir(mode=0o500)
+    with heeded():
+        code, out, err = typed("merge", *halves, "--results-dir", "sealed")
+    assert (code, out, len(err.splitlines())) == (4, "", 1)
+    assert err.startswith("longsumbench: cannot write to sealed (")
+    assert typed("merge")[0] == 2
+
+
+def test_ctrl_c_leaves_no_half_copied_run(halves: list[Path], typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupted while the second run is copied: only the first one is there, and the same command merges the rest."""
+    copytree, folders = shutil.copytree, list[Path]()
+
+    def interrupted(source: Path, target: Path, **options: Any) -> None:
+        copytree(source, target, **options)
+        folders.append(source)
+        if len(folders) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("longsumbench.site.merge.shutil.copytree", interrupted)
+        code, _, err = typed("merge", *halves)
+    assert (code, "merged runs are kept, and the same command merges the others" in err) == (130, True)
+    assert [run.name for run in finished_folders(Path("results"))] == [folders[0].name]
+    assert not list(Path("results").glob(".merge*"))
+    assert typed("merge", *halves)[0] == 0
+    assert len(finished_folders(Path("results"))) == sum(len(finished_folders(half)) for half in halves)
+
+
+def test_marks_stay_behind(halves: list[Path], typed: Typed) -> None:
+    """What somebody else verified is as reported here."""
+    run = finished_folders(halves[0])[0]
+    assert typed("verify", run)[0] == 0
+    assert (run / "verified.json").is_file()
+    assert typed("merge", *halves)[0] == 0
+    assert not list(Path("results").rglob("verified.json"))
+    assert all(record.verified is None for record in Results(Path("results")).records(run.parts[-3]))
