@@ -31,17 +31,17 @@ def export_runs(results: Results, words: Sequence[str], kind: str, folder: Path)
     """
     words = words or table.find_datasets(results)
     if kind in ("csv", "latex"):
-        for (name,) in [table.find_datasets(results, word) for word in words]:
-            path, rows = folder / f"{name}.{kind.replace('latex', 'tex')}", table.read_table(results, name)
+        for (dataset,) in [table.find_datasets(results, word) for word in words]:
+            path, rows = folder / f"{dataset}.{kind.replace('latex', 'tex')}", table.read_table(results, dataset)
             write_atomically(path, rows.csv() if kind == "csv" else rows.latex())
             yield path
         return
     records = {record.run_id: record for record in _chosen_records(results, words)}.values()
     for record in records:
-        name = f"{_file_name(record.model)}-{record.run_id[:SHORT_ID]}"
-        files = _log_file(record) if kind == "eee" else hub_files(record, f"OWNER/{name}")
-        for path, content in files.items():
-            write_atomically(folder / ("" if kind == "eee" else name) / path, content)
+        place = f"{_file_name(record.model)}-{record.run_id[:SHORT_ID]}"
+        files = _log_file(record) if kind == "eee" else hub_files(record, f"OWNER/{place}")
+        for name, content in files.items():
+            write_atomically(folder / ("" if kind == "eee" else place) / name, content)
     unlisted = dict.fromkeys(record.dataset for record in records if kind == "hub" and not hub_texts(record))
     if unlisted:
         yield f"no .eval_results for {', '.join(unlisted)}: these texts were not read from a dataset on the hub"

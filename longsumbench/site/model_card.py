@@ -2,7 +2,9 @@
 
 import re
 import shlex
+from functools import partial
 from importlib.resources import files
+from typing import Any
 
 from longsumbench.cache.hub import HUB_NAME
 from longsumbench.errors import EnvironmentProblem
@@ -53,31 +55,22 @@ def hub_files(record: RunRecord, repository: str) -> dict[str, str]:
 
     (rows,), texts, base = comparable_rows([record]), hub_texts(record), record.facts.checkpoint or ""
     name, revision = texts or (record.dataset, None)
-    scores = [
-        EvalResult(
-            task_type="summarization",
-            **{"dataset_type": name, "dataset_name": record.dataset, "dataset_split": record.split},
-            dataset_revision=revision,
-            metric_type=kind,
-            metric_value=number.mean,
-        )
-        for kind, number in shared_numbers(record).items()
-    ]
+    about = partial(EvalResult, "summarization", name, record.dataset, dataset_split=record.split)
+    scores = [about(kind, number.mean, dataset_revision=revision) for kind, number in shared_numbers(record).items()]
+    values: dict[str, Any] = {"record": record, "repository": repository, "hub": texts, "md": escape_markdown}
     card = ModelCard.from_template(
         ModelCardData(
             model_name=repository,
             eval_results=scores,
             base_model=base if HUB_NAME.fullmatch(base) else None,
             datasets=[name] if texts else None,
-            tags=["longsumbench", record.model],
-            **{"library_name": "longsumbench", "pipeline_tag": "summarization"},
         ),
         template_str=files("longsumbench.render").joinpath("templates/model_card.md").read_text(encoding="utf-8"),
         tables=markdown(
             f"{record.model} on {record.dataset}", [leaderboard_block(rows, [rows]), ledger_block([record])]
         ),
-        **{"record": record, "repository": repository, "hub": texts, "command": shared_command(record)},
-        md=escape_markdown,
+        command=shared_command(record),
+        **values,
     )
     listed = {".eval_results/longsumbench.yaml": _eval_results(record, *texts)} if texts else {}
     return {"README.md": f"{card}\n", **listed}

@@ -27,11 +27,11 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
         EnvironmentProblem: there is no token, or the hub cannot be reached or refuses.
         DataError: the checkpoint or the record is damaged.
     """
-    from huggingface_hub import HfApi, get_token
-    from huggingface_hub.utils import HFValidationError, validate_repo_id
+    from huggingface_hub import HfApi, get_token, hf_hub_url
+    from huggingface_hub.errors import HFValidationError
 
     try:
-        validate_repo_id(repository)
+        hf_hub_url(repository, "README.md")  # checks the name
         if "/" not in repository:
             raise HFValidationError("give it as OWNER/NAME")
     except HFValidationError as error:
