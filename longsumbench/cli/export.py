@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
 from longsumbench.formatting import print_text
 
-_FORMATS = ("eee", "hub", "csv", "latex")
 _EXPORT_HELP = """\
 Write finished runs and tables in formats that other tools read.
 
@@ -14,9 +13,10 @@ Write finished runs and tables in formats that other tools read.
   longsumbench export pubmed 85f3139c --format hub        the runs on a dataset, and a run by its id
   longsumbench export pubmed --format latex --output paper/tables
 
-eee: a JSON file for each run, in the folders of the Every Eval Ever datastore (schema 0.3.0).
-hub: a model card with its metadata (model-index) for each run, and .eval_results/ if its texts are from the hub.
-csv, latex: the table of each dataset.
+  eee         a JSON file for each run, in the folders of the Every Eval Ever datastore (schema 0.3.0)
+  hub         a model card with its metadata for each run, and .eval_results/ if its texts are from the hub
+  csv, latex  the table of each dataset
+
 More: docs/how-to/export.md
 """
 _PUSH_HELP = """\
@@ -33,7 +33,7 @@ The token is that in HF_TOKEN, or that of `hf auth login`. The card has no absol
 
 def _add_export_arguments(command: Parser) -> None:
     command.add_argument("runs", nargs="*", metavar="DATASET|RUN", help="datasets and runs (default: all datasets)")
-    command.add_argument("--format", required=True, choices=_FORMATS, metavar="FORMAT", help=", ".join(_FORMATS))
+    command.add_argument("--format", required=True, choices=("eee", "hub", "csv", "latex"), help="what to write")
     command.add_argument("--output", metavar="FOLDER", help="where to write (default: export/FORMAT in the results)")
     add_results_dir(command)
 
@@ -59,6 +59,6 @@ def _execute_push(options: argparse.Namespace, words: Sequence[str]) -> None:
     print_text(push_run(results_of(options), options.run, options.repository, options.private))
 
 
-_EXPORT, _PUSH = "write runs and tables for other tools", "upload a trained system to the Hugging Face hub"
+_EXPORT, _PUSH = "write runs and tables for other tools", "upload a trained system to the hub"
 export_command = Command("export", _EXPORT, _EXPORT_HELP, _add_export_arguments, _execute_export)
 push_command = Command("push", _PUSH, _PUSH_HELP, _add_push_arguments, _execute_push, "the same command pushes again")

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -36,21 +36,19 @@ def export_runs(results: Results, words: Sequence[str], kind: str, folder: Path)
             write_atomically(path, rows.csv() if kind == "csv" else rows.latex())
             yield path
         return
-    records = {record.run_id: record for record in _chosen_records(results, words)}.values()
-    for record in records:
+    datasets, records = results.datasets(), dict[str, RunRecord]()
+    for word in words:
+        chosen = results.records(word) if word in datasets else [RunRecord.read(results.find(word))]
+        records |= {record.run_id: record for record in chosen}
+    for record in records.values():
         place = f"{_file_name(record.model)}-{record.run_id[:SHORT_ID]}"
         files = _log_file(record) if kind == "eee" else hub_files(record, f"OWNER/{place}")
         for name, content in files.items():
             write_atomically(folder / ("" if kind == "eee" else place) / name, content)
-    unlisted = dict.fromkeys(record.dataset for record in records if kind == "hub" and not hub_texts(record))
-    if unlisted:
+    unlisted = dict.fromkeys(record.dataset for record in records.values() if not hub_texts(record))
+    if kind == "hub" and unlisted:
         yield f"no .eval_results for {', '.join(unlisted)}: these texts were not read from a dataset on the hub"
     yield f"{format_count(len(records), 'run')} → {folder}"
-
-
-def _chosen_records(results: Results, words: Iterable[str]) -> Iterator[RunRecord]:
-    for word in words:
-        yield from results.records(word) if word in results.datasets() else [RunRecord.read(results.find(word))]
 
 
 def _log_file(record: RunRecord) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped] # not annotated
 from huggingface_hub import ModelCard, parse_eval_result_entries
 from support.paths import ROOT
 from support.run_records import TRAINED, measured, record
@@ -266,7 +266,7 @@ def test_the_hub_reads_what_is_written_for_it(tmp_path: Path, capsys: pytest.Cap
     assert {(entry.dataset_id, entry.dataset_revision, entry.date) for entry in entries} == {
         ("ccdv/pubmed-summarization", "0123abc", listed.finished)
     }
-    data = ModelCard.load(folder / "seal-seal0000" / "README.md").data
+    data: Any = ModelCard.load(folder / "seal-seal0000" / "README.md").data
     assert [(row.metric_type, row.metric_value, row.dataset_type) for row in data.eval_results][-1] == (
         "rougeLsum",
         40.0,
@@ -281,8 +281,9 @@ def test_odd_names_stay_text(tmp_path: Path) -> None:
     log = check_log(evaluation_log(odd))
     assert (log["model_info"]["name"], log["model_info"]["id"]) == (ODD, "longsumbench/a_b_i_x__y_z")
     files = hub_files(odd, "OWNER/name")
-    card = ModelCard(files["README.md"])
-    plain = ModelCard(hub_files(record("plain", 40.0, dataset="pubmed", corpus=HUB_TEXTS), "OWNER/name")["README.md"])
+    usual = hub_files(record("plain", 40.0, dataset="pubmed", corpus=HUB_TEXTS), "OWNER/name")
+    cards: list[Any] = [ModelCard(of_run["README.md"]) for of_run in (files, usual)]
+    card, plain = cards
     assert [row.metric_value for row in card.data.eval_results] == [row.metric_value for row in plain.data.eval_results]
     tables = [[line for line in text.splitlines() if line.startswith("|")] for text in (card.text, plain.text)]
     assert "<i>" not in card.text.replace(shared_command(odd), "")

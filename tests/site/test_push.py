@@ -90,7 +90,8 @@ def test_what_is_uploaded(hub: ModelHub, trained: Path, capsys: pytest.CaptureFi
 def test_the_card_states_the_run(hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The hub's library reads its scores; it has signature, budget, truncation, the command and a note on licences."""
     push(capsys, trained, "me/tiny-trunc")
-    run, card = RunRecord.read(trained), ModelCard(hub.files["me/tiny-trunc"]["README.md"].decode())
+    run = RunRecord.read(trained)
+    card: Any = ModelCard(hub.files["me/tiny-trunc"]["README.md"].decode())
     values = {row.metric_type: row.metric_value for row in card.data.eval_results}
     assert values == {kind: score.f for kind, score in run.scores.items()}
     assert card.data.to_dict()["model-index"][0]["name"] == "me/tiny-trunc"
