@@ -250,9 +250,7 @@ def _find_checkpoint(
 def _fetch_system(name: str) -> Path:
     """Return the local copy of a system on the hub, which `longsumbench push` uploaded."""
     if not (fetch_files(name, "SYSTEM", ("system.json",)) / "system.json").is_file():
-        raise UsageError(
-            f"{name} on the Hugging Face hub has no system.json: it was not uploaded by `longsumbench push`"
-        )
+        raise UsageError(f"{name} on the hub has no system.json: it was not uploaded by `longsumbench push`")
     return fetch_files(name, "SYSTEM", ("*",), more=("ranker/*",))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
 from huggingface_hub import ModelCard, constants
 from support.hub import ModelHub, model_hub
@@ -17,6 +18,8 @@ from longsumbench.cli.main import main
 from longsumbench.models.seal.system import Trunc
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord
+from longsumbench.runs.results import Results
+from longsumbench.runs.summarize import find_system
 from longsumbench.site import model_card
 
 DECODING = ("decode.num_beams=2", "decode.no_repeat_ngram=2")  # not the defaults
@@ -93,7 +96,8 @@ def test_the_card_states_the_run(hub: ModelHub, trained: Path, capsys: pytest.Ca
     run = RunRecord.read(trained)
     card: Any = ModelCard(hub.files["me/tiny-trunc"]["README.md"].decode())
     values = {row.metric_type: row.metric_value for row in card.data.eval_results}
-    assert values == {kind: score.f for kind, score in run.scores.items()}
+    assert values == {name: number.mean for name, number in model_card.shared_numbers(run).items()}
+    assert values["rougeLsum"] == run.scores["rougeLsum"].f
     assert card.data.to_dict()["model-index"][0]["name"] == "me/tiny-trunc"
     assert card.data.license is None
     for text in (
@@ -118,8 +122,9 @@ def test_texts_of_the_hub_are_listed(
     (copy / "record.json").write_text(json.dumps(values), encoding="utf-8")
     assert push(capsys, copy, "me/tiny-trunc")[0] == 0
     assert b"ccdv/pubmed-summarization" in hub.files["me/tiny-trunc"][".eval_results/longsumbench.yaml"]
-    monkeypatch.delattr("huggingface_hub.EvalResultEntry")
-    monkeypatch.setattr("huggingface_hub.__getattr__", lambda name: getattr(object(), name))
+    usual = huggingface_hub.__getattr__
+    monkeypatch.delitem(vars(huggingface_hub), "EvalResultEntry", raising=False)
+    monkeypatch.setattr(huggingface_hub, "__getattr__", lambda name: usual(name.replace("EvalResultEntry", "Unknown")))
     code, line = push(capsys, copy, "me/other")
     assert (code, "me/other" in hub.files) == (4, False)
     assert "pip install --upgrade huggingface_hub" in line
@@ -208,11 +213,29 @@ def test_a_system_that_saves_pickles(
     assert "model=trunc saves extra.pt: only .jinja, .json," in line
 
 
+def test_the_folder_of_a_ranker_travels(
+    hub: ModelHub, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A learned ranker is a model in a folder of the checkpoint; it is uploaded, and fetched with the rest."""
+    save = Trunc.save
+
+    def save_with_ranker(system: Trunc, folder: Path) -> None:
+        save(system, folder)
+        (folder / "ranker").mkdir()
+        (folder / "ranker" / "config.json").write_text("{}", encoding="utf-8")
+
+    monkeypatch.setattr(Trunc, "save", save_with_ranker)
+    assert push(capsys, trained, "me/ranked")[0] == 0
+    found, _ = find_system("me/ranked", [], Results(tmp_path), "none")
+    assert (Path(found.name) / "ranker" / "config.json").read_text(encoding="utf-8") == "{}"
+    assert found.fitted().system.config.name == "trunc"
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
         (None, "me/model is neither a folder nor a model on the Hugging Face hub"),
-        ({"config.json": b"{}"}, "has no system.json: `longsumbench push` did not upload it"),
+        ({"config.json": b"{}"}, "has no system.json: it was not uploaded by `longsumbench push`"),
     ],
 )
 def test_another_model_of_the_hub(
