@@ -55,7 +55,7 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
             raise UsageError(f"model={record.model} saves {refused[0]}: only {', '.join(sorted(_UPLOADED))} are pushed")
         api, state = HfApi(), "nothing was pushed"
         try:
-            api.create_repo(repository, private=private, exist_ok=True)
+            api.create_repo(repository, private=private or None, exist_ok=True)
             state = f"{repository} exists, without the files of this run; the same command pushes them"
             api.upload_folder(repo_id=repository, folder_path=staged, commit_message=f"Run {record.run_id}")
         except Exception as error:  # the library's errors have no common class
