@@ -1,10 +1,12 @@
-"""Probe the Hugging Face hub before downloads: without a network, the library would retry for half a minute."""
+"""Names on the Hugging Face hub; and a probe before downloads, which the library would retry for half a minute."""
 
 import http.client
 import os
+import re
 import threading
 import urllib.request
 
+HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name; it may also be that of a folder
 _PROBE_SECONDS = 2.5
 
 

@@ -7,7 +7,19 @@ import traceback
 from collections.abc import Sequence
 
 from longsumbench import __version__
-from longsumbench.cli import bench, completion, exchange, finished_runs, leaderboard, lists, outputs, paper, run, texts
+from longsumbench.cli import (
+    bench,
+    completion,
+    exchange,
+    export,
+    finished_runs,
+    leaderboard,
+    lists,
+    outputs,
+    paper,
+    run,
+    texts,
+)
 from longsumbench.cli.parser import Command, Parser
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
@@ -19,7 +31,7 @@ COMMANDS: tuple[Command, ...] = (
     *(lists.status_command, outputs.summarize_command, outputs.score_command, outputs.import_command),
     *(finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command, texts.stats_command),
     *(texts.analyze_command, texts.dataset_command, finished_runs.runs_command, lists.cache_command),
-    *(exchange.merge_command, exchange.verify_command),
+    *(exchange.merge_command, exchange.verify_command, export.export_command, export.push_command),
     *(finished_runs.repro_command, lists.list_command, bench.bench_command, completion.completion_command),
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
@@ -41,6 +53,8 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench stats dataset=pydoc              print statistics of a dataset
   longsumbench analyze fusion dataset=pydoc     distance of joined sentences
   longsumbench repro RUN --check                repeat and compare a run
+  longsumbench export --format eee              results for other tools
+  longsumbench push RUN me/my-model             share a trained system on the hub
   longsumbench dataset add mine my_texts        give your own texts a name
   longsumbench list models                      list the available models
   longsumbench list runs                        list the runs, the newest first

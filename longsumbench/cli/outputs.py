@@ -15,6 +15,7 @@ Summarize your own files with a trained system, or with one that needs no traini
   longsumbench summarize lexrank paper.md model.length=60    a baseline, by its name (also lead, random, ranker)
   longsumbench summarize 85f3139c paper.md                   a run, by its id or the beginning of its id
   longsumbench summarize my_checkpoint one.txt two.txt       the folder of a checkpoint or a run
+  longsumbench summarize me/seal-pubmed paper.md             a system on the hub, from `longsumbench push`
   longsumbench summarize 85f3139c a.txt b.txt --together     one summary of several documents
   longsumbench summarize 85f3139c texts.jsonl --json decode.num_beams=4 device=cpu > summaries.jsonl
   longsumbench summarize 85f3139c meeting.txt --query "What was decided?"     with a system trained on questions
@@ -34,7 +35,9 @@ arrays with the names of their axes, and the texts of its units; null if the sys
 
 
 def _add_summarize_arguments(command: Parser) -> None:
-    system_help = "a run's id, the folder of a run or a checkpoint, or the name of a system that needs no training"
+    system_help = (
+        "a run's id, the folder of a run or a checkpoint, OWNER/NAME on the hub, or a system that needs no training"
+    )
     command.add_argument("system", metavar="SYSTEM", help=system_help)
     command.add_argument("inputs", nargs="*", metavar="FILE", help="files, folders, and settings as KEY=VALUE")
     command.add_argument("--together", action="store_true", help="take all files as one text of several documents")

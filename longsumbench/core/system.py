@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypedDict
+from typing import Any, ClassVar, NotRequired, Protocol, Self, TypedDict
 
 from numpy.typing import NDArray
 
@@ -30,6 +30,7 @@ class SavedSystem(TypedDict):
     system: str
     config: dict[str, Any]
     state: dict[str, Any]
+    decode: NotRequired[dict[str, Any]]  # settings of the run that pushed it to the hub
 
 
 class Split(Protocol):

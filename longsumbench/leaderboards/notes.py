@@ -1,10 +1,10 @@
 """The lines below a table: units, tests, training budget, initial weights, warnings, signature."""
 
 import math
-import re
 from collections.abc import Iterable, Sequence, Set
 from pathlib import PurePath
 
+from longsumbench.cache.hub import HUB_NAME
 from longsumbench.core import Recipe, names_deciding
 from longsumbench.formatting import format_count, format_plain_value
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
@@ -24,12 +24,11 @@ _LENGTHS_APART = 1.5  # ratio of two length ratios, above which a line warns
 _LARGEST = 100.0  # difference of two shares in percent
 _MOST_IN_LINE = 4  # most runs, budgets or values in a line
 _MOST_IN_SET = 10  # most systems that are all named
-_HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name of a checkpoint on the Hub; others are folders
 
 
 def checkpoint_name(name: str) -> str:
     """Return a hub name as it is, and the last name of a folder."""
-    return name if _HUB_NAME.fullmatch(name) else PurePath(name).name or name
+    return name if HUB_NAME.fullmatch(name) else PurePath(name).name or name
 
 
 def describe_untrained(rows: Iterable[SeedGroup]) -> str:

@@ -22,11 +22,13 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench import core
 from longsumbench.cache.artifacts import user_cache
+from longsumbench.cache.hub import HUB_NAME
 from longsumbench.corpora import own_files
 from longsumbench.corpora.reading.rows import can_be_sent, map_in_processes, num_cores
 from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, naming_path, suite_errors
 from longsumbench.files import BadFile, digest, parse_json, read_json, write_atomically
 from longsumbench.formatting import for_stdout, format_count
+from longsumbench.modeling.checkpoints import fetch_files
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.overrides import format_overrides
@@ -127,8 +129,8 @@ def load_system(run: str | Path | RunRecord, results_dir: str | Path = "results"
         load_system("lexrank", model={"length": 60})
 
     Args:
-        run: a checkpoint's folder, a run's folder, its id, the beginning of its id, or its record; or the name of a
-            system that needs no training ("lead", "lexrank", "ranker", "seq2seq", "prompt").
+        run: a checkpoint's folder, a run's folder, its id, the beginning of its id, or its record; or a system on the
+            hub ("owner/name"); or the name of one that needs no training ("lead", "lexrank", "seq2seq", "prompt").
         results_dir: where ids are looked for.
         settings: `decode.*`, `device` and `seed`, in the form that `run` takes. Without them a run's own settings are
             used. `decode={"evidence": "all"}` keeps what the system looked at. With a system's name also `model.*`.
@@ -207,7 +209,7 @@ def _find_checkpoint(
     """Return a checkpoint's folder, or that of a run without training; the run's decode settings; what loads it."""
     folder = Path(run.run_id if isinstance(run, RunRecord) else run).expanduser()
     if (folder / "system.json").is_file():
-        return folder, {}, partial(open_system, folder)
+        return folder, core.read_saved(folder).get("decode", {}), partial(open_system, folder)
     if folder.is_dir() and not (folder / "record.json").is_file():
         inner = folder / "work" / "checkpoint"
         unfinished = f"; that run is not finished, its checkpoint is {inner}" if inner.is_dir() else ""
@@ -215,6 +217,8 @@ def _find_checkpoint(
     try:
         run = results.find(str(folder))
     except UsageError as problem:
+        if isinstance(run, str) and HUB_NAME.fullmatch(run):
+            return _find_checkpoint(_fetch_system(run), results)
         suggestion = did_you_mean(str(run), core.registry.systems.targets())
         raise UsageError(f"no folder {folder}{suggestion}, and {problem}") from None
     record, weights = RunRecord.read(run), run / "work" / "checkpoint"
@@ -222,8 +226,7 @@ def _find_checkpoint(
         raise UsageError(
             f"{run} has imported outputs of {record.model} and no system: name a run that was trained here"
         )
-    decode_keys = {item.name for item in fields(core.Decoding)} - core.names_deciding(core.Decoding, *core.SAME_SYSTEM)
-    decode = {key: value for key, value in record.config["decode"].items() if key in decode_keys}
+    decode = recorded_decoding(record)
     if not (weights / "system.json").is_file():
         if not _needs_training(read_run_config(run)):
             return run, decode, partial(system_of_run, run)
@@ -242,6 +245,19 @@ def _find_checkpoint(
             f"{run} was written by other weights, trained again since; to use the new ones, name {weights}"
         )
     return weights, decode, partial(open_system, weights, record.config["model"])
+
+
+def _fetch_system(name: str) -> Path:
+    """Return the local copy of a system on the hub, which `longsumbench push` uploaded."""
+    if not (fetch_files(name, "SYSTEM", ("system.json",)) / "system.json").is_file():
+        raise UsageError(f"{name} on the hub has no system.json: it was not uploaded by `longsumbench push`")
+    return fetch_files(name, "SYSTEM", ("*",), more=("ranker/*",))
+
+
+def recorded_decoding(record: RunRecord) -> dict[str, Any]:
+    """Return the settings of `decode.*` that decide a run's summaries."""
+    keys = {item.name for item in fields(core.Decoding)} - core.names_deciding(core.Decoding, *core.SAME_SYSTEM)
+    return {key: value for key, value in record.config["decode"].items() if key in keys}
 
 
 def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> core.System:

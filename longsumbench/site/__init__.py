@@ -1,1 +1,1 @@
-"""What results become for other people: one leaderboard of several machines or groups."""
+"""What results become for other people: a site, one leaderboard of several machines, other formats, models on the hub."""

@@ -1,5 +1,13 @@
-"""A hub that offers one dataset, in place of Hugging Face's."""
+"""A hub that offers one dataset, in place of Hugging Face's; and a server that stores models as the hub does."""
 
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -28,3 +36,133 @@ def offer_on_hub(
     info = type("Info", (), {"sha": "0123abc"})()
     monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
     return asked
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:40]
+
+
+@dataclass
+class ModelHub:
+    """A stand-in of the hub's server.
+
+    Attributes:
+        endpoint: its address.
+        files: repository → path → content.
+        private: repository → True if it was created as a private one.
+        keys: headers "Authorization" of all requests that change something.
+        refused: part of an address; such requests get HTTP 403.
+        messages: of the commits.
+    """
+
+    endpoint: str = ""
+    files: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    private: dict[str, bool] = field(default_factory=dict)
+    keys: list[str | None] = field(default_factory=list)
+    refused: str = "nothing"
+    messages: list[str] = field(default_factory=list)
+
+    def revision(self, repository: str) -> str:
+        """Return a commit that changes with the files."""
+        names = sorted((path, _digest(content)) for path, content in self.files[repository].items())
+        return _digest(json.dumps(names).encode())
+
+    def create(self, values: dict[str, Any]) -> dict[str, str]:
+        """Create a repository, which may exist."""
+        repository = f"{values['organization']}/{values['name']}"
+        self.files.setdefault(repository, {})
+        self.private[repository] = values.get("visibility") == "private" or bool(values.get("private"))
+        return {"url": f"{self.endpoint}/{repository}", "id": repository}
+
+    def commit(self, repository: str, lines: list[dict[str, Any]]) -> dict[str, str]:
+        """Store the files of a commit; none is so large that the library sends it apart."""
+        for line in lines:
+            if line["key"] == "header":
+                self.messages.append(line["value"]["summary"])
+            else:
+                assert (line["key"], line["value"]["encoding"]) == ("file", "base64"), line["key"]
+                self.files[repository][line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+        oid = self.revision(repository)
+        return {"commitUrl": f"{self.endpoint}/{repository}/commit/{oid}", "commitOid": oid}
+
+    def tree(self, repository: str) -> list[dict[str, Any]]:
+        """List the files of a repository."""
+        contents = self.files[repository].items()
+        facts = [(path, len(content), _digest(content)) for path, content in contents]
+        return [{"type": "file", "path": path, "size": size, "oid": oid} for path, size, oid in facts]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    state: ModelHub
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"] or 0))
+        self.state.keys.append(self.headers["authorization"])
+        path = self.path.partition("?")[0]
+        repository = "/".join(path.split("/")[3:5])
+        if self.state.refused in path:
+            self._send(403, {"error": "no write access"})
+        elif path == "/api/repos/create":
+            self._send(200, self.state.create(json.loads(body)))
+        elif "/preupload/" in path:
+            asked = [{"path": file["path"], "uploadMode": "regular"} for file in json.loads(body)["files"]]
+            self._send(200, {"files": [{**file, "shouldIgnore": False, "oid": None} for file in asked]})
+        elif "/commit/" in path:
+            self._send(200, self.state.commit(repository, [json.loads(line) for line in body.splitlines()]))
+        else:
+            self._send(200, {"errors": [], "warnings": []})  # checks the card
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        parts = self.path.partition("?")[0].strip("/").split("/")
+        repository = "/".join(parts[2:4] if parts[0] == "api" else parts[:2])
+        files = self.state.files.get(repository)
+        if files is None:
+            self._send(404, {"error": "Repository not found"}, {"X-Error-Code": "RepoNotFound"})
+        elif parts[0] != "api":
+            content, revision = files["/".join(parts[4:])], self.state.revision(repository)
+            self._send(200, content, {"ETag": f'"{_digest(content)}"', "X-Repo-Commit": revision})
+        elif "tree" in parts:
+            self._send(200, self.state.tree(repository))
+        else:
+            names = [{"rfilename": path} for path in files]
+            self._send(200, {"id": repository, "sha": self.state.revision(repository), "siblings": names})
+
+    def _send(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
+        content = value if isinstance(value, bytes) else json.dumps(value).encode()
+        self.send_response(status)
+        for name, text in {"Content-Length": str(len(content)), **(headers or {})}.items():
+            self.send_header(name, text)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *values: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def model_hub(folder: Path) -> Iterator[ModelHub]:
+    """Serve an empty hub, and let the library use it, with a token and a cache below a folder."""
+    state = ModelHub()
+    handler = type("Handler", (_Handler,), {"state": state})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, pytest.MonkeyPatch.context() as patch:
+        server.daemon_threads = True
+        state.endpoint = f"http://127.0.0.1:{server.server_port}"
+        patch.setattr(huggingface_hub.constants, "ENDPOINT", state.endpoint)
+        address = "{endpoint}/{repo_id}/resolve/{revision}/{filename}"
+        patch.setattr(
+            huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", state.endpoint + address[len("{endpoint}") :]
+        )
+        patch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder / "hub"))
+        patch.setenv("HF_TOKEN", "a token for tests")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield state
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,364 @@
+"""`longsumbench export`: fields by hand, the schema of Every Eval Ever, the hub's own readers, names with odd signs."""
+
+import json
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+import yaml  # type: ignore[import-untyped] # not annotated
+from huggingface_hub import ModelCard, parse_eval_result_entries
+from support.paths import ROOT
+from support.run_records import TRAINED, measured, record
+
+from longsumbench.cli.main import main
+from longsumbench.metrics.aggregate import MeasureMean
+from longsumbench.runs.record import ImportedOutputs, RunRecord
+from longsumbench.site.export import evaluation_log
+from longsumbench.site.model_card import hub_files, shared_command, without_folders
+
+SCHEMA = "EVERY_EVAL_EVER_SCHEMA"  # may name the file eval.schema.json; then jsonschema checks all logs with it
+HUB_TEXTS = {"source": "ccdv/pubmed-summarization@0123abc", "examples": {"test": 20}, "licence": "unknown"}
+ODD = "a|b `<i>*x*_y: #z"
+
+
+class _Strict(msgspec.Struct, forbid_unknown_fields=True):
+    """What the schema requires, and its choices."""
+
+
+class _Source(_Strict):
+    source_name: str
+    source_type: Literal["documentation", "evaluation_run"]
+    source_organization_name: str
+    evaluator_relationship: Literal["first_party", "third_party", "collaborative", "other"]
+    additional_details: dict[str, str]
+
+
+class _ModelDetails(msgspec.Struct):
+    deployment_type: Literal["self_deployed", "externally_managed", "unknown"]
+    model_availability: Literal["open_weights", "closed_weights", "unknown"]
+
+
+class _Model(_Strict):
+    name: str
+    id: str
+    additional_details: dict[str, str]
+
+
+class _Library(_Strict):
+    name: str
+    version: str
+
+
+class _OnHub(_Strict, tag_field="source_type", tag="hf_dataset"):
+    dataset_name: str
+    hf_repo: str
+    samples_number: int
+    additional_details: dict[str, str]
+
+
+class _OnPage(_Strict, tag_field="source_type", tag="url"):
+    dataset_name: str
+    url: list[str]
+    additional_details: dict[str, str]
+
+
+class _Elsewhere(_Strict, tag_field="source_type", tag="other"):
+    dataset_name: str
+    additional_details: dict[str, str]
+
+
+class _MetricConfig(_Strict):
+    metric_id: str
+    metric_name: str
+    metric_unit: str
+    lower_is_better: bool
+    score_type: Literal["continuous"]
+    min_score: float
+    max_score: float
+    additional_details: dict[str, str]
+
+
+class _Interval(_Strict):
+    lower: float
+    upper: float
+    confidence_level: float
+    method: str
+
+
+class _Uncertainty(_Strict):
+    num_samples: int
+    confidence_interval: _Interval | None = None
+
+
+class _ScoreDetails(_Strict):
+    score: float
+    uncertainty: _Uncertainty
+    details: dict[str, str] = {}
+
+
+class _Arguments(_Strict):
+    temperature: float
+    top_p: float
+
+
+class _Generation(_Strict):
+    additional_details: dict[str, str]
+    generation_args: _Arguments | None = None
+
+
+class _Result(_Strict):
+    evaluation_result_id: str
+    evaluation_name: str
+    source_data: _OnHub | _OnPage | _Elsewhere
+    metric_config: _MetricConfig
+    score_details: _ScoreDetails
+    generation_config: _Generation
+
+
+class _Log(_Strict):
+    schema_version: Literal["0.3.0"]
+    evaluation_id: str
+    evaluation_timestamp: str
+    retrieved_timestamp: str
+    source_metadata: _Source
+    eval_library: _Library
+    model_info: _Model
+    evaluation_results: list[_Result]
+
+
+def check_log(log: dict[str, Any]) -> dict[str, Any]:
+    """Check a log by the types above, and by the schema itself if it is there; return it."""
+    read = msgspec.convert(log, _Log)
+    msgspec.convert(log["model_info"]["additional_details"], _ModelDetails)
+    for result in read.evaluation_results:
+        config = result.metric_config
+        assert config.min_score <= result.score_details.score <= config.max_score
+    if SCHEMA in os.environ:
+        jsonschema = pytest.importorskip("jsonschema")
+        jsonschema.Draft7Validator(json.loads(Path(os.environ[SCHEMA]).read_text(encoding="utf-8"))).validate(log)
+    return log
+
+
+def result_of(log: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the result of a measure."""
+    (found,) = (row for row in log["evaluation_results"] if row["evaluation_result_id"].endswith(f"/{name}"))
+    return dict(found)
+
+
+def write_runs(folder: Path, *records: RunRecord) -> Path:
+    """Write runs into a results folder."""
+    for run in records:
+        run.write(folder / "runs" / run.dataset / run.model / run.run_id)
+    return folder
+
+
+def test_the_fields_of_a_log_by_hand() -> None:
+    """By hand: 40 with the interval 39 to 40.6 is 0.4, 0.39 to 0.406; the times are those of the run's end."""
+    log = check_log(evaluation_log(record("trunc", 40.0, fit=TRAINED, seed=3)))
+    assert log["retrieved_timestamp"] == "1767225600"  # 2026-01-01T00:00:00Z
+    assert log["evaluation_id"] == "longsumbench.arxiv.trunc0000000/longsumbench/trunc/1767225600"
+    assert log["source_metadata"]["evaluator_relationship"] == "first_party"
+    assert log["model_info"]["additional_details"]["seed"] == "3"
+    result = result_of(log, "rougeLsum")
+    score = result["score_details"]
+    assert score["score"] == pytest.approx(0.4)
+    assert score["uncertainty"]["num_samples"] == 20
+    interval = score["uncertainty"]["confidence_interval"]
+    assert [interval[name] for name in ("lower", "upper", "confidence_level")] == pytest.approx([0.39, 0.406, 0.95])
+    assert {name: float(value) for name, value in score["details"].items()} == {
+        "precision": pytest.approx(0.5),
+        "recall": pytest.approx(0.35),
+    }
+    assert (result["metric_config"]["metric_id"], result["evaluation_name"]) == ("rouge-lsum", "longsumbench.arxiv")
+    assert result["source_data"]["source_type"] == "other"
+    assert result["generation_config"]["additional_details"]["train.max_steps"]
+
+
+def test_measures_of_which_more_is_better() -> None:
+    """Descriptions of outputs, which have no better side, are left out; an unknown interval is left out."""
+    measures = measured({"fact_recall": 50.0, "entity_precision": 90.0, "copied_bigrams": 70.0})
+    measures["number_precision"] = MeasureMean(75.0, math.nan, math.nan, 1)
+    log = check_log(evaluation_log(record("seal", 40.0, dataset="probe", measures=measures)))
+    names = [row["evaluation_result_id"].partition("/")[2] for row in log["evaluation_results"]]
+    assert names == ["rouge1", "rouge2", "rougeL", "rougeLsum", "fact_recall", "entity_precision", "number_precision"]
+    assert result_of(log, "fact_recall")["metric_config"]["metric_id"] == "longsumbench.fact_recall"
+    assert result_of(log, "number_precision")["score_details"] == {"score": 0.75, "uncertainty": {"num_samples": 1}}
+
+
+def test_who_made_the_outputs() -> None:
+    """Imported outputs and checkpoints of others are not ours; a server is not deployed by us."""
+    imported = record("theirs", 30.0, imported=ImportedOutputs("out.jsonl", "ab", "a paper"))
+    checkpoint = record("seq2seq", 30.0, system={"checkpoint": "facebook/bart-large-cnn", "revision": "ab"})
+    served = record("prompt", 30.0, system={"checkpoint": "some-model", "engine": "api"})
+    logs = [check_log(evaluation_log(run)) for run in (imported, checkpoint, served)]
+    assert {log["source_metadata"]["evaluator_relationship"] for log in logs} == {"third_party"}
+    assert logs[0]["source_metadata"]["additional_details"]["outputs"] == "a paper"
+    assert "generation_args" not in result_of(logs[0], "rouge1")["generation_config"]
+    names = ["longsumbench/theirs", "facebook/bart-large-cnn", "longsumbench/prompt"]
+    assert [log["model_info"]["id"] for log in logs] == names
+    details = [log["model_info"]["additional_details"] for log in logs]
+    assert [entry["deployment_type"] for entry in details] == ["unknown", "self_deployed", "externally_managed"]
+    assert [entry["model_availability"] for entry in details] == ["unknown", "open_weights", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("added",), 1),
+        (("schema_version",), None),
+        (("source_metadata", "source_type"), "rumour"),
+        (("model_info", "additional_details", "model_availability"), "somewhere"),
+        (("model_info", "additional_details", "parameters"), 5),
+        (("evaluation_results", 0, "source_data", "source_type"), "paper"),
+        (("evaluation_results", 0, "score_details", "score"), "0.4"),
+        (("evaluation_results", 0, "metric_config", "score_type"), "percent"),
+    ],
+)
+def test_a_planted_fault_is_found(place: tuple[Any, ...], value: object) -> None:
+    """The check of these tests refuses an unknown key, a missing one, another choice or another type."""
+    log = evaluation_log(record("trunc", 40.0))
+    *above, last = place
+    part: Any = log
+    for key in above:
+        part = part[key]
+    part[last] = value
+    if value is None:
+        del part[last]
+    with pytest.raises(msgspec.ValidationError):
+        check_log(log)
+
+
+def test_packed_reference_runs_fit_the_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two datasets with baselines, trained systems and imported outputs; a second export has the same bytes."""
+    words = ["export", "pubmed", "qmsum", "--format", "eee", "--results-dir", str(ROOT / "results" / "reference")]
+    contents = []
+    for name in ("once", "again"):
+        assert main([*words, "--output", str(tmp_path / name)]) == 0
+        paths = sorted((tmp_path / name).rglob("*.json"))
+        contents.append({path.relative_to(tmp_path / name).as_posix(): path.read_bytes() for path in paths})
+    assert contents[0] == contents[1]
+    assert capsys.readouterr().out.splitlines()[-1] == f"31 runs → {tmp_path / 'again'}"
+    logs = [check_log(json.loads(content)) for content in contents[0].values()]
+    assert len(logs) == len({log["evaluation_id"] for log in logs}) == 31
+    for path, log in zip(contents[0], logs, strict=True):
+        assert path.startswith(f"data/longsumbench/{log['model_info']['id']}/")
+
+
+def test_the_hub_reads_what_is_written_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The hub's library reads scores, dataset and revision; texts that are not from the hub are named once."""
+    listed = record("seal", 40.0, dataset="pubmed", corpus=HUB_TEXTS)
+    results = write_runs(tmp_path / "results", listed, record("lead", 30.0), record("random", 20.0))
+    words = ["--format", "hub", "--results-dir", str(results)]
+    assert main(["export", "pubmed", "lead0", *words]) == 0
+    folder = results / "export" / "hub"
+    reason = "no .eval_results for arxiv: these texts were not read from a dataset on the hub"
+    assert capsys.readouterr().out.splitlines() == [reason, f"2 runs → {folder}"]
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    scores = "seal-seal0000/.eval_results/longsumbench.yaml"
+    assert files == {"lead-lead0000/README.md", "seal-seal0000/README.md", scores}
+    entries = parse_eval_result_entries(yaml.safe_load((folder / scores).read_text(encoding="utf-8")))
+    values = {entry.task_id: entry.value for entry in entries}
+    assert values == {"rouge1": 43.0, "rouge2": 31.0, "rougeL": 35.0, "rougeLsum": 40.0}
+    assert {(entry.dataset_id, entry.dataset_revision, entry.date) for entry in entries} == {
+        ("ccdv/pubmed-summarization", "0123abc", listed.finished)
+    }
+    data: Any = ModelCard.load(folder / "seal-seal0000" / "README.md").data
+    assert [(row.metric_type, row.metric_value, row.dataset_type) for row in data.eval_results][-1] == (
+        "rougeLsum",
+        40.0,
+        "ccdv/pubmed-summarization",
+    )
+
+
+def test_odd_names_stay_text(tmp_path: Path) -> None:
+    """A name with signs of Markdown, YAML, HTML and JSON changes no table, key or folder."""
+    odd = record(ODD, 40.0, dataset="pubmed", corpus={**HUB_TEXTS, "licence": ODD}, command=("longsumbench", ODD))
+    odd = replace(odd, run_id="0123456789ab", variant=ODD, signature=ODD)
+    log = check_log(evaluation_log(odd))
+    assert (log["model_info"]["name"], log["model_info"]["id"]) == (ODD, "longsumbench/a_b_i_x__y_z")
+    files = hub_files(odd, "OWNER/name")
+    usual = hub_files(record("plain", 40.0, dataset="pubmed", corpus=HUB_TEXTS), "OWNER/name")
+    cards: list[Any] = [ModelCard(of_run["README.md"]) for of_run in (files, usual)]
+    card, plain = cards
+    assert [row.metric_value for row in card.data.eval_results] == [row.metric_value for row in plain.data.eval_results]
+    tables = [[line for line in text.splitlines() if line.startswith("|")] for text in (card.text, plain.text)]
+    assert "<i>" not in card.text.replace(shared_command(odd), "")
+    assert len(tables[0]) == len(tables[1])
+    assert card.text.count("\n```\n") == plain.text.count("\n```\n")
+    entries = yaml.safe_load(files[".eval_results/longsumbench.yaml"])
+    assert all(entry["notes"].endswith(ODD) for entry in entries)
+
+
+def test_tables_are_those_of_the_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Byte for byte; the paths are printed."""
+    results = write_runs(tmp_path / "results", record("lead", 30.0), record("random", 20.0))
+    words = ["--results-dir", str(results)]
+    assert main(["leaderboard", *words]) == 0
+    for kind, ending in (("csv", "csv"), ("latex", "tex")):
+        capsys.readouterr()
+        assert main(["export", "arxiv", "--format", kind, "--output", str(tmp_path / "out"), *words]) == 0
+        path = tmp_path / "out" / f"arxiv.{ending}"
+        assert capsys.readouterr().out == f"{path}\n"
+        assert path.read_bytes() == (results / "leaderboard" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--format", "eee", "nothing"], 2, "no finished run is called 'nothing' under"),
+        (["--format", "csv", "lead0"], 2, "unknown dataset with results 'lead0'"),
+        (["--format", "xml"], 2, "invalid choice: 'xml'"),
+        ([], 2, "--format"),
+        (["--format", "eee", "--output", "taken"], 4, "choose another folder by --output"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    words: list[str],
+    code: int,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An unknown word or format, or a folder that is a file."""
+    monkeypatch.chdir(tmp_path)
+    write_runs(tmp_path / "results", record("lead", 30.0))
+    (tmp_path / "taken").write_text("")
+    assert main(["export", *words]) == code
+    output = capsys.readouterr()
+    (line,) = output.err.splitlines()
+    assert message in line
+    assert not output.out
+
+
+def test_a_torn_record_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The other runs are written; a line on stderr names the record."""
+    results = write_runs(tmp_path / "results", record("lead", 30.0), record("random", 20.0))
+    torn = next(results.glob("runs/arxiv/random/*/record.json"))
+    torn.write_text(torn.read_text(encoding="utf-8")[:100], encoding="utf-8")
+    assert main(["export", "--format", "eee", "--results-dir", str(results)]) == 0
+    output = capsys.readouterr()
+    assert output.out.startswith("1 run → ")
+    assert str(torn) in output.err
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("dataset.path=/data/people/me/texts", "dataset.path=texts"),
+        ("dataset.path=~/texts/", "dataset.path=texts/"),
+        ("/opt/bin/longsumbench", "longsumbench"),
+        ("[/data/a,/data/b]", "[a,b]"),
+        ("model.init=/a/b,/c/d", "model.init=b,d"),
+        ("dataset.path=../shared/data/pubmed", "dataset.path=../shared/data/pubmed"),
+        ("model=lead,random", "model=lead,random"),
+        ("model.base_url=https://host/v1", "model.base_url=https://host/v1"),
+    ],
+)
+def test_absolute_paths_stay_here(word: str, expected: str) -> None:
+    """By hand: of an absolute path only the last name is left."""
+    assert without_folders(word) == expected

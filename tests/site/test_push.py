@@ -1,0 +1,256 @@
+"""`longsumbench push`: the hub's own client with a server in its place; what is uploaded summarizes as its run did."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+from huggingface_hub import ModelCard, constants
+from support.hub import ModelHub, model_hub
+from support.run_records import record
+from support.toys import ToySplit, tiny_overrides, write_jsonl
+
+import longsumbench
+from longsumbench.cli.main import main
+from longsumbench.models.seal.system import Trunc
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import ImportedOutputs, RunRecord
+from longsumbench.runs.results import Results
+from longsumbench.runs.summarize import find_system
+from longsumbench.site import model_card
+
+DECODING = ("decode.num_beams=2", "decode.no_repeat_ngram=2")  # not the defaults
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with a run of a tiny Trunc."""
+    folder = tmp_path_factory.mktemp("pushed")
+    words = [*tiny_overrides(write_jsonl(folder / "texts")), f"results_dir={folder / 'results'}", "baselines=false"]
+    assert main(["run", *words, *DECODING]) == 0
+    return folder / "results"
+
+
+@pytest.fixture
+def trained(results: Path) -> Path:
+    """The folder of the run that trained."""
+    (folder,) = results.glob("runs/*/trunc/*")
+    return folder
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[ModelHub]:
+    """An empty hub."""
+    with model_hub(tmp_path) as state:
+        yield state
+
+
+def push(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    """Push; return the exit code and the only line that is printed, with the progress left out."""
+    capsys.readouterr()
+    code = main(["push", *map(str, words)])
+    output = capsys.readouterr()
+    lines = [line for line in (output.out if code == 0 else output.err).splitlines() if line]
+    return code, lines[-1]
+
+
+def test_what_was_pushed_summarizes_as_the_run(
+    hub: ModelHub, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another machine has only the repository's name: it has the same summaries, by the run's own search."""
+    code, line = push(capsys, trained, "me/tiny-trunc")
+    assert (code, line) == (0, f"{hub.endpoint}/me/tiny-trunc")
+    system = longsumbench.load_system("me/tiny-trunc", tmp_path / "no results", device="cpu")
+    assert (system.decoding.num_beams, system.decoding.no_repeat_ngram) == (2, 2)
+    texts = list(ToySplit.of("test", 38))[30:]
+    expected = [summary.text for summary in read_summaries(trained / "predictions.jsonl")]
+    assert [len(expected), *(summary.text for summary in system.summarize(texts))] == [8, *expected]
+    (tmp_path / "a.txt").write_text(" ".join(texts[0].sentences()), encoding="utf-8")
+    printed = []
+    for name in (trained, "me/tiny-trunc"):
+        assert main(["summarize", str(name), str(tmp_path / "a.txt")]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] == f"{expected[0]}\n"
+
+
+def test_what_is_uploaded(hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Weights without pickles, configuration, tokenizer and card, in one commit, with the token; no path of here."""
+    assert push(capsys, trained, "me/tiny-trunc", "--private")[0] == 0
+    files, run = hub.files["me/tiny-trunc"], RunRecord.read(trained)
+    assert {"README.md", "config.json", "model.safetensors", "system.json", "tokenizer.json"} <= files.keys()
+    assert not [name for name in files if Path(name).suffix not in (".json", ".md", ".safetensors", ".txt", ".jinja")]
+    assert hub.messages == [f"Run {run.run_id}"]
+    assert hub.private == {"me/tiny-trunc": True}
+    assert set(hub.keys) == {"Bearer a token for tests"}
+    saved = json.loads(files["system.json"])
+    assert (saved["system"], saved["decode"]["num_beams"]) == ("trunc", 2)
+    assert [name for name, content in files.items() if str(trained.parents[4]).encode() in content] == []
+
+
+def test_the_card_states_the_run(hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The hub's library reads its scores; it has signature, budget, truncation, the command and a note on licences."""
+    push(capsys, trained, "me/tiny-trunc")
+    run = RunRecord.read(trained)
+    card: Any = ModelCard(hub.files["me/tiny-trunc"]["README.md"].decode())
+    values = {row.metric_type: row.metric_value for row in card.data.eval_results}
+    assert values == {name: number.mean for name, number in model_card.shared_numbers(run).items()}
+    assert values["rougeLsum"] == run.scores["rougeLsum"].f
+    assert card.data.to_dict()["model-index"][0]["name"] == "me/tiny-trunc"
+    assert card.data.license is None
+    for text in (
+        run.signature.replace("|", " "),
+        "6 steps × 8 examples",
+        "longsumbench summarize me/tiny-trunc paper.md",
+        "What was not read",
+        "dataset.path=texts",
+        f"fingerprint `{run.fingerprint[:12]}`",
+        "states no licence",
+    ):
+        assert text in card.text.replace("\\", "")
+
+
+def test_texts_of_the_hub_are_listed(
+    hub: ModelHub, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scores on a dataset of the hub are also in `.eval_results/`; a library that cannot write them is named."""
+    copy = shutil.copytree(trained, tmp_path / "results" / "runs" / "pubmed" / "trunc" / trained.name, symlinks=True)
+    values = json.loads((copy / "record.json").read_text(encoding="utf-8"))
+    values["corpus"]["source"] = "ccdv/pubmed-summarization@0123abc"
+    (copy / "record.json").write_text(json.dumps(values), encoding="utf-8")
+    assert push(capsys, copy, "me/tiny-trunc")[0] == 0
+    assert b"ccdv/pubmed-summarization" in hub.files["me/tiny-trunc"][".eval_results/longsumbench.yaml"]
+    usual = huggingface_hub.__getattr__
+    monkeypatch.delitem(vars(huggingface_hub), "EvalResultEntry", raising=False)
+    monkeypatch.setattr(huggingface_hub, "__getattr__", lambda name: usual(name.replace("EvalResultEntry", "Unknown")))
+    code, line = push(capsys, copy, "me/other")
+    assert (code, "me/other" in hub.files) == (4, False)
+    assert "pip install --upgrade huggingface_hub" in line
+
+
+@pytest.mark.parametrize(
+    ("model", "changes"), [("lead", {}), ("theirs", {"imported": ImportedOutputs("out.jsonl", "ab")})]
+)
+def test_a_run_without_weights(
+    model: str, changes: dict[str, Any], hub: ModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Baselines and imported outputs have nothing to upload: one line, and nothing is created."""
+    record(model, 30.0, **changes).write(folder := tmp_path / "runs" / "arxiv" / model / "0123456789ab")
+    code, line = push(capsys, folder, "me/nothing")
+    assert (code, hub.files, hub.keys) == (2, {}, [])
+    assert "has no weights to push: name a run that trained its system" in line
+
+
+def test_a_run_whose_checkpoint_is_elsewhere(
+    hub: ModelHub, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run that came without its folder `work`, such as a packed one."""
+    copy = shutil.copytree(trained, tmp_path / trained.name, ignore=shutil.ignore_patterns("work"))
+    code, line = push(capsys, copy, "me/nothing")
+    assert (code, hub.files) == (2, {})
+    assert "came without its checkpoint: run it again here" in line
+
+
+@pytest.mark.parametrize("name", ["tiny", "a/b/c", "me/a--b", "me/.git", "me/x y", "", "me/" + "a" * 97, "../tiny"])
+def test_a_malformed_name(name: str, hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is refused before anything else happens."""
+    code, line = push(capsys, trained, name)
+    assert (code, hub.keys) == (2, [])
+    assert line.startswith(f"longsumbench: cannot push to '{name}': ")
+
+
+def test_no_token_and_no_network(
+    hub: ModelHub, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each is one line with exit code 4; nothing is created."""
+    with monkeypatch.context() as patch:
+        patch.delenv("HF_TOKEN")
+        patch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no token"))
+        code, line = push(capsys, trained, "me/tiny")
+        assert (code, "no token of the Hugging Face hub: set HF_TOKEN" in line) == (4, True)
+    with monkeypatch.context() as patch:
+        patch.setattr(constants, "HF_HUB_OFFLINE", True)
+        code, line = push(capsys, trained, "me/tiny")
+        assert (code, "cannot be reached (offline mode is set); nothing was pushed" in line) == (4, True)
+    assert hub.keys == []
+
+
+@pytest.mark.parametrize(
+    ("refused", "state"),
+    [
+        ("/create", "nothing was pushed"),
+        ("/commit/", "me/tiny exists, without the files of this run; the same command pushes them"),
+    ],
+)
+def test_what_a_refusal_leaves(
+    refused: str, state: str, hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line says what the hub has now, and the same command does the rest."""
+    hub.refused = refused
+    code, line = push(capsys, trained, "me/tiny")
+    assert (code, line.endswith(state)) == (4, True), line
+    assert not hub.files.get("me/tiny")
+    hub.refused = "nothing"
+    assert push(capsys, trained, "me/tiny")[0] == 0
+    assert hub.files["me/tiny"]
+
+
+def test_a_system_that_saves_pickles(
+    hub: ModelHub, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that could hold code is not uploaded."""
+    save = Trunc.save
+
+    def save_with_pickle(system: Trunc, folder: Path) -> None:
+        save(system, folder)
+        (folder / "extra.pt").write_bytes(b"")
+
+    monkeypatch.setattr(Trunc, "save", save_with_pickle)
+    code, line = push(capsys, trained, "me/tiny")
+    assert (code, hub.files) == (2, {})
+    assert "model=trunc saves extra.pt: only .jinja, .json," in line
+
+
+def test_the_folder_of_a_ranker_travels(
+    hub: ModelHub, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A learned ranker is a model in a folder of the checkpoint; it is uploaded, and fetched with the rest."""
+    save = Trunc.save
+
+    def save_with_ranker(system: Trunc, folder: Path) -> None:
+        save(system, folder)
+        (folder / "ranker").mkdir()
+        (folder / "ranker" / "config.json").write_text("{}", encoding="utf-8")
+
+    monkeypatch.setattr(Trunc, "save", save_with_ranker)
+    assert push(capsys, trained, "me/ranked")[0] == 0
+    found, _ = find_system("me/ranked", [], Results(tmp_path), "none")
+    assert (Path(found.name) / "ranker" / "config.json").read_text(encoding="utf-8") == "{}"
+    assert found.fitted().system.config.name == "trunc"
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (None, "me/model is neither a folder nor a model on the Hugging Face hub"),
+        ({"config.json": b"{}"}, "has no system.json: it was not uploaded by `longsumbench push`"),
+    ],
+)
+def test_another_model_of_the_hub(
+    files: dict[str, bytes] | None, message: str, hub: ModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`summarize` says in one line that it is none of this suite, or does not exist."""
+    hub.files |= {"me/model": files} if files else {}
+    (tmp_path / "a.txt").write_text("A text.", encoding="utf-8")
+    assert main(["summarize", "me/model", str(tmp_path / "a.txt"), "--results-dir", str(tmp_path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+def test_hub_names_only(hub: ModelHub) -> None:
+    """By hand: the source of texts from the hub has a repository and a revision; other sources do not."""
+    sources = {"a/b@01ab": ("a/b", "01ab"), "local files": None, "built in": None, "a/b": None, "x@y": None}
+    found = {source: model_card.hub_texts(record("seal", 1.0, corpus={"source": source})) for source in sources}
+    assert found == sources
