@@ -232,6 +232,12 @@ def datasets() -> str:
     return table(["dataset", "what it holds", "licence"], rows)
 
 
+def leaderboard() -> str:
+    """Return the link to the leaderboard, which is no file of the repository."""
+    what = "all published results, to sort, filter and compare, down to single runs and examples"
+    return f"**[Leaderboard]({LEADERBOARD})**: {what}. It is what `longsumbench site` writes."
+
+
 def readme_table(number: int) -> str:
     """Return one of the README's tables of results: planted facts, then real systems."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -284,6 +290,7 @@ def planted_faults() -> str:
 
 
 GENERATORS = {
+    "leaderboard": leaderboard,
     "planted_facts": partial(readme_table, 0),
     "real_systems": partial(readme_table, 1),
     "commands": commands,
