@@ -47,7 +47,8 @@ KINDS = {  # of systems → colour and marker
     "language models, zero-shot": (COLOURS[1], "s"),
     "baselines that copy sentences": (GREY, "^"),
 }
-TICKS = (50, 100, 200, 300)  # words
+TICKS = (50, 100, 200, 400)  # words
+LABEL_PLACES = {"GPT-5.6-Luna": (-20, 15), "BART-QMSum": (6, -8), "Claude-Opus-5": (7, 5)}  # from the point, in points
 
 
 class Rows:
@@ -109,7 +110,7 @@ def draw_picture(rows: Rows) -> bytes:
     def draw(figure: "Figure") -> None:
         notes = (
             "Bars: 95 % intervals over the 281 questions. Hollow: not ranked, it repeats itself or gains little by the "
-            "source.\nThe line: words of the references. F1 is low for outputs that are much longer or shorter."
+            "source.\nDashed: the length of the references."
         )
         add_title_and_notes(figure, "Real systems on QMSum: ROUGE against length", notes)
         plots = figure.subplots(1, 2)
@@ -121,12 +122,12 @@ def draw_picture(rows: Rows) -> bytes:
                 plot.plot([words, words], [low, high], color=colour, linewidth=1.6, alpha=0.6, zorder=2)
                 plot.plot([words], [mean], marker, color=colour, markerfacecolor=face, markersize=6.5, zorder=3)
                 if row.key in named:
-                    style = {"fontsize": TEXT - 2.5, "color": colour, "ha": "left", "va": "center"}
-                    plot.annotate(row.first.model, (words, mean), (7, 1), textcoords="offset points", **style)
+                    style = {"textcoords": "offset points", "fontsize": TEXT - 2.5, "color": colour, "va": "center"}
+                    plot.annotate(row.first.model, (words, mean), LABEL_PLACES.get(row.first.model, (7, 1)), **style)
             plot.axvline(block[0].first.outputs.reference_words, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
             plain_axes(plot)
             plot.set_xscale("log")
-            plot.set_xlim(40, 560)
+            plot.set_xlim(40, 750)
             plot.set_xticks(TICKS, [str(tick) for tick in TICKS])
             plot.set_xticks([], minor=True)
             plot.set_ylim(0, None)
@@ -134,7 +135,7 @@ def draw_picture(rows: Rows) -> bytes:
             plot.set_title(f"{COLUMNS[measure]}, 0–100", loc="left", fontsize=TEXT + 1, fontweight="bold")
         for kind, (colour, marker) in KINDS.items():
             plots[0].plot([], [], marker, color=colour, label=kind)
-        figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=TEXT - 1)
+        plots[0].legend(loc="upper right", bbox_to_anchor=(1, 0.9), frameon=False, fontsize=TEXT - 2.5)
 
     return render_picture((8.0, 4.6), draw, ("png",))["png"]
 
