@@ -446,4 +446,5 @@ def _draw_curve(result: Locality) -> dict[str, bytes]:
     heading = f"{result.dataset}: similarity of sentences by distance ({result.vectors})"
     caption = f"{result.sample}. Band: 95 % interval over examples."
     caption += f" Distances of fewer than {_FEWEST_EXAMPLES} examples: CSV only."
-    return draw_panels(heading, [caption], [PanelRow(f"mean cosine ({result.vectors})", [panel], [line])])
+    row = PanelRow(f"mean cosine ({result.vectors})", [panel], [line])
+    return draw_panels(heading, [caption], [row], ("png", "svg"))

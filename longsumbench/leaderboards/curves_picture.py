@@ -283,7 +283,7 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
         for line, style in zip(layout.lines, system_styles([line.model for line in layout.lines]), strict=True)
     ]
     notes = [". ".join(layout.summary) + ".", *layout.notes]
-    return draw_panels(layout.title, notes, [PanelRow(layout.measured, panels, lines)])
+    return draw_panels(layout.title, notes, [PanelRow(layout.measured, panels, lines)], ("png", "svg"))
 
 
 def update_curves(

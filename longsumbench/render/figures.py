@@ -203,8 +203,10 @@ class _LineLabel(NamedTuple):
     end: float | None  # the place where the line ends; None if that is not in the plot
 
 
-def draw_panels(title: str, notes: Sequence[str], rows: Sequence[PanelRow]) -> dict[str, bytes]:
-    """Draw lines with bands in rows of panels; return "png" and "svg" → bytes.
+def draw_panels(
+    title: str, notes: Sequence[str], rows: Sequence[PanelRow], kinds: Sequence[str] = ("png",)
+) -> dict[str, bytes]:
+    """Draw lines with bands in rows of panels; return kind ("png", "svg") → bytes.
 
     Each row has as many panels. The labels of its lines are at the right of its last panel; the notes are below.
     """
@@ -230,7 +232,7 @@ def draw_panels(title: str, notes: Sequence[str], rows: Sequence[PanelRow]) -> d
             _label_lines(row_plots[-1], texts)
 
     height = 1.4 + 0.27 * heading.count("\n") + 0.16 * small.count("\n") + sum(heights) + 0.5 * (len(rows) - 1)
-    return render_picture((WIDTH, height), draw_all)
+    return render_picture((WIDTH, height), draw_all, kinds)
 
 
 def _limits_of(row: PanelRow) -> tuple[float, float]:
