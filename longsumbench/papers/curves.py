@@ -114,8 +114,7 @@ def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
     """Draw a column of plots for each panel and a row for each measure; return a PNG."""
     models = {name: points[0].group.first.model for lines in panels.values() for name, points in lines.items()}
     styles = dict(zip(models, system_styles([*models.values()]), strict=True))
-    axes = [_axis(lines) for lines in panels.values()]
-    rows = []
+    axes, rows = [_axis(lines) for lines in panels.values()], list[PanelRow]()
     for measure in measures:
         part = ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
         plots, lines = [], []
