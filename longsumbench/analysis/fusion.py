@@ -431,7 +431,7 @@ SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the secon
 def _draw_plots(figure: "Figure", result: FusionsFound) -> None:
     caption = f"{result.notes()[0]}. Whiskers and bands: 95 % intervals over examples."
     heading = f"{result.dataset}: distance of the sentences that a summary fuses"
-    add_title_and_notes(figure, heading, textwrap.fill(caption, 190 if result.runs else 110))
+    add_title_and_notes(figure, heading, textwrap.fill(caption, 165 if result.runs else 98))
     plots = figure.subplots(1, 2 if result.runs else 1, squeeze=False)[0]
     _draw_distance_bars(plots[0], result)
     if result.runs:
