@@ -104,7 +104,8 @@ def kind_of(row: SeedGroup) -> str:
 
 def draw_picture(rows: Rows) -> bytes:
     """Draw R-2 and R-Lsum of each system on QMSum against the length of its outputs; return a PNG."""
-    block = [row for row in rows.blocks[QMSUM].rows if not row.first.oracle]
+    lengths = [(row, row.first.outputs) for row in rows.blocks[QMSUM].rows if not row.first.oracle]
+    systems = [(row, facts.words, facts.reference_words) for row, facts in lengths if facts]
     named = {row.key for name in SHORT_ROWS for row in [rows.row(name)]}
 
     def draw(figure: "Figure") -> None:
@@ -115,16 +116,16 @@ def draw_picture(rows: Rows) -> bytes:
         add_title_and_notes(figure, "Real systems on QMSum: ROUGE against length", notes)
         plots = figure.subplots(1, 2)
         for plot, measure in zip(plots, ("rouge2", "rougeLsum"), strict=True):
-            for row in block:
+            for row, words, _ in systems:
                 colour, marker = KINDS[kind_of(row)]
-                words, (mean, low, high) = row.first.outputs.words, row.numbers[measure]
+                mean, low, high = row.numbers[measure]
                 face = colour if row.ranked else "white"
                 plot.plot([words, words], [low, high], color=colour, linewidth=1.6, alpha=0.6, zorder=2)
                 plot.plot([words], [mean], marker, color=colour, markerfacecolor=face, markersize=6.5, zorder=3)
                 if row.key in named:
                     style = {"textcoords": "offset points", "fontsize": TEXT - 2.5, "color": colour, "va": "center"}
                     plot.annotate(row.first.model, (words, mean), LABEL_PLACES.get(row.first.model, (7, 1)), **style)
-            plot.axvline(block[0].first.outputs.reference_words, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
+            plot.axvline(systems[0][-1] or 0.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
             plain_axes(plot)
             plot.set_xscale("log")
             plot.set_xlim(40, 750)
