@@ -266,11 +266,11 @@ def differences(found: Sequence[Table], sentences: Sequence[tuple[str, str]]) ->
     return missing + [f"{file} lacks the words: {words}" for file, words in sentences if words not in flat[file]]
 
 
-def picture_differences(picture: bytes) -> list[str]:
-    """Return a line if the README's picture is another one."""
-    path = ROOT / PICTURE
+def picture_differences(picture: bytes, file: str = PICTURE) -> list[str]:
+    """Return a line if a file has another picture."""
+    path = ROOT / file
     same = path.is_file() and path.read_bytes() == picture
-    return [] if same else [f"{PICTURE} is not the picture of these runs, drawn with this release of matplotlib"]
+    return [] if same else [f"{file} is not the picture of these runs, drawn with this release of matplotlib"]
 
 
 def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:

@@ -1,5 +1,7 @@
 """The tables and numbers of README.md and docs/findings.md about real systems, from the scores in results/reference.
 
+It also draws docs/pictures/real-systems.png, the rows of QMSum's table.
+
     python benchmarks/real_systems_claims.py [--check | --write] [--results-dir DIR]
 
 `benchmarks/real_systems.py` makes the runs.
@@ -9,15 +11,20 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from probe_claims import FINDINGS, README, RESULTS, Table, differences, put_tables
+from probe_claims import FINDINGS, README, RESULTS, ROOT, Table, differences, picture_differences, put_tables
 
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.table import read_table, row_cells
 from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.render.figures import COLOURS, GREY, TEXT, add_title_and_notes, plain_axes, render_picture
 from longsumbench.render.tables import Stressed, Tied
 from longsumbench.runs.results import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 QMSUM, MEETINGS, STORIES = "qmsum", "qmsum_meetings", "squality_human"
 COLUMNS = {  # of the findings, with their headings
@@ -34,6 +41,14 @@ COLUMNS = {  # of the findings, with their headings
 }
 SHORT = ("system", "settings", "rouge1", "rouge1_p", "rouge1_r", "rouge2", "rougeLsum", "length")  # README.md
 SHORT_ROWS = {"Socratic-SegEnc", "GPT-5.6-Luna", "BART-QMSum", "Claude-Opus-5", "random", "LED-QMSum"}
+PICTURE = "docs/pictures/real-systems.png"
+KINDS = {  # of systems → colour and marker
+    "trained on QMSum": (COLOURS[0], "o"),
+    "language models, zero-shot": (COLOURS[1], "s"),
+    "baselines that copy sentences": (GREY, "^"),
+}
+TICKS = (50, 100, 200, 400)  # words
+LABEL_PLACES = {"GPT-5.6-Luna": (-20, 15), "BART-QMSum": (6, -8), "Claude-Opus-5": (7, 5)}  # from the point, in points
 
 
 class Rows:
@@ -79,6 +94,53 @@ def tables_of_qmsum(rows: Rows) -> list[Table]:
     return [Table(FINDINGS, ("", *COLUMNS.values()), whole_rows), Table(README, headings, chosen_rows)]
 
 
+def kind_of(row: SeedGroup) -> str:
+    """Return the kind of a system, a key of KINDS."""
+    trained, zero_shot, baseline = KINDS
+    if not row.first.imported:
+        return baseline
+    return zero_shot if "zero-shot" in row.label else trained
+
+
+def draw_picture(rows: Rows) -> bytes:
+    """Draw R-2 and R-Lsum of each system on QMSum against the length of its outputs; return a PNG."""
+    lengths = [(row, row.first.outputs) for row in rows.blocks[QMSUM].rows if not row.first.oracle]
+    systems = [(row, facts.words, facts.reference_words) for row, facts in lengths if facts]
+    named = {row.key for name in SHORT_ROWS for row in [rows.row(name)]}
+
+    def draw(figure: "Figure") -> None:
+        notes = (
+            "Bars: 95 % intervals over the 281 questions. Hollow: not ranked, it repeats itself or gains little by the "
+            "source.\nDashed: the length of the references."
+        )
+        add_title_and_notes(figure, "Real systems on QMSum: ROUGE against length", notes)
+        plots = figure.subplots(1, 2)
+        for plot, measure in zip(plots, ("rouge2", "rougeLsum"), strict=True):
+            for row, words, _ in systems:
+                colour, marker = KINDS[kind_of(row)]
+                mean, low, high = row.numbers[measure]
+                face = colour if row.ranked else "white"
+                plot.plot([words, words], [low, high], color=colour, linewidth=1.6, alpha=0.6, zorder=2)
+                plot.plot([words], [mean], marker, color=colour, markerfacecolor=face, markersize=6.5, zorder=3)
+                if row.key in named:
+                    style = {"textcoords": "offset points", "fontsize": TEXT - 2.5, "color": colour, "va": "center"}
+                    plot.annotate(row.first.model, (words, mean), LABEL_PLACES.get(row.first.model, (7, 1)), **style)
+            plot.axvline(systems[0][-1] or 0.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
+            plain_axes(plot)
+            plot.set_xscale("log")
+            plot.set_xlim(40, 750)
+            plot.set_xticks(TICKS, [str(tick) for tick in TICKS])
+            plot.set_xticks([], minor=True)
+            plot.set_ylim(0, None)
+            plot.set_xlabel("mean words of an output", fontsize=TEXT)
+            plot.set_title(f"{COLUMNS[measure]}, 0–100", loc="left", fontsize=TEXT + 1, fontweight="bold")
+        for kind, (colour, marker) in KINDS.items():
+            plots[0].plot([], [], marker, color=colour, label=kind)
+        plots[0].legend(loc="upper right", bbox_to_anchor=(1, 0.9), frameon=False, fontsize=TEXT - 2.5)
+
+    return render_picture((8.0, 4.6), draw, ("png",))["png"]
+
+
 def marked(cell: str) -> str:
     """Return a cell as Markdown."""
     text = cell.replace("; imported", "").replace("imported", "")
@@ -115,16 +177,19 @@ def main() -> None:
     parser.add_argument("--results-dir", type=Path, default=RESULTS, help="where the runs are")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--check", action="store_true", help="name the stated numbers that differ; exit code 1")
-    action.add_argument("--write", action="store_true", help="put the tables into both files")
+    action.add_argument("--write", action="store_true", help="put the tables into both files, and draw the picture")
     options = parser.parse_args()
     rows = Rows(Results(options.results_dir))
     tables, words = tables_of_qmsum(rows), [(FINDINGS, words) for words in sentences(rows)]
     opus = rows.row("Claude-Opus-5").first.scores["rouge1"]
     words.append((README, f"precision is {opus.p:.1f}, its recall {opus.r:.1f}"))
+    picture = draw_picture(rows)
     if options.write:
         put_tables(tables)
+        (ROOT / PICTURE).write_bytes(picture)
     if options.check or options.write:
-        sys.exit("\n".join(differences(tables, words)) or None)
+        wrong = [*differences(tables, words), *picture_differences(picture, PICTURE)]
+        sys.exit("\n".join(wrong) or None)
     print(*(line for table in tables for line in table.lines()), *(text for _, text in words), sep="\n")
 
 

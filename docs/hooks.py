@@ -1,4 +1,4 @@
-"""Hooks of the site: pages from outside docs/, notebooks as pages, links between all pages, and generated tables.
+"""Hooks of the documentation: pages from outside docs/, notebooks, links between all pages, tables, the leaderboard.
 
 A page says `<!-- generated: settings -->` where a table or list of GENERATORS is put.
 """
@@ -15,11 +15,13 @@ from pathlib import Path
 import pandas as pd
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page
 from omegaconf import OmegaConf
 
 from longsumbench.conf import CONF
 from longsumbench.core import catalogue, registry
+from longsumbench.runs.results import Results
 
 ROOT = Path(__file__).parents[1]
 SITE = {  # pattern of files in the repository → where the site has them; {} is the name, of a README its folder's
@@ -33,6 +35,7 @@ SITE = {  # pattern of files in the repository → where the site has them; {} i
     **{f"results/reference/papers/*.{kind}": "papers/{}" for kind in ("md", "csv", "png", "svg")},
     "results/reference/papers/*.html": "papers/html/{}",  # papers/ has pages of the same names
 }
+LEADERBOARD = "leaderboard/index.html"  # written after the other pages
 NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))  # each becomes a page
 LINK = re.compile(r"(!?)\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 WIDTH = {"COLUMNS": "120"}  # of help
@@ -81,7 +84,8 @@ MARKER = re.compile(r"<!-- generated: (\w+) -->")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the files of SITE."""
+    """Add the files of SITE, and a place for the leaderboard, so that pages can link to it."""
+    files.append(File.generated(config, LEADERBOARD, content=""))
     for pattern, place in SITE.items():
         for path in sorted(ROOT.glob(pattern)):
             name = path.parent.name if path.name == "README.md" else path.name
@@ -93,6 +97,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for name, content in pictures.items():
             files.append(File.generated(config, f"{place.parent / name}", content=content))
     return files
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """Add the leaderboard to the tabs."""
+    nav.items.append(Link("Leaderboard", LEADERBOARD))
+    return nav
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the site of the published results into the documentation."""
+    from longsumbench.site.build import write_site
+
+    write_site(Results(FIGURES.parent), Path(config.site_dir, LEADERBOARD).parent)
 
 
 def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
@@ -215,12 +232,17 @@ def datasets() -> str:
     return table(["dataset", "what it holds", "licence"], rows)
 
 
-def readme_table() -> str:
-    """Return the README's table of results."""
+def leaderboard() -> str:
+    """Return the link to the leaderboard, which is no file of the repository."""
+    what = "all published results, to sort, filter and compare, down to single runs and examples"
+    return f"**[Leaderboard]({LEADERBOARD})**: {what}. It is what `longsumbench site` writes."
+
+
+def readme_table(number: int) -> str:
+    """Return one of the README's tables of results: planted facts, then real systems."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.search(r"^\| system .*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)
-    assert rows is not None
-    return rows[0]
+    facts, systems = re.findall(r"^\| system .*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)
+    return (facts, systems)[number]
 
 
 def agreement_with_people() -> str:
@@ -268,7 +290,9 @@ def planted_faults() -> str:
 
 
 GENERATORS = {
-    "readme_table": readme_table,
+    "leaderboard": leaderboard,
+    "planted_facts": partial(readme_table, 0),
+    "real_systems": partial(readme_table, 1),
     "commands": commands,
     "exit_codes": exit_codes,
     "settings": settings,

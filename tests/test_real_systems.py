@@ -1,6 +1,7 @@
 """Released outputs of real systems: what is committed, what follows from it, and the figures of the release."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -38,6 +39,13 @@ def test_the_findings_have_the_numbers_of_the_scores() -> None:
     rows = claims.Rows(RESULTS)
     sentences = [(probe_claims.FINDINGS, words) for words in claims.sentences(rows)]
     assert probe_claims.differences(claims.tables_of_qmsum(rows), sentences) == []
+
+
+def test_the_picture_shows_all_systems() -> None:
+    """Of the 16 systems nine were trained on QMSum; language models and baselines have other colours."""
+    rows = claims.Rows(RESULTS)
+    kinds = Counter(claims.kind_of(row) for row in rows.blocks[claims.QMSUM].rows if not row.first.oracle)
+    assert [kinds[kind] for kind in claims.KINDS] == [9, 7, len(real_systems.BASELINES) - 1]
 
 
 @pytest.mark.parametrize("dataset", real_systems.SETS)

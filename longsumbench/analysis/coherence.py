@@ -18,10 +18,10 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
-from longsumbench.metrics.aggregate import MEAN_RESAMPLES
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
-from longsumbench.render.figures import GREY, add_title_and_caption, plain_axes, render_picture, system_styles
+from longsumbench.render.figures import GREY, add_title_and_notes, draw_intervals, render_picture, system_styles
 from longsumbench.render.tables import Block, Tied
 from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
@@ -182,28 +182,24 @@ def shuffled(reference: Sequence[str], seed: str) -> Sentences:
 
 
 _WIDTH, _ROW, _REST = 7.4, 0.42, 1.55  # inches: the figure's width, a row's height, the margins' height
-_NUMBER: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
-_TICK_LABEL_WIDTH = 30  # characters
+_NUMBER: dict[str, Any] = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "fontsize": 9}
+_TICK_LABEL_WIDTH, _TITLE_WIDTH, _NOTE_WIDTH = 30, 60, 105  # characters
 
 
 def _draw_rows(figure: "Figure", result: CoherenceFound) -> None:
-    table, tall = result.table(), figure.get_figheight()
-    plot = figure.subplots()
-    figure.subplots_adjust(left=0.36, right=0.93, top=1 - 0.5 / tall, bottom=0.98 / tall)
-    numbers = table[["coherence", "low", "high"]].to_numpy(np.float64)
+    table = result.table()
+    caption = f"{result.sample}. Bars: 95 % intervals over summaries of two sentences or more (n)."
+    add_title_and_notes(figure, textwrap.fill(result.title, _TITLE_WIDTH), textwrap.fill(caption, _NOTE_WIDTH))
+    plot, rows = figure.subplots(), []
+    numbers = [Estimate(*bounds) for bounds in table[["coherence", "low", "high"]].to_numpy(np.float64).tolist()]
     styles = system_styles([label.split()[0] for label in table["label"]])
-    for place, (name, style, (mean, low, high)) in enumerate(zip(table["row"], styles, numbers, strict=True)):
-        colour, marker = (GREY, "o") if name in (REFERENCE, SHUFFLED) else (style["color"], style["marker"])
-        plot.plot([low, high], [place, place], color=colour, linewidth=2.2, solid_capstyle="round")
-        plot.plot([mean], [place], marker, color=colour, markersize=7)
-        if np.isfinite(mean):
-            right = (high if np.isfinite(high) else mean, place)
-            plot.annotate(f"{mean:.2f}", right, **_NUMBER, xytext=(7, 0), va="center")
-    names = ["\n".join(textwrap.wrap(f"{row.label}, n = {row.n:,}", _TICK_LABEL_WIDTH)) for row in table.itertuples()]
-    plot.set_yticks(range(len(table)), names, fontsize=9)
-    plot.set_ylim(len(table) - 0.5, -0.5)
+    for row, style, number in zip(table.itertuples(), styles, numbers, strict=True):
+        label = textwrap.fill(f"{row.label}, n = {row.n:,}", _TICK_LABEL_WIDTH)
+        rows.append((label, number, {"color": GREY} if row.row in (REFERENCE, SHUFFLED) else style))
+    draw_intervals(plot, rows)
+    for place, number in enumerate(numbers):
+        if np.isfinite(number.mean):
+            right = number.high if np.isfinite(number.high) else number.mean
+            plot.annotate(f"{number.mean:.2f}", (right, place), **_NUMBER)
     plot.margins(x=0.12)
     plot.set_xlabel("coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5)
-    plain_axes(plot, "x")
-    caption = f"{result.sample}. Bars: 95 % intervals over summaries of two sentences or more (n)."
-    add_title_and_caption(figure, 0.02, result.title, caption, 118)

@@ -26,7 +26,7 @@ from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.render.figures import (
     COLOURS,
     GREY,
-    add_title_and_caption,
+    add_title_and_notes,
     draw_series,
     plain_axes,
     render_picture,
@@ -429,9 +429,10 @@ SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the secon
 
 
 def _draw_plots(figure: "Figure", result: FusionsFound) -> None:
+    caption = f"{result.notes()[0]}. Whiskers and bands: 95 % intervals over examples."
+    heading = f"{result.dataset}: distance of the sentences that a summary fuses"
+    add_title_and_notes(figure, heading, textwrap.fill(caption, 165 if result.runs else 98))
     plots = figure.subplots(1, 2 if result.runs else 1, squeeze=False)[0]
-    left_margin = 0.055 if result.runs else 0.09
-    figure.subplots_adjust(left=left_margin, right=0.985, top=0.86, bottom=0.225, wspace=0.14)
     _draw_distance_bars(plots[0], result)
     if result.runs:
         _draw_runs(plots[1], result)
@@ -440,9 +441,6 @@ def _draw_plots(figure: "Figure", result: FusionsFound) -> None:
         plot.set_xticks(np.linspace(0, 1, 11), [f"{tenth / 10:g}" for tenth in range(11)])
         plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
         plain_axes(plot)
-    heading = f"{result.dataset}: distance of the sentences that a summary fuses"
-    caption = f"{result.notes()[0]}. Whiskers and bands: 95 % intervals over examples."
-    add_title_and_caption(figure, left_margin, heading, caption, 190 if result.runs else 110)
 
 
 def _draw_distance_bars(plot: "Axes", result: FusionsFound) -> None:

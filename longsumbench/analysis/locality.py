@@ -8,11 +8,12 @@ sentences in a source, E the number of examples, B the number of bins.
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
@@ -24,16 +25,13 @@ from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSetting
 from longsumbench.core import BatchSize, Between, DatasetSettings, Device, OneOf, Text, setting
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
-from longsumbench.metrics.aggregate import MEAN_RESAMPLES
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.ranking import tfidf
-from longsumbench.render.figures import COLOURS, GREY, add_title_and_caption, plain_axes, render_picture
+from longsumbench.render.figures import COLOURS, Level, Panel, PanelLine, PanelRow, Series, draw_panels
 from longsumbench.render.tables import Block
 from longsumbench.runs.results import Results
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _ENCODER_SETTING = "encoder"
 POOLINGS = ("mean", "cls", "max")
@@ -293,7 +291,7 @@ class Locality(AnalysisResult):
 
     def pictures(self) -> dict[str, bytes]:
         """Draw the curve and the mean over all pairs; return "png" and "svg" → bytes."""
-        return render_picture((7.4, 4.4), lambda figure: _draw_curve(figure, self))
+        return _draw_curve(self)
 
 
 def _half(low: float, high: float) -> str:
@@ -432,29 +430,21 @@ _FEWEST_EXAMPLES = 5  # examples; points of fewer are not drawn, unless there ar
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 
-def _draw_curve(figure: "Figure", result: Locality) -> None:
+def _draw_curve(result: Locality) -> dict[str, bytes]:
     table = result.table()
-    (mean,) = table[table["pairs of"] == ALL].to_dict("records")
+    (mean,) = table[table["pairs of"] == ALL]["similarity"]
     curve = table[(table["pairs of"] == "a distance") & (table["examples"] >= min(_FEWEST_EXAMPLES, len(result.sums)))]
-    places = (curve["from"] * curve["to"]) ** 0.5  # the middle, on an axis of ratios
-    plot = figure.subplots()
-    figure.subplots_adjust(left=0.1, right=0.975, top=0.875, bottom=0.225)
-    plot.fill_between(places, curve["low"], curve["high"], color=COLOURS[0], alpha=0.2, linewidth=0)
-    plot.plot(places, curve["similarity"], color=COLOURS[0], linewidth=1.8, marker="o", markersize=3)
-    plot.axhline(mean["similarity"], color=GREY, linestyle="--", linewidth=1.2)
-    last = float(places.iloc[-1]) if len(places) else 1.0
-    plot.set_xscale("log")
-    plot.set_xlim(0.9, max(2.0, last * 1.12))
-    right, height = plot.get_xlim()[1] / 1.01, mean["similarity"]
-    placed: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "ha": "right"}
-    plot.annotate(f"all pairs: {height:.3f}", (right, height), color=GREY, fontsize=9, **placed)
-    plot.set_xticks([tick for tick in _TICKS if tick <= max(2.0, last)])
-    plot.set_xticks([], minor=True)
-    plot.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    plot.set_xlabel("distance of the two sentences, in sentences (1: neighbours)", fontsize=9.5)
-    plot.set_ylabel(f"mean cosine ({result.vectors})", fontsize=9.5)
-    plain_axes(plot)
+    places = np.log(curve["from"] * curve["to"]) / 2  # the middle, on an axis of ratios
+    numbers = map(Estimate._make, curve[["similarity", "low", "high"]].to_numpy().tolist())
+    last = max(2.0, math.exp(max(places, default=0.0)))
+    ticks = {math.log(tick): f"{tick:,}" for tick in _TICKS if tick <= last}
+    ends = math.log(0.9), math.log(last * 1.12)
+    unit = "distance of the two sentences, in sentences (1: neighbours)"
+    panel = Panel("", unit, ends, ticks, [Level(f"all pairs {mean:.3f}", mean)])
+    style = {"color": COLOURS[0], "marker": "o", "markersize": 3}
+    line = PanelLine("by distance", style, [Series(dict(zip(places, numbers, strict=True)))])
     heading = f"{result.dataset}: similarity of sentences by distance ({result.vectors})"
     caption = f"{result.sample}. Band: 95 % interval over examples."
     caption += f" Distances of fewer than {_FEWEST_EXAMPLES} examples: CSV only."
-    add_title_and_caption(figure, plot.get_position().x0, heading, caption, 115)
+    row = PanelRow(f"mean cosine ({result.vectors})", [panel], [line])
+    return draw_panels(heading, [caption], [row], ("png", "svg"))

@@ -22,7 +22,7 @@ from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurv
 from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, shorten_list
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import Level, Panel, PanelLine, Series, draw_panels, system_styles
+from longsumbench.render.figures import Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
 from longsumbench.render.tables import rounded_frame, with_bounds
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
@@ -31,8 +31,6 @@ MOST_CURVES = 6  # lines with the most points, then the best ones, are drawn
 _MOST_PLOTS = 4
 _TICK_ROOM = 0.12  # share of the picture's width for a tick label of five characters
 _LONG_NUMBER = 8  # characters; longer tick labels are rounded to four digits
-_NEAR_SHARE = 0.75  # share of the curves' height; reference lines that are farther away have only a label
-_LEAST_HEIGHT = 1e-3  # in the unit of the scores
 
 
 @dataclass(frozen=True)
@@ -270,7 +268,7 @@ def _unit_of(kind: str, sweep: SweepCurves) -> str:
 
 def draw_layout(layout: Layout) -> dict[str, bytes]:
     """Draw the plots side by side, with labels of the lines on the right; return "png" and "svg" → bytes."""
-    axis, limits = layout.axis, _limits(layout.lines, layout.references)
+    axis = layout.axis
     ticks = {axis.places[value]: tick_name(value) for value in axis.ticks(len(layout.headings))}
     panels = [Panel(heading, axis.name, axis.ends, ticks, layout.references) for heading in layout.headings]
     lines = [
@@ -285,16 +283,7 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
         for line, style in zip(layout.lines, system_styles([line.model for line in layout.lines]), strict=True)
     ]
     notes = [". ".join(layout.summary) + ".", *layout.notes]
-    return draw_panels(layout.title, notes, layout.measured, limits, panels, lines)
-
-
-def _limits(lines: Sequence[CurveLine], references: Sequence[Level]) -> tuple[float, float]:
-    ends = [bound for line in lines for number in line.numbers() for bound in number if bound == bound]
-    low, high = min(ends), max(ends)
-    room = _NEAR_SHARE * max(high - low, _LEAST_HEIGHT)
-    levels = [reference.height for reference in references if low - room <= reference.height <= high + room]
-    low, high = min([low, *levels]), max([high, *levels])
-    return low - 0.06 * max(high - low, _LEAST_HEIGHT), high + 0.06 * max(high - low, _LEAST_HEIGHT)
+    return draw_panels(layout.title, notes, [PanelRow(layout.measured, panels, lines)], ("png", "svg"))
 
 
 def update_curves(

@@ -353,7 +353,7 @@ def draw_ranks(test: RankTest) -> bytes:
             plot.plot(ends, [level, level], color="black", linewidth=4, solid_capstyle="butt")
         _draw_labels(plot, test, labels, top, height)
 
-    return render_picture((_WIDTH, _LINE * (depth + _TOP + 1.4)), draw)["png"]
+    return render_picture((_WIDTH, _LINE * (depth + _TOP + 1.4)), draw, ("png",))["png"]
 
 
 def _draw_axis(plot: "Axes", test: RankTest) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import LEARNED, Learned, SeedGroup
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import GREY, Level, Panel, PanelLine, Series, draw_panels, system_styles
+from longsumbench.render.figures import GREY, Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
 
 CHANCE = "fact_recall_chance"
 MOST_SYSTEMS = 6  # in a picture
@@ -204,7 +204,7 @@ def draw_lines(
         below.append(f"{of}; the table has all {len(lines)} rows.")
     plots = [_panel(panel, top_lines) for panel in panels]
     note = " ".join(filter(None, below))
-    return draw_panels(title or topic, [note], unit, (-4, 104), plots, drawn, (0, 50, 100))["png"]
+    return draw_panels(title or topic, [note], [PanelRow(unit, plots, drawn, (-4, 104), (0, 50, 100))])["png"]
 
 
 def _reached(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:

@@ -35,7 +35,7 @@ from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows, best_rows, comparable_rows, read_all_scores
 from longsumbench.metrics.aggregate import intervals_of
 from longsumbench.render import tables
-from longsumbench.render.figures import draw_figure, plain_axes, system_styles
+from longsumbench.render.figures import draw_figure, draw_intervals, system_styles
 from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
 from longsumbench.runs.record import (
     DEFAULT_RANKING_SCORE,
@@ -282,17 +282,11 @@ class Table:
         def draw(figure: "Figure") -> None:
             figure.set_layout_engine("constrained")
             plot = figure.subplots()
-            for place, (row, style) in enumerate(
-                zip(rows, system_styles([row.first.model for row in rows]), strict=True)
-            ):
-                mean, low, high = row.numbers[number]
-                plot.plot([low, high], [place, place], color=style["color"], linewidth=2.2)
-                plot.plot([mean], [place], **style)
-            plot.set_yticks(range(len(rows)), [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows])
-            plot.set_ylim(len(rows) - 0.5, -0.5)
+            styles = system_styles([row.first.model for row in rows])
+            labels = [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows]
+            draw_intervals(plot, [*zip(labels, (row.numbers[number] for row in rows), styles, strict=True)])
             plot.set_xlabel(f"{comparability.heading_of(number)}, with 95 % intervals")
             plot.set_title(f"{self.dataset}, {describe_block(self.comparable[0], self.comparable)}", loc="left")
-            plain_axes(plot, "x")
 
         return draw_figure((_WIDTH, _MARGINS + _ROW * len(rows)), draw)
 

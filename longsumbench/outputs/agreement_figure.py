@@ -5,9 +5,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.outputs.agreement import ANNOTATORS, Agreement, measure_heading
 from longsumbench.outputs.judgements import CONTROLS
-from longsumbench.render.figures import COLOURS, GREY, TEXT, plain_axes, render_picture, write_pictures
+from longsumbench.render.figures import COLOURS, GREY, TEXT, draw_intervals, render_picture, write_pictures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,12 +48,9 @@ def _draw_aspect(plot: "Axes", result: Agreement, aspect: str) -> None:
         for tau in rows["tau"][rows.index == name].dropna():
             style, label = "-" if name == ANNOTATORS else "--", measure_heading(name)
             plot.axvline(tau, color=colour, linestyle=style, label=label, gid=name)
-    for place, (tau, low, high) in enumerate(metrics[["tau", "tau_lo", "tau_hi"]].to_numpy()):
-        plot.plot([low, high], [place, place], color=COLOURS[0], linewidth=2.2, alpha=0.6)
-        plot.plot([tau], [place], "o", color=COLOURS[0], markersize=6)
+    numbers = map(Estimate._make, metrics[["tau", "tau_lo", "tau_hi"]].to_numpy(float).tolist())
+    labels = [measure_heading(str(name)) for name in metrics.index]
+    draw_intervals(plot, [(*row, {"color": COLOURS[0]}) for row in zip(labels, numbers, strict=True)])
     plot.axvline(0, color=GREY, linewidth=1)
-    plot.set_yticks(range(len(metrics)), [measure_heading(str(name)) for name in metrics.index])
-    plot.set_ylim(len(metrics) - 0.5, -0.5)
-    plain_axes(plot, "x")
     plot.tick_params(labelbottom=True)
     plot.set_title("\n".join(textwrap.wrap(aspect, 28)), fontsize=TEXT + 1, loc="left")

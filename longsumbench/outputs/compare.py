@@ -24,6 +24,7 @@ from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference, heading_of
 from longsumbench.leaderboards.seed_groups import unit_factor
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, cannot_reach, read_scores_of_run
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
 from longsumbench.metrics.statistics import (
@@ -32,7 +33,7 @@ from longsumbench.metrics.statistics import (
     holm,
     smallest_detectable_difference,
 )
-from longsumbench.render.figures import COLOURS, GREY, draw_figure, plain_axes
+from longsumbench.render.figures import COLOURS, GREY, draw_figure, draw_intervals, plain_axes
 from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, run_label
@@ -297,15 +298,15 @@ class Comparison(ShownInNotebooks):
 
 
 def _draw_means(plot: "Axes", rows: Sequence[ComparisonRow]) -> None:
-    for place, row in enumerate(rows):
-        better = _RUN_COLOUR if row.difference > 0 else _BASELINE_COLOUR
-        colour = better if row.distinguishable else GREY
-        plot.plot([row.low, row.high], [place, place], color=colour, linewidth=2.2, solid_capstyle="round")
-        plot.plot([row.difference], [place], "o", color=colour, markersize=7)
+    colours = [_RUN_COLOUR if row.difference > 0 else _BASELINE_COLOUR for row in rows]
+    draw_intervals(
+        plot,
+        [
+            (row.heading, Estimate(row.difference, row.low, row.high), {"color": c if row.distinguishable else GREY})
+            for row, c in zip(rows, colours, strict=True)
+        ],
+    )
     plot.axvline(0, color=GREY, linewidth=1.0)
-    plot.set_yticks(range(len(rows)), [row.heading for row in rows])
-    plot.set_ylim(len(rows) - 0.4, -0.6)
-    plain_axes(plot, "x")
     plot.set_xlabel("mean difference, points")
 
 

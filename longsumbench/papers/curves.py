@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
 from longsumbench.leaderboards.curves_picture import Axis
@@ -12,16 +12,11 @@ from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, long_table
 from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.page import Job, Page, RowRuns
-from longsumbench.render.figures import GREY, TEXT, WIDTH, draw_series, plain_axes, render_picture, system_styles
+from longsumbench.render.figures import Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
 from longsumbench.render.tables import Block
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _LINES_NOTE = "Dashed: the floor, or chance for planted facts. Hollow points: the system did not learn."
 _CHANCE = f"{PLANTED}_chance"
-_PANEL_WIDTH, _PANEL_HEIGHT, _TITLE_HEIGHT = 2.7, 2.4, 0.6  # inches
 
 
 class _Point(NamedTuple):
@@ -117,44 +112,42 @@ def _panels(job: Job, means: printed.RowMeans) -> _Panels:
 
 def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
     """Draw a column of plots for each panel and a row for each measure; return a PNG."""
-    size = (max(WIDTH, _PANEL_WIDTH * len(panels)), _TITLE_HEIGHT + _PANEL_HEIGHT * len(measures))
+    models = {name: points[0].group.first.model for lines in panels.values() for name, points in lines.items()}
+    styles = dict(zip(models, system_styles([*models.values()]), strict=True))
+    axes, rows = [_axis(lines) for lines in panels.values()], list[PanelRow]()
+    for measure in measures:
+        part = ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
+        plots, lines = [], []
+        for (panel, panel_lines), axis in zip(panels.items(), axes, strict=True):
+            ticks = {place: value for value, place in axis.places.items()}
+            heading = "" if rows else panel.replace(": ", "\n")
+            plots.append(Panel(heading, "", axis.ends, ticks, _floor_level(panel_lines, measure)))
+        for name, style in styles.items():
+            pairs = zip(panels.values(), axes, strict=True)
+            series = [_series(panel_lines.get(name, ()), axis, measure) for panel_lines, axis in pairs]
+            if any(one.points for one in series):
+                lines.append(PanelLine(name if series[-1].points else "", style, series))
+        rows.append(PanelRow(f"{_heading(measure)} {part}".strip(), plots, lines))
+    title = f"{job.paper_table.prints} of {job.paper_table.citation}, at scale={job.scale}"
+    return draw_panels(title, [_LINES_NOTE], rows)["png"]
 
-    def draw_all(figure: "Figure") -> None:
-        figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
-        title = f"{job.paper_table.prints} of {job.paper_table.citation}, at scale={job.scale}"
-        figure.suptitle(title, x=0.012, ha="left", fontsize=14, fontweight="bold")
-        plots = figure.subplots(len(measures), len(panels), sharey="row", squeeze=False)
-        for number, (measure, row) in enumerate(zip(measures, plots, strict=True)):
-            part = ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
-            row[0].set_ylabel(f"{_heading(measure)} {part}".strip(), fontsize=TEXT)
-            for (panel, lines), plot in zip(panels.items(), row, strict=True):
-                _draw_lines(plot, lines, measure)
-                if not number:
-                    plot.set_title(panel, loc="left", fontsize=TEXT, fontweight="bold")
-                    plot.legend(frameon=False, fontsize=TEXT - 2)
 
-    return render_picture(size, draw_all)["png"]
-
-
-def _draw_lines(plot: "Axes", lines: Mapping[str, Sequence[_Point]], measure: str) -> None:
+def _axis(lines: Mapping[str, Sequence[_Point]]) -> Axis:
     values = sorted({point.x for points in lines.values() for point in points})
-    axis = Axis.of("", [f"{value:g}" for value in values])
-    styles = system_styles([points[0].group.first.model for points in lines.values()])
-    for (name, points), style in zip(lines.items(), styles, strict=True):
-        line_points = [point for point in points if measure in point.group.numbers]
-        places = [axis.places[f"{point.x:g}"] for point in line_points]
-        numbers = [point.group.numbers[measure] for point in line_points]
-        draw_series(plot, places, numbers, {**style, "label": name})
-        for place, number, point in zip(places, numbers, line_points, strict=True):
-            if not point.group.learned.comparable:
-                hollow = {**style, "markeredgecolor": style["color"], "markerfacecolor": "white", "zorder": 4}
-                plot.plot([place], [number.mean], **hollow)
+    return Axis.of("", [f"{value:g}" for value in values])
+
+
+def _series(points: Sequence[_Point], axis: Axis, measure: str) -> Series:
+    groups = {axis.places[f"{point.x:g}"]: point.group for point in points if measure in point.group.numbers}
+    hollow = {place for place, group in groups.items() if not group.learned.comparable}
+    return Series({place: group.numbers[measure] for place, group in groups.items()}, hollow=hollow)
+
+
+def _floor_level(lines: Mapping[str, Sequence[_Point]], measure: str) -> list[Level]:
+    """Return the mean floor of a panel's points; empty if it is unknown."""
     floors = [floor for points in lines.values() for point in points if (floor := _floor(point.group, measure))]
-    if floors:
-        plot.axhline(sum(floors) / len(floors), color=GREY, linestyle="--", linewidth=1.2, zorder=1)
-    plain_axes(plot)
-    plot.set_xlim(*axis.ends)
-    plot.set_xticks([*axis.places.values()], [*axis.places])
+    word = "chance" if measure == PLANTED else "floor"
+    return [Level(f"{word} {(mean := sum(floors) / len(floors)):.1f}", mean)] if floors else []
 
 
 def _floor(group: SeedGroup, measure: str) -> float | None:

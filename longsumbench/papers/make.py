@@ -9,7 +9,7 @@ from typing import Any
 
 from longsumbench.errors import PointsFailed, UsageError, suite_errors
 from longsumbench.formatting import format_count, plain_table
-from longsumbench.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, check_options, read_written
+from longsumbench.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, read_written
 from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
 from longsumbench.papers.points import find_finished, plan_paper_table, sort_words, texts_problem
 from longsumbench.papers.printed import read_printed_table
@@ -54,7 +54,6 @@ def paper(
     job = find_finished(plan_paper_table(paper_table, words, Results.writable(str(results_dir), "--results-dir")))
     launch, problem = None, None
     if run and paper_table.kind not in PLANNED_ONLY:
-        check_options(job)
         launch, problem = _plan_missing(job, words)
     try:
         if launch is not None:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
 import msgspec
@@ -153,7 +152,7 @@ class Page:
     text: str = ""
 
 
-PAPER_TABLE_KINDS = {  # kind → its module, which has KIND_page, and perhaps check_KIND
+PAPER_TABLE_KINDS = {  # kind → its module, which has KIND_page
     **{kind: kind for kind in ("scores", "curves", "sizes", "rank_recall", "evidence", "case_study", "questions")},
     **{"dimensions": "scores", "similarity": "distances", "fusions": "distances", "examples": "output_examples"},
 }
@@ -171,24 +170,11 @@ def make_page(job: Job) -> Page:
         DataError: a file of the texts or of a run is damaged.
         EnvironmentProblem: no dataset can be read, or a model cannot be downloaded.
     """
-    page: Page = getattr(_module_of(job), f"{job.paper_table.kind}_page")(job)
-    return page
-
-
-def check_options(job: Job) -> None:
-    """Check the settings of a kind before runs start; many kinds have none to check.
-
-    Raises:
-        SuiteError: a file or a model that the page needs cannot be used.
-    """
-    getattr(_module_of(job), f"check_{job.paper_table.kind}", lambda _: None)(job)
-
-
-def _module_of(job: Job) -> ModuleType:
     kind = job.paper_table.kind
     if kind not in PAPER_TABLE_KINDS:
         raise UnknownName("kind of paper table", kind, PAPER_TABLE_KINDS)
-    return import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}")
+    page: Page = getattr(import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}"), f"{kind}_page")(job)
+    return page
 
 
 def picture_name(paper_table: PaperTable, subject: str) -> str:

@@ -354,4 +354,4 @@ def _draw_outcomes(numbers: Mapping[str, Mapping[str, int]]) -> bytes:
         plot.set_xlabel("claims", fontsize=TEXT)
         figure.legend(loc="outside right upper", frameon=False, fontsize=TEXT - 2)
 
-    return render_picture((WIDTH, _HEIGHT), draw)["png"]
+    return render_picture((WIDTH, _HEIGHT), draw, ("png",))["png"]

@@ -51,6 +51,8 @@ def system_styles(models: Sequence[str]) -> list[dict[str, Any]]:
 WIDTH, TEXT = 8.0, 11
 _TITLE_WIDTH, _NOTE_WIDTH, _LABEL_WIDTH = 66, 112, 15  # characters
 _BAND = 0.13  # opacity
+_NEAR_SHARE = 0.75  # share of the lines' height; levels that are farther away have only a label
+_LEAST_HEIGHT = 1e-3  # in the unit of the vertical axis
 _RESOLUTION = 150  # dots per inch of the PNG
 _GRID = "#E4E4E4"
 
@@ -125,12 +127,21 @@ def plain_axes(plot: "Axes", grid: str = "y") -> None:
     plot.spines[["top", "right", "left"]].set_visible(False)
 
 
-def add_title_and_caption(figure: "Figure", x: float, title: str, caption: str, width: int) -> None:
-    """Write a title on top of a figure, and a caption of lines of `width` characters below the plots."""
-    tall = figure.get_figheight()
-    figure.text(x, 1 - 0.3 / tall, title, fontsize=11.5, fontweight="bold")
-    lines = "\n".join(textwrap.wrap(caption, width))
-    figure.text(x, 0.1 / tall, lines, fontsize=8, color=GREY)
+def add_title_and_notes(figure: "Figure", title: str, notes: str) -> None:
+    """Write a title above the plots and notes below them, with a constrained layout."""
+    figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
+    figure.suptitle(title, x=0.012, ha="left", fontsize=14, fontweight="bold")
+    figure.supxlabel(notes, x=0.012, ha="left", fontsize=9, color=GREY)
+
+
+def draw_intervals(plot: "Axes", rows: Sequence[tuple[str, Estimate, Mapping[str, Any]]]) -> None:
+    """Draw means with their 95 % intervals below each other; a row has a label, a number, and a style with a colour."""
+    for place, (_, number, style) in enumerate(rows):
+        plot.plot([number.low, number.high], [place, place], color=style["color"], linewidth=2.2, alpha=0.7)
+        plot.plot([number.mean], [place], **{"marker": "o", "markersize": 6.5, **style})
+    plot.set_yticks(range(len(rows)), [label for label, *_ in rows])
+    plot.set_ylim(len(rows) - 0.5, -0.5)
+    plain_axes(plot, "x")
 
 
 class Series(NamedTuple):
@@ -145,7 +156,7 @@ class Series(NamedTuple):
 class PanelLine(NamedTuple):
     """The line of a system, in each panel of a picture."""
 
-    label: str
+    label: str  # at the right of the last panel; empty: none
     style: dict[str, Any]  # keywords of `Axes.plot`
     series: Sequence[Series]  # of each panel; at least one of them is not empty
 
@@ -159,13 +170,30 @@ class Level(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One of the plots of a picture, which stand side by side."""
+    """One of the plots of a row."""
 
     heading: str  # a second line is smaller
     unit: str  # of the places
     ends: tuple[float, float]  # limits of the places
     ticks: Mapping[float, str]  # place of a tick → its label
     levels: Sequence[Level]
+
+
+class PanelRow(NamedTuple):
+    """Panels side by side, with one vertical axis.
+
+    Attributes:
+        measured: label of the vertical axis.
+        lines: of lines that cross, the first is on top.
+        limits: of the vertical axis; default: all that is drawn, and the levels that are near.
+        ticks: of the vertical axis; default: a few round numbers.
+    """
+
+    measured: str
+    panels: Sequence[Panel]
+    lines: Sequence[PanelLine]
+    limits: tuple[float, float] | None = None
+    ticks: Sequence[float] = ()
 
 
 class _LineLabel(NamedTuple):
@@ -176,50 +204,56 @@ class _LineLabel(NamedTuple):
 
 
 def draw_panels(
-    title: str,
-    notes: Sequence[str],
-    measured: str,
-    limits: tuple[float, float],
-    panels: Sequence[Panel],
-    lines: Sequence[PanelLine],
-    ticks: Sequence[float] = (),
+    title: str, notes: Sequence[str], rows: Sequence[PanelRow], kinds: Sequence[str] = ("png",)
 ) -> dict[str, bytes]:
-    """Draw lines with bands in panels side by side, with one vertical axis; return "png" and "svg" → bytes.
+    """Draw lines with bands in rows of panels; return kind ("png", "svg") → bytes.
 
-    The labels of the lines are at the right of the last panel; the notes are below. Of lines that cross, the first is
-    on top. `measured` and `limits` are the label and the limits of the vertical axis;
-    its `ticks` are a few round numbers if they are not given.
+    Each row has as many panels. The labels of its lines are at the right of its last panel; the notes are below.
     """
     heading, small = textwrap.fill(title, _TITLE_WIDTH), "\n".join(textwrap.fill(note, _NOTE_WIDTH) for note in notes)
-    label_width = _LABEL_WIDTH if len(panels) > 1 else 2 * _LABEL_WIDTH
-    labels = [
-        label._replace(text=_wrap_name(label.text, label_width)) for label in _label_texts(panels[-1], lines, limits)
-    ]
-    rows = sum(1.5 + label.text.count("\n") for label in labels)
-    height = 1.4 + 0.27 * heading.count("\n") + 0.16 * small.count("\n") + max(2.3, 0.17 * rows)
+    columns = len(rows[0].panels)
+    labels = [_label_texts(row, (1 if columns > 1 else 2) * _LABEL_WIDTH) for row in rows]
+    heights = [max(2.3, 0.17 * sum(1.5 + label.text.count("\n") for label in texts)) for texts in labels]
 
     def draw_all(figure: "Figure") -> None:
-        figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
-        figure.suptitle(heading, x=0.012, ha="left", fontsize=14, fontweight="bold")
-        figure.supxlabel(small, x=0.012, ha="left", fontsize=9, color=GREY)
-        plots = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        for number, (panel, plot) in enumerate(zip(panels, plots, strict=True)):
-            _draw_panel(plot, panel, [line.series[number] for line in lines], [line.style for line in lines])
-        plots[0].set_ylim(*limits)
-        if ticks:
-            plots[0].set_yticks(ticks)
-        else:
-            plots[0].locator_params(axis="y", nbins=5)
-        plots[0].set_ylabel(measured, fontsize=TEXT)
+        add_title_and_notes(figure, heading, small)
+        plots = figure.subplots(len(rows), columns, sharey="row", squeeze=False, height_ratios=heights)
+        for row, row_plots in zip(rows, plots, strict=True):
+            for number, plot in enumerate(row_plots):
+                _draw_panel(plot, row, number)
+            row_plots[0].set_ylim(*_limits_of(row))
+            if row.ticks:
+                row_plots[0].set_yticks(row.ticks)
+            else:
+                row_plots[0].locator_params(axis="y", nbins=5)
+            row_plots[0].set_ylabel(row.measured, fontsize=TEXT)
         figure.draw_without_rendering()  # decides the height of the plots
-        _label_lines(plots[-1], labels)
+        for texts, row_plots in zip(labels, plots, strict=True):
+            _label_lines(row_plots[-1], texts)
 
-    return render_picture((WIDTH, height), draw_all)
+    height = 1.4 + 0.27 * heading.count("\n") + 0.16 * small.count("\n") + sum(heights) + 0.5 * (len(rows) - 1)
+    return render_picture((WIDTH, height), draw_all, kinds)
 
 
-def _draw_panel(plot: "Axes", panel: Panel, lines: Sequence[Series], styles: Sequence[dict[str, Any]]) -> None:
-    for number, (series, style) in enumerate(zip(lines, styles, strict=True)):
-        above = 3 + len(lines) - number
+def _limits_of(row: PanelRow) -> tuple[float, float]:
+    if row.limits:
+        return row.limits
+    series = [series for line in row.lines for series in line.series]
+    numbers = [number for each in series for number in (*each.points.values(), each.across) if number]
+    ends = [bound for number in numbers for bound in number if bound == bound]
+    low, high = min(ends), max(ends)
+    near = _NEAR_SHARE * max(high - low, _LEAST_HEIGHT)
+    levels = {level.height for panel in row.panels for level in panel.levels}
+    drawn = [low, high, *(level for level in levels if low - near <= level <= high + near)]
+    room = 0.06 * max(max(drawn) - min(drawn), _LEAST_HEIGHT)
+    return min(drawn) - room, max(drawn) + room
+
+
+def _draw_panel(plot: "Axes", row: PanelRow, number: int) -> None:
+    panel = row.panels[number]
+    for order, line in enumerate(row.lines):
+        series, style = line.series[number], line.style
+        above = 3 + len(row.lines) - order
         draw_series(plot, [*series.points], [*series.points.values()], style, above, series.band)
         hollow = sorted(series.hollow & series.points.keys())
         marker = {**style, "linestyle": "", "markerfacecolor": "white", "markeredgecolor": style["color"]}
@@ -237,10 +271,11 @@ def _draw_panel(plot: "Axes", panel: Panel, lines: Sequence[Series], styles: Seq
     plot.set_xlabel(panel.unit, fontsize=TEXT)
 
 
-def _label_texts(panel: Panel, lines: Sequence[PanelLine], limits: tuple[float, float]) -> list[_LineLabel]:
+def _label_texts(row: PanelRow, width: int) -> list[_LineLabel]:
     """Return the labels at the right of the last panel; one of a level outside the limits has an arrow."""
-    labels, right = [], panel.ends[1]
-    for line in lines:
+    labels, panel, limits = [], row.panels[-1], _limits_of(row)
+    right = panel.ends[1]
+    for line in filter(lambda line: line.label, row.lines):
         last = line.series[-1]
         ends = [*last.points.items(), *([(right, last.across)] if last.across else [])]
         elsewhere = [number for series in line.series for number in (*series.points.values(), series.across) if number]
@@ -249,7 +284,7 @@ def _label_texts(panel: Panel, lines: Sequence[PanelLine], limits: tuple[float, 
     for level in panel.levels:
         off = " ▲" if level.height > limits[1] else " ▼" if level.height < limits[0] else ""
         labels.append(_LineLabel(f"{level.label}{off}", level.height, GREY, None if off else right))
-    return labels
+    return [label._replace(text=_wrap_name(label.text, width)) for label in labels]
 
 
 def _wrap_name(name: str, width: int) -> str:

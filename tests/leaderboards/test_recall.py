@@ -23,7 +23,7 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.oracle_recall import OracleRecall
-from longsumbench.render.figures import GREY, Panel, PanelLine
+from longsumbench.render.figures import GREY, Panel, PanelLine, PanelRow
 from longsumbench.runs.record import RunRecord
 
 MEASURE = "fact_recall_silent_distance_3"
@@ -150,16 +150,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[RecallLine]], D
     """Return what is drawn of lines, instead of the picture."""
     given: list[Drawn] = []
 
-    def draw_panels(
-        title: str,
-        notes: Sequence[str],
-        _: str,
-        __: tuple[float, float],
-        panels: Sequence[Panel],
-        lines: Sequence[PanelLine],
-        ___: tuple[int, ...],
-    ) -> dict[str, bytes]:
-        given.append(Drawn(title, notes, panels, lines))
+    def draw_panels(title: str, notes: Sequence[str], rows: Sequence[PanelRow]) -> dict[str, bytes]:
+        (row,) = rows
+        given.append(Drawn(title, notes, row.panels, row.lines))
         return {"png": b""}
 
     monkeypatch.setattr(recall, "draw_panels", draw_panels)
