@@ -101,11 +101,9 @@ def readouts(text: str) -> list[str]:
     ]
 
 
-def shown(path: Path) -> str:
+def shown(path: Path, *more_flags: str, fragment: str = "") -> str:
     """Open a page in a browser; return it as it is when its script has run."""
     assert CHROMIUM
     flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", "--dump-dom")
-    done = subprocess.run(
-        [CHROMIUM, *flags, path.as_uri()], check=True, capture_output=True, text=True, timeout=PATIENCE
-    )
-    return done.stdout
+    command = [CHROMIUM, *flags, *more_flags, path.as_uri() + fragment]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
