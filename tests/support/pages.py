@@ -22,7 +22,7 @@ from support.waiting import PATIENCE
 HOSTILE = "<script>alert('x')</script> & \"quoted\" | a `tick`\n<img src=x onerror=y> </mark></details>\u2028end"
 
 
-WITHOUT_END = {"meta", "img", "col", "input"}  # of the elements that pages use
+WITHOUT_END = {"meta", "img", "col", "input", "link"}  # of the elements that pages use
 
 
 class Reading(HTMLParser):

@@ -418,6 +418,8 @@ let turn = 0, shownExample;
 const show = async () => {
   const now = ++turn, focused = document.activeElement, inList = get("rows").contains(focused);
   state = readState();
+  showRuns();
+  document.querySelector(".browser").hidden = false;
   try {
     const { runs: chosen, example } = state;
     const loaded = await Promise.all(chosen.map(place => load(`runs/${place}`)));
@@ -425,14 +427,11 @@ const show = async () => {
     const [texts, ...outputs] = await Promise.all([loadItem("texts/", index.texts, example), ...parts]);
     if (now !== turn) return;
     runs = loaded;
-    document.querySelector(".browser").hidden = false;
-    showRuns();
     showMeasures();
     showRows();
     showExample(texts, outputs);
   } catch (error) {
-    document.querySelector(".browser").hidden = false;
-    say(error.message);
+    if (now === turn) say(error.message);
     return;
   }
   const place = order.indexOf(state.example);
