@@ -327,14 +327,14 @@ def test_examples_are_chosen_and_sorted(page: Path) -> None:
         get("filter").value = "FOX"; get("filter").dispatchEvent(new Event("input"));
         answers.push(ids(), get("count").textContent);
         get("rows").querySelector("tr").click(); await rest();
-        answers.push(get("name").textContent, texts(".card .text"));
+        answers.push(get("name").textContent, texts("#summaries .text"));
         """,
     )
     assert answers[:2] == [["e-1", "e-2", "fox-3", "e-4"], "e-1"]
     assert answers[2:4] == [["e-2", "fox-3", "e-1", "e-4"], ["+20.0", "0.0", "−40.0", "–"]]
     assert answers[4:7] == [["e-1", "fox-3", "e-2", "e-4"], ["e-1", "e-4", "fox-3", "e-2"], "descending"]
     assert answers[7:10] == [["+40.0", "–", "0.0", "−20.0"], ["fox-3"], "1 of 4 examples"]
-    assert answers[10:] == ["fox-3", ["The fox jumped.", "It rained."]]
+    assert answers[10:] == ["fox-3", ["It rained.", "The fox jumped."]]
 
 
 @in_a_browser
@@ -343,7 +343,7 @@ def test_what_is_marked_in_outputs(page: Path) -> None:
     answers = ask(
         page,
         """
-        const card = document.querySelector(".card.run-0");
+        const card = document.querySelector("#outputs .run-0");
         for (const kind of ["copied", "novel", "number"]) answers.push(texts(`mark.${kind}`, card));
         answers.push(texts(".unsupported", card), texts(".facts", card));
         card.querySelector("mark.copied").click();
@@ -360,7 +360,7 @@ def test_what_is_marked_in_outputs(page: Path) -> None:
     )
     assert answers[:3] == [["The red fox jumped over the"], ["fence", "cost", "coins", "crowns"], ["45"]]
     assert answers[3] == ["It cost 3 coins and 45 crowns in Oslo."]
-    assert answers[4] == ["16 words · 38 % copied · 4 words not in the source · 1 number not in the source"]
+    assert answers[4] == ["16 words · 38 % copied · 4 words, 1 number not in the source"]
     assert answers[5:8] == [["The red fox jumped over the"], "6 words of paragraph 1, in Intro", [SOURCE[1]]]
     assert answers[8:] == ["underline", "none"]
 
@@ -393,10 +393,10 @@ def test_the_address_names_runs_and_example(page: Path) -> None:
     answers = ask(
         page,
         """
-        const models = () => texts(".card h3 a");
+        const models = () => texts(".output h3 a");
         answers.push(get("name").textContent, models(), get("notice").textContent);
         location.hash = location.hash.replace("fox-3", "e-4"); await rest();
-        answers.push(get("name").textContent, texts(".card.run-1 p.soft"));
+        answers.push(get("name").textContent, texts("#outputs .run-1 p.soft"));
         get("chosen").querySelector("button").click(); await rest();
         answers.push(models(), new URLSearchParams(location.hash.slice(1)).getAll("run").length, get("pairs").hidden);
         get("add").click(); await rest();
@@ -422,10 +422,10 @@ def test_a_phone_shows_the_example_first(page: Path) -> None:
 def test_texts_stay_texts_in_a_browser(results: Results, tmp_path: Path) -> None:
     """Nothing of a hostile text runs; the page shows it letter by letter."""
     page = hostile_page(results, tmp_path / "site")
-    steps = """answers.push(get("name").textContent, texts(".card .text"), document.title.includes("· Examples of"));
+    steps = """answers.push(get("name").textContent, texts("#summaries .text"), document.title.includes("· Examples of"));
     answers.push(texts("#text h3, #text h4, dd"), document.querySelectorAll("#example img, #example script").length);"""
     answers = ask(page, steps)
-    assert answers[:3] == [BREAKOUT, [f"{HOSTILE}\n{BREAKOUT}", f"{HOSTILE} {BREAKOUT}"], True]
+    assert answers[:3] == [BREAKOUT, [f"{HOSTILE} {BREAKOUT}", f"{HOSTILE}\n{BREAKOUT}"], True]
     assert answers[3:] == [[HOSTILE, BREAKOUT, BREAKOUT], 0]  # the query is the id
 
 
@@ -434,7 +434,7 @@ def test_without_texts_the_outputs_are_shown(results: Results, tmp_path: Path) -
     """Where the texts or the outputs are not here, scores and the other are shown, and no mark is offered."""
     runs = [write_run(results, "alpha", {"e-1": BARKED}, {"e-1": 0.5}), write_run(results, "beta", {}, {"e-1": 0.25})]
     page = write_page(results, runs, tmp_path / "site")
-    steps = """answers.push(texts(".card .text"), texts(".card p.soft"), texts("#rows td"));
+    steps = """answers.push(texts("#summaries .text"), texts(".output p.soft"), texts("#rows td"));
     answers.push(get("marks").hidden, get("source").hidden, document.querySelectorAll("mark[role]").length);"""
     assert ask(page, steps) == [
         [BARKED],
@@ -451,6 +451,6 @@ def test_a_missing_data_file_is_named(page: Path) -> None:
     steps = """answers.push(get("notice").textContent);
     window.problems.length = 0;
     get("chosen").querySelectorAll("button")[1].click(); await rest();
-    answers.push(get("notice").textContent, texts(".card h3 a"));"""
+    answers.push(get("notice").textContent, texts(".output h3 a"));"""
     message = "The file examples/outputs/1-0.js is missing or damaged: write the site again."
     assert ask(page, steps) == [message, "", ["alpha"]]

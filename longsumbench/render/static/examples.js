@@ -259,10 +259,12 @@ const marksOf = (text, source) => {
     place += length || 1;
   }
   const free = ({ start, end }) => marks.every(mark => mark.end <= start || end <= mark.start);
-  marks.push(...numbersIn(text).filter(number => !source.numbers.has(number.value) && free(number)).map(mark => ({ ...mark, kind: "number" })));
+  const [known, wrong] = [true, false].map(is => numbersIn(text).filter(({ value }) => source.numbers.has(value) === is));
+  marks.push(...wrong.filter(free).map(mark => ({ ...mark, kind: "number" })));
+  const inNumber = word => known.some(({ start, end }) => start <= word.start && word.end <= end);
   const novel = words.filter(({ word }) => (word.length > 3 && !/\p{N}/u.test(word) || word.match(new RegExp(BLANKLESS, "u")))
     && !source.stems.has(stem(word)));
-  marks.push(...novel.filter(free).map(mark => ({ ...mark, kind: "novel" })));
+  marks.push(...novel.filter(word => free(word) && !inNumber(word)).map(mark => ({ ...mark, kind: "novel" })));
   return { marks: marks.sort((one, other) => one.start - other.start), copied: copied.size, count: words.length };
 };
 const TITLES = { copied: "Copied: show it in the source", novel: "No form of this word is in the source",
@@ -340,8 +342,8 @@ const card = (values, title, text, after, sentences = []) => {
   const number = kind => marked.marks.filter(mark => mark.kind === kind).length;
   const facts = [count(marked.count, "word")];
   if (source && marked.count) facts.push(`${Math.round(100 * marked.copied / marked.count)} % copied`);
-  for (const [kind, noun] of [["novel", "word"], ["number", "number"]])
-    if (number(kind)) facts.push(`${count(number(kind), noun)} not in the source`);
+  const strange = [["novel", "word"], ["number", "number"]].filter(([kind]) => number(kind));
+  if (strange.length) facts.push(`${strange.map(([kind, noun]) => count(number(kind), noun)).join(", ")} not in the source`);
   const body = text.trim() ? markedText(text, marked.marks, sentences) : [make("em", { class: "soft" }, "nothing")];
   const part = make("section", values, make("h3", {}, ...title), make("p", { class: "facts" }, facts.join(" · ")),
     make("p", { class: "text" }, ...body), ...after);
@@ -353,7 +355,7 @@ const outputCard = (run, output) => {
   const title = [tag(run), " ", make("a", { href: page }, model), " ", make("small", {}, rest.join(" "))];
   if (!output) {
     const reason = outputs ? "This run did not summarize the example." : "The outputs of this run are not here.";
-    return { part: make("section", { class: `card run-${run}` }, make("h3", {}, ...title), scoreLine(run),
+    return { part: make("section", { class: `output run-${run}` }, make("h3", {}, ...title), scoreLine(run),
       make("p", { class: "soft" }, reason)), copied: [] };
   }
   const [text, length, complete, lists] = output;
@@ -364,7 +366,7 @@ const outputCard = (run, output) => {
       ...(place && source ? [make("button", { type: "button", class: "nearest", "data-sentence": place - 1 }, `source sentence ${place}`)] : []))))));
   if (runs[run].pages.includes(state.example))
     after.push(make("p", {}, make("a", { href: `${page.replace(/\.html$/, "")}-evidence/${state.example}.html` }, "What the system looked at")));
-  const shown = card({ class: `card run-${run}` }, title, text, after, lowSentences(text, lists));
+  const shown = card({ class: `output run-${run}` }, title, text, after, lowSentences(text, lists));
   shown.part.querySelector("h3").after(scoreLine(run));
   return shown;
 };
@@ -385,7 +387,7 @@ const showScores = () => {
 };
 const showExample = (texts, outputs) => {
   source = texts && readSource(texts);
-  const id = index.ids[state.example], cards = [];
+  const id = index.ids[state.example], references = [];
   document.title = `${id} · ${heading}`;
   get("name").textContent = id;
   const topic = Object.entries({ title: texts?.title, query: texts?.query }).filter(([, text]) => text && text !== id);
@@ -397,11 +399,12 @@ const showExample = (texts, outputs) => {
     get("text").replaceChildren(...source.nodes);
     if (words < all) get("text").append(make("p", { class: "warning" }, `Shown are the first ${count(words, "word")} of ${all.toLocaleString("en")}.`));
     get("text").scrollTop = 0;
-    texts.references.forEach((sentences, place) => cards.push(card({ class: "card reference" },
+    texts.references.forEach((sentences, place) => references.push(card({ class: "output reference" },
       [texts.references.length > 1 ? `Reference ${place + 1}` : "Reference"], sentences.join("\n"), [])));
   }
   const ofRuns = outputs.map((output, run) => outputCard(run, output));
-  get("outputs").replaceChildren(...[...cards, ...ofRuns].map(({ part }) => part));
+  get("references").replaceChildren(...references.map(({ part }) => part));
+  get("outputs").replaceChildren(...ofRuns.map(({ part }) => part));
   get("unsupported").hidden = !get("outputs").querySelector(".unsupported");
   get("marks").hidden = !texts;
   get("where").textContent = texts ? "Shaded: what the outputs copy. Choose a copied passage to see where it is from." : "";
@@ -454,8 +457,8 @@ get("pair").onchange = event => go({ pair: event.target.value.split("-").map(nam
 get("filter").oninput = () => { if (runs.length) showRows(); };
 get("previous").onclick = () => step(-1);
 get("next").onclick = () => step(1);
-get("marks").onchange = event => get("outputs").classList.toggle(`no-${event.target.value}`, !event.target.checked);
-get("outputs").onclick = event => { const mark = event.target.closest("[data-from], [data-sentence]"); if (mark) showPassage(mark); };
+get("marks").onchange = event => get("summaries").classList.toggle(`no-${event.target.value}`, !event.target.checked);
+get("summaries").onclick = event => { const mark = event.target.closest("[data-from], [data-sentence]"); if (mark) showPassage(mark); };
 document.addEventListener("keydown", event => {
   if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input:not([type=checkbox]), select")) return;
   if (event.target.matches("[data-from]") && ["Enter", " "].includes(event.key)) {
