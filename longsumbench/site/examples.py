@@ -42,27 +42,18 @@ _SOURCE_BYTES = 400_000  # of the shown part of a source
 _OUTPUT_LENGTH = 60_000  # characters of the shown part of an output
 _ADVICE = "repeat its run with overwrite=true"
 
+_PageName = Callable[[RunRecord], str]
+
 
 def write_examples(
-    results: Results,
-    dataset: str,
-    records: Sequence[RunRecord],
-    folder: Path,
-    page_name: Callable[[RunRecord], str],
-    **layout: Any,
+    results: Results, dataset: str, records: Sequence[RunRecord], folder: Path, page_name: _PageName, **layout: Any
 ) -> bool:
     """Write the browser of examples of a dataset to `folder`; return False, and write no page, if it has none.
 
     It shows the first examples of the split. Of the runs on these texts, it shows the latest one of each row, the best
     rows first. Only what is shown is read. Damaged files are reported, and the rest is shown.
 
-    Args:
-        results: the results folder.
-        dataset: its name.
-        records: its finished runs.
-        folder: has the pages of the runs.
-        page_name: returns the name of a run's page.
-        layout: what the layout of all pages needs.
+    `page_name` returns the name of a run's page in the folder; `layout` has what the layout of all pages needs.
     """
     (page := folder / "examples.html").unlink(missing_ok=True)
     rmtree(data := folder / "examples", ignore_errors=True)
@@ -76,19 +67,15 @@ def write_examples(
     examples: list[Example] = []
     with _leaving_out(results, data):
         examples = split[: len(ids)] if split else []
-    index = {
-        "ids": ids,
-        "texts": _write_parts(data, "texts/", map(_shown_texts, examples)),
-        "runs": [
-            _write_run(results, run, data, f"{place}", ids) | {"page": page_name(run)} for place, run in enumerate(runs)
-        ],
-        "measure": score_column(runs[0].ranked_by),
-    }
-    total = len(split) if split else max(run.num_outputs for run in runs)
-    facts = {"dataset": dataset, "split": runs[0].split, "num_runs": len(records), "total": total, **layout}
+    index: dict[str, Any] = {"ids": ids, "measure": score_column(runs[0].ranked_by)}
+    index["texts"] = _write_parts(data, "texts/", map(_shown_texts, examples))
+    written = [_write_run(results, run, data, f"{place}", ids) for place, run in enumerate(runs)]
+    index["runs"] = [{**facts, "page": page_name(run)} for run, facts in zip(runs, written, strict=True)]
     for kind in ("css", "js"):
         write_atomically(data / f"browser.{kind}", static_text(f"examples.{kind}"))
-    write_atomically(page, render_page("site/examples.html", title=f"Examples of {dataset}", index=index, **facts))
+    total = len(split) if split else max(run.num_outputs for run in runs)
+    values = {"dataset": dataset, "split": runs[0].split, "num_runs": len(records), "total": total, "index": index}
+    write_atomically(page, render_page("site/examples.html", title=f"Examples of {dataset}", **values, **layout))
     return True
 
 
@@ -120,7 +107,9 @@ def _read_scores(results: Results, run: RunRecord) -> dict[str, dict[str, float]
     scales = {score_column(name): 1.0 if name in run.units else PERCENT for name in (*run.measures, *ROUGE_HEADINGS)}
     with _leaving_out(results, path), path.open(encoding="utf-8-sig", newline="") as file:
         rows = islice(csv.DictReader(file), MOST_EXAMPLES)
-        return {row["id"]: {name: round(scales[name] * float(row[name]), 2) for name in row.keys() & scales} for row in rows}
+        return {
+            row["id"]: {name: round(scales[name] * float(row[name]), 2) for name in row.keys() & scales} for row in rows
+        }
     return {}
 
 
@@ -147,8 +136,8 @@ def _shown_output(output: Summary | None, verdicts: Verdicts) -> tuple[Any, ...]
     """Return a text, its whole length, whether it is complete, and what metrics say about its sentences."""
     if output is None:
         return None
-    judged = judged_lists(verdicts, output.id, output.text) if verdicts else []
-    return output.text[:_OUTPUT_LENGTH], len(output.text), output.complete, judged
+    text = output.text[:_OUTPUT_LENGTH]
+    return text, len(output.text), output.complete, judged_lists(verdicts, output.id, text) if verdicts else []
 
 
 def _shown_texts(example: Example) -> dict[str, Any]:
