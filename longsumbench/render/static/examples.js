@@ -67,16 +67,16 @@ const readState = () => {
     sort: hash.get("sort") ?? "data", pair: isPair ? pair : [1, 0],
   };
 };
-const address = changes => {
+const choices = changes => {
   const next = { ...state, ...changes }, hash = new URLSearchParams();
   for (const run of next.runs) hash.append("run", index.runs[run].id);
-  hash.set("example", index.ids[next.example]);
   if (next.measure !== index.measure) hash.set("measure", next.measure);
   if (next.sort !== "data") hash.set("sort", next.sort);
   if (next.pair.join() !== "1,0") hash.set("pair", next.pair.map(letter).join("-"));
   return `#${hash}`;
 };
-const go = changes => location.replace(address(changes));
+const address = (place, chosen = choices()) => `${chosen}&example=${encodeURIComponent(index.ids[place])}`;
+const go = changes => location.replace(address(changes.example ?? state.example, choices(changes)));
 const say = text => { get("notice").textContent = text; get("notice").hidden = !text; };
 
 // The list of examples
@@ -116,12 +116,12 @@ const showHeads = shown => {
     ...shown.map(({ key, name }) => head(key, name ? [name] : [tag(key.charCodeAt(0) - 65)], `Sort by ${name ?? key}`))));
 };
 const showRows = () => {
-  const shown = columns(), unit = unitOf(state.measure);
+  const shown = columns(), unit = unitOf(state.measure), chosen = choices();
   order = sortExamples(shown);
   showHeads(shown);
   get("rows").replaceChildren(...order.map(place => {
     const current = place === state.example, id = index.ids[place];
-    const link = make("a", { id: `example-${place}`, href: address({ example: place }), title: id,
+    const link = make("a", { id: `example-${place}`, href: address(place, chosen), title: id,
       tabindex: current ? 0 : -1, "aria-current": current && "true" }, id);
     const row = make("tr", {}, make("td", { class: "l" }, link), ...shown.map(({ key, value, show }) => {
       const number = value(place), way = key === "difference" && number !== null && Math.sign(number);
@@ -172,10 +172,11 @@ const showMeasures = () => {
 
 // Words and numbers of texts
 
-const BLANKLESS = "[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}]";
-const WORD = new RegExp(`${BLANKLESS}|(?:(?!${BLANKLESS})[\\p{L}\\p{M}\\p{N}])+`, "gu");
+const BLANKLESS = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+const WORD = /[\p{L}\p{M}\p{N}]+/gu;
+const WORD_OR_SIGN = new RegExp(`${BLANKLESS.source}|(?:(?!${BLANKLESS.source})[\\p{L}\\p{M}\\p{N}])+`, "gu");
 const stem = word => word.replace(/(?<=\p{L}{3})(?:ing|ed|es|s|ly|e)$/u, "").replace(/(\p{L})\1$/u, "$1").replace(/y$/, "i");
-const wordsIn = text => [...text.matchAll(WORD)].map(({ 0: word, index: start }) =>
+const wordsIn = text => [...text.matchAll(BLANKLESS.test(text) ? WORD_OR_SIGN : WORD)].map(({ 0: word, index: start }) =>
   ({ word: word.normalize("NFKC").toLowerCase(), start, end: start + word.length }));
 
 const SMALL = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen " +
@@ -188,7 +189,7 @@ const VALUES = { ...Object.fromEntries(SMALL.flatMap((word, value) => [[`${word}
   ...ORDINALS };
 const SCALE = "hundred|thousand|million|billion|trillion";
 const ANY = [...Object.keys(VALUES).sort((one, other) => other.length - one.length), SCALE].join("|");
-const SPELLED = new RegExp(`\\b(?:${ANY})\\b(?:(?:\\s+and\\s+|[\\s-]+)(?:${ANY})\\b)*`, "giu");
+const SPELLED = new RegExp(`\\b(?=[befhmnostz])(?:${ANY})\\b(?:(?:\\s+and\\s+|[\\s-]+)(?:${ANY})\\b)*`, "giu");
 const DIGITS = new RegExp("(?<![\\p{L}\\d.])(\\d{1,3}(?:[,\\u00a0\\u202f]\\d{3})+(?!\\d)|\\d+)(\\.\\d+(?!\\.?\\d))?" +
   `(?:[\\s-]?(${SCALE}|k|bn)\\b)?`, "giu");
 const IDIOMS = ["one", "first", "second", "zeroth", ...SCALE.split("|")];  // alone, mostly no numbers
@@ -215,11 +216,15 @@ const numbersIn = text => {
 
 const readSource = texts => {
   const nodes = [], paragraphs = [], sentences = [];
+  let section;
   for (const [kind, text] of texts.source) {
-    if (kind === "d" || kind === "s") nodes.push(make(kind === "d" ? "h3" : "h4", {}, text));
-    else if (kind === "p") paragraphs.push({ text, section: nodes.findLast(node => node.tagName !== "P")?.textContent });
+    if (kind === "d" || kind === "s") {
+      nodes.push(make(kind === "d" ? "h3" : "h4", {}, text));
+      section = text;
+      continue;
+    }
+    if (kind === "p") paragraphs.push({ text, section });
     else paragraphs.at(-1).text += ` ${text}`;
-    if (kind === "d" || kind === "s") continue;
     const end = paragraphs.at(-1).text.length;
     sentences.push({ paragraph: paragraphs.length - 1, start: end - text.length, end });
     if (kind === "p") nodes.push(paragraphs.at(-1).node = make("p", {}));
@@ -227,17 +232,13 @@ const readSource = texts => {
   paragraphs.forEach(({ node, text }) => node.append(text));
   const words = paragraphs.flatMap(({ text }, paragraph) => wordsIn(text).map(word => ({ ...word, paragraph })));
   const topic = [texts.title, texts.query].filter(Boolean).join(" ");
-  const stems = new Set([...words, ...wordsIn(topic)].map(({ word }) => stem(word)));
+  const stems = new Set([...new Set([...words, ...wordsIn(topic)].map(({ word }) => word))].map(stem));
   const whole = [...paragraphs.map(({ text }) => text), topic].join("\n");
   const plain = whole.replace(/(?<=\d),(?=\d{3})/g, "").match(/\d+(?:\.\d+)?/g) ?? [];
   const numbers = new Set([...numbersIn(whole).map(({ value }) => value), ...plain.flatMap(text => [+text, ...text.split(".").map(Number)])]);
-  const grams = new Map();
-  for (let place = 0; place + SHORTEST <= words.length; place++) {
-    const gram = words.slice(place, place + SHORTEST).map(({ word }) => word).join(" ");
-    if (grams.has(gram)) grams.get(gram).push(place);
-    else grams.set(gram, [place]);
-  }
-  return { nodes, paragraphs, sentences, words, stems, numbers, grams };
+  const places = new Map();  // of each word
+  words.forEach(({ word }, place) => places.get(word)?.push(place) ?? places.set(word, [place]));
+  return { nodes, paragraphs, sentences, words, stems, numbers, places };
 };
 
 // What is marked in a text: passages that are copied, novel words, numbers that the source lacks
@@ -245,24 +246,25 @@ const readSource = texts => {
 const marksOf = (text, source) => {
   const words = wordsIn(text), marks = [], copied = new Set();
   for (let place = 0; place + SHORTEST <= words.length;) {
-    const starts = source.grams.get(words.slice(place, place + SHORTEST).map(({ word }) => word).join(" ")) ?? [];
-    let from = -1, length = 0;
-    for (const start of starts) {
-      let same = SHORTEST;
-      while (words[place + same] && words[place + same].word === source.words[start + same]?.word) same++;
-      if (same > length) [from, length] = [start, same];
+    const first = words.slice(place, place + SHORTEST).map(({ word }, by) => [source.places.get(word) ?? [], by]);
+    const [rare, offset] = first.reduce((one, other) => other[0].length < one[0].length ? other : one);
+    let from = -1, length = SHORTEST - 1;
+    for (const start of rare) {
+      let same = 0;
+      while (words[place + same] && words[place + same].word === source.words[start - offset + same]?.word) same++;
+      if (same > length) [from, length] = [start - offset, same];
     }
-    if (length) {
+    if (from >= 0) {
       marks.push({ kind: "copied", start: words[place].start, end: words[place + length - 1].end, from, to: from + length - 1 });
       for (let next = place; next < place + length; next++) copied.add(next);
     }
-    place += length || 1;
+    place += from >= 0 ? length : 1;
   }
   const free = ({ start, end }) => marks.every(mark => mark.end <= start || end <= mark.start);
   const [known, wrong] = [true, false].map(is => numbersIn(text).filter(({ value }) => source.numbers.has(value) === is));
   marks.push(...wrong.filter(free).map(mark => ({ ...mark, kind: "number" })));
   const inNumber = word => known.some(({ start, end }) => start <= word.start && word.end <= end);
-  const novel = words.filter(({ word }) => (word.length > 3 && !/\p{N}/u.test(word) || word.match(new RegExp(BLANKLESS, "u")))
+  const novel = words.filter(({ word }) => (word.length > 3 && !/\p{N}/u.test(word) || BLANKLESS.test(word))
     && !source.stems.has(stem(word)));
   marks.push(...novel.filter(word => free(word) && !inNumber(word)).map(mark => ({ ...mark, kind: "novel" })));
   return { marks: marks.sort((one, other) => one.start - other.start), copied: copied.size, count: words.length };
@@ -328,8 +330,8 @@ const showPlaces = (places, words) => {
   range.setStart(node.firstChild, places[0].start);
   range.setEnd(node.firstChild, places[0].end);
   pane.scrollTop += range.getBoundingClientRect().top - pane.getBoundingClientRect().top - pane.clientHeight / 3;
-  const box = pane.getBoundingClientRect();
-  if (box.bottom < 100 || box.top > innerHeight - 100) get("source").scrollIntoView({ block: "start" });
+  const box = range.getBoundingClientRect();
+  if (box.top < 60 || box.bottom > innerHeight) get("source").scrollIntoView();
   get("where").textContent = `${words} of paragraph ${places[0].paragraph + 1}${section ? `, in ${section}` : ""}`;
 };
 const showPassage = ({ dataset: { from, to, sentence } }) => {
@@ -398,7 +400,6 @@ const showExample = (texts, outputs) => {
     get("source").querySelector("summary").textContent = `Source, ${count(all, "word")}`;
     get("text").replaceChildren(...source.nodes);
     if (words < all) get("text").append(make("p", { class: "warning" }, `Shown are the first ${count(words, "word")} of ${all.toLocaleString("en")}.`));
-    get("text").scrollTop = 0;
     texts.references.forEach((sentences, place) => references.push(card({ class: "output reference" },
       [texts.references.length > 1 ? `Reference ${place + 1}` : "Reference"], sentences.join("\n"), [])));
   }
@@ -413,6 +414,7 @@ const showExample = (texts, outputs) => {
     paint("used", ofRuns.flatMap(({ copied }) => copied).flatMap(({ from, to }) => stretches(from, to)));
   }
   showScores();
+  get("text").scrollTop = 0;  // last: this computes the layout
 };
 
 // Everything follows the address
@@ -460,8 +462,8 @@ get("next").onclick = () => step(1);
 get("marks").onchange = event => get("summaries").classList.toggle(`no-${event.target.value}`, !event.target.checked);
 get("summaries").onclick = event => { const mark = event.target.closest("[data-from], [data-sentence]"); if (mark) showPassage(mark); };
 document.addEventListener("keydown", event => {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("input:not([type=checkbox]), select")) return;
-  if (event.target.matches("[data-from]") && ["Enter", " "].includes(event.key)) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches?.("input:not([type=checkbox]), select")) return;
+  if (event.target.matches?.("[data-from]") && ["Enter", " "].includes(event.key)) {
     event.preventDefault();
     showPassage(event.target);
     return;
