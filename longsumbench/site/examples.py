@@ -35,8 +35,8 @@ from longsumbench.runs.record import RunRecord, output_files, run_label
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
 
-MOST_EXAMPLES = 200  # of a dataset: the first ones of the split
-MOST_RUNS = 100  # of a dataset
+SHOWN_EXAMPLES = 200  # of a dataset: the first ones of the split
+SHOWN_RUNS = 100  # of a dataset
 _PART_BYTES = 250_000  # of a data file, unless a single example is larger
 _SOURCE_BYTES = 400_000  # of the shown part of a source
 _OUTPUT_LENGTH = 60_000  # characters of the shown part of an output
@@ -58,11 +58,11 @@ def write_examples(
     (page := folder / "examples.html").unlink(missing_ok=True)
     rmtree(data := folder / "examples", ignore_errors=True)
     texts = Counter((run.split, run.fingerprint) for run in records).most_common(1)
-    rows = group_by_seed([run for run in records if (run.split, run.fingerprint) == texts[0][0]], {})[:MOST_RUNS]
+    rows = group_by_seed([run for run in records if (run.split, run.fingerprint) == texts[0][0]], {})[:SHOWN_RUNS]
     runs = [max(row.runs, key=lambda run: run.finished) for row in rows]
     split = next((split for run in runs if (split := split_read_by(results.run_folder(run), run))), None)
-    read = (_read_outputs(results, run) or _read_scores(results, run) for run in runs)
-    if not (ids := split.ids[:MOST_EXAMPLES] if split else [*next(filter(None, read), ())]):
+    written_ids = (list(_read_outputs(results, run)) or list(_read_scores(results, run)) for run in runs)
+    if not (ids := split.ids[:SHOWN_EXAMPLES] if split else next(filter(None, written_ids), [])):
         return False
     examples: list[Example] = []
     with _leaving_out(results, data):
@@ -95,8 +95,8 @@ def _leaving_out(results: Results, path: Path) -> Iterator[None]:
 def _read_outputs(results: Results, run: RunRecord) -> dict[str, Summary]:
     outputs: dict[str, Summary] = {}
     with _leaving_out(results, path := results.run_folder(run) / "predictions.jsonl"):
-        outputs = {summary.id: summary for summary in read_summaries(path, MOST_EXAMPLES)}
-        if path.exists() and (missing := min(run.num_outputs, MOST_EXAMPLES) - len(outputs)) > 0:
+        outputs = {summary.id: summary for summary in read_summaries(path, SHOWN_EXAMPLES)}
+        if path.exists() and (missing := min(run.num_outputs, SHOWN_EXAMPLES) - len(outputs)) > 0:
             raise DataError(f"{format_count(missing, 'output')} cannot be read; {_ADVICE}", path)
     return outputs
 
@@ -105,12 +105,11 @@ def _read_scores(results: Results, run: RunRecord) -> dict[str, dict[str, float]
     """Return id → column → score, 0–100 or in its unit; of several checkpoints, those of the best."""
     path = results.run_folder(run) / output_files(len(run.checkpoints))[0][1]
     scales = {score_column(name): 1.0 if name in run.units else PERCENT for name in (*run.measures, *ROUGE_HEADINGS)}
+    scores = {}
     with _leaving_out(results, path), path.open(encoding="utf-8-sig", newline="") as file:
-        rows = islice(csv.DictReader(file), MOST_EXAMPLES)
-        return {
-            row["id"]: {name: round(scales[name] * float(row[name]), 2) for name in row.keys() & scales} for row in rows
-        }
-    return {}
+        for row in islice(csv.DictReader(file), SHOWN_EXAMPLES):
+            scores[row["id"]] = {name: round(scales[name] * float(row[name]), 2) for name in row.keys() & scales}
+    return scores
 
 
 def _write_run(results: Results, run: RunRecord, data: Path, name: str, ids: Sequence[str]) -> dict[str, Any]:
@@ -118,7 +117,7 @@ def _write_run(results: Results, run: RunRecord, data: Path, name: str, ids: Seq
     outputs, scores = _read_outputs(results, run), _read_scores(results, run)
     verdicts: Verdicts = {}
     with _leaving_out(results, folder := results.run_folder(run)):
-        verdicts = read_verdicts(folder, MOST_EXAMPLES)
+        verdicts = read_verdicts(folder, SHOWN_EXAMPLES)
     measures = {score_column(name): name for name in (*run.measures, *ROUGE_HEADINGS)}
     shown = [_shown_output(outputs.get(example), verdicts) for example in ids] if outputs else []
     pages = inspection_folder(results, run)

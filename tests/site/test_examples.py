@@ -14,10 +14,11 @@ from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, shown
 from support.requirements import CHROMIUM_PROGRAM
 from support.run_records import record
 
-from longsumbench.core import Document, Example, Section, Summary
+from longsumbench.core import Document, Example, Scoring, Section, Summary
 from longsumbench.corpora.reading.store import SplitWriter, store_example
 from longsumbench.files import digest, write_atomically
 from longsumbench.metrics.aggregate import write_scores
+from longsumbench.metrics.names_and_numbers import NumberPrecision
 from longsumbench.render.html import static_text
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
@@ -144,7 +145,7 @@ def test_only_the_first_examples_and_latest_runs_are_shown(
     results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a row with several seeds, the latest run is shown; the page says what it leaves out."""
-    monkeypatch.setattr(browser, "MOST_EXAMPLES", 2)
+    monkeypatch.setattr(browser, "SHOWN_EXAMPLES", 2)
     names = ["e-1", "e-2", "e-3"]
     runs = [
         write_run(
@@ -165,7 +166,7 @@ def test_only_the_first_examples_and_latest_runs_are_shown(
     text = " ".join(Reading(page.read_text(encoding="utf-8")).text.split())
     assert "The first 2 of 3 examples of the test split. 1 of 3 runs: the latest one of each row" in text
     assert "the texts are not on the machine that made this page" in text
-    monkeypatch.setattr(browser, "MOST_RUNS", 1)
+    monkeypatch.setattr(browser, "SHOWN_RUNS", 1)
     others = [write_run(results, f"m{place}", {"e-1": "A."}, {"e-1": 0.5}) for place in range(2)]
     assert len(index_of(write_page(results, others, tmp_path / "other"))["runs"]) == 1
 
@@ -257,7 +258,10 @@ STEPS = """
 {
 const get = id => document.getElementById(id);
 const until = async condition => { while (!condition()) await new Promise(go => setTimeout(go, 5)); };
-const rest = () => new Promise(go => setTimeout(go, 100));
+const rest = async () => {
+  await new Promise(go => setTimeout(go, 50));
+  await until(() => document.querySelector(".browser").ariaBusy === "false");
+};
 const press = async (key, target = document.body) => {
   target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
   await rest();
@@ -271,7 +275,6 @@ const choose = async (id, value) => {
 };
 const answers = [];
 (async () => {
-  await until(() => !document.querySelector(".browser").hidden);
   await rest();
   %s
 })().catch(error => answers.push(`failed: ${error}`)).finally(() => {
@@ -365,6 +368,28 @@ def test_what_is_marked_in_outputs(page: Path) -> None:
     assert answers[8:] == ["underline", "none"]
 
 
+NUMBERED = "On 2021-03-05, 3,000 men and 1.5 million mice ate 12 % of twenty-one pies; the 3rd was 0.50 m high."
+NUMBERS = ("3000", "three thousand", "12", "twelve", "21", "1,500,000", "1.5 million", "third", "0.5", "5", "2021")
+WRONG_NUMBERS = ("22", "two million", "30", "thirty-one", "1.6", "7th", "fourth", "13 %", "3,001", "2,000,000")
+
+
+@in_a_browser
+def test_marked_numbers_are_those_of_the_metric(results: Results, tmp_path: Path) -> None:
+    """In any notation, a number is marked where `number_precision` does not find it in the source."""
+    lines = [f"It was {number}." for number in (*NUMBERS, *WRONG_NUMBERS, "one", "none")]
+    text, metric = example("e-1", NUMBERED), NumberPrecision(Scoring())
+    unknown = [place for place, line in enumerate(lines) if metric.score(line, text)["number_precision"] == 0]
+    run = write_run(results, "alpha", {"e-1": "\n".join(lines)}, {"e-1": 0.5}, [text])
+    steps = """const range = document.createRange();
+    range.setStart(document.querySelector("#outputs .text"), 0);
+    for (const mark of document.querySelectorAll("#outputs mark.number")) {
+      range.setEndBefore(mark);
+      answers.push(range.toString().split("\\n").length - 1);
+    }"""
+    assert ask(write_page(results, [run], tmp_path / "site"), steps) == unknown
+    assert unknown == [*range(len(NUMBERS), len(NUMBERS) + len(WRONG_NUMBERS))]
+
+
 @in_a_browser
 def test_keys_move_between_examples(page: Path) -> None:
     """J and → go on, k and ← back, but not while a text is typed; in the list, ↓ takes the focus along."""
@@ -422,7 +447,7 @@ def test_a_phone_shows_the_example_first(page: Path) -> None:
 def test_texts_stay_texts_in_a_browser(results: Results, tmp_path: Path) -> None:
     """Nothing of a hostile text runs; the page shows it letter by letter."""
     page = hostile_page(results, tmp_path / "site")
-    steps = """answers.push(get("name").textContent, texts("#summaries .text"), document.title.includes("· Examples of"));
+    steps = """answers.push(get("name").textContent, texts("#summaries .text"), document.title.includes("· Examples"));
     answers.push(texts("#text h3, #text h4, dd"), document.querySelectorAll("#example img, #example script").length);"""
     answers = ask(page, steps)
     assert answers[:3] == [BREAKOUT, [f"{HOSTILE} {BREAKOUT}", f"{HOSTILE}\n{BREAKOUT}"], True]

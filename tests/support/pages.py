@@ -101,9 +101,15 @@ def readouts(text: str) -> list[str]:
     ]
 
 
-def shown(path: Path, *more_flags: str, fragment: str = "") -> str:
+def shown(path: Path, *more_flags: str) -> str:
     """Open a page in a browser; return it as it is when its script has run."""
+    return opened(path, "--dump-dom", *more_flags).stdout
+
+
+def opened(path: Path, *more_flags: str) -> "subprocess.CompletedProcess[str]":
+    """Open a page in a browser; return what it prints. With --enable-logging=stderr it prints the console, too."""
     assert CHROMIUM
-    flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", "--dump-dom")
-    command = [CHROMIUM, *flags, *more_flags, path.as_uri() + fragment]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+    flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", *more_flags)
+    return subprocess.run(
+        [CHROMIUM, *flags, path.as_uri()], check=True, capture_output=True, text=True, timeout=PATIENCE
+    )

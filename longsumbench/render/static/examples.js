@@ -133,6 +133,10 @@ const showRows = () => {
   const first = get("rows").querySelector("a");
   if (first && !get("rows").querySelector("[aria-current]")) first.tabIndex = 0;
   get("count").textContent = order.length === index.ids.length ? "" : `${order.length} of ${count(index.ids.length, "example")}`;
+  const current = order.indexOf(state.example);
+  get("place").textContent = current < 0 ? "not in the list" : `${current + 1} of ${order.length}`;
+  get("previous").disabled = current <= 0;
+  get("next").disabled = current === order.length - 1;
 };
 const step = by => {
   const place = order.indexOf(state.example), next = order[place < 0 ? 0 : place + by];
@@ -419,12 +423,14 @@ const showExample = (texts, outputs) => {
 
 // Everything follows the address
 
+const browser = document.querySelector(".browser");
 let turn = 0, shownExample;
 const show = async () => {
   const now = ++turn, focused = document.activeElement, inList = get("rows").contains(focused);
   state = readState();
   showRuns();
-  document.querySelector(".browser").hidden = false;
+  browser.hidden = false;
+  browser.ariaBusy = "true";
   try {
     const { runs: chosen, example } = state;
     const loaded = await Promise.all(chosen.map(place => load(`runs/${place}`)));
@@ -435,28 +441,27 @@ const show = async () => {
     showMeasures();
     showRows();
     showExample(texts, outputs);
+    showPosition(focused, inList);
   } catch (error) {
     if (now === turn) say(error.message);
-    return;
   }
-  const place = order.indexOf(state.example);
-  get("place").textContent = `${place < 0 ? "not in the list" : `${place + 1} of ${order.length}`}`;
-  get("previous").disabled = place <= 0;
-  get("next").disabled = place === order.length - 1;
-  const link = get(`example-${state.example}`), list = document.querySelector(".list");
+  if (now === turn) browser.ariaBusy = "false";
+};
+const showPosition = (focused, inList) => {
+  const link = get(`example-${state.example}`), row = link?.closest("tr"), list = document.querySelector(".list");
   if (inList) link?.focus({ preventScroll: true });
   else if (!focused.isConnected && focused.id) get(focused.id)?.focus({ preventScroll: true });
-  if (shownExample !== state.example) {
-    const row = link?.closest("tr"), head = get("heads").offsetHeight;
-    if (row && row.offsetTop - head < list.scrollTop) list.scrollTop = row.offsetTop - head;
-    if (row && row.offsetTop + row.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = row.offsetTop + row.offsetHeight - list.clientHeight;
-    if (shownExample !== undefined && get("example").getBoundingClientRect().top < 0) get("example").scrollIntoView();
+  if (row && shownExample !== state.example) {
+    const top = row.offsetTop - get("heads").offsetHeight, bottom = row.offsetTop + row.offsetHeight - list.clientHeight;
+    list.scrollTop = Math.max(bottom, Math.min(top, list.scrollTop));
   }
+  const article = get("example");
+  if (shownExample !== undefined && shownExample !== state.example && article.getBoundingClientRect().top < 0) article.scrollIntoView();
   shownExample = state.example;
 };
 get("measure").onchange = event => go({ measure: event.target.value });
 get("pair").onchange = event => go({ pair: event.target.value.split("-").map(name => name.charCodeAt(0) - 65) });
-get("filter").oninput = () => { if (runs.length) showRows(); };
+get("filter").oninput = () => { if (browser.ariaBusy === "false") showRows(); };  // else it is shown soon
 get("previous").onclick = () => step(-1);
 get("next").onclick = () => step(1);
 get("marks").onchange = event => get("summaries").classList.toggle(`no-${event.target.value}`, !event.target.checked);

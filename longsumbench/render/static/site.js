@@ -7,7 +7,7 @@ const theme = () => recall() || (dark.matches ? "dark" : "light");
 const paint = () => {
   root.dataset.theme = theme();
   const button = document.querySelector(".theme");
-  if (button) button.textContent = theme() === "dark" ? "Light" : "Dark";
+  if (button) button.ariaLabel = button.title = theme() === "dark" ? "Light colours" : "Dark colours";
 };
 paint();
 dark.addEventListener("change", paint);
