@@ -72,7 +72,7 @@ def judged_lists(verdicts: Verdicts, name: str, text: str, label: str = "") -> l
         text: the summary.
         label: the run in headings, if there are several.
     """
-    sentences, lists = split_summary(text), []
+    sentences, lists = split_summary(text) if verdicts else [], []
     for metric, of_metric in verdicts.items():
         found = of_metric.get(name, ())
         scored = [verdict for verdict in found if not verdict.key_point]

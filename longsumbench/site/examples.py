@@ -2,7 +2,7 @@
 
     examples/browser.{js,css}
     examples/texts/<part>.js          sources and references of some examples
-    examples/runs/<run>.js            scores of a run, and which of its parts has which example
+    examples/runs/<run>-0.js          scores of a run, and which of its parts has which example
     examples/outputs/<run>-<part>.js  outputs of some examples, with the verdicts on their sentences
 
 <run> is the place of the run on the page, from 0. A data file calls `receive`: a page that is opened as a file can load
@@ -23,7 +23,6 @@ import msgspec
 from longsumbench.core import Example, Summary
 from longsumbench.errors import DataError
 from longsumbench.files import write_atomically
-from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
 from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.metrics.aggregate import PERCENT
@@ -97,7 +96,7 @@ def _read_outputs(results: Results, run: RunRecord) -> dict[str, Summary]:
     with _leaving_out(results, path := results.run_folder(run) / "predictions.jsonl"):
         outputs = {summary.id: summary for summary in read_summaries(path, SHOWN_EXAMPLES)}
         if path.exists() and (missing := min(run.num_outputs, SHOWN_EXAMPLES) - len(outputs)) > 0:
-            raise DataError(f"{format_count(missing, 'output')} cannot be read; {_ADVICE}", path)
+            raise DataError(f"{missing} of the first outputs cannot be read; {_ADVICE}", path)
     return outputs
 
 
@@ -118,25 +117,20 @@ def _write_run(results: Results, run: RunRecord, data: Path, name: str, ids: Seq
     verdicts: Verdicts = {}
     with _leaving_out(results, folder := results.run_folder(run)):
         verdicts = read_verdicts(folder, SHOWN_EXAMPLES)
+    shown = {}
+    for example, output in outputs.items():
+        judged = judged_lists(verdicts, example, text := output.text[:_OUTPUT_LENGTH])
+        shown[example] = text, len(output.text), output.complete, judged
     measures = {score_column(name): name for name in (*run.measures, *ROUGE_HEADINGS)}
-    shown = [_shown_output(outputs.get(example), verdicts) for example in ids] if outputs else []
     pages = inspection_folder(results, run)
     content = {
         "measures": [(column, heading_of(name), run.units.get(name, "")) for column, name in measures.items()],
         "scores": [[scores.get(example, {}).get(column) for column in measures] for example in ids],
-        "parts": _write_parts(data, f"outputs/{name}-", shown),
+        "parts": _write_parts(data, f"outputs/{name}-", map(shown.get, ids if outputs else ())),
         "pages": [place for place in range(len(ids)) if (pages / f"{place}.html").is_file()],
     }
-    _write_data(data, f"runs/{name}", _encode(content))
+    _write_parts(data, f"runs/{name}-", [content])
     return {"id": run.run_id, "label": run_label(run), "oracle": run.oracle, "outputs": bool(outputs)}
-
-
-def _shown_output(output: Summary | None, verdicts: Verdicts) -> tuple[Any, ...] | None:
-    """Return a text, its whole length, whether it is complete, and what metrics say about its sentences."""
-    if output is None:
-        return None
-    text = output.text[:_OUTPUT_LENGTH]
-    return text, len(output.text), output.complete, judged_lists(verdicts, output.id, text) if verdicts else []
 
 
 def _shown_texts(example: Example) -> dict[str, Any]:
@@ -170,12 +164,9 @@ def _write_parts(data: Path, name: str, values: Iterable[Any]) -> list[int]:
             parts.append([])
         parts[-1].append(value)
     for place, part in enumerate(parts):
-        _write_data(data, f"{name}{place}", b"[%b]" % b",\n".join(part))
+        call = b'receive("%b%d", [%b]);\n' % (name.encode(), place, b",\n".join(part))
+        write_atomically(data / f"{name}{place}.js", call)
     return [0, *accumulate(map(len, parts))][:-1]
-
-
-def _write_data(data: Path, name: str, value: bytes) -> None:
-    write_atomically(data / f"{name}.js", b'receive("%b", %b);\n' % (name.encode(), value))
 
 
 def _encode(value: Any) -> bytes:

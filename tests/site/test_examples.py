@@ -78,7 +78,7 @@ def write_page(results: Results, runs: Sequence[RunRecord], site: Path) -> Path:
 
 
 def data_of(page: Path, name: str) -> Any:
-    """Return the value of a data file."""
+    """Return the values of a data file."""
     text = (page.parent / "examples" / f"{name}.js").read_text(encoding="utf-8")
     start = f'receive("{name}", '
     assert text.startswith(start)
@@ -131,7 +131,7 @@ def test_files_have_what_the_page_shows(page: Path) -> None:
         "words": 18,
         "all_words": 18,
     }
-    run = data_of(page, "runs/1")
+    run = data_of(page, "runs/1-0")[0]
     column = [name for name, *_ in run["measures"]].index("rougeLsum_f")
     assert [row[column] for row in run["scores"]] == [10.0, 40.0, 30.0, None]
     outputs = data_of(page, "outputs/0-0")
@@ -186,7 +186,7 @@ def test_no_file_is_too_large(results: Results, tmp_path: Path) -> None:
     assert [value["all_words"] for value in values] == [32_000] * 6 + [320_000]
     assert values[0]["words"] == 32_000
     assert 32_000 < values[-1]["words"] < 320_000
-    parts = data_of(page, "runs/0")["parts"]
+    parts = data_of(page, "runs/0-0")[0]["parts"]
     shown_outputs = [value for place in range(len(parts)) for value in data_of(page, f"outputs/0-{place}")]
     assert [length for _, length, *_ in shown_outputs] == [len(text) for text in outputs.values()]
     assert shown_outputs[0][0] == sentence

@@ -433,7 +433,7 @@ const show = async () => {
   browser.ariaBusy = "true";
   try {
     const { runs: chosen, example } = state;
-    const loaded = await Promise.all(chosen.map(place => load(`runs/${place}`)));
+    const loaded = await Promise.all(chosen.map(place => loadItem(`runs/${place}-`, [0], 0)));
     const parts = loaded.map(({ parts }, run) => loadItem(`outputs/${chosen[run]}-`, parts, example));
     const [texts, ...outputs] = await Promise.all([loadItem("texts/", index.texts, example), ...parts]);
     if (now !== turn) return;
