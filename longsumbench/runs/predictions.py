@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TypedDict
 
@@ -230,18 +231,19 @@ def to_line(summary: Summary) -> str:
     return json.dumps({**values, "truncation": ledger, **counts}, ensure_ascii=False) + "\n"
 
 
-def read_summaries(path: Path) -> list[Summary]:
-    """Read the summaries written so far; incomplete lines are skipped."""
+def read_summaries(path: Path, limit: int | None = None) -> list[Summary]:
+    """Read the summaries written so far, or those of the first lines; incomplete lines are skipped."""
     if not path.is_file():
         return []
     summaries = []
-    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):  # texts contain other line breaks
-        try:
-            entry = parse_json(line, _PredictionLine)
-        except BadFile:
-            continue
-        summary = Summary(entry.id, entry.prediction, entry.truncation, entry.complete, entry.tokens)
-        summaries.append(replace(summary, counts=entry.counts))
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:  # texts contain other line breaks
+        for line in islice(file, limit):
+            try:
+                entry = parse_json(line, _PredictionLine)
+            except BadFile:
+                continue
+            summary = Summary(entry.id, entry.prediction, entry.truncation, entry.complete, entry.tokens)
+            summaries.append(replace(summary, counts=entry.counts))
     return summaries
 
 

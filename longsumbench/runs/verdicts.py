@@ -36,8 +36,8 @@ def write_verdicts(folder: Path, metrics: Sequence[Metric]) -> None:
             write_atomically(folder / f"{_PREFIX}{metric.name}.jsonl", lines)
 
 
-def read_verdicts(folder: Path) -> Verdicts:
-    """Read the verdicts of a run; empty if it has none.
+def read_verdicts(folder: Path, limit: int | None = None) -> Verdicts:
+    """Read the verdicts of a run, or the first ones of each metric; empty if it has none.
 
     Raises:
         DataError: a file is damaged.
@@ -45,7 +45,7 @@ def read_verdicts(folder: Path) -> Verdicts:
     verdicts: dict[str, dict[str, list[SentenceVerdict]]] = {}
     for path in sorted(folder.glob(f"{_PREFIX}*.jsonl")):
         of_metric = verdicts.setdefault(path.stem.removeprefix(_PREFIX), {})
-        for number, line in enumerate(read_text(path).splitlines(), start=1):
+        for number, line in enumerate(read_text(path).splitlines()[:limit], start=1):
             try:
                 row = parse_json(line, _VerdictLine)
             except BadFile as problem:
@@ -72,7 +72,7 @@ def judged_lists(verdicts: Verdicts, name: str, text: str, label: str = "") -> l
         text: the summary.
         label: the run in headings, if there are several.
     """
-    sentences, lists = split_summary(text), []
+    sentences, lists = split_summary(text) if verdicts else [], []
     for metric, of_metric in verdicts.items():
         found = of_metric.get(name, ())
         scored = [verdict for verdict in found if not verdict.key_point]

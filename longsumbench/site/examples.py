@@ -1,0 +1,174 @@
+"""The browser of examples of a dataset: the page `examples.html` and its data, which the browser loads on demand.
+
+    examples/browser.{js,css}
+    examples/texts/<part>.js          sources and references of some examples
+    examples/runs/<run>-0.js          scores of a run, and which of its parts has which example
+    examples/outputs/<run>-<part>.js  outputs of some examples, with the verdicts on their sentences
+
+<run> is the place of the run on the page, from 0. A data file calls `receive`: a page that is opened as a file can load
+scripts, but no JSON.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, islice
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import msgspec
+
+from longsumbench.core import Example, Summary
+from longsumbench.errors import DataError
+from longsumbench.files import write_atomically
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
+from longsumbench.leaderboards.seed_groups import group_by_seed
+from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.metrics.evaluate import score_column
+from longsumbench.outputs.inspection import inspection_folder
+from longsumbench.render.html import render_page, static_text
+from longsumbench.runs.predictions import read_summaries
+from longsumbench.runs.record import RunRecord, output_files, run_label
+from longsumbench.runs.results import Results, split_read_by
+from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
+
+SHOWN_EXAMPLES = 200  # of a dataset: the first ones of the split
+SHOWN_RUNS = 100  # of a dataset
+_PART_BYTES = 250_000  # of a data file, unless a single example is larger
+_SOURCE_BYTES = 400_000  # of the shown part of a source
+_OUTPUT_LENGTH = 60_000  # characters of the shown part of an output
+_ADVICE = "repeat its run with overwrite=true"
+
+_PageName = Callable[[RunRecord], str]
+
+
+def write_examples(
+    results: Results, dataset: str, records: Sequence[RunRecord], folder: Path, page_name: _PageName, **layout: Any
+) -> bool:
+    """Write the browser of examples of a dataset to `folder`; return False, and write no page, if it has none.
+
+    It shows the first examples of the split. Of the runs on these texts, it shows the latest one of each row, the best
+    rows first. Only what is shown is read. Damaged files are reported, and the rest is shown.
+
+    `page_name` returns the name of a run's page in the folder; `layout` has what the layout of all pages needs.
+    """
+    (page := folder / "examples.html").unlink(missing_ok=True)
+    rmtree(data := folder / "examples", ignore_errors=True)
+    texts = Counter((run.split, run.fingerprint) for run in records).most_common(1)
+    rows = group_by_seed([run for run in records if (run.split, run.fingerprint) == texts[0][0]], {})[:SHOWN_RUNS]
+    runs = [max(row.runs, key=lambda run: run.finished) for row in rows]
+    split = next((split for run in runs if (split := split_read_by(results.run_folder(run), run))), None)
+    written_ids = (list(_read_outputs(results, run)) or list(_read_scores(results, run)) for run in runs)
+    if not (ids := split.ids[:SHOWN_EXAMPLES] if split else next(filter(None, written_ids), [])):
+        return False
+    examples: list[Example] = []
+    with _leaving_out(results, data):
+        examples = split[: len(ids)] if split else []
+    index: dict[str, Any] = {"ids": ids, "measure": score_column(runs[0].ranked_by)}
+    index["texts"] = _write_parts(data, "texts/", map(_shown_texts, examples))
+    written = [_write_run(results, run, data, f"{place}", ids) for place, run in enumerate(runs)]
+    index["runs"] = [{**facts, "page": page_name(run)} for run, facts in zip(runs, written, strict=True)]
+    for kind in ("css", "js"):
+        write_atomically(data / f"browser.{kind}", static_text(f"examples.{kind}"))
+    total = len(split) if split else max(run.num_outputs for run in runs)
+    values = {"dataset": dataset, "split": runs[0].split, "num_runs": len(records), "total": total, "index": index}
+    write_atomically(page, render_page("site/examples.html", title=f"Examples of {dataset}", **values, **layout))
+    return True
+
+
+@contextmanager
+def _leaving_out(results: Results, path: Path) -> Iterator[None]:
+    """Report a damaged file; a missing one is no damage."""
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except DataError as error:
+        results.leave_out(error)
+    except (OSError, ValueError, TypeError, KeyError, csv.Error) as error:
+        results.leave_out(DataError(f"cannot be read ({error}); {_ADVICE}", path))
+
+
+def _read_outputs(results: Results, run: RunRecord) -> dict[str, Summary]:
+    outputs: dict[str, Summary] = {}
+    with _leaving_out(results, path := results.run_folder(run) / "predictions.jsonl"):
+        outputs = {summary.id: summary for summary in read_summaries(path, SHOWN_EXAMPLES)}
+        if path.exists() and (missing := min(run.num_outputs, SHOWN_EXAMPLES) - len(outputs)) > 0:
+            raise DataError(f"{missing} of the first outputs cannot be read; {_ADVICE}", path)
+    return outputs
+
+
+def _read_scores(results: Results, run: RunRecord) -> dict[str, dict[str, float]]:
+    """Return id → column → score, 0–100 or in its unit; of several checkpoints, those of the best."""
+    path = results.run_folder(run) / output_files(len(run.checkpoints))[0][1]
+    scales = {score_column(name): 1.0 if name in run.units else PERCENT for name in (*run.measures, *ROUGE_HEADINGS)}
+    scores = {}
+    with _leaving_out(results, path), path.open(encoding="utf-8-sig", newline="") as file:
+        for row in islice(csv.DictReader(file), SHOWN_EXAMPLES):
+            scores[row["id"]] = {name: round(scales[name] * float(row[name]), 2) for name in row.keys() & scales}
+    return scores
+
+
+def _write_run(results: Results, run: RunRecord, data: Path, name: str, ids: Sequence[str]) -> dict[str, Any]:
+    """Write the scores and outputs of a run; return what the page says about it."""
+    outputs, scores = _read_outputs(results, run), _read_scores(results, run)
+    verdicts: Verdicts = {}
+    with _leaving_out(results, folder := results.run_folder(run)):
+        verdicts = read_verdicts(folder, SHOWN_EXAMPLES)
+    shown = {}
+    for example, output in outputs.items():
+        judged = judged_lists(verdicts, example, text := output.text[:_OUTPUT_LENGTH])
+        shown[example] = text, len(output.text), output.complete, judged
+    measures = {score_column(name): name for name in (*run.measures, *ROUGE_HEADINGS)}
+    pages = inspection_folder(results, run)
+    content = {
+        "measures": [(column, heading_of(name), run.units.get(name, "")) for column, name in measures.items()],
+        "scores": [[scores.get(example, {}).get(column) for column in measures] for example in ids],
+        "parts": _write_parts(data, f"outputs/{name}-", map(shown.get, ids if outputs else ())),
+        "pages": [place for place in range(len(ids)) if (pages / f"{place}.html").is_file()],
+    }
+    _write_parts(data, f"runs/{name}-", [content])
+    return {"id": run.run_id, "label": run_label(run), "oracle": run.oracle, "outputs": bool(outputs)}
+
+
+def _shown_texts(example: Example) -> dict[str, Any]:
+    """Return an example for the page. Its source is rows of a kind and a text, cut after `_SOURCE_BYTES`.
+
+    Kinds: "d" and "s" name a document and a section; "p" begins a paragraph, and "" is its next sentence.
+    """
+    sizes = accumulate(len(_encode(row)) for row in _source_rows(example))
+    rows = [row for row, size in zip(_source_rows(example), sizes, strict=True) if size <= _SOURCE_BYTES]
+    words = sum(len(text.split()) for kind, text in rows if kind in ("p", ""))
+    texts = {"title": example.title, "query": example.query, "references": example.references, "source": rows}
+    return {**texts, "words": words, "all_words": example.source_words()}
+
+
+def _source_rows(example: Example) -> Iterator[tuple[str, str]]:
+    for place, document in enumerate(example.documents, start=1):
+        if document.source or example.documents[1:]:
+            yield "d", document.source or f"Document {place}"
+        for section in document.sections:
+            if section.name:
+                yield "s", section.name
+            for paragraph in section.paragraphs:
+                yield from zip(("p", *[""] * len(paragraph)), paragraph, strict=False)
+
+
+def _write_parts(data: Path, name: str, values: Iterable[Any]) -> list[int]:
+    """Write values to data files of about `_PART_BYTES`; return the place of the first value of each."""
+    parts: list[list[bytes]] = []
+    for value in map(_encode, values):
+        if not parts or len(value) + sum(map(len, parts[-1])) > _PART_BYTES:
+            parts.append([])
+        parts[-1].append(value)
+    for place, part in enumerate(parts):
+        call = b'receive("%b%d", [%b]);\n' % (name.encode(), place, b",\n".join(part))
+        write_atomically(data / f"{name}{place}.js", call)
+    return [0, *accumulate(map(len, parts))][:-1]
+
+
+def _encode(value: Any) -> bytes:
+    """Return JSON without `<`, so that no text can be taken for an element."""
+    return msgspec.json.encode(value).replace(b"<", b"\\u003c")
