@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 from longsumbench import __version__
-from longsumbench.cli import bench, completion, finished_runs, leaderboard, lists, outputs, paper, run, texts
+from longsumbench.cli import bench, completion, finished_runs, leaderboard, lists, outputs, paper, run, site, texts
 from longsumbench.cli.parser import Command, Parser
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
@@ -16,7 +16,13 @@ from longsumbench.progress import log_level
 
 COMMANDS: tuple[Command, ...] = (
     *(run.run_command, texts.recommend_command, paper.paper_command, leaderboard.leaderboard_command),
-    *(lists.status_command, outputs.summarize_command, outputs.score_command, outputs.import_command),
+    *(
+        site.site_command,
+        lists.status_command,
+        outputs.summarize_command,
+        outputs.score_command,
+        outputs.import_command,
+    ),
     *(finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command, texts.stats_command),
     *(texts.analyze_command, texts.dataset_command, finished_runs.runs_command, lists.cache_command),
     *(finished_runs.repro_command, lists.list_command, bench.bench_command, completion.completion_command),
@@ -32,6 +38,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench recommend my_texts               which system suits your texts?
   longsumbench status                           show the progress of a sweep
   longsumbench leaderboard pydoc                print a table again
+  longsumbench site --serve                     look at all results in the browser
   longsumbench summarize RUN paper.md           summarize your own file
   longsumbench score out.jsonl test.jsonl       ROUGE of any system's outputs
   longsumbench import out.jsonl --model theirs --dataset pubmed

@@ -1,0 +1,239 @@
+"""`longsumbench site`: static pages of a results folder, which need no server and load nothing from other hosts.
+
+results --read_table--> tables --render_page--> index.html, papers.html, sweeps.html; <dataset>/index.html and
+<dataset>/<run id>.html. Templates of `render/templates/site` decide what a page shows.
+"""
+
+import math
+import re
+import shlex
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longsumbench.core import SECTIONS, defaults_of
+from longsumbench.errors import DataError
+from longsumbench.files import digest, read_text, writable_folder, write_atomically
+from longsumbench.formatting import format_count, format_duration, format_plain_value
+from longsumbench.leaderboards.columns import cut_shares, remarks
+from longsumbench.leaderboards.comparability import heading_of
+from longsumbench.leaderboards.matrix import matrix_blocks, matrix_of_tables
+from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.table import find_datasets, read_table
+from longsumbench.metrics.output_facts import output_warnings
+from longsumbench.papers.page import OUTCOMES, MadePage, read_written
+from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
+from longsumbench.papers.write import page_title
+from longsumbench.render.html import render_page, static_text
+from longsumbench.runs.record import RunRecord, source_seen, split_variant
+from longsumbench.runs.results import Results
+from longsumbench.site.shown_tables import BY_PLACE, SHOWN_KINDS, ShownBlock, shown_block
+from longsumbench.sweeps.state import ENDED, describe_point, describe_progress, describe_sweep, sweeps_in
+
+_ROWS_AT_ONCE = 300  # of a table; further rows are in a file that the page loads
+_SECONDS_BETWEEN = 2.0  # of looking for changes
+
+
+def write_examples(results: Results, dataset: str, records: Sequence[RunRecord], folder: Path) -> bool:
+    """Write nothing: the browser of examples replaces this function."""
+    return False
+
+
+def page_name(record: RunRecord) -> str:
+    """Return the file name of a run's page."""
+    return re.sub(r"[^\w-]", "_", record.run_id) + ".html"
+
+
+def changed_settings(record: RunRecord, section: str) -> set[str]:
+    """Return the names of the settings of a section that differ from their default."""
+    usual = defaults_of(SECTIONS[section]) if section in SECTIONS else {}
+    changed = {name for name, value in usual.items() if record.config[section].get(name, value) != value}
+    return changed | {part.partition("=")[0] for part in split_variant(record.variant)}
+
+
+_FUNCTIONS: dict[str, Any] = {  # of the templates
+    **{
+        "page_name": page_name,
+        "changed_settings": changed_settings,
+        "by_place": BY_PLACE,
+        "log": math.log,
+        "sections": ("model", *SECTIONS),
+    },
+    **{"heading_of": heading_of, "cut_shares": cut_shares, "source_seen": source_seen, "remarks": remarks},
+    **{
+        "duration": format_duration,
+        "plain": format_plain_value,
+        "output_warnings": output_warnings,
+        "join": shlex.join,
+    },
+    **{"split_variant": split_variant, "describe_point": describe_point, "describe_sweep": describe_sweep},
+    **{"describe_progress": describe_progress, "ended": ENDED, "outcomes": OUTCOMES, "shown_kinds": SHOWN_KINDS},
+    **{"find_paper_table": find_paper_table, "page_title": page_title, "rows_at_once": _ROWS_AT_ONCE},
+}
+
+
+class _ShownDataset(NamedTuple):
+    """What the overview shows of a dataset; without blocks if no run can be read. `problems` say what is missing."""
+
+    name: str
+    comparable: tuple[ComparableRows, ...] = ()
+    blocks: tuple[ShownBlock, ...] = ()
+    problems: tuple[str, ...] = ()
+    runs: int = 0
+    silent: int = 0  # runs without summaries
+
+
+@dataclass
+class Site:
+    """The site of a results folder; writing it again reads only datasets that changed.
+
+    Attributes:
+        watched: True if open pages reload themselves when it is written again.
+    """
+
+    results: Results
+    folder: Path
+    watched: bool = False
+    _shown: dict[str, tuple[str, _ShownDataset]] = field(default_factory=dict)
+    _links: dict[str, Any] = field(default_factory=dict)
+
+    def write(self) -> Path:
+        """Write all pages; return `index.html`.
+
+        Raises:
+            UsageError: there is nothing to show.
+            EnvironmentProblem: the folder is not writable.
+        """
+        names, sweeps, papers, problems = self.results.datasets(), sweeps_in(self.results.root), list[MadePage](), []
+        for name in read_paper_tables():
+            try:
+                papers += [page for page in [read_written(self.results, name)] if page and page.claims]
+            except DataError as error:
+                problems.append(self._public(error))
+        if not (names or sweeps or papers):
+            find_datasets(self.results)  # raises
+        writable_folder(self.folder, "--output")
+        self._links = {"datasets": names, "papers": bool(papers), "sweeps": bool(sweeps), "watched": self.watched}
+        for asset in ("site.css", "site.js"):
+            write_atomically(self.folder / "assets" / asset, static_text(asset))
+        for name in names:
+            if self._shown.get(name, ("",))[0] != (state := digest([self._links, self._files(name)])):
+                self._shown[name] = state, self._write_dataset(name)
+        if papers:
+            self._write_papers(papers)
+        if sweeps:
+            self._write_page("sweeps.html", "Sweeps", sweeps=[*self._sweeps(problems)])
+        self._write_overview([self._shown[name][1] for name in names], problems)
+        if self.watched:
+            write_atomically(self.folder / "assets" / "version.js", f"window.siteVersion = {time.time_ns()};\n")
+        return self.folder / "index.html"
+
+    def follow(self) -> Iterator[Path]:
+        """Write the pages, and again whenever the results change; yield `index.html` each time."""
+        before = None
+        while True:
+            sweeps = [repr(sweep.present_states()) for sweep in sweeps_in(self.results.root)]
+            state = [sweeps, *(self._files(name) for name in self.results.datasets())]
+            if state != before:
+                yield self.write()
+            before = state
+            time.sleep(_SECONDS_BETWEEN)
+
+    def _files(self, dataset: str) -> list[tuple[str, int]]:
+        patterns = (f"runs/{dataset}/*/*/record.json", f"bundles/{dataset}.*")
+        files = [path for pattern in patterns for path in self.results.root.glob(pattern)]
+        return sorted((str(path), path.stat().st_mtime_ns) for path in files)
+
+    def _public(self, problem: object) -> str:
+        return str(problem).replace(f"{self.results.root}/", "")
+
+    def _write_page(self, name: str, title: str, template: str = "", **values: Any) -> None:
+        values |= {"title": title, "base": "../" * name.count("/"), "links": self._links, **_FUNCTIONS}
+        write_atomically(self.folder / name, render_page(f"site/{template or name}", **values))
+
+    def _sweeps(self, problems: list[str]) -> Iterator[tuple[Any, ...]]:
+        for sweep in sweeps_in(self.results.root):
+            try:
+                yield sweep, sweep.start(), sweep.present_states()
+            except DataError as error:
+                problems.append(self._public(error))
+
+    def _write_overview(self, shown: Sequence[_ShownDataset], problems: Sequence[str]) -> None:
+        readable = sorted((item for item in shown if item.blocks), key=lambda item: (-item.runs, item.name))
+        blocks = matrix_blocks(matrix_of_tables({i.name: i.comparable for i in readable}), True) if readable else []
+        systems = {row.label for item in readable for block in item.comparable for row in block.rows}
+        numbers = (
+            f"{format_count(sum(item.runs for item in readable), 'run')} of {format_count(len(systems), 'system')}"
+        )
+        problems = [*problems, *(f"{item.name}: {line}" for item in shown for line in item.problems)]
+        self._write_page("index.html", "Overview", shown=readable, matrix=blocks, problems=problems, numbers=numbers)
+
+    def _write_dataset(self, name: str) -> _ShownDataset:
+        results, folder = replace(self.results, named=set()), self.folder / name
+        try:
+            table = read_table(results, name)
+        except DataError as error:
+            return _ShownDataset(name, problems=(*map(self._public, sorted(results.named)), self._public(error)))
+        records = table.records()
+        folders = {record.run_id: results.run_folder(record) for record in records}
+        problems = [self._public(text) for text in sorted(results.named)]
+        silent = sum(not (place / "predictions.jsonl").is_file() for place in folders.values())
+        blocks = tuple(shown_block(block, table.comparable) for block in table.comparable)
+        values = {
+            "blocks": blocks,
+            "problems": problems,
+            "runs": len(records),
+            "silent": silent,
+            "pictures": self._copy_pictures(name),
+        }
+        values |= {"published": table.blocks()[len(blocks) :], "ledger": table.ledger()}
+        values |= {"dataset": name, "examples": write_examples(results, name, records, folder)}
+        write_atomically(folder / f"{name}.csv", table.csv())
+        for number, shown in enumerate(blocks, 1):
+            if shown.rows[_ROWS_AT_ONCE:]:
+                page = f"{name}/rows-{number}.js"
+                self._write_page(page, name, "more_rows.html", number=number, shown=shown)
+        self._write_page(f"{name}/index.html", name, "dataset.html", **values)
+        advice = ["--results-dir", root.name if (root := self.results.root).is_absolute() else str(root)]
+        for record in records:
+            values |= {
+                "run": record,
+                "results_dir": advice if root.name != "results" else [],
+                "folder": folders[record.run_id],
+            }
+            values["inspections"] = self._copy_inspections(record, folder)
+            self._write_page(f"{name}/{page_name(record)}", record.label, "run.html", **values)
+        return _ShownDataset(name, table.comparable, blocks, tuple(problems), len(records), silent)
+
+    def _copy_pictures(self, name: str) -> dict[str, str]:
+        """Copy the pictures of a dataset's leaderboard; return topic → file name. An SVG replaces the same PNG."""
+        pictures = {}
+        for path in sorted(self.results.root.glob("leaderboard/*.[ps][nv]g")):
+            if path.stem.startswith(f"{name}-"):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+                pictures[path.stem.removeprefix(f"{name}-")] = shutil.copyfile(
+                    path, self.folder / name / path.name
+                ).name
+        return pictures
+
+    def _copy_inspections(self, record: RunRecord, folder: Path) -> list[str]:
+        """Copy the pages that `longsumbench inspect` wrote for a run; return their addresses."""
+        pages = sorted((self.results.root / "inspections" / Path(record.run_id).name).glob("*.html"))
+        for page in pages:
+            write_atomically(folder / "inspections" / record.run_id / page.name, page.read_bytes())
+        return [f"inspections/{record.run_id}/{page.name}" for page in pages]
+
+    def _write_papers(self, papers: Sequence[MadePage]) -> None:
+        for page in papers:
+            if (path := self.results.root / "papers" / f"{page.name}.html").is_file():
+                text = read_text(path).replace('href="index.html"', 'href="../../papers.html"')
+                write_atomically(self.folder / "assets" / "papers" / path.name, text)
+        self._write_page("papers.html", "The papers' claims", papers=papers)
+
+
+def write_site(results: Results, folder: Path) -> Path:
+    """Write the site of a results folder, as `Site.write`; return its `index.html`."""
+    return Site(results, folder).write()

@@ -1,0 +1,78 @@
+"""What a dataset's page shows of a table: columns to choose from, rows with their runs, intervals on an axis."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from longsumbench.leaderboards.columns import columns_of
+from longsumbench.leaderboards.comparability import numbers_shown
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.table import leaderboard_block
+from longsumbench.render.tables import Block
+
+_MOST_METRICS = 12
+BY_PLACE = ("_position_", "_distance_")  # in names of measures that pictures show together
+_COLUMN_KINDS = {  # kind → its columns, besides the scores
+    "words": ("length",),
+    "cost": ("seconds", "summarize_seconds", "peak_memory_gb", "price"),
+    "reading": ("source_seen", "source_copied", "outputs_cut", "repetitive", "length_ratio"),
+    "system": ("parameters", "context", "released", "prompt", "steps"),
+}
+SHOWN_KINDS = ("scores", "words", "cost")  # until the reader chooses
+
+
+class ShownRow(NamedTuple):
+    """A row of a table.
+
+    Attributes:
+        score: the cell of the ranking score.
+        interval: low, mean and high of the ranking score in percent of the axis; None if it is not ranked.
+        best: True if it is in the set of best systems.
+    """
+
+    group: SeedGroup
+    cells: Sequence[str]
+    score: str
+    interval: tuple[float, ...] | None
+    best: bool
+
+
+class ShownBlock(NamedTuple):
+    """A block of comparable rows; `kinds` has an entry for each column, empty for one that is always shown."""
+
+    block: Block
+    kinds: Sequence[str]
+    rows: Sequence[ShownRow]
+    ranked_by: str
+
+
+def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> ShownBlock:
+    """Return a block with all columns that a reader may choose.
+
+    Without a set of best systems, the rows that are not distinguishable from the best are the best ones.
+    """
+    rows, tests, ranked_by = comparable.rows, comparable.tests, comparable.rows[0].first.ranked_by
+    numbers = numbers_shown([row.first for row in rows])
+    measured = dict.fromkeys(name for row in rows for name in row.numbers)
+    others = [name for name in measured if name not in numbers and not any(word in name for word in BY_PLACE)]
+    kinds = {"scores": [*numbers], "other metrics": others[:_MOST_METRICS], **_COLUMN_KINDS}
+    kind_of = {name: kind for kind, names in kinds.items() for name in names}
+    block = leaderboard_block(comparable, table, "f", (*kind_of, "run"))
+    headings = {column.heading: name for name, column in columns_of(row.first for row in rows).items()}
+    names = [headings.get(heading, "") for heading in block.columns]
+    best = tests.best_set or {key for key, name in tests.tied() if name == ranked_by}
+    best = {*best, *([] if tests.best_set else [row.key for row in rows if row.ranked][:1])}
+    score = names.index(ranked_by)
+    shown = [
+        ShownRow(row, cells, cells[score], bar, row.key in best)
+        for row, cells, bar in zip(rows, block.rows, _intervals(rows, ranked_by), strict=True)
+    ]
+    return ShownBlock(block, [kind_of.get(name, "") for name in names], shown, ranked_by)
+
+
+def _intervals(rows: Sequence[SeedGroup], name: str) -> list[tuple[float, ...] | None]:
+    numbers = [row.numbers.get(name) if row.ranked else None for row in rows]
+    bounds = [number and [number.mean if math.isnan(end) else end for end in number] for number in numbers]
+    start, end = min((b[1] for b in bounds if b), default=0.0), max((b[2] for b in bounds if b), default=0.0)
+    return [b and tuple(round(100 * (b[place] - start) / (end - start or 1), 1) for place in (1, 0, 2)) for b in bounds]
