@@ -19,6 +19,7 @@ ORDER = [
     "outputs",
     "analysis",
     "papers",
+    "site",
     "cli",
     "__main__",
 ]  # each imports only what is before it

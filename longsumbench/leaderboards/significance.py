@@ -7,7 +7,6 @@ quarter of the columns (2 % of the rows) have a significant difference at the 5 
 the score that ranks, accounts for it.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -61,14 +60,20 @@ class AgainstBest:
 UNTESTED = AgainstBest()
 
 
-def read_all_scores(results: Results, records: Iterable[RunRecord]) -> dict[str, pd.DataFrame]:
-    """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported."""
-    scores = {}
+def read_all_scores(results: Results, records: Iterable[RunRecord], parts: str = "f") -> dict[str, pd.DataFrame]:
+    """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported.
+
+    Only these `parts` of ROUGE are kept ("f", "fp", "fr"), and runs on the same examples share an index: memory.
+    """
+    scores, index = {}, pd.Index([])
+    unused = [f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf" if part not in parts]
     for record in records:
         folder = results.run_folder(record)
         if (folder / "scores.csv").exists():
             try:
-                scores[record.run_id] = read_scores_of_run(folder, record)
+                table = read_scores_of_run(folder, record).drop(columns=unused).copy()
+                table.index = index = index if table.index.equals(index) else table.index
+                scores[record.run_id] = table
             except DataError as error:
                 results.leave_out(error)
     return scores
@@ -111,9 +116,9 @@ def against_best(
     """
     ranked = [row for row in rows if row.ranked]
     names = comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
-    pairs: dict[tuple[str, str], seed_groups.PairedScores] = {}
-    untested: dict[str, None] = {}
+    tests, untested = _Tests(), dict[str, None]()
     for name, best in best_rows(ranked, names).items():
+        pairs = {}  # of one number at a time: those of all would need much memory
         for row in ranked:
             if name not in row.numbers or row.numbers[name].mean == best.numbers[name].mean:
                 continue
@@ -121,7 +126,14 @@ def against_best(
                 untested[row.key] = None
             else:
                 pairs[row.key, name] = paired
-    return replace(_test_pairs(pairs, tuple(untested)), best_set=_best_set(ranked, scores))
+        _test_pairs(pairs, tests)
+    p_values = tests.p_values | _randomized(tests.unclear)
+    corrected: dict[tuple[str, str], float] = {}
+    for name in dict.fromkeys(name for _, name in p_values):
+        column = [key for key in p_values if key[1] == name]
+        corrected |= zip(column, statistics.holm([p_values[key] for key in column]).tolist(), strict=True)
+    found = AgainstBest(corrected, tests.detectable, tests.over_seeds, tuple(untested), frozenset(tests.too_few))
+    return replace(found, best_set=_best_set(ranked, scores))
 
 
 def _best_set(ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns) -> tuple[str, ...]:
@@ -135,29 +147,33 @@ def _best_set(ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.Score
     return tuple(row.key for row, p in zip(ranked, p_values, strict=True) if p >= LEVEL)
 
 
-def _test_pairs(pairs: Mapping[tuple[str, str], seed_groups.PairedScores], untested: tuple[str, ...]) -> AgainstBest:
-    num_tests = Counter(name for _, name in pairs)
-    p_values, detectable, unclear, too_few = {}, {}, {}, set()
+@dataclass
+class _Tests:
+    """Uncorrected results, as in `AgainstBest`; `unclear` has the differences whose p-value is not yet exact."""
+
+    p_values: dict[tuple[str, str], float] = field(default_factory=dict)
+    detectable: dict[tuple[str, str], float] = field(default_factory=dict)
+    unclear: dict[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
+    too_few: set[tuple[str, str]] = field(default_factory=set)
+    over_seeds: bool = False
+
+
+def _test_pairs(pairs: Mapping[tuple[str, str], seed_groups.PairedScores], tests: _Tests) -> None:
+    """Add the tests of a number."""
     for key, paired in pairs.items():
-        level = LEVEL / num_tests[key[1]]
+        level = LEVEL / len(pairs)
         if paired.single:
             differences = paired.differences[:, 0]
-            p_values[key] = statistics.randomization_bound(differences)
-            detectable[key] = statistics.smallest_detectable_difference(differences, level, POWER)
-            if p_values[key] > level:
-                unclear[key] = differences
+            tests.p_values[key] = statistics.randomization_bound(differences)
+            tests.detectable[key] = statistics.smallest_detectable_difference(differences, level, POWER)
+            if tests.p_values[key] > level:
+                tests.unclear[key] = differences
             if cannot_reach(level, len(differences)):
-                too_few.add(key)
+                tests.too_few.add(key)
         else:
             effect = paired.effect()
-            p_values[key], detectable[key] = effect.p_value(), effect.detectable(level, POWER)
-    p_values |= _randomized(unclear)
-    corrected: dict[tuple[str, str], float] = {}
-    for name in num_tests:
-        column = [key for key in p_values if key[1] == name]
-        corrected |= zip(column, statistics.holm([p_values[key] for key in column]).tolist(), strict=True)
-    over_seeds = not all(paired.single for paired in pairs.values())
-    return AgainstBest(corrected, detectable, over_seeds, untested, frozenset(too_few))
+            tests.p_values[key], tests.detectable[key] = effect.p_value(), effect.detectable(level, POWER)
+            tests.over_seeds = True
 
 
 def cannot_reach(level: float, examples: int) -> bool:

@@ -472,7 +472,7 @@ def read_table(
     `names`) are tested.
     """
     records = list(results.records(dataset))
-    scores = read_all_scores(results, records)
+    scores = read_all_scores(results, records, f"f{part}")
     if part != "f":
         records, scores = take_part_as_f(records, part, scores)
         records = [replace(record, measures={}, ranked_by=DEFAULT_RANKING_SCORE) for record in records]

@@ -22,7 +22,7 @@ from support.waiting import PATIENCE
 HOSTILE = "<script>alert('x')</script> & \"quoted\" | a `tick`\n<img src=x onerror=y> </mark></details>\u2028end"
 
 
-WITHOUT_END = {"meta", "img", "col", "input"}  # of the elements that pages use
+WITHOUT_END = {"meta", "img", "col", "input", "link"}  # of the elements that pages use
 
 
 class Reading(HTMLParser):
@@ -101,11 +101,15 @@ def readouts(text: str) -> list[str]:
     ]
 
 
-def shown(path: Path) -> str:
+def shown(path: Path, *more_flags: str) -> str:
     """Open a page in a browser; return it as it is when its script has run."""
+    return opened(path, "--dump-dom", *more_flags).stdout
+
+
+def opened(path: Path, *more_flags: str) -> "subprocess.CompletedProcess[str]":
+    """Open a page in a browser; return what it prints. With --enable-logging=stderr it prints the console, too."""
     assert CHROMIUM
-    flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", "--dump-dom")
-    done = subprocess.run(
+    flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", *more_flags)
+    return subprocess.run(
         [CHROMIUM, *flags, path.as_uri()], check=True, capture_output=True, text=True, timeout=PATIENCE
     )
-    return done.stdout
