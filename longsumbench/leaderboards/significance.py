@@ -58,6 +58,7 @@ class AgainstBest:
 
 
 UNTESTED = AgainstBest()
+_Compared = NDArray[np.float64] | statistics.MeanOverSeeds  # differences of single runs, or the effect over seeds
 
 
 def read_all_scores(results: Results, records: Iterable[RunRecord], parts: str = "f") -> dict[str, pd.DataFrame]:
@@ -118,14 +119,14 @@ def against_best(
     names = comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
     tests, untested = _Tests(), dict[str, None]()
     for name, best in best_rows(ranked, names).items():
-        pairs = {}  # of one number at a time: those of all would need much memory
+        pairs: dict[tuple[str, str], _Compared] = {}  # of one number: the scores of all pairs need much memory
         for row in ranked:
             if name not in row.numbers or row.numbers[name].mean == best.numbers[name].mean:
                 continue
             if (paired := seed_groups.pair_scores(best, row, name, scores)) is None:
                 untested[row.key] = None
             else:
-                pairs[row.key, name] = paired
+                pairs[row.key, name] = paired.differences[:, 0] if paired.single else paired.effect()
         _test_pairs(pairs, tests)
     p_values = tests.p_values | _randomized(tests.unclear)
     corrected: dict[tuple[str, str], float] = {}
@@ -158,22 +159,20 @@ class _Tests:
     over_seeds: bool = False
 
 
-def _test_pairs(pairs: Mapping[tuple[str, str], seed_groups.PairedScores], tests: _Tests) -> None:
+def _test_pairs(pairs: Mapping[tuple[str, str], _Compared], tests: _Tests) -> None:
     """Add the tests of a number."""
-    for key, paired in pairs.items():
+    for key, compared in pairs.items():
         level = LEVEL / len(pairs)
-        if paired.single:
-            differences = paired.differences[:, 0]
-            tests.p_values[key] = statistics.randomization_bound(differences)
-            tests.detectable[key] = statistics.smallest_detectable_difference(differences, level, POWER)
-            if tests.p_values[key] > level:
-                tests.unclear[key] = differences
-            if cannot_reach(level, len(differences)):
-                tests.too_few.add(key)
-        else:
-            effect = paired.effect()
-            tests.p_values[key], tests.detectable[key] = effect.p_value(), effect.detectable(level, POWER)
+        if isinstance(compared, statistics.MeanOverSeeds):
+            tests.p_values[key], tests.detectable[key] = compared.p_value(), compared.detectable(level, POWER)
             tests.over_seeds = True
+            continue
+        tests.p_values[key] = statistics.randomization_bound(compared)
+        tests.detectable[key] = statistics.smallest_detectable_difference(compared, level, POWER)
+        if tests.p_values[key] > level:
+            tests.unclear[key] = compared
+        if cannot_reach(level, len(compared)):
+            tests.too_few.add(key)
 
 
 def cannot_reach(level: float, examples: int) -> bool:

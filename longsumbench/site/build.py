@@ -21,6 +21,7 @@ from longsumbench.formatting import format_count, format_duration, format_plain_
 from longsumbench.leaderboards.columns import cut_shares, remarks
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.matrix import matrix_blocks, matrix_of_tables
+from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.output_facts import output_warnings
@@ -189,8 +190,8 @@ class Site:
             "silent": silent,
             "pictures": self._copy_pictures(name),
         }
-        values |= {"published": table.blocks()[len(blocks) :], "ledger": table.ledger()}
-        values |= {"dataset": name, "examples": write_examples(results, name, records, folder)}
+        values |= {"published": published_blocks(name, records), "dataset": name}
+        values["examples"] = write_examples(results, name, records, folder)
         write_atomically(folder / f"{name}.csv", table.csv())
         for number, shown in enumerate(blocks, 1):
             if shown.rows[_ROWS_AT_ONCE:]:

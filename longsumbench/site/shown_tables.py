@@ -63,16 +63,20 @@ def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> 
     names = [headings.get(heading, "") for heading in block.columns]
     best = tests.best_set or {key for key, name in tests.tied() if name == ranked_by}
     best = {*best, *([] if tests.best_set else [row.key for row in rows if row.ranked][:1])}
-    score = names.index(ranked_by)
+    score, bars = names.index(ranked_by), _intervals(rows, ranked_by)
     shown = [
-        ShownRow(row, cells, cells[score], bar, row.key in best)
-        for row, cells, bar in zip(rows, block.rows, _intervals(rows, ranked_by), strict=True)
+        ShownRow(row, cells, cells[score], bars.get(row.key), row.key in best)
+        for row, cells in zip(rows, block.rows, strict=True)
     ]
     return ShownBlock(block, [kind_of.get(name, "") for name in names], shown, ranked_by)
 
 
-def _intervals(rows: Sequence[SeedGroup], name: str) -> list[tuple[float, ...] | None]:
-    numbers = [row.numbers.get(name) if row.ranked else None for row in rows]
-    bounds = [number and [number.mean if math.isnan(end) else end for end in number] for number in numbers]
-    start, end = min((b[1] for b in bounds if b), default=0.0), max((b[2] for b in bounds if b), default=0.0)
-    return [b and tuple(round(100 * (b[place] - start) / (end - start or 1), 1) for place in (1, 0, 2)) for b in bounds]
+def _intervals(rows: Sequence[SeedGroup], name: str) -> dict[str, tuple[float, ...]]:
+    """Return key of a ranked row → low, mean and high, in percent of the axis from the lowest to the highest end."""
+    numbers = {row.key: row.numbers[name] for row in rows if row.ranked and name in row.numbers}
+    ends = {
+        key: [number.mean if math.isnan(end) else end for end in (number.low, number.mean, number.high)]
+        for key, number in numbers.items()
+    }
+    start, end = min(map(min, ends.values()), default=0.0), max(map(max, ends.values()), default=0.0)
+    return {key: tuple(round(100 * (v - start) / (end - start or 1), 1) for v in each) for key, each in ends.items()}
