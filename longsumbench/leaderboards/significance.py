@@ -7,6 +7,7 @@ quarter of the columns (2 % of the rows) have a significant difference at the 5 
 the score that ranks, accounts for it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -117,9 +118,9 @@ def against_best(
     """
     ranked = [row for row in rows if row.ranked]
     names = comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
-    tests, untested = _Tests(), dict[str, None]()
+    pairs: dict[tuple[str, str], _Compared] = {}
+    untested: dict[str, None] = {}
     for name, best in best_rows(ranked, names).items():
-        pairs: dict[tuple[str, str], _Compared] = {}  # of one number: the scores of all pairs need much memory
         for row in ranked:
             if name not in row.numbers or row.numbers[name].mean == best.numbers[name].mean:
                 continue
@@ -127,14 +128,7 @@ def against_best(
                 untested[row.key] = None
             else:
                 pairs[row.key, name] = paired.differences[:, 0] if paired.single else paired.effect()
-        _test_pairs(pairs, tests)
-    p_values = tests.p_values | _randomized(tests.unclear)
-    corrected: dict[tuple[str, str], float] = {}
-    for name in dict.fromkeys(name for _, name in p_values):
-        column = [key for key in p_values if key[1] == name]
-        corrected |= zip(column, statistics.holm([p_values[key] for key in column]).tolist(), strict=True)
-    found = AgainstBest(corrected, tests.detectable, tests.over_seeds, tuple(untested), frozenset(tests.too_few))
-    return replace(found, best_set=_best_set(ranked, scores))
+    return replace(_test_pairs(pairs, tuple(untested)), best_set=_best_set(ranked, scores))
 
 
 def _best_set(ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns) -> tuple[str, ...]:
@@ -148,31 +142,27 @@ def _best_set(ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.Score
     return tuple(row.key for row, p in zip(ranked, p_values, strict=True) if p >= LEVEL)
 
 
-@dataclass
-class _Tests:
-    """Uncorrected results, as in `AgainstBest`; `unclear` has the differences whose p-value is not yet exact."""
-
-    p_values: dict[tuple[str, str], float] = field(default_factory=dict)
-    detectable: dict[tuple[str, str], float] = field(default_factory=dict)
-    unclear: dict[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
-    too_few: set[tuple[str, str]] = field(default_factory=set)
-    over_seeds: bool = False
-
-
-def _test_pairs(pairs: Mapping[tuple[str, str], _Compared], tests: _Tests) -> None:
-    """Add the tests of a number."""
+def _test_pairs(pairs: Mapping[tuple[str, str], _Compared], untested: tuple[str, ...]) -> AgainstBest:
+    num_tests = Counter(name for _, name in pairs)
+    p_values, detectable, unclear, too_few = {}, {}, {}, set()
     for key, compared in pairs.items():
-        level = LEVEL / len(pairs)
+        level = LEVEL / num_tests[key[1]]
         if isinstance(compared, statistics.MeanOverSeeds):
-            tests.p_values[key], tests.detectable[key] = compared.p_value(), compared.detectable(level, POWER)
-            tests.over_seeds = True
+            p_values[key], detectable[key] = compared.p_value(), compared.detectable(level, POWER)
             continue
-        tests.p_values[key] = statistics.randomization_bound(compared)
-        tests.detectable[key] = statistics.smallest_detectable_difference(compared, level, POWER)
-        if tests.p_values[key] > level:
-            tests.unclear[key] = compared
+        p_values[key] = statistics.randomization_bound(compared)
+        detectable[key] = statistics.smallest_detectable_difference(compared, level, POWER)
+        if p_values[key] > level:
+            unclear[key] = compared
         if cannot_reach(level, len(compared)):
-            tests.too_few.add(key)
+            too_few.add(key)
+    p_values |= _randomized(unclear)
+    corrected: dict[tuple[str, str], float] = {}
+    for name in num_tests:
+        column = [key for key in p_values if key[1] == name]
+        corrected |= zip(column, statistics.holm([p_values[key] for key in column]).tolist(), strict=True)
+    over_seeds = any(isinstance(compared, statistics.MeanOverSeeds) for compared in pairs.values())
+    return AgainstBest(corrected, detectable, over_seeds, untested, frozenset(too_few))
 
 
 def cannot_reach(level: float, examples: int) -> bool:

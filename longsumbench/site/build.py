@@ -7,22 +7,21 @@ results --read_table--> tables --render_page--> index.html, papers.html, sweeps.
 import math
 import re
 import shlex
-import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from longsumbench.core import SECTIONS, defaults_of
 from longsumbench.errors import DataError
 from longsumbench.files import digest, read_text, writable_folder, write_atomically
-from longsumbench.formatting import format_count, format_duration, format_plain_value
+from longsumbench.formatting import format_duration, format_plain_value
 from longsumbench.leaderboards.columns import cut_shares, remarks
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.matrix import matrix_blocks, matrix_of_tables
 from longsumbench.leaderboards.published import published_blocks
-from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.papers.page import OUTCOMES, MadePage, read_written
@@ -31,8 +30,8 @@ from longsumbench.papers.write import page_title
 from longsumbench.render.html import render_page, static_text
 from longsumbench.runs.record import RunRecord, source_seen, split_variant
 from longsumbench.runs.results import Results
-from longsumbench.site.shown_tables import BY_PLACE, SHOWN_KINDS, ShownBlock, shown_block
-from longsumbench.sweeps.state import ENDED, describe_point, describe_progress, describe_sweep, sweeps_in
+from longsumbench.site.shown_tables import BY_PLACE, SHOWN_KINDS, shown_block
+from longsumbench.sweeps.state import ENDED, Sweep, describe_point, describe_progress, describe_sweep, sweeps_in
 
 _ROWS_AT_ONCE = 300  # of a table; further rows are in a file that the page loads
 _SECONDS_BETWEEN = 2.0  # of looking for changes
@@ -56,35 +55,16 @@ def changed_settings(record: RunRecord, section: str) -> set[str]:
 
 
 _FUNCTIONS: dict[str, Any] = {  # of the templates
-    **{
-        "page_name": page_name,
-        "changed_settings": changed_settings,
-        "by_place": BY_PLACE,
-        "log": math.log,
-        "sections": ("model", *SECTIONS),
-    },
-    **{"heading_of": heading_of, "cut_shares": cut_shares, "source_seen": source_seen, "remarks": remarks},
-    **{
-        "duration": format_duration,
-        "plain": format_plain_value,
-        "output_warnings": output_warnings,
-        "join": shlex.join,
-    },
-    **{"split_variant": split_variant, "describe_point": describe_point, "describe_sweep": describe_sweep},
-    **{"describe_progress": describe_progress, "ended": ENDED, "outcomes": OUTCOMES, "shown_kinds": SHOWN_KINDS},
-    **{"find_paper_table": find_paper_table, "page_title": page_title, "rows_at_once": _ROWS_AT_ONCE},
+    function.__name__: function
+    for function in (
+        *(changed_settings, cut_shares, describe_point, describe_progress, describe_sweep, find_paper_table),
+        *(format_duration, format_plain_value, heading_of, output_warnings, page_name, page_title, remarks),
+        *(source_seen, split_variant, math.log, shlex.join),
+    )
 }
-
-
-class _ShownDataset(NamedTuple):
-    """What the overview shows of a dataset; without blocks if no run can be read. `problems` say what is missing."""
-
-    name: str
-    comparable: tuple[ComparableRows, ...] = ()
-    blocks: tuple[ShownBlock, ...] = ()
-    problems: tuple[str, ...] = ()
-    runs: int = 0
-    silent: int = 0  # runs without summaries
+_CONSTANTS = {"by_place": BY_PLACE, "ended": ENDED, "outcomes": OUTCOMES, "shown_kinds": SHOWN_KINDS}
+_CONSTANTS |= {"rows_at_once": _ROWS_AT_ONCE, "sections": ("model", *SECTIONS)}
+_Shown = dict[str, Any]  # what the pages of a dataset show; without blocks if no run can be read
 
 
 @dataclass
@@ -98,7 +78,7 @@ class Site:
     results: Results
     folder: Path
     watched: bool = False
-    _shown: dict[str, tuple[str, _ShownDataset]] = field(default_factory=dict)
+    _shown: dict[str, tuple[str, _Shown]] = field(default_factory=dict)
     _links: dict[str, Any] = field(default_factory=dict)
 
     def write(self) -> Path:
@@ -108,7 +88,8 @@ class Site:
             UsageError: there is nothing to show.
             EnvironmentProblem: the folder is not writable.
         """
-        names, sweeps, papers, problems = self.results.datasets(), sweeps_in(self.results.root), list[MadePage](), []
+        names, sweeps = self.results.datasets(), sweeps_in(self.results.root)
+        papers, problems = list[MadePage](), list[str]()
         for name in read_paper_tables():
             try:
                 papers += [page for page in [read_written(self.results, name)] if page and page.claims]
@@ -126,7 +107,7 @@ class Site:
         if papers:
             self._write_papers(papers)
         if sweeps:
-            self._write_page("sweeps.html", "Sweeps", sweeps=[*self._sweeps(problems)])
+            self._write_sweeps(sweeps, problems)
         self._write_overview([self._shown[name][1] for name in names], problems)
         if self.watched:
             write_atomically(self.folder / "assets" / "version.js", f"window.siteVersion = {time.time_ns()};\n")
@@ -136,103 +117,96 @@ class Site:
         """Write the pages, and again whenever the results change; yield `index.html` each time."""
         before = None
         while True:
-            sweeps = [repr(sweep.present_states()) for sweep in sweeps_in(self.results.root)]
-            state = [sweeps, *(self._files(name) for name in self.results.datasets())]
+            state = [repr(sweep.present_states()) for sweep in sweeps_in(self.results.root)]
+            state += [repr(self._files(name)) for name in self.results.datasets()]
             if state != before:
                 yield self.write()
             before = state
             time.sleep(_SECONDS_BETWEEN)
 
     def _files(self, dataset: str) -> list[tuple[str, int]]:
-        patterns = (f"runs/{dataset}/*/*/record.json", f"bundles/{dataset}.*")
-        files = [path for pattern in patterns for path in self.results.root.glob(pattern)]
-        return sorted((str(path), path.stat().st_mtime_ns) for path in files)
+        files = []
+        for pattern in (f"runs/{dataset}/*/*/record.json", f"bundles/{dataset}.*"):
+            for path in self.results.root.glob(pattern):
+                with suppress(FileNotFoundError):  # the run is being repeated
+                    files.append((str(path), path.stat().st_mtime_ns))
+        return sorted(files)
 
     def _public(self, problem: object) -> str:
         return str(problem).replace(f"{self.results.root}/", "")
 
-    def _write_page(self, name: str, title: str, template: str = "", **values: Any) -> None:
-        values |= {"title": title, "base": "../" * name.count("/"), "links": self._links, **_FUNCTIONS}
-        write_atomically(self.folder / name, render_page(f"site/{template or name}", **values))
+    def _write_page(self, path: str, title: str, template: str, **values: Any) -> None:
+        values |= {"title": title, "base": "../" * path.count("/"), "links": self._links, **_FUNCTIONS, **_CONSTANTS}
+        write_atomically(self.folder / path, render_page(f"site/{template}", **values))
 
-    def _sweeps(self, problems: list[str]) -> Iterator[tuple[Any, ...]]:
-        for sweep in sweeps_in(self.results.root):
+    def _write_sweeps(self, sweeps: Sequence[Sweep], problems: list[str]) -> None:
+        shown = []
+        for sweep in sweeps:
             try:
-                yield sweep, sweep.start(), sweep.present_states()
+                shown.append((sweep, sweep.start(), sweep.present_states()))
             except DataError as error:
                 problems.append(self._public(error))
+        self._write_page("sweeps.html", "Sweeps", "sweeps.html", sweeps=shown)
 
-    def _write_overview(self, shown: Sequence[_ShownDataset], problems: Sequence[str]) -> None:
-        readable = sorted((item for item in shown if item.blocks), key=lambda item: (-item.runs, item.name))
-        blocks = matrix_blocks(matrix_of_tables({i.name: i.comparable for i in readable}), True) if readable else []
-        systems = {row.label for item in readable for block in item.comparable for row in block.rows}
-        numbers = (
-            f"{format_count(sum(item.runs for item in readable), 'run')} of {format_count(len(systems), 'system')}"
-        )
-        problems = [*problems, *(f"{item.name}: {line}" for item in shown for line in item.problems)]
-        self._write_page("index.html", "Overview", shown=readable, matrix=blocks, problems=problems, numbers=numbers)
+    def _write_overview(self, shown: Sequence[_Shown], problems: list[str]) -> None:
+        problems += [f"{item['name']}: {line}" for item in shown for line in item["problems"]]
+        shown = sorted((item for item in shown if item["blocks"]), key=lambda item: (-item["runs"], item["name"]))
+        tables = {item["name"]: item["comparable"] for item in shown}
+        blocks = matrix_blocks(matrix_of_tables(tables), brief=True) if tables else []
+        systems = len({row.label for table in tables.values() for block in table for row in block.rows})
+        values = {"shown": shown, "matrix": blocks, "problems": problems, "systems": systems}
+        self._write_page("index.html", "Overview", "overview.html", **values)
 
-    def _write_dataset(self, name: str) -> _ShownDataset:
+    def _write_dataset(self, name: str) -> _Shown:
         results, folder = replace(self.results, named=set()), self.folder / name
         try:
             table = read_table(results, name)
         except DataError as error:
-            return _ShownDataset(name, problems=(*map(self._public, sorted(results.named)), self._public(error)))
-        records = table.records()
+            return {"name": name, "blocks": (), "problems": [*map(self._public, [*sorted(results.named), error])]}
+        records, comparable = table.records(), table.comparable
         folders = {record.run_id: results.run_folder(record) for record in records}
-        problems = [self._public(text) for text in sorted(results.named)]
-        silent = sum(not (place / "predictions.jsonl").is_file() for place in folders.values())
-        blocks = tuple(shown_block(block, table.comparable) for block in table.comparable)
-        values = {
-            "blocks": blocks,
-            "problems": problems,
-            "runs": len(records),
-            "silent": silent,
-            "pictures": self._copy_pictures(name),
-        }
-        values |= {"published": published_blocks(name, records), "dataset": name}
-        values["examples"] = write_examples(results, name, records, folder)
+        shown: _Shown = {"name": name, "comparable": comparable, "runs": len(records)}
+        shown["problems"] = [*map(self._public, sorted(results.named))]
+        shown["silent"] = sum(not (place / "predictions.jsonl").is_file() for place in folders.values())
+        shown["blocks"] = [shown_block(block, comparable) for block in comparable]
+        shown["published"], shown["pictures"] = published_blocks(name, records), self._copy_pictures(name)
+        shown["examples"] = write_examples(results, name, records, folder)
         write_atomically(folder / f"{name}.csv", table.csv())
-        for number, shown in enumerate(blocks, 1):
-            if shown.rows[_ROWS_AT_ONCE:]:
-                page = f"{name}/rows-{number}.js"
-                self._write_page(page, name, "more_rows.html", number=number, shown=shown)
-        self._write_page(f"{name}/index.html", name, "dataset.html", **values)
-        advice = ["--results-dir", root.name if (root := self.results.root).is_absolute() else str(root)]
+        for number, block in enumerate(shown["blocks"], 1):
+            if block.rows[_ROWS_AT_ONCE:]:
+                self._write_page(f"{name}/rows-{number}.js", name, "more_rows.html", number=number, shown=block)
+        self._write_page(f"{name}/index.html", name, "dataset.html", **shown)
+        root = self.results.root.name if self.results.root.is_absolute() else str(self.results.root)
+        of_runs = {**shown, "results_dir": ["--results-dir", root] if root != "results" else []}
         for record in records:
-            values |= {
-                "run": record,
-                "results_dir": advice if root.name != "results" else [],
-                "folder": folders[record.run_id],
-            }
+            values = {**of_runs, "run": record, "folder": folders[record.run_id]}
             values["inspections"] = self._copy_inspections(record, folder)
             self._write_page(f"{name}/{page_name(record)}", record.label, "run.html", **values)
-        return _ShownDataset(name, table.comparable, blocks, tuple(problems), len(records), silent)
+        return shown
 
     def _copy_pictures(self, name: str) -> dict[str, str]:
         """Copy the pictures of a dataset's leaderboard; return topic → file name. An SVG replaces the same PNG."""
         pictures = {}
         for path in sorted(self.results.root.glob("leaderboard/*.[ps][nv]g")):
             if path.stem.startswith(f"{name}-"):
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
-                pictures[path.stem.removeprefix(f"{name}-")] = shutil.copyfile(
-                    path, self.folder / name / path.name
-                ).name
+                write_atomically(self.folder / name / path.name, path.read_bytes())
+                pictures[path.stem.removeprefix(f"{name}-")] = path.name
         return pictures
 
     def _copy_inspections(self, record: RunRecord, folder: Path) -> list[str]:
         """Copy the pages that `longsumbench inspect` wrote for a run; return their addresses."""
-        pages = sorted((self.results.root / "inspections" / Path(record.run_id).name).glob("*.html"))
+        place = f"inspections/{page_name(record).removesuffix('.html')}"
+        pages = sorted((self.results.root / place).glob("*.html"))
         for page in pages:
-            write_atomically(folder / "inspections" / record.run_id / page.name, page.read_bytes())
-        return [f"inspections/{record.run_id}/{page.name}" for page in pages]
+            write_atomically(folder / place / page.name, page.read_bytes())
+        return [f"{place}/{page.name}" for page in pages]
 
     def _write_papers(self, papers: Sequence[MadePage]) -> None:
         for page in papers:
             if (path := self.results.root / "papers" / f"{page.name}.html").is_file():
                 text = read_text(path).replace('href="index.html"', 'href="../../papers.html"')
                 write_atomically(self.folder / "assets" / "papers" / path.name, text)
-        self._write_page("papers.html", "The papers' claims", papers=papers)
+        self._write_page("papers.html", "The papers' claims", "papers.html", papers=papers)
 
 
 def write_site(results: Results, folder: Path) -> Path:

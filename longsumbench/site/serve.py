@@ -1,10 +1,8 @@
 """`longsumbench site --serve`: a server of static files for this machine alone."""
 
-import errno
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 from longsumbench.errors import EnvironmentProblem
 
@@ -18,20 +16,14 @@ class _Handler(SimpleHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
-    def log_message(self, *arguments: Any) -> None:
+    def log_message(self, *arguments: object) -> None:
         pass
 
 
 def open_server(folder: Path, port: int) -> ThreadingHTTPServer:
-    """Return a server of a folder; port 0 is any free one.
-
-    Raises:
-        EnvironmentProblem: the port is in use, or not allowed.
-    """
+    """Return a server of a folder; port 0 is any free one. Raises EnvironmentProblem if the port cannot be used."""
     try:
         return ThreadingHTTPServer((HOST, port), partial(_Handler, directory=str(folder)))
     except OSError as error:
-        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-            raise
         reason = f"cannot open port {port} ({error.strerror})"
         raise EnvironmentProblem(f"{reason}; choose another by --port, or 0 for any free one") from error

@@ -130,6 +130,7 @@ def test_a_phone_needs_no_sideways_scrolling(folder: Path) -> None:
     script = """
       all("script").forEach(script => script.remove());
       const frame = Object.assign(document.createElement("iframe"), { width: 400, height: 800 });
+      frame.style.border = 0;
       frame.srcdoc = document.documentElement.outerHTML;
       await new Promise(done => { frame.onload = done; document.body.append(frame); });
       return [frame.contentWindow.innerWidth, frame.contentDocument.documentElement.scrollWidth];
