@@ -36,7 +36,9 @@ def main() -> None:
             shot = Path(folder) / "shot.png"
             flags = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=3000")
             window = (f"--window-size={SIZE[0]},{SIZE[1]}", f"--user-data-dir={folder}/profile")
-            subprocess.run([CHROMIUM, *flags, *window, f"--screenshot={shot}", page.as_uri()], check=True)
+            subprocess.run(
+                [CHROMIUM, *flags, *window, f"--screenshot={shot}", page.as_uri()], check=True, capture_output=True
+            )
             picture = Image.open(io.BytesIO(shot.read_bytes())).convert("RGB").quantize(COLOURS)
             path = ROOT / "docs" / "pictures" / f"site-{name}.png"
             picture.save(path, optimize=True)

@@ -233,7 +233,7 @@ def test_watched_site_follows_runs_and_sweeps(root: Path, tmp_path: Path, monkey
     steps = iter(
         [
             lambda: None,
-            lambda: store(root, record("pagesum", 28)),
+            lambda: store(root, record("newcomer", 28)),
             lambda: Sweep.of(root, ["model=seal"]).write_state(1, PointState("seal seed=1", DONE, score=99.0)),
         ]
     )
@@ -242,9 +242,9 @@ def test_watched_site_follows_runs_and_sweeps(root: Path, tmp_path: Path, monkey
     next(writes)
     version = (site.folder / "assets" / "version.js").read_text()
     meetings = (site.folder / "meetings" / "index.html").stat().st_mtime_ns
-    assert "pagesum" not in text_of(site.folder / "arxiv" / "index.html")
+    assert "newcomer" not in text_of(site.folder / "arxiv" / "index.html")
     next(writes)
-    assert "pagesum" in text_of(site.folder / "arxiv" / "index.html")
+    assert "newcomer" in text_of(site.folder / "arxiv" / "index.html")
     assert (site.folder / "assets" / "version.js").read_text() != version
     assert (site.folder / "meetings" / "index.html").stat().st_mtime_ns == meetings  # unchanged: not read again
     next(writes)
