@@ -62,7 +62,7 @@ _FUNCTIONS: dict[str, Any] = {  # of the templates
         *(source_seen, split_variant, math.log, shlex.join),
     )
 }
-_CONSTANTS = {"by_place": BY_PLACE, "ended": ENDED, "outcomes": OUTCOMES, "shown_kinds": SHOWN_KINDS}
+_CONSTANTS: dict[str, Any] = {"by_place": BY_PLACE, "ended": ENDED, "outcomes": OUTCOMES, "shown_kinds": SHOWN_KINDS}
 _CONSTANTS |= {"rows_at_once": _ROWS_AT_ONCE, "sections": ("model", *SECTIONS)}
 _Shown = dict[str, Any]  # what the pages of a dataset show; without blocks if no run can be read
 
