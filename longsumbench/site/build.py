@@ -37,7 +37,7 @@ _ROWS_AT_ONCE = 300  # of a table; further rows are in a file that the page load
 _SECONDS_BETWEEN = 2.0  # of looking for changes
 
 
-def write_examples(results: Results, dataset: str, records: Sequence[RunRecord], folder: Path) -> bool:
+def write_examples(*_: Any, **_layout: Any) -> bool:
     """Write nothing: the browser of examples replaces this function."""
     return False
 
@@ -166,11 +166,12 @@ class Site:
         records, comparable = table.records(), table.comparable
         folders = {record.run_id: results.run_folder(record) for record in records}
         shown: _Shown = {"name": name, "comparable": comparable, "runs": len(records)}
-        shown["problems"] = [*map(self._public, sorted(results.named))]
         shown["silent"] = sum(not (place / "predictions.jsonl").is_file() for place in folders.values())
         shown["blocks"] = [shown_block(block, comparable) for block in comparable]
         shown["published"], shown["pictures"] = published_blocks(name, records), self._copy_pictures(name)
-        shown["examples"] = write_examples(results, name, records, folder)
+        layout = {"base": "../", "links": self._links}
+        shown["examples"] = write_examples(results, name, records, folder, page_name, **layout)
+        shown["problems"] = [*map(self._public, sorted(results.named))]  # of all that was read
         write_atomically(folder / f"{name}.csv", table.csv())
         for number, block in enumerate(shown["blocks"], 1):
             if block.rows[_ROWS_AT_ONCE:]:
