@@ -19,9 +19,9 @@ Write the finished runs as static pages: a leaderboard to open, sort, filter and
   longsumbench site --serve --watch             follow running sweeps: the open pages reload themselves
   longsumbench site --results-dir results/reference --output public
 
-Pages: an overview with the best systems, real systems first; each dataset with its table, pictures and published
-numbers; each run with its settings, training curve, ledger, environment and how to repeat it; the papers' claims; the
-sweeps. They load nothing from other hosts, so the folder can be put on any web server (GitHub Pages, a static Space).
+There is an overview with the best systems, real systems first; a page for each dataset with its table, pictures and
+published numbers; a page for each run with its settings, training curve, ledger, environment and how to repeat it; the
+papers' claims; the sweeps. They load nothing from other hosts, so the folder can be put on any web server (GitHub Pages, a static Space).
 What is missing, such as a damaged record, is named on the pages.
 """
 

@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -230,7 +230,7 @@ def test_server_answers_this_machine(root: Path) -> None:
 def test_watched_site_follows_runs_and_sweeps(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pages are written again after a new run and after a new state of a sweep, and not without a change."""
     site = Site(Results(root), tmp_path / "site", watched=True)
-    steps = iter(
+    steps: Iterator[Callable[[], None]] = iter(
         [
             lambda: None,
             lambda: store(root, record("newcomer", 28)),
