@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # has no annotations
 from leaderboard import REFERENCE
-from pyarrow import csv  # type: ignore[import-untyped]
+from pyarrow import csv
 
 from longsumbench.core import Summary
 from longsumbench.metrics.aggregate import RougeMeans

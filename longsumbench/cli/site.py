@@ -21,8 +21,8 @@ Write the finished runs as static pages: a leaderboard to open, sort, filter and
 
 There is an overview with the best systems, real systems first; a page for each dataset with its table, pictures and
 published numbers; a page for each run with its settings, training curve, ledger, environment and how to repeat it; the
-papers' claims; the sweeps. They load nothing from other hosts, so the folder can be put on any web server (GitHub Pages, a static Space).
-What is missing, such as a damaged record, is named on the pages.
+papers' claims; the sweeps. The pages load nothing from other hosts: put the folder on any web server (GitHub Pages, a
+static Space). They name what is missing, such as a damaged record.
 """
 
 

@@ -82,12 +82,7 @@ class Site:
     _links: dict[str, Any] = field(default_factory=dict)
 
     def write(self) -> Path:
-        """Write all pages; return `index.html`.
-
-        Raises:
-            UsageError: there is nothing to show.
-            EnvironmentProblem: the folder is not writable.
-        """
+        """Write all pages; return `index.html`. Raises UsageError if there is nothing to show."""
         names, sweeps = self.results.datasets(), sweeps_in(self.results.root)
         papers, problems = list[MadePage](), list[str]()
         for name in read_paper_tables():
@@ -168,7 +163,9 @@ class Site:
         shown: _Shown = {"name": name, "comparable": comparable, "runs": len(records)}
         shown["silent"] = sum(not (place / "predictions.jsonl").is_file() for place in folders.values())
         shown["blocks"] = [shown_block(block, comparable) for block in comparable]
-        shown["published"], shown["pictures"] = published_blocks(name, records), self._copy_pictures(name)
+        pictures = self._copy_files(f"leaderboard/{name}-*.[ps][nv]g", name)  # of a stem, an SVG replaces a PNG
+        shown["pictures"] = {path.stem.removeprefix(f"{name}-"): path.name for path in pictures}
+        shown["published"] = published_blocks(name, records)
         layout = {"base": "../", "links": self._links}
         shown["examples"] = write_examples(results, name, records, folder, page_name, **layout)
         shown["problems"] = [*map(self._public, sorted(results.named))]  # of all that was read
@@ -181,26 +178,18 @@ class Site:
         of_runs = {**shown, "results_dir": ["--results-dir", root] if root != "results" else []}
         for record in records:
             values = {**of_runs, "run": record, "folder": folders[record.run_id]}
-            values["inspections"] = self._copy_inspections(record, folder)
+            place = f"inspections/{page_name(record).removesuffix('.html')}"
+            values["inspections"] = [
+                f"{place}/{p.name}" for p in self._copy_files(f"{place}/*.html", f"{name}/{place}")
+            ]
             self._write_page(f"{name}/{page_name(record)}", record.label, "run.html", **values)
         return shown
 
-    def _copy_pictures(self, name: str) -> dict[str, str]:
-        """Copy the pictures of a dataset's leaderboard; return topic → file name. An SVG replaces the same PNG."""
-        pictures = {}
-        for path in sorted(self.results.root.glob("leaderboard/*.[ps][nv]g")):
-            if path.stem.startswith(f"{name}-"):
-                write_atomically(self.folder / name / path.name, path.read_bytes())
-                pictures[path.stem.removeprefix(f"{name}-")] = path.name
-        return pictures
-
-    def _copy_inspections(self, record: RunRecord, folder: Path) -> list[str]:
-        """Copy the pages that `longsumbench inspect` wrote for a run; return their addresses."""
-        place = f"inspections/{page_name(record).removesuffix('.html')}"
-        pages = sorted((self.results.root / place).glob("*.html"))
-        for page in pages:
-            write_atomically(folder / place / page.name, page.read_bytes())
-        return [f"{place}/{page.name}" for page in pages]
+    def _copy_files(self, pattern: str, folder: str) -> list[Path]:
+        """Copy files of the results into a folder of the site; return their paths, sorted."""
+        for path in (paths := sorted(self.results.root.glob(pattern))):
+            write_atomically(self.folder / folder / path.name, path.read_bytes())
+        return paths
 
     def _write_papers(self, papers: Sequence[MadePage]) -> None:
         for page in papers:

@@ -23,19 +23,12 @@ SHOWN_KINDS = ("scores", "words", "cost")  # until the reader chooses
 
 
 class ShownRow(NamedTuple):
-    """A row of a table.
-
-    Attributes:
-        score: the cell of the ranking score.
-        interval: low, mean and high of the ranking score in percent of the axis; None if it is not ranked.
-        best: True if it is in the set of best systems.
-    """
+    """A row of a table."""
 
     group: SeedGroup
     cells: Sequence[str]
-    score: str
-    interval: tuple[float, ...] | None
-    best: bool
+    interval: tuple[float, ...] | None  # low, mean, high of the ranking score in percent of the axis, if it is ranked
+    best: bool  # in the set of best systems
 
 
 class ShownBlock(NamedTuple):
@@ -45,6 +38,7 @@ class ShownBlock(NamedTuple):
     kinds: Sequence[str]
     rows: Sequence[ShownRow]
     ranked_by: str
+    score: int  # place of the column with the ranking score
 
 
 def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> ShownBlock:
@@ -63,12 +57,9 @@ def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> 
     names = [headings.get(heading, "") for heading in block.columns]
     best = tests.best_set or {key for key, name in tests.tied() if name == ranked_by}
     best = {*best, *([] if tests.best_set else [row.key for row in rows if row.ranked][:1])}
-    score, bars = names.index(ranked_by), _intervals(rows, ranked_by)
-    shown = [
-        ShownRow(row, cells, cells[score], bars.get(row.key), row.key in best)
-        for row, cells in zip(rows, block.rows, strict=True)
-    ]
-    return ShownBlock(block, [kind_of.get(name, "") for name in names], shown, ranked_by)
+    bars, pairs = _intervals(rows, ranked_by), zip(rows, block.rows, strict=True)
+    shown = [ShownRow(row, cells, bars.get(row.key), row.key in best) for row, cells in pairs]
+    return ShownBlock(block, [kind_of.get(name, "") for name in names], shown, ranked_by, names.index(ranked_by))
 
 
 def _intervals(rows: Sequence[SeedGroup], name: str) -> dict[str, tuple[float, ...]]:
