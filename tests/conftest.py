@@ -33,9 +33,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # before torch counts the cores: test p
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --slow, --slurm, --api-server, --latex and --device."""
+    """Add --slow, --slurm, --api-server, --latex, --axe and --device."""
     for name, what in ASKED_FOR.items():
         parser.addoption(f"--{name.replace('_', '-')}", action="store_true", help=f"also run what {what}")
+    parser.addoption("--axe", type=Path, metavar="FILE", help="axe.min.js of axe-core: also check the site's pages")
     shown = ", ".join(f"{name}: {what}" for name, what in DEVICES.items())
     parser.addoption("--device", choices=tuple(DEVICES), help=f"also run what needs a GPU ({shown})")
 

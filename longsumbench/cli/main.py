@@ -11,13 +11,13 @@ from longsumbench.cli import (
     bench,
     completion,
     exchange,
-    export,
     finished_runs,
     leaderboard,
     lists,
     outputs,
     paper,
     run,
+    site,
     texts,
 )
 from longsumbench.cli.parser import Command, Parser
@@ -28,11 +28,12 @@ from longsumbench.progress import log_level
 
 COMMANDS: tuple[Command, ...] = (
     *(run.run_command, texts.recommend_command, paper.paper_command, leaderboard.leaderboard_command),
-    *(lists.status_command, outputs.summarize_command, outputs.score_command, outputs.import_command),
-    *(finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command, texts.stats_command),
-    *(texts.analyze_command, texts.dataset_command, finished_runs.runs_command, lists.cache_command),
-    *(exchange.merge_command, exchange.verify_command, export.export_command, export.push_command),
-    *(finished_runs.repro_command, lists.list_command, bench.bench_command, completion.completion_command),
+    *(site.site_command, lists.status_command, outputs.summarize_command, outputs.score_command),
+    *(outputs.import_command, finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command),
+    *(texts.stats_command, texts.analyze_command, texts.dataset_command, finished_runs.runs_command),
+    *(exchange.merge_command, exchange.verify_command, exchange.export_command, exchange.push_command),
+    *(lists.cache_command, finished_runs.repro_command, lists.list_command, bench.bench_command),
+    completion.completion_command,
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command
@@ -45,6 +46,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench recommend my_texts               which system suits your texts?
   longsumbench status                           show the progress of a sweep
   longsumbench leaderboard pydoc                print a table again
+  longsumbench site --serve                     look at all results in the browser
   longsumbench summarize RUN paper.md           summarize your own file
   longsumbench score out.jsonl test.jsonl       ROUGE of any system's outputs
   longsumbench import out.jsonl --model theirs --dataset pubmed

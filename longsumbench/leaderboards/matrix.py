@@ -125,9 +125,18 @@ def read_matrix(results: Results, number: str | None = None) -> Matrix:
     Raises:
         UsageError: there are no finished runs, or none has the number.
     """
-    blocks: dict[str, tuple[ComparableRows, ...]] = {}
-    for dataset in find_datasets(results):
-        blocks[dataset] = read_table(results, dataset, names=number and [number]).comparable
+    datasets = find_datasets(results)
+    return matrix_of_tables(
+        {name: read_table(results, name, names=number and [number]).comparable for name in datasets}, number
+    )
+
+
+def matrix_of_tables(blocks: Mapping[str, Sequence[ComparableRows]], number: str | None = None) -> Matrix:
+    """Return the matrix of tables: name of a dataset → its blocks of comparable rows.
+
+    Raises:
+        UsageError: none has the number.
+    """
     trained, untrained = (
         {dataset: _column(dataset, comparable, number, kind) for dataset, comparable in blocks.items()}
         for kind in (False, True)

@@ -59,16 +59,23 @@ class AgainstBest:
 
 
 UNTESTED = AgainstBest()
+_Compared = NDArray[np.float64] | statistics.MeanOverSeeds  # differences of single runs, or the effect over seeds
 
 
-def read_all_scores(results: Results, records: Iterable[RunRecord]) -> dict[str, pd.DataFrame]:
-    """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported."""
-    scores = {}
+def read_all_scores(results: Results, records: Iterable[RunRecord], parts: str = "f") -> dict[str, pd.DataFrame]:
+    """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported.
+
+    Only these `parts` of ROUGE are kept ("f", "fp", "fr"), and runs on the same examples share an index: memory.
+    """
+    scores, index = {}, pd.Index([])
+    unused = [f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf" if part not in parts]
     for record in records:
         folder = results.run_folder(record)
         if (folder / "scores.csv").exists():
             try:
-                scores[record.run_id] = read_scores_of_run(folder, record)
+                table = read_scores_of_run(folder, record).drop(columns=unused).copy()
+                table.index = index = index if table.index.equals(index) else table.index
+                scores[record.run_id] = table
             except DataError as error:
                 results.leave_out(error)
     return scores
@@ -111,7 +118,7 @@ def against_best(
     """
     ranked = [row for row in rows if row.ranked]
     names = comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
-    pairs: dict[tuple[str, str], seed_groups.PairedScores] = {}
+    pairs: dict[tuple[str, str], _Compared] = {}
     untested: dict[str, None] = {}
     for name, best in best_rows(ranked, names).items():
         for row in ranked:
@@ -120,7 +127,7 @@ def against_best(
             if (paired := seed_groups.pair_scores(best, row, name, scores)) is None:
                 untested[row.key] = None
             else:
-                pairs[row.key, name] = paired
+                pairs[row.key, name] = paired.differences[:, 0] if paired.single else paired.effect()
     return replace(_test_pairs(pairs, tuple(untested)), best_set=_best_set(ranked, scores))
 
 
@@ -135,28 +142,26 @@ def _best_set(ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.Score
     return tuple(row.key for row, p in zip(ranked, p_values, strict=True) if p >= LEVEL)
 
 
-def _test_pairs(pairs: Mapping[tuple[str, str], seed_groups.PairedScores], untested: tuple[str, ...]) -> AgainstBest:
+def _test_pairs(pairs: Mapping[tuple[str, str], _Compared], untested: tuple[str, ...]) -> AgainstBest:
     num_tests = Counter(name for _, name in pairs)
     p_values, detectable, unclear, too_few = {}, {}, {}, set()
-    for key, paired in pairs.items():
+    for key, compared in pairs.items():
         level = LEVEL / num_tests[key[1]]
-        if paired.single:
-            differences = paired.differences[:, 0]
-            p_values[key] = statistics.randomization_bound(differences)
-            detectable[key] = statistics.smallest_detectable_difference(differences, level, POWER)
-            if p_values[key] > level:
-                unclear[key] = differences
-            if cannot_reach(level, len(differences)):
-                too_few.add(key)
-        else:
-            effect = paired.effect()
-            p_values[key], detectable[key] = effect.p_value(), effect.detectable(level, POWER)
+        if isinstance(compared, statistics.MeanOverSeeds):
+            p_values[key], detectable[key] = compared.p_value(), compared.detectable(level, POWER)
+            continue
+        p_values[key] = statistics.randomization_bound(compared)
+        detectable[key] = statistics.smallest_detectable_difference(compared, level, POWER)
+        if p_values[key] > level:
+            unclear[key] = compared
+        if cannot_reach(level, len(compared)):
+            too_few.add(key)
     p_values |= _randomized(unclear)
     corrected: dict[tuple[str, str], float] = {}
     for name in num_tests:
         column = [key for key in p_values if key[1] == name]
         corrected |= zip(column, statistics.holm([p_values[key] for key in column]).tolist(), strict=True)
-    over_seeds = not all(paired.single for paired in pairs.values())
+    over_seeds = any(isinstance(compared, statistics.MeanOverSeeds) for compared in pairs.values())
     return AgainstBest(corrected, detectable, over_seeds, untested, frozenset(too_few))
 
 

@@ -469,7 +469,7 @@ def read_table(
     records = list(results.records(dataset))
     marks = [is_verified(results.run_folder(record)) for record in records]
     records = [replace(run, verified=mark if any(marks) else None) for run, mark in zip(records, marks, strict=True)]
-    scores = read_all_scores(results, records)
+    scores = read_all_scores(results, records, f"f{part}")
     if part != "f":
         records, scores = take_part_as_f(records, part, scores)
         records = [replace(record, measures={}, ranked_by=DEFAULT_RANKING_SCORE) for record in records]

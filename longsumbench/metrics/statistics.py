@@ -343,18 +343,37 @@ def model_confidence_set(
         places = draw.integers(0, of_seeds.shape[1], of_seeds.shape)
         seed_means = np.take_along_axis(of_seeds, places, axis=1).mean(axis=1)
         errors[:, system] = center - means[system] + _seed_factor(scores[system]) * (seed_means - center)
-    rows = np.vstack([means, errors])
-    below = rows[:, None, :] - rows[:, :, None]  # [.., i, j]: how far i is below j, of the means, then of the errors
-    below[np.abs(below) <= _SUM_ERROR * np.abs(values).max()] = 0.0
-    error = np.sqrt((below[1:] ** 2).mean(axis=0))
-    t = np.divide(below, error, out=np.where(below > 0, math.inf, 0.0), where=error > 0)
-    p_values, remaining, p = np.ones(len(scores)), np.arange(len(scores)), 0.0
+    least = _SUM_ERROR * np.abs(values).max()
+    gaps = _larger_than(means - means[:, None], least)  # [i, j]: how far i is below j
+    error = np.array(
+        [np.sqrt((_larger_than(errors - errors[:, [i]], least) ** 2).mean(axis=0)) for i in range(len(means))]
+    )
+    t, remaining, order, furthest = _ratio(gaps, error), np.arange(len(means)), list[int](), list[float]()
     while len(remaining) > 1:
-        furthest = t[:, remaining][:, :, remaining].max(axis=2)
-        worst = int(furthest[0].argmax())
-        p = max(p, float((furthest[1:].max(axis=1) >= furthest[0, worst]).mean()))
-        p_values[remaining[worst]], remaining = p, np.delete(remaining, worst)
+        below = t[np.ix_(remaining, remaining)].max(axis=1)
+        order.append(int(remaining[below.argmax()]))
+        furthest.append(below.max())
+        remaining = np.delete(remaining, below.argmax())
+    p_values, larger, members = np.ones(len(means)), list[float](), [int(remaining[0])]
+    largest = np.zeros(resamples)  # t of the resamples, of the sets from the last to the first
+    for system, observed in zip(order[::-1], furthest[::-1], strict=True):
+        differences = np.abs(_larger_than(errors[:, members] - errors[:, [system]], least))
+        largest = np.maximum(
+            largest, _ratio(differences, np.broadcast_to(error[system, members], differences.shape)).max(axis=1)
+        )
+        larger.append(float((largest >= observed).mean()))
+        members.append(system)
+    p_values[order] = np.maximum.accumulate(larger[::-1])
     return p_values
+
+
+def _larger_than(values: NDArray[np.float64], least: float) -> NDArray[np.float64]:
+    return np.where(np.abs(values) <= least, 0.0, values)
+
+
+def _ratio(gaps: NDArray[np.float64], error: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide gaps by their errors; without an error, a gap is infinite and no gap is 0."""
+    return np.divide(gaps, error, out=np.where(gaps > 0, math.inf, 0.0), where=error > 0)
 
 
 def _seed_factor(scores: NDArray[np.float64]) -> float:

@@ -212,7 +212,7 @@ def read_row_means(job: Job) -> RowMeans:
     """Return the numbers of the finished runs of a job; damaged scores are reported and left out."""
     rows = [row for row in job.rows if row.finished]
     records = {run.run_id: run for row in rows for run in row.finished}
-    scores = read_all_scores(job.results, records.values())
+    scores = read_all_scores(job.results, records.values(), f"f{job.paper_table.part}")
     learned = _judge_rows([latest_per_seed(row.finished) for row in rows], scores)
     if job.paper_table.part != "f":
         runs, scores = take_part_as_f(records.values(), job.paper_table.part, scores)

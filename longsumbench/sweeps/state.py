@@ -165,13 +165,19 @@ def render_status(results: Path, name: str | None = None) -> str:
 
 def _render_sweep(sweep: Sweep) -> str:
     start, conductor, states = sweep.start(), lock_holder(sweep.lock), sweep.present_states()
-    ended = states and all(state.state in ENDED for state in states)
-    state = "running" if conductor else "ended" if ended else "interrupted; the same command continues it"
+    state = describe_sweep(sweep, states)
     begun = datetime.fromtimestamp(start.started).astimezone().strftime("%Y-%m-%d %H:%M")
     origin = f"by {conductor.name}" if conductor else f"on {start.host}"
     heading = f"sweep {sweep.root.name}: {state}\n{break_command(shlex.join(start.command), terminal_width())}\n"
     heading += f"started {begun} {origin}, launcher {start.launcher}; {describe_progress(states)}"
     return f"{heading}\n\n{status_table(sweep, states)}"
+
+
+def describe_sweep(sweep: Sweep, states: Sequence[PointState]) -> str:
+    """Return whether a sweep is running, ended or interrupted."""
+    ended = states and all(state.state in ENDED for state in states)
+    running = lock_holder(sweep.lock) is not None
+    return "running" if running else "ended" if ended else "interrupted; the same command continues it"
 
 
 def describe_progress(states: Sequence[PointState]) -> str:
@@ -199,13 +205,14 @@ def status_table(sweep: Sweep, states: Sequence[PointState]) -> str:
     for number, state in enumerate(states, start=1):
         took = format_duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
         score = "" if state.score is None else f"{state.score:.1f}"
-        rows.append([number, *map(escape_line, (state.name, state.state, took, score, _note(state)))])
+        rows.append([number, *map(escape_line, (state.name, state.state, took, score, describe_point(state)))])
     failed = [number for number, state in enumerate(states, start=1) if state.state == FAILED]
     logs = [f"log of point {number}: {log}" for number in failed if (log := sweep.file(number, "log")).is_file()]
     return "\n".join([plain_table(rows, ["point", "settings", "state", "time", "score", ""]), *logs])
 
 
-def _note(state: PointState) -> str:
+def describe_point(state: PointState) -> str:
+    """Return what a point is doing, or why it failed."""
     if state.state == RUNNING:
         attempt = f", attempt {state.attempts}" if state.attempts > 1 else ""
         return f"{state.process}{attempt}{state.doing and f': {state.doing}'}"

@@ -1,0 +1,192 @@
+"""The site in a browser, from the disk: sorting, filtering, dark colours, a narrow screen, reloading, accessibility."""
+
+import json
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import pytest
+from support.pages import CHROMIUM, opened, shown
+from support.requirements import CHROMIUM_PROGRAM
+from support.run_records import record
+from support.stored_runs import small_results, store
+
+from longsumbench.runs.results import Results
+from longsumbench.site.build import Site, page_name, write_site
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
+DARK = "--blink-settings=preferredColorScheme=0"
+NEEDS_AXE = "--axe FILE: axe.min.js of axe-core (npm pack axe-core)"
+
+ASK = """<script>
+addEventListener("load", async () => {
+  const all = (choice, root = document) => [...root.querySelectorAll(choice)];
+  const name = row => row.querySelector("th a").textContent;
+  const rows = id => all(`#${id} tbody tr`).filter(row => !row.hidden).map(name);
+  const head = (id, name) => all(`#${id} thead th`).find(cell => cell.textContent === name);
+  const type = (text, box = document.querySelector(".tools input[type=search]")) => {
+    box.value = text;
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  document.title = JSON.stringify(await (async () => { %s })());
+});
+</script></body>"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = small_results(tmp_path_factory.mktemp("browser") / "results")
+    return write_site(Results(root), root / "site").parent
+
+
+def every_page(folder: Path) -> list[Path]:
+    """Return a page of each kind."""
+    run = next(run for run in Results(folder.parent).records("arxiv") if run.trained)
+    return [folder / name for name in ("index.html", "sweeps.html", "arxiv/index.html", f"arxiv/{page_name(run)}")]
+
+
+def answer(page: Path, script: str, *flags: str) -> object:
+    """Run a script in a copy of a page, which allows it; return its result."""
+    text = re.sub(r"<meta http-equiv=[^>]*>", "", page.read_text(encoding="utf-8"))
+    copy = page.with_name(f"asked-{page.name}")
+    copy.write_text(text.replace("</body>", ASK % script), encoding="utf-8")
+    found = shown(copy, "--virtual-time-budget=10000", *flags)
+    copy.unlink()
+    return json.loads(unescape(re.findall(r"<title>(.*?)</title>", found, re.DOTALL)[0]))
+
+
+def test_a_click_on_a_heading_sorts(folder: Path) -> None:
+    """The first click puts the highest number first, the second the lowest; the heading says so to screen readers."""
+    script = """
+      const button = head("table-1", "R-1").querySelector("button"), found = [];
+      for (let click = 0; click < 2; click++) {
+        button.click();
+        found.push([...rows("table-1"), head("table-1", "R-1").ariaSort]);
+      }
+      head("table-1", "system").querySelector("button").click();
+      return [...found, [...rows("table-1"), head("table-1", "R-1").ariaSort]];
+    """
+    assert answer(folder / "arxiv" / "index.html", script) == [
+        ["oracle", "seal", "lead", "random", "descending"],
+        ["random", "lead", "seal", "oracle", "ascending"],
+        ["lead", "oracle", "random", "seal", None],
+    ]
+
+
+def test_a_sorted_column_keeps_empty_cells_last(folder: Path) -> None:
+    """The oracle has no place: it stays last in both orders."""
+    script = """
+      const button = head("table-1", "place").querySelector("button"), found = [];
+      for (let click = 0; click < 2; click++) { button.click(); found.push(rows("table-1")); }
+      return found;
+    """
+    forwards = ["seal", "lead", "random", "oracle"]
+    assert answer(folder / "arxiv" / "index.html", script) == [forwards, ["random", "lead", "seal", "oracle"]]
+
+
+def test_filter_and_columns(folder: Path) -> None:
+    """All typed words must occur in a row; the number of rows is announced; a box shows and hides its columns."""
+    script = """
+      type("SEA 31.5");
+      const found = [rows("table-1"), document.querySelector(".tools [role=status]").textContent];
+      const box = document.querySelector("input[value=scores]"), row = document.querySelector("#table-1 tbody tr");
+      const hidden = () => [head("table-1", "R-2").hidden, row.querySelectorAll("td[hidden]").length];
+      found.push(hidden());
+      box.click();
+      found.push(hidden());
+      type("");
+      return [...found, rows("table-1").length];
+    """
+    assert answer(folder / "arxiv" / "index.html", script) == [["seal"], "1 of 4 rows", [False, 4], [True, 8], 4]
+
+
+def test_rows_from_a_file_sort_and_filter(tmp_path: Path) -> None:
+    """Rows beyond the first 300 are loaded from the disk, and found by the filter."""
+    store(tmp_path, *(record(f"s{number}", 20 + number / 100, run_id=f"r{number}") for number in range(305)))
+    page = write_site(Results(tmp_path), tmp_path / "site").parent / "arxiv" / "index.html"
+    script = 'const number = rows("table-1").length; type("s0"); return [number, rows("table-1")];'
+    assert answer(page, script) == [305, ["s0"]]
+
+
+@pytest.mark.parametrize(("flags", "preferred", "other"), [((), "light", "dark"), ((DARK,), "dark", "light")])
+def test_dark_colours(folder: Path, tmp_path: Path, flags: tuple[str, ...], preferred: str, other: str) -> None:
+    """The system's preference decides, until the button chooses; the choice is stored and painted."""
+    site = shutil.copytree(folder, tmp_path / "site", ignore=shutil.ignore_patterns("profile"))
+    script = """
+      const look = () => [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor];
+      const found = [look()];
+      for (let click = 0; click < 2; click++) {
+        document.querySelector(".theme").click();
+        found.push(look());
+      }
+      return [...found, localStorage.getItem("theme")];
+    """
+    colours = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 21, 26)"}
+    expected = [[theme, colours[theme]] for theme in (preferred, other, preferred)]
+    assert answer(site / "index.html", script, *flags) == [*expected, preferred]
+
+
+def test_a_phone_needs_no_sideways_scrolling(folder: Path) -> None:
+    """At 400 pixels no page is wider than the screen: only tables scroll in themselves."""
+    script = """
+      all("script").forEach(script => script.remove());
+      const frame = Object.assign(document.createElement("iframe"), { width: 400, height: 800 });
+      frame.style.border = 0;
+      frame.srcdoc = document.documentElement.outerHTML;
+      await new Promise(done => { frame.onload = done; document.body.append(frame); });
+      return [frame.contentWindow.innerWidth, frame.contentDocument.documentElement.scrollWidth];
+    """
+    for page in every_page(folder):
+        assert answer(page, script, "--hide-scrollbars") == [400, 400], page
+
+
+def test_keyboard_reaches_menu_and_tables(folder: Path) -> None:
+    """Headings are buttons, wide tables can be scrolled by keys, and Escape closes the menu."""
+    script = """
+      const menu = document.querySelector("details.menu");
+      menu.open = true;
+      menu.querySelector("a").dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+      const headings = all(".sorts thead th:not(.plain)").every(cell => cell.querySelector("button"));
+      return [menu.open, document.activeElement.tagName, headings, all(".scroll").every(box => box.tabIndex === 0)];
+    """
+    assert answer(folder / "arxiv" / "index.html", script) == [False, "SUMMARY", True, True]
+
+
+def test_no_message_on_the_console(folder: Path) -> None:
+    """Pages as they are, with their Content-Security-Policy, cause no error and no refused request."""
+    for page in every_page(folder):
+        assert "CONSOLE" not in opened(page, "--dump-dom", "--enable-logging=stderr").stderr, page
+
+
+def test_an_open_page_reloads_itself(tmp_path: Path) -> None:
+    """A page of a watched site is loaded again when the site's version changes."""
+    root = small_results(tmp_path / "results")
+    page = Site(Results(root), tmp_path / "site", watched=True).write()
+    script = """
+      const loads = 1 + Number(sessionStorage.getItem("loads") ?? 0);
+      sessionStorage.setItem("loads", loads);
+      if (loads > 1) for (let timer = 0; timer < 100; timer++) clearInterval(timer);
+      else await new Promise(done => setTimeout(done, 60000));
+      return loads;
+    """
+    (page.parent / "assets" / "version.js").write_text("window.siteVersion = Math.random();")
+    assert 'data-watched=""' in page.read_text(encoding="utf-8")
+    assert answer(page, script) == 2
+
+
+def test_axe_finds_no_serious_fault(folder: Path, request: pytest.FixtureRequest) -> None:
+    """axe-core finds nothing serious or critical on any kind of page, light or dark."""
+    axe = request.config.getoption("axe")
+    if axe is None:
+        pytest.skip(NEEDS_AXE)
+    script = f"""
+      const script = document.createElement("script");
+      script.src = {json.dumps(axe.resolve().as_uri())};
+      await new Promise(done => {{ script.onload = done; document.head.append(script); }});
+      const found = (await axe.run()).violations;
+      return found.filter(fault => ["serious", "critical"].includes(fault.impact)).map(fault => fault.id);
+    """
+    for page in every_page(folder):
+        for flags in ((), (DARK,)):
+            assert answer(page, script, *flags) == [], (page, flags)

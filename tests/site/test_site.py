@@ -1,0 +1,259 @@
+"""The site of a results folder: what its pages show, link and leave out, bad input, the server, and `--watch`."""
+
+import json
+import re
+import socket
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.pages import BREAKOUT, HOSTILE, Reading
+from support.run_records import record
+from support.stored_runs import small_results, store
+
+from longsumbench.cli.main import main
+from longsumbench.errors import UsageError
+from longsumbench.leaderboards.significance import comparable_rows
+from longsumbench.runs.record import ImportedOutputs
+from longsumbench.runs.results import Results
+from longsumbench.site.build import Site, page_name, write_site
+from longsumbench.site.serve import open_server
+from longsumbench.site.shown_tables import shown_block
+from longsumbench.sweeps.state import DONE, FAILED, PointState, Sweep
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return small_results(tmp_path / "results")
+
+
+def pages(folder: Path) -> Iterator[tuple[Path, Reading]]:
+    for path in sorted(folder.rglob("*.html")):
+        yield path, Reading(path.read_text(encoding="utf-8"))
+
+
+def text_of(path: Path) -> str:
+    """Return what a page says, with a blank after each cell."""
+    spaced = re.sub("(</t[dh]>)", r"\1 ", path.read_text(encoding="utf-8"))
+    return " ".join(Reading(spaced).text.split())
+
+
+def test_every_address_is_a_file_of_the_site(root: Path, tmp_path: Path) -> None:
+    """Pages link and load only files of the site, so they work from the disk; no address names a host."""
+    folder = write_site(Results(root), tmp_path / "site").parent
+    count = 0
+    for path, page in pages(folder):
+        for address in page.loaded:
+            count += 1
+            if not address.startswith(("#", "data:")):
+                assert ":" not in address, address
+                assert (path.parent / address.partition("#")[0]).is_file(), (path, address)
+    assert count > 100
+    assert {path.name for path in folder.iterdir()} == {"index.html", "sweeps.html", "arxiv", "meetings", "assets"}
+
+
+def test_overview_has_real_systems_first(root: Path, tmp_path: Path) -> None:
+    """The dataset with released outputs comes before those of the suite's own systems; best systems are marked."""
+    page = write_site(Results(root), tmp_path / "site").read_text(encoding="utf-8")
+    assert page.index("Real systems") < page.index(">meetings</a></h3>") < page.index("Systems trained here")
+    assert page.index("Systems trained here") < page.index(">arxiv</a></h3>")
+    assert re.findall(r'<tr class="best"><th scope="row"><a[^>]*>([^<]*)', page) == ["GPT-9", "seal"]
+    assert "7 runs of 5 systems" in page  # GPT-9, lead, oracle, random, seal
+
+
+def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
+    """Rows are in the order of the leaderboard and link their runs; only ranked rows have intervals and places."""
+    folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    rows = re.findall(r"<tr.*?</tr>", page[page.index('id="table-1"') :].partition("</table>")[0], re.DOTALL)[1:]
+    names = [re.findall(r'<th scope="row"><a[^>]*>([^<]*)', row)[0] for row in rows]
+    assert names == ["seal", "lead", "random", "oracle"]
+    assert ["<svg" in row for row in rows] == [True, True, True, False]
+    assert [len(set(re.findall(r'href="([^"]*)"', row))) for row in rows] == [2, 1, 1, 1]
+    assert "arxiv-page_size.svg" in page
+    assert "Scores against page_size" in page
+    assert (folder / "arxiv.csv").read_text().count("\n") == 6
+
+
+def test_intervals_are_shares_of_the_axis() -> None:
+    """Of two ranked rows with intervals 19 to 20.6 and 29 to 30.6, the axis goes from 19 to 30.6."""
+    (comparable,) = comparable_rows([record("lead", 20), record("trunc", 30), record("oracle", 90, oracle=True)])
+    intervals = [row.interval for row in shown_block(comparable, [comparable]).rows]
+    assert intervals == [(86.2, 94.8, 100.0), (0.0, 8.6, 13.8), None]
+
+
+def test_run_page(root: Path, tmp_path: Path) -> None:
+    """A run's page has scores, command, loss curve, ledger, settings that were changed, and what is missing."""
+    folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
+    run = next(run for run in Results(root).records("arxiv") if run.seed == 1)
+    page, text = (folder / page_name(run)).read_text(encoding="utf-8"), text_of(folder / page_name(run))
+    assert f"longsumbench repro {run.run_id[:8]} --check" in text
+    assert "75.0 % of the source was read" in text
+    assert "input_length cut 25.0 %" in text
+    assert 'points="213.3,0.0 426.7,220.0 640.0,110.0 "' in page  # steps 100, 200, 300; losses 3, 2 and 2.5
+    assert '<div class="changed"><dt>max_steps</dt><dd>300</dd></div>' in page
+    assert "<div><dt>adam_beta1</dt>" in page
+    assert "predictions.jsonl is not here" in text
+    assert "scores.csv is not here" not in text
+
+
+def test_sweep_page_names_failed_points(root: Path, tmp_path: Path) -> None:
+    """A sweep has its progress, the score of each point, and why a point failed."""
+    text = text_of(write_site(Results(root), tmp_path / "site").parent / "sweeps.html")
+    assert "1 done, 1 failed" in text
+    assert "seal seed=1 done 8 s 31.0" in text
+    assert "seal seed=2 failed 1 s the disk was full" in text
+
+
+def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
+    """Pages of `inspect` and of paper tables become part of the site; those of papers link its own index."""
+    run = next(run for run in Results(root).records("arxiv") if run.seed == 1)
+    place = root / "inspections" / run.run_id
+    place.mkdir()
+    (place / "3.html").write_text("<p>looked at</p>")
+    claim = {"claim": "SEAL > CA", "measure": "rouge1", "dataset": "arXiv", "outcome": "reproduced", "says": BREAKOUT}
+    (root / "papers").mkdir()
+    (root / "papers" / "seal-table2.json").write_text(
+        json.dumps({"name": "seal-table2", "scale": "probe", "claims": [claim]})
+    )
+    (root / "papers" / "seal-table2.html").write_text('<a href="index.html">All</a>')
+    folder = write_site(Results(root), tmp_path / "site").parent
+    assert (folder / "arxiv" / "inspections" / run.run_id / "3.html").read_text() == "<p>looked at</p>"
+    assert (folder / "assets" / "papers" / "seal-table2.html").read_text() == '<a href="../../papers.html">All</a>'
+    assert " ".join(BREAKOUT.split()) in text_of(folder / "papers.html")
+    assert "reproduced 1" in text_of(folder / "papers.html")
+
+
+def test_markup_in_names_and_messages_is_text(tmp_path: Path) -> None:
+    """`<script>` in a model's name, in the user's name of a run, in its origin, command and reasons is text."""
+    root, model = tmp_path / "results", "<script>alert(1)<"
+    hostile = record(model, 20, config={"name": HOSTILE}, command=("longsumbench", BREAKOUT), run_id="<img onerror=x>")
+    hostile = replace(hostile, imported=ImportedOutputs(HOSTILE, "0" * 64, BREAKOUT))
+    store(root, hostile, record("lead", 21))
+    Sweep.of(root, ["a"]).begin(["longsumbench", BREAKOUT], "basic")
+    Sweep.of(root, ["a"]).write_state(1, PointState(HOSTILE, FAILED, reason=BREAKOUT))
+    (root / "runs" / "arxiv" / model / "torn").mkdir()
+    (root / "runs" / "arxiv" / model / "torn" / "record.json").write_text("{" + HOSTILE)
+    folder = write_site(Results(root), tmp_path / "site").parent
+    for path, page in pages(folder):
+        assert page.elements.count("script") == 1, path
+        assert "img" not in page.elements
+        assert not page.open
+    assert model in text_of(folder / "index.html")
+    assert " ".join(HOSTILE.split()) in text_of(folder / "arxiv" / page_name(hostile))
+
+
+def test_rows_beyond_the_first_are_loaded_from_a_file(tmp_path: Path) -> None:
+    """A page has 300 rows; a script beside it has the others, whose markup is text, too."""
+    root = tmp_path / "results"
+    store(root, *(record(f"<b>{number}", 20, run_id=f"r{number}") for number in range(303)))
+    folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
+    page, rows = (folder / "index.html").read_text(encoding="utf-8"), (folder / "rows-1.js").read_text(encoding="utf-8")
+    assert page[page.index('id="table-1"') :].partition("</table>")[0].count("<tr") == 301  # with the headings
+    (text,) = re.findall(r'addRows\("table-1", (".*")\);', rows, re.DOTALL)
+    assert json.loads(text).count("<tr") == 3
+    assert "<b>" not in json.loads(text)
+    assert max(path.stat().st_size for path in folder.iterdir()) < 500_000
+
+
+def test_what_is_missing_is_named_and_the_rest_shown(root: Path, tmp_path: Path) -> None:
+    """A torn record, a dataset without readable runs, torn scores and a torn page of a paper: the rest is shown."""
+    torn = root / "runs" / "arxiv" / "lead" / "torn"
+    torn.mkdir()
+    (torn / "record.json").write_text('{"run_id": ')
+    alone = root / "runs" / "alone" / "lead" / "torn"
+    alone.mkdir(parents=True)
+    (alone / "record.json").write_text("")
+    (root / "papers").mkdir()
+    (root / "papers" / "seal-table2.json").write_text("[]")
+    scores = next((root / "runs" / "arxiv" / "random").glob("*/scores.csv"))
+    scores.write_text("id,rouge1_f\n")
+    folder = write_site(Results(root), tmp_path / "site").parent
+    overview = text_of(folder / "index.html")
+    assert "arxiv: runs/arxiv/lead/torn/record.json: not a run's record" in overview
+    assert "alone: runs/alone: no run can be read" in overview
+    assert "papers/seal-table2.json" in overview
+    assert str(tmp_path) not in overview  # a public page does not name folders of this machine
+    dataset = text_of(folder / "arxiv" / "index.html")
+    assert "scores.csv: scores of 0 examples, not of 40" in dataset
+    assert "The summaries of 5 of 5 runs are not here" in dataset
+
+
+def test_nothing_to_show_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder without results is refused in one line, and nothing is written."""
+    assert main(["site", "--results-dir", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(UsageError, match="no finished run"):
+        write_site(Results(tmp_path), tmp_path / "site")
+
+
+@pytest.mark.parametrize("blocked", ["site", "site/assets"])
+def test_unwritable_target(root: Path, tmp_path: Path, blocked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file where a folder belongs is a problem of the environment, in one line."""
+    (tmp_path / blocked).parent.mkdir(exist_ok=True)
+    (tmp_path / blocked).write_text("")
+    assert main(["site", "--results-dir", str(root), "--output", str(tmp_path / "site")]) == 4
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert blocked in error
+
+
+def test_port_in_use(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A port that another program uses is named, and how to choose another; nothing is written before."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        assert main(["site", "--serve", "--no-open", "--port", port, "--results-dir", str(root)]) == 4
+    error = capsys.readouterr().err
+    assert f"cannot open port {port}" in error
+    assert "--port" in error
+    assert error.count("\n") == 1
+    assert not (root / "site").exists()
+    assert main(["site", "--port", "70000", "--results-dir", str(root)]) == 2
+
+
+def test_server_answers_this_machine(root: Path) -> None:
+    """The server gives the pages to 127.0.0.1, and browsers do not store them."""
+    page = write_site(Results(root), root / "site")
+    server = open_server(page.parent, 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.server_address[1]}/") as answer:
+        assert answer.read() == page.read_bytes()
+        assert answer.headers["Cache-Control"] == "no-store"
+    server.shutdown()
+    server.server_close()
+
+
+def test_watched_site_follows_runs_and_sweeps(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages are written again after a new run and after a new state of a sweep, and not without a change."""
+    site = Site(Results(root), tmp_path / "site", watched=True)
+    steps: Iterator[Callable[[], None]] = iter(
+        [
+            lambda: None,
+            lambda: store(root, record("newcomer", 28)),
+            lambda: Sweep.of(root, ["model=seal"]).write_state(1, PointState("seal seed=1", DONE, score=99.0)),
+        ]
+    )
+    monkeypatch.setattr("longsumbench.site.build.time.sleep", lambda _: next(steps)())
+    writes = site.follow()
+    next(writes)
+    version = (site.folder / "assets" / "version.js").read_text()
+    meetings = (site.folder / "meetings" / "index.html").stat().st_mtime_ns
+    assert "newcomer" not in text_of(site.folder / "arxiv" / "index.html")
+    next(writes)
+    assert "newcomer" in text_of(site.folder / "arxiv" / "index.html")
+    assert (site.folder / "assets" / "version.js").read_text() != version
+    assert (site.folder / "meetings" / "index.html").stat().st_mtime_ns == meetings  # unchanged: not read again
+    next(writes)
+    assert "99.0" in text_of(site.folder / "sweeps.html")
+    with pytest.raises(StopIteration):
+        next(steps)
+
+
+def test_command_prints_the_page(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without options the pages are in `site` of the results."""
+    assert main(["site", "--results-dir", str(root)]) == 0
+    assert capsys.readouterr().out == f"{root / 'site' / 'index.html'}\n"
