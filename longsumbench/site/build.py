@@ -30,16 +30,12 @@ from longsumbench.papers.write import page_title
 from longsumbench.render.html import render_page, static_text
 from longsumbench.runs.record import RunRecord, source_seen, split_variant
 from longsumbench.runs.results import Results
+from longsumbench.site.examples import write_examples
 from longsumbench.site.shown_tables import BY_PLACE, SHOWN_KINDS, shown_block
 from longsumbench.sweeps.state import ENDED, Sweep, describe_point, describe_progress, describe_sweep, sweeps_in
 
 _ROWS_AT_ONCE = 300  # of a table; further rows are in a file that the page loads
 _SECONDS_BETWEEN = 2.0  # of looking for changes
-
-
-def write_examples(*_: Any, **_layout: Any) -> bool:
-    """Write nothing: the browser of examples replaces this function."""
-    return False
 
 
 def page_name(record: RunRecord) -> str:
