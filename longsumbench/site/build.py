@@ -150,13 +150,16 @@ class Site:
 
     def _write_dataset(self, name: str) -> _Shown:
         results, folder = replace(self.results, named=set()), self.folder / name
+        shown: _Shown
         try:
             table = read_table(results, name)
         except DataError as error:
-            return {"name": name, "blocks": (), "problems": [*map(self._public, [*sorted(results.named), error])]}
+            shown = {"name": name, "blocks": (), "problems": [*map(self._public, [*sorted(results.named), error])]}
+            self._write_page(f"{name}/index.html", name, "unreadable.html", **shown)
+            return shown
         records, comparable = table.records(), table.comparable
         folders = {record.run_id: results.run_folder(record) for record in records}
-        shown: _Shown = {"name": name, "comparable": comparable, "runs": len(records)}
+        shown = {"name": name, "comparable": comparable, "runs": len(records)}
         shown["silent"] = sum(not (place / "predictions.jsonl").is_file() for place in folders.values())
         shown["blocks"] = [shown_block(block, comparable) for block in comparable]
         pictures = self._copy_files(f"leaderboard/{name}-*.[ps][nv]g", name)  # of a stem, an SVG replaces a PNG

@@ -176,6 +176,7 @@ def test_what_is_missing_is_named_and_the_rest_shown(root: Path, tmp_path: Path)
     assert "arxiv: runs/arxiv/lead/torn/record.json: not a run's record" in overview
     assert "alone: runs/alone: no run can be read" in overview
     assert "papers/seal-table2.json" in overview
+    assert "None of its runs can be read" in text_of(folder / "alone" / "index.html")
     assert str(tmp_path) not in overview  # a public page does not name folders of this machine
     dataset = text_of(folder / "arxiv" / "index.html")
     assert "scores.csv: scores of 0 examples, not of 40" in dataset
