@@ -48,7 +48,7 @@ WORDS, TARGET_WORDS = 200_000, 2_000  # of a made text; every system cuts it at 
 _SPECIAL = (0, 1, 2)  # token ids of padding, start and end
 
 
-class Kernels(flops.Costs):
+class Kernels(flops.Costs):  # type: ignore[no-untyped-call] # as in PyTorch's own modes
     """As Costs, which it stands for; also counts the kernels since the last step of an optimizer."""
 
     launched = 0
