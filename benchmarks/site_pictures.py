@@ -11,6 +11,7 @@ from pathlib import Path
 
 from PIL import Image
 
+import longsumbench
 from longsumbench.runs.results import Results
 from longsumbench.site.build import page_name, write_site
 
@@ -21,13 +22,20 @@ COLOURS = 128
 
 
 def main() -> None:
-    """Write the site of the published results into a temporary folder, and draw a page of each kind."""
+    """Write the site of the published results into a temporary folder, and draw a page of each kind.
+
+    The published runs have no texts of others; the examples are those of two baselines on `pydoc`.
+    """
     results = Results(ROOT / "results" / "reference")
     trained = next(run for run in results.records("peer_reviews") if run.model == "seal" and run.trained)
     with tempfile.TemporaryDirectory() as folder:
         index = write_site(results, Path(folder) / "site")
+        for model in ("lead", "lexrank"):
+            longsumbench.run(model=model, dataset="pydoc", baselines=False, results_dir=f"{folder}/results")
+        examples = write_site(Results(Path(folder) / "results"), Path(folder) / "examples").parent / "pydoc"
         pages = {
             "overview": index,
+            "examples": examples / "examples.html",
             "dataset": index.parent / "qmsum" / "index.html",
             "run": index.parent / "peer_reviews" / page_name(trained),
             "papers": index.parent / "papers.html",
