@@ -31,7 +31,7 @@ from longsumbench.render.html import render_page, static_text
 from longsumbench.runs.record import RunRecord, source_seen, split_variant
 from longsumbench.runs.results import Results
 from longsumbench.site.examples import write_examples
-from longsumbench.site.shown_tables import BY_PLACE, SHOWN_KINDS, shown_block
+from longsumbench.site.shown_tables import BY_PLACE, SHOWN_KINDS, scores_by_length, shown_block
 from longsumbench.sweeps.state import ENDED, Sweep, describe_point, describe_progress, describe_sweep, sweeps_in
 
 _ROWS_AT_ONCE = 300  # of a table; further rows are in a file that the page loads
@@ -162,6 +162,11 @@ class Site:
         shown = {"name": name, "comparable": comparable, "runs": len(records)}
         shown["silent"] = sum(not (place / "predictions.jsonl").is_file() for place in folders.values())
         shown["blocks"] = [shown_block(block, comparable) for block in comparable]
+        shown["by_length"] = None
+        try:
+            shown["by_length"] = scores_by_length(shown["blocks"][0], folders)
+        except DataError as error:
+            results.leave_out(error)
         pictures = self._copy_files(f"leaderboard/{name}-*.[ps][nv]g", name)  # of a stem, an SVG replaces a PNG
         shown["pictures"] = {path.stem.removeprefix(f"{name}-"): path.name for path in pictures}
         shown["published"] = published_blocks(name, records)

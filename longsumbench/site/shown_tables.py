@@ -1,17 +1,24 @@
 """What a dataset's page shows of a table: columns to choose from, rows with their runs, intervals on an axis."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
+
 from longsumbench.leaderboards.columns import columns_of
-from longsumbench.leaderboards.comparability import numbers_shown
+from longsumbench.leaderboards.comparability import heading_of, numbers_shown
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import leaderboard_block
+from longsumbench.metrics.aggregate import PERCENT, read_scores
+from longsumbench.metrics.evaluate import score_column
 from longsumbench.render.tables import Block
+from longsumbench.runs.results import split_read_by
 
 _MOST_METRICS = 12
+_QUARTERS, _ROWS_BY_LENGTH, _FEWEST_EXAMPLES = 4, 10, 40
 BY_PLACE = ("_position_", "_distance_")  # in names of measures that pictures show together
 _COLUMN_KINDS = {  # kind → its columns, besides the scores
     "words": ("length",),
@@ -71,3 +78,35 @@ def _intervals(rows: Sequence[SeedGroup], name: str) -> dict[str, tuple[float, .
     }
     start, end = min(map(min, ends.values()), default=0.0), max(map(max, ends.values()), default=0.0)
     return {key: tuple(round(100 * (v - start) / (end - start or 1), 1) for v in each) for key, each in ends.items()}
+
+
+def scores_by_length(shown: ShownBlock, folders: Mapping[str, Path]) -> Block | None:
+    """Return the mean ranking scores of the best rows by the length of the source, in four equal parts of the examples.
+
+    Sources are counted in words. None if the texts are not here, or for few examples. `folders` are those of the runs.
+
+    Raises:
+        DataError: the scores of a run are damaged.
+    """
+    rows = [row.group for row in shown.rows if row.group.ranked][:_ROWS_BY_LENGTH]
+    split = next(filter(None, (split_read_by(folders[run.run_id], run) for row in rows for run in row.runs)), None)
+    if split is None:
+        return None
+    column, scores = score_column(shown.ranked_by), dict[str, pd.Series]()  # label → score of each example
+    for row in rows:
+        files = [folders[run.run_id] / "scores.csv" for run in row.runs]
+        tables = [table[column] for file in files if file.is_file() and column in (table := read_scores(file))]
+        if tables:
+            scores[row.label] = PERCENT * pd.concat(tables).groupby(level=0).mean()
+    words = pd.Series(split.source_words, index=split.ids).loc[
+        lambda each: each.index.isin({*pd.DataFrame(scores).index})
+    ]
+    if len(words) < _FEWEST_EXAMPLES:
+        return None
+    quarters = pd.qcut(words.rank(method="first"), _QUARTERS, labels=False)
+    ends, cells = words.groupby(quarters).agg(["min", "max"]), list[tuple[str, ...]]()
+    for label, each in scores.items():
+        cells.append((label, *(f"{mean:.1f}" for mean in each.groupby(quarters).mean())))
+    columns = ("system", *(f"{low:,}–{high:,} words" for low, high in ends.itertuples(index=False)))
+    heading = f"{heading_of(shown.ranked_by)} by the length of the source"
+    return Block(heading, (), columns, "l" + "r" * _QUARTERS, cells)

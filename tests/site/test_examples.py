@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, shown
+from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, shown, text_of
 from support.requirements import CHROMIUM_PROGRAM
 from support.run_records import record
 
@@ -24,6 +24,7 @@ from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.site import examples as browser
+from longsumbench.site.build import write_site
 from longsumbench.site.examples import write_examples
 
 LAYOUT: dict[str, Any] = {"base": "../", "links": {"datasets": ["arxiv"], "papers": 0, "sweeps": 0, "watched": False}}
@@ -479,3 +480,16 @@ def test_a_missing_data_file_is_named(page: Path) -> None:
     answers.push(get("notice").textContent, texts(".output h3 a"));"""
     message = "The file examples/outputs/1-0.js is missing or damaged: write the site again."
     assert ask(page, steps) == [message, "", ["alpha"]]
+
+
+@pytest.mark.parametrize("count", [40, 39])
+def test_scores_by_the_length_of_the_source(count: int, tmp_path: Path) -> None:
+    """Forty sources of 1 to 40 words; every ten in a row have one score. Fewer sources have no such table."""
+    texts = [example(f"{words:02}", " ".join(["word"] * words)) for words in range(1, count + 1)]
+    results, names = Results(tmp_path / "results"), [item.id for item in texts]
+    scores = {name: (1 + (int(name) - 1) // 10) / 10 for name in names}
+    write_run(results, "lexrank", dict.fromkeys(names, "An output."), scores, texts)
+    page = text_of(write_site(results, tmp_path / "site").parent / "arxiv" / "index.html")
+    ends = ("1–10", "11–20", "21–30", "31–40")
+    table = " ".join(["system", *(f"{end} words" for end in ends), "lexrank 10.0 20.0 30.0 40.0"])
+    assert (table in page) is (count == 40)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.pages import BREAKOUT, HOSTILE, Reading
+from support.pages import BREAKOUT, HOSTILE, Reading, text_of
 from support.run_records import record
 from support.stored_runs import small_results, store
 
@@ -33,12 +33,6 @@ def root(tmp_path: Path) -> Path:
 def pages(folder: Path) -> Iterator[tuple[Path, Reading]]:
     for path in sorted(folder.rglob("*.html")):
         yield path, Reading(path.read_text(encoding="utf-8"))
-
-
-def text_of(path: Path) -> str:
-    """Return what a page says, with a blank after each cell."""
-    spaced = re.sub("(</t[dh]>)", r"\1 ", path.read_text(encoding="utf-8"))
-    return " ".join(Reading(spaced).text.split())
 
 
 def test_every_address_is_a_file_of_the_site(root: Path, tmp_path: Path) -> None:

@@ -113,3 +113,9 @@ def opened(path: Path, *more_flags: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [CHROMIUM, *flags, path.as_uri()], check=True, capture_output=True, text=True, timeout=PATIENCE
     )
+
+
+def text_of(path: Path) -> str:
+    """Return what a page says, with a blank after each cell."""
+    spaced = re.sub("(</t[dh]>)", r"\1 ", path.read_text(encoding="utf-8"))
+    return " ".join(Reading(spaced).text.split())
