@@ -65,7 +65,7 @@ _Compared = NDArray[np.float64] | statistics.MeanOverSeeds  # differences of sin
 def read_all_scores(results: Results, records: Iterable[RunRecord], parts: str = "f") -> dict[str, pd.DataFrame]:
     """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported.
 
-    Only these `parts` of ROUGE are kept ("f", "fp", "fr"), and runs on the same examples share an index: memory.
+    Only these `parts` of ROUGE are kept (of "f", "p", "r"), and runs on the same examples share an index: memory.
     """
     scores, index = {}, pd.Index([])
     unused = [f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf" if part not in parts]
