@@ -49,7 +49,7 @@ _SPECIAL = (0, 1, 2)  # token ids of padding, start and end
 
 
 class Kernels(flops.Costs):  # type: ignore[no-untyped-call] # as in PyTorch's own modes
-    """As Costs, which it stands for; also counts the kernels since the last step of an optimizer."""
+    """As Costs; also counts the kernels since the last step of an optimizer."""
 
     launched = 0
 
@@ -87,9 +87,9 @@ def main() -> None:
             try:
                 since = time.monotonic()
                 config = registry.config_of(settings["name"])(**settings)
-                made = flops.made_batch(config, texts, WORDS, TARGET_WORDS)
+                system, batch = flops.made_batch(config, texts, WORDS, TARGET_WORDS)
                 with patch.multiple(flops, Costs=Kernels, build_optimizer=build_counted):
-                    peak = flops.count_training(*made, recipe, options.device, bf16)
+                    peak = flops.count_training(system, batch, recipe, options.device, bf16)
                 row[2:5] = f"{peak / GIB:.2f}", f"{time.monotonic() - since:.1f}", f"{Kernels.launched:,}"
                 if on_gpu:
                     row[5:] = measured(config, recipe, texts, bf16, peak, time.monotonic() - started < options.seconds)

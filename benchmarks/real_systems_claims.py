@@ -106,7 +106,7 @@ def draw_picture(rows: Rows) -> bytes:
     """Draw R-2 and R-Lsum of each system on QMSum against the length of its outputs; return a PNG."""
     lengths = [(row, row.first.outputs) for row in rows.blocks[QMSUM].rows if not row.first.oracle]
     systems = [(row, facts.words, facts.reference_words) for row, facts in lengths if facts]
-    named = {row.key for name in SHORT_ROWS for row in [rows.row(name)]}
+    labelled_rows = {row.key for name in SHORT_ROWS for row in [rows.row(name)]}
 
     def draw(figure: "Figure") -> None:
         notes = (
@@ -122,7 +122,7 @@ def draw_picture(rows: Rows) -> bytes:
                 face = colour if row.ranked else "white"
                 plot.plot([words, words], [low, high], color=colour, linewidth=1.6, alpha=0.6, zorder=2)
                 plot.plot([words], [mean], marker, color=colour, markerfacecolor=face, markersize=6.5, zorder=3)
-                if row.key in named:
+                if row.key in labelled_rows:
                     style = {"textcoords": "offset points", "fontsize": TEXT - 2.5, "color": colour, "va": "center"}
                     plot.annotate(row.first.model, (words, mean), LABEL_PLACES.get(row.first.model, (7, 1)), **style)
             plot.axvline(systems[0][-1] or 0.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)

@@ -244,9 +244,9 @@ def _limits_of(row: PanelRow) -> tuple[float, float]:
     low, high = min(ends), max(ends)
     near = _NEAR_SHARE * max(high - low, _LEAST_HEIGHT)
     levels = {level.height for panel in row.panels for level in panel.levels}
-    drawn = [low, high, *(level for level in levels if low - near <= level <= high + near)]
-    room = 0.06 * max(max(drawn) - min(drawn), _LEAST_HEIGHT)
-    return min(drawn) - room, max(drawn) + room
+    heights = [low, high, *(level for level in levels if low - near <= level <= high + near)]
+    room = 0.06 * max(max(heights) - min(heights), _LEAST_HEIGHT)
+    return min(heights) - room, max(heights) + room
 
 
 def _draw_panel(plot: "Axes", row: PanelRow, number: int) -> None:

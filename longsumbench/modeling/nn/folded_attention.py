@@ -235,14 +235,14 @@ class FoldedGeneration:
         """As in transformers, except: on a CPU, where `topk` is slow, it looks at `leading_tokens` only."""
         scores, keep = step["accumulated_log_probs"], step["beams_to_keep"]
         scores = scores.view(len(scores), step["num_beams"], -1)
-        few = step["do_sample"] or scores.device.type != "cpu" or scores.shape[-1] <= keep * _BLOCK
-        tokens = None if few else leading_tokens(scores, keep)  # [B, K, N]
+        takes_all = step["do_sample"] or scores.device.type != "cpu" or scores.shape[-1] <= keep * _BLOCK
+        tokens = None if takes_all else leading_tokens(scores, keep)  # [B, K, N]
         if tokens is not None:
             step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
-        kept: tuple[Tensor, Tensor, Tensor] = super()._get_top_k_continuations(**step)  # type: ignore[misc]
+        continuations: tuple[Tensor, Tensor, Tensor] = super()._get_top_k_continuations(**step)  # type: ignore[misc]
         if tokens is not None:  # the new tokens are places among them
-            _, sequences, rows = kept
+            _, sequences, rows = continuations
             last, beams = step["cur_len"], rows[..., step["cur_len"] - step["decoder_prompt_len"]] % step["num_beams"]
             texts = torch.arange(len(tokens))[:, None]
             sequences[..., last] = tokens[texts, beams, sequences[..., last]]
-        return kept
+        return continuations
