@@ -5,7 +5,7 @@ import logging
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -321,7 +321,7 @@ class RunRecord:
         """
         path = folder / "record.json"
         try:
-            record = read_json(path, cls)
+            record = replace(read_json(path, cls), verified=None)  # a mark is never taken from the file
             _ = record.settings, record.texts, record.facts
         except (BadFile, msgspec.ValidationError) as error:
             raise TornRecord(f"not a run's record ({error}); {_REPEAT_ADVICE}", path) from error

@@ -35,7 +35,7 @@ class ShownRow(NamedTuple):
     group: SeedGroup
     cells: Sequence[str]
     interval: tuple[float, ...] | None  # low, mean, high of the ranking score in percent of the axis, if it is ranked
-    best: bool  # in the set of best systems
+    best: bool  # it may be the best
 
 
 class ShownBlock(NamedTuple):
@@ -49,11 +49,8 @@ class ShownBlock(NamedTuple):
 
 
 def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> ShownBlock:
-    """Return a block with all columns that a reader may choose.
-
-    Without a set of best systems, the rows that are not distinguishable from the best are the best ones.
-    """
-    rows, tests, ranked_by = comparable.rows, comparable.tests, comparable.rows[0].first.ranked_by
+    """Return a block with all columns that a reader may choose."""
+    rows, ranked_by = comparable.rows, comparable.rows[0].first.ranked_by
     numbers = numbers_shown([row.first for row in rows])
     measured = dict.fromkeys(name for row in rows for name in row.numbers)
     others = [name for name in measured if name not in numbers and not any(word in name for word in BY_PLACE)]
@@ -62,11 +59,24 @@ def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> 
     block = leaderboard_block(comparable, table, "f", (*kind_of, "run"))
     headings = {column.heading: name for name, column in columns_of(row.first for row in rows).items()}
     names = [headings.get(heading, "") for heading in block.columns]
-    best = tests.best_set or {key for key, name in tests.tied() if name == ranked_by}
-    best = {*best, *([] if tests.best_set else [row.key for row in rows if row.ranked][:1])}
+    best = rows_at_the_top(comparable)
     bars, pairs = _intervals(rows, ranked_by), zip(rows, block.rows, strict=True)
-    shown = [ShownRow(row, cells, bars.get(row.key), row.key in best) for row, cells in pairs]
-    return ShownBlock(block, [kind_of.get(name, "") for name in names], shown, ranked_by, names.index(ranked_by))
+    shown_rows = [ShownRow(row, cells, bars.get(row.key), row.key in best) for row, cells in pairs]
+    return ShownBlock(block, [kind_of.get(name, "") for name in names], shown_rows, ranked_by, names.index(ranked_by))
+
+
+def rows_at_the_top(comparable: ComparableRows) -> set[str]:
+    """Return the keys of the rows that may be the best: the model confidence set, or the best row and its ties.
+
+    There are none if the test of any ranked row is missing, or cannot reach 5 %.
+    """
+    tests, ranked = comparable.tests, [row for row in comparable.rows if row.ranked]
+    if tests.best_set:
+        return {*tests.best_set}
+    pairs = [(row.key, row.first.ranked_by) for row in ranked[1:]]
+    if any(pair not in tests.p_values or pair in tests.too_few for pair in pairs):
+        return set()
+    return {row.key for row in ranked[:1]} | {pair[0] for pair in tests.tied() if pair in pairs}
 
 
 def _intervals(rows: Sequence[SeedGroup], name: str) -> dict[str, tuple[float, ...]]:

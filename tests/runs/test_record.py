@@ -138,3 +138,11 @@ def test_only_finished_runs_are_listed(tmp_path: Path) -> None:
     (tmp_path / "runs" / "arxiv" / "lead" / "d").mkdir(parents=True)
     assert [one.run_id for one in results.records("pydoc")] == ["c", "a", "b"]
     assert results.datasets() == ["pydoc"]
+
+
+def test_a_file_cannot_say_that_its_run_is_verified(tmp_path: Path) -> None:
+    """Only tables mark runs, after a look at the files."""
+    RECORD.write(tmp_path)
+    values = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
+    (tmp_path / "record.json").write_text(json.dumps({**values, "verified": True}), encoding="utf-8")
+    assert RunRecord.read(tmp_path) == RECORD

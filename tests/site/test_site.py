@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.pages import BREAKOUT, HOSTILE, Reading, text_of
@@ -16,12 +17,12 @@ from support.stored_runs import small_results, store
 
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.significance import comparable_rows
+from longsumbench.leaderboards.significance import AgainstBest, comparable_rows
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 from longsumbench.site.build import Site, page_name, write_site
 from longsumbench.site.serve import open_server
-from longsumbench.site.shown_tables import shown_block
+from longsumbench.site.shown_tables import rows_at_the_top, shown_block
 from longsumbench.sweeps.state import DONE, FAILED, PointState, Sweep
 
 
@@ -252,3 +253,26 @@ def test_command_prints_the_page(root: Path, capsys: pytest.CaptureFixture[str])
     """Without options the pages are in `site` of the results."""
     assert main(["site", "--results-dir", str(root)]) == 0
     assert capsys.readouterr().out == f"{root / 'site' / 'index.html'}\n"
+
+
+def test_no_system_is_called_the_best_without_its_tests(tmp_path: Path) -> None:
+    """Of three rows, both others need a test that can reach 5 %; a confidence set says it by itself."""
+    table = comparable_rows([record("seal", 30), record("ea", 29.9), record("lead", 20)])[0]
+    first, second, third = (row.key for row in table.rows)
+    kind = table.rows[0].first.ranked_by
+
+    def best(p_values: dict[str, float], **tests: Any) -> set[str]:
+        against = AgainstBest({(key, kind): p for key, p in p_values.items()}, **tests)
+        return rows_at_the_top(replace(table, tests=against))
+
+    assert best({}) == best({third: 0.01}) == set()
+    assert best({second: 0.5, third: 0.01}) == {first, second}
+    assert best({second: 0.01, third: 0.01}) == {first}
+    assert best({second: 0.5, third: 0.01}, too_few=frozenset({(second, kind)})) == set()
+    assert best({}, best_set=(first, third)) == {first, third}
+    store(tmp_path / "results", *table.rows[0].runs, *table.rows[1].runs)
+    for file in (tmp_path / "results").rglob("scores*.csv"):
+        file.unlink()
+    page = write_site(Results(tmp_path / "results"), tmp_path / "site").read_text(encoding="utf-8")
+    assert "Best:" not in page
+    assert 'class="best"' not in page
