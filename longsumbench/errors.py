@@ -2,7 +2,6 @@
 
     SuiteError
     ├── PointsFailed        1   some points of a sweep failed
-    ├── NotRepeated         1   a repeated run had another outcome
     ├── UsageError          2   wrong usage or configuration
     │   ├── UnknownName     2   a name is not registered; suggests the nearest one
     │   └── BrokenPlugin    2   a system, corpus, metric or ranker cannot be imported
@@ -36,12 +35,6 @@ class SuiteError(Exception):
 
 class PointsFailed(SuiteError):
     """Some points of a sweep failed; the others are finished."""
-
-    exit_code = 1
-
-
-class NotRepeated(SuiteError):
-    """A repeated run had another outcome; both runs are kept."""
 
     exit_code = 1
 

@@ -1,4 +1,4 @@
-"""Commands on finished runs: `longsumbench compare`, `inspect`, `repro` and `runs`."""
+"""Commands on finished runs: `longsumbench compare`, `inspect` and `runs`."""
 
 import argparse
 import sys
@@ -103,40 +103,6 @@ def _execute_inspect(options: argparse.Namespace, words: Sequence[str]) -> None:
 inspect_command = Command(
     "inspect", "show what a system looked at", _INSPECT_HELP, _add_inspect_arguments, _execute_inspect, _UNCHANGED
 )
-
-
-_REPRO_HELP = """\
-Print the facts of a finished run, what differs here, and the commands that repeat it.
-
-  longsumbench repro 85f3139c                    facts, differences in machine and versions, commands
-  longsumbench repro 85f3139c --check            repeat the run here, and compare the outputs
-
---check trains, summarizes and scores again in a new folder; it may reuse texts that were read before. It compares the
-predictions or, if they are missing, the scores. If an output differs, it keeps the repeated run and exits with code 1.
-Imported outputs cannot be repeated: `longsumbench verify` computes their scores again.
-More: docs/how-to/reproduce.md
-"""
-
-
-def _add_repro_arguments(command: Parser) -> None:
-    command.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
-    command.add_argument("--check", action="store_true", help="repeat it now, and compare the outputs")
-    add_results_dir(command)
-
-
-def _execute_repro(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.outputs.reproduce import check_repeat, reproduction_page
-    from longsumbench.runs.record import RunRecord
-
-    folder = results_of(options).find(options.run)
-    record = RunRecord.read(folder)
-    if not options.check:
-        print_text(reproduction_page(folder, record))
-        return
-    print_text(check_repeat(folder, record))
-
-
-repro_command = Command("repro", "repeat a finished run", _REPRO_HELP, _add_repro_arguments, _execute_repro, _UNCHANGED)
 
 
 _ACTIONS = ("delete", "move", "pack")

@@ -22,7 +22,6 @@ from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.outputs.files import first_ids
 from longsumbench.outputs.import_outputs import ImportedConfig, only_summarized
-from longsumbench.outputs.reproduce import check_same_texts
 from longsumbench.runs.predictions import num_summarized, read_summaries
 from longsumbench.runs.record import RunRecord, output_files
 from longsumbench.runs.results import VERIFIED_FILE, hash_scored_files
@@ -63,7 +62,7 @@ def verify_run(folder: Path, dataset_path: str | None = None) -> list[str]:
     except SuiteError as error:
         needed = f"needs the texts of {record.dataset} (fingerprint {record.fingerprint[:12]})"
         raise DataError(f"{needed}; say by --dataset-path where they are here: {error}") from error
-    check_same_texts(texts, record)
+    _check_same_texts(texts, record)
     check_split(config.dataset, texts)
     problems = [*_find_problems(folder, record, config, texts)]
     if folder.resolve().is_relative_to(cache_folder().resolve()):
@@ -133,3 +132,10 @@ def unlike_values(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[s
 def _are_close(*pair: Any) -> bool:
     are_floats = all(isinstance(value, float) for value in pair)
     return are_floats and math.isclose(*pair, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+
+
+def _check_same_texts(texts: Texts, record: RunRecord) -> None:
+    """Raise DataError if a dataset has other texts here than in a run."""
+    if texts.fingerprint != record.fingerprint:
+        fingerprints = f"{texts.fingerprint[:12]}, those of the run {record.fingerprint[:12]}"
+        raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}")

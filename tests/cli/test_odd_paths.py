@@ -47,7 +47,6 @@ ARGUMENTS = {  # PATH: where the odd path is put; TOY, OUT, REF, RUN: paths of t
     "stats --csv": [*STATS, "--csv", "PATH"],
     "stats --output": [*STATS, "--output", "PATH"],
     "analyze --output": ["analyze", "fusion", "dataset=jsonl", "dataset.path=TOY", "--output", "PATH"],
-    "repro RUN": ["repro", "PATH", "--results-dir", "RESULTS"],
     "run --config": ["run", "--config", "PATH"],
     "the cache": [*RUN, "dataset.path=TOY", "results_dir=NEW"],
 }

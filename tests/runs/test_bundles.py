@@ -84,7 +84,6 @@ def test_a_packed_run_is_found_compared_and_inspected(work: Path, capsys: pytest
     assert main(["runs", "pack"]) == 0
     assert main(["compare", lead[:6], random[:6]]) == 0
     assert main(["inspect", lead[:6], "0"]) == 0
-    assert main(["repro", lead[:6]]) == 0
     assert main(["runs", "delete", "0123"]) == 0
     assert {path.name for path in Path("results").iterdir()} >= {"comparisons", "inspections"}
     assert lead in capsys.readouterr().out

@@ -51,7 +51,7 @@ def test_a_damaged_record_is_left_out_in_one_line(
             (line,) = [line for line in err.splitlines() if str(victim) in line]
             assert line.startswith(f"left out: {victim / 'record.json'}: not a run's record ("), damage
             assert all(run.name[:8] in out for run in others)
-        for words in (["compare", str(others[0]), str(victim)], ["inspect", str(victim), "0"], ["repro", str(victim)]):
+        for words in (["compare", str(others[0]), str(victim)], ["inspect", str(victim), "0"]):
             assert main([*words, *where]) == 3
             (line,) = capsys.readouterr().err.splitlines()
             assert f"{victim / 'record.json'}: not a run's record (" in line

@@ -85,7 +85,7 @@ def test_run_page(root: Path, tmp_path: Path) -> None:
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
     run = next(run for run in Results(root).records("arxiv") if run.seed == 1)
     page, text = (folder / page_name(run)).read_text(encoding="utf-8"), text_of(folder / page_name(run))
-    assert f"longsumbench repro {run.run_id[:8]} --check" in text
+    assert f"longsumbench verify {run.run_id[:8]}" in text
     assert "75.0 % of the source was read" in text
     assert "input_length cut 25.0 %" in text
     assert 'points="213.3,0.0 426.7,220.0 640.0,110.0 "' in page  # steps 100, 200, 300; losses 3, 2 and 2.5
