@@ -154,9 +154,12 @@ def test_finished_answers_survive_an_error() -> None:
         ({"message": {"content": None, "refusal": "I cannot"}}, Answer("", True, True, 3, 2)),
         (
             {"message": {"content": "a summary", "reasoning_content": "Let me see"}, "finish_reason": "stop"},
-            Answer("Let me see</think>a summary", True, False, 3, 2),
+            Answer("a summary", True, False, 3, 2, thinking="Let me see"),
         ),
-        ({"message": {"reasoning": "Let me"}, "finish_reason": "length"}, Answer("Let me</think>", False, False, 3, 2)),
+        (
+            {"message": {"reasoning": "Let me"}, "finish_reason": "length"},
+            Answer("", False, False, 3, 2, thinking="Let me"),
+        ),
         ({"message": {"content": [{"text": "Two "}, {}, {"text": "parts."}]}}, Answer("Two parts.", True, False, 3, 2)),
     ],
 )
