@@ -28,6 +28,7 @@ _LEVEL_VARIABLE = "LONGSUMBENCH_LOG_LEVEL"  # for the processes that a command s
 SECONDS_UNTIL_SHOWN = 4.0  # before the first line of a step
 SECONDS_BETWEEN_LINES = 15.0
 _watchers: list[Callable[["Progress"], None]] = []
+_running: list["Progress"] = []  # the innermost step last
 
 
 class Progress:
@@ -64,12 +65,14 @@ class Progress:
         self._first_line = threading.Timer(SECONDS_UNTIL_SHOWN, self._print_line)
 
     def __enter__(self) -> "Progress":
+        _running.append(self)
         if self._in_lines:
             self._first_line.daemon = True
             self._first_line.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
+        _running.remove(self)
         self._first_line.cancel()
         self._bar.close()
 
@@ -90,6 +93,9 @@ class Progress:
             watcher(self)
         self._bar.set_postfix_str(self._note, refresh=False)
         self._bar.update(items)
+        if not items and time.monotonic() - self._printed >= 1 and not self._in_lines:
+            self._printed = time.monotonic()
+            self._bar.refresh()
         if self._in_lines and time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
             self._print_line()
 
@@ -108,6 +114,12 @@ class Progress:
             seconds_left = max(0, round(seconds_each * (self.total - self.done)))
             parts.append(f"{seconds_left // 60}:{seconds_left % 60:02d} left")
         return ", ".join([*parts, self._note] if self._note else parts)
+
+
+def note_progress(note: str) -> None:
+    """Show how far an item of the innermost running step is ("token 120 of 2,048")."""
+    if _running:
+        _running[-1].advance(0, note)
 
 
 @contextmanager

@@ -44,7 +44,7 @@ _LONGEST_RETRY_WAIT = 60.0  # seconds
 _LONGEST_CONNECTING = 10.0  # seconds
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
 _OF_REQUEST = (400, 413, 422)  # the server refuses this request, and may answer others
-_LARGEST_REPLY = 2**24  # bytes
+_LARGEST_REPLY = 2**23  # bytes
 # values of `finish_reason`: of an answer that reached its limit, that a filter removed, that the server could not end
 _CUT = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
 _FILTERS = ("content_filter", "safety", "recitation", "refusal", "sensitive", "prohibited_content", "blocklist")
@@ -53,6 +53,8 @@ _WHOLE_PROMPT = 0.8  # a prompt of which the server counts a smaller share was c
 _UNREPORTED = 2  # failures of a request without a line
 _LONGEST_QUOTE = 300  # characters of what a server said
 _SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is none, and answers may have that word
+_KEY_HEAD = 24  # characters
+_ANY_CHARACTER = r"\\{1,8}(?:u00|x)[0-9a-f]{2}|%(?:25){0,8}[0-9a-f]{2}|&(?:amp;)?#\w{2,9};|\\?/|[!#-\[\]-~]"
 _TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
 _LOCAL = (  # settings of `decode` that the API does not have
     *("num_beams", "min_length", "no_repeat_ngram", "encoder_no_repeat_ngram", "repetition_penalty", "forced_eos"),
@@ -191,8 +193,8 @@ class ApiEngine:
         async with self._free:
             stored = self._cache.get(key)
             if stored is not None:
-                with contextlib.suppress(_Fault):  # an answer that an earlier version took for one
-                    return self._parse_reply(stored)
+                with contextlib.suppress(_Fault):  # no answer, but taken for one by an earlier version
+                    return self._parse_reply(self._without_key(stored))
             text = await self._ask(body)
             if isinstance(text, SuiteError):
                 return text
@@ -224,7 +226,7 @@ class ApiEngine:
             response, text = await self._fetch(sent)
         except TimeoutError as error:
             raise _Fault(f"no whole answer within {self._config.timeout_seconds:g} seconds") from error
-        except (self._http.RequestError, self._http.InvalidURL, ValueError) as error:
+        except (self._http.RequestError, self._http.InvalidURL, ValueError, ExceptionGroup) as error:
             problem = self._without_key(describe_error(error))
             connecting = isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
             if connecting and not self._reached:  # it is not there at all
@@ -264,7 +266,7 @@ class ApiEngine:
             text = content.decode(response.charset_encoding or "utf-8", "replace")
         except (LookupError, ValueError):  # an unknown charset, or one of bytes
             text = content.decode("utf-8", "replace")
-        return response, self._without_key(text)
+        return response, self._without_key(text.lstrip("\ufeff"))
 
     def _without_key(self, text: str) -> str:
         """Replace the key, however it is written."""
@@ -273,7 +275,7 @@ class ApiEngine:
     def _parse_reply(self, text: str) -> _Reply:
         """Parse the JSON of a reply, and check that it has an answer."""
         try:
-            reply = parse_json(self._without_key(text), _Reply)
+            reply = parse_json(text, _Reply)
         except BadFile as error:
             if text.lstrip().startswith("<"):
                 problem = f"model.base_url={self._config.base_url} answers with a web page instead of JSON"
@@ -382,9 +384,13 @@ def _key_pattern(key: str) -> re.Pattern[str]:
     spellings = [key, raw.hex()]
     for shift in range(3):  # bytes before the key; characters that depend on its neighbours are left out
         whole = slice(-(-8 * shift // 6), 8 * (shift + len(raw)) // 6)
-        padded = bytes(shift) + raw
-        spellings += [base64.b64encode(padded).decode()[whole], base64.urlsafe_b64encode(padded).decode()[whole]]
-    return re.compile("|".join("".join(map(_character_pattern, text)) for text in spellings), re.IGNORECASE)
+        spellings.append(base64.b64encode(bytes(shift) + raw).decode()[whole])
+        spellings.append(spellings[-1].translate({ord("+"): "-", ord("/"): "_"}))
+    patterns = []
+    for text in spellings:
+        rest = max(0, len(text) - _KEY_HEAD)  # any characters: a pattern of a whole token takes seconds to compile
+        patterns.append("".join(map(_character_pattern, text[:_KEY_HEAD])) + f"(?:{_ANY_CHARACTER}){{0,{rest}}}")
+    return re.compile("|".join(patterns), re.IGNORECASE)
 
 
 def _character_pattern(character: str) -> str:
@@ -408,6 +414,8 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
     try:
         base_url = http.URL(config.base_url)
         base_url.raw_host.decode("ascii").encode("idna")  # as the connection does: labels have 1 to 63 bytes
+        if not 0 < (base_url.port or 80) < 2**16:
+            raise http.InvalidURL(f"Invalid port: {base_url.port}")
     except (http.InvalidURL, UnicodeError) as error:
         raise UsageError(f"model.base_url={config.base_url} is not an address ({error}): correct it") from error
     limits = http.Limits(max_connections=config.parallel_requests, max_keepalive_connections=config.parallel_requests)
@@ -419,7 +427,7 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
     except (http.InvalidURL, ImportError, OSError, ValueError) as error:  # a proxy, or certificates
         names = [name for name in os.environ if name.upper() in _OF_CONNECTIONS]
         problem = f"{', '.join(names)} in the environment cannot be used ({describe_error(error)})"
-        raise EnvironmentProblem(f"{problem}: correct or unset it; a SOCKS proxy needs pip install socksio") from error
+        raise EnvironmentProblem(f"{problem}: correct or unset it (a SOCKS proxy: pip install socksio)") from error
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop, client: Any) -> None:

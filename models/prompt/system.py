@@ -8,7 +8,7 @@ With `model.truncate=stages`, the answers about the parts of a text are the text
 import logging
 import random
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -310,14 +310,18 @@ class PromptSystem(System):
         """
         dialogues = [Dialogue(self, example) for example in examples]
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
+        unfinished = deque(dialogues)
         while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
             requests = [request for dialogue in waiting for request in dialogue.requests(decoding, limit)]
             answers = self.engine.answer(requests, decoding)
             for dialogue in waiting:
                 dialogue.add_answers([next(answers) for _ in dialogue.prompts])
+                while unfinished and not (unfinished[0].prompts or unfinished[0].problem):
+                    yield unfinished.popleft().summary(decoding.keep_inputs != "none")
         problems = {dialogue.example.id: dialogue.problem for dialogue in dialogues if dialogue.problem}
         _report_failed(problems, decoding.failed)
-        yield from (dialogue.summary(decoding.keep_inputs != "none") for dialogue in dialogues)
+        for dialogue in unfinished:
+            yield dialogue.summary(decoding.keep_inputs != "none")
 
     def prompt_name(self, queried: bool, several: bool) -> str:
         """Return the name of the prompt that was chosen, or that fits examples with a query, or several documents."""

@@ -12,7 +12,13 @@ from longsumbench.core import Answer, Decoding, Message, Request
 from longsumbench.core.answer_text import known_marks
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.generation import SourceNgrams, generate_arguments, ranked_search, without_defaults
+from longsumbench.modeling.generation import (
+    SourceNgrams,
+    TokenProgress,
+    generate_arguments,
+    ranked_search,
+    without_defaults,
+)
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
@@ -151,7 +157,10 @@ class TransformersEngine:
                 attention_mask=mask.to(device),
                 generation_config=settings,
                 logits_processor=transformers.LogitsProcessorList(
-                    [AnswerProcessor(decoding, ids.to(device), mask.to(device))]
+                    [
+                        AnswerProcessor(decoding, ids.to(device), mask.to(device)),
+                        TokenProgress(settings.max_new_tokens, prompt_length=longest),
+                    ]
                 ),
             )
         forced = settings.max_new_tokens - 1 if decoding.forced_eos else None  # where the end came by force
