@@ -2,53 +2,64 @@
 
     "<think>Let me read.</think>A summary.<|eot_id|>"  --split_answer-->  "A summary."
 
-Servers and tokenizers do not always remove such marks. Known ones are removed; `find_unknown_mark` names others.
+Servers and tokenizers do not always remove such marks. `UNKNOWN_MARK` finds what looks like another one.
 """
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-_THINKING, _ANSWER, _OTHER_ROLE = "thinking", "answer", "other role"
-_THOUGHT = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
-_ROLE = r"(?:assistant|model|chatbot|user|human|system|developer|tool|observation|ipython)"
-_ROLES_OF_OTHERS = re.compile("user|human|system|developer|tool|observation|ipython", re.IGNORECASE)
-_SPECIAL = (  # names between "<|" and "|>"
-    r"(?:begin|start|end|im|header|eo[a-z]|bos|fim|pad|sep|reserved|python_tag)[\w▁]*"
+UNKNOWN_MARK = re.compile(
+    r"<[|｜][^<>\s]{1,40}>|<[^<>\s]{1,40}[|｜]>|\[/?[A-Z]+(?:_[A-Z]+)*\]|</?(?!key>)[A-Za-z][\w:-]*>"
 )
-# The first kind whose pattern matches counts.
+_THOUGHT = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_OTHER_ROLE = r"(?:user|human|system|developer|tool|observation|ipython)"
+_ROLE = r"(?:assistant|model|chatbot)"
+_TURN = (
+    r"(?:<\|(?:im_start|start|start_header_id|header_start|start_of_role)\|>|<start_of_turn>|<\|turn>|<extra_id_1>)\s*"
+)
+_TURN_END = r"(?:<\|(?:end_header_id|header_end|end_of_role|im_sep)\|>)?"
+_CHANNEL_END = r"(?:[^<\n]*(?=<\|))?"
+# Kind of a mark → its pattern; the first that matches counts. "end" is the end of the text.
 _MARKS = {
-    # most models, Mistral, Kimi, Sky-T1 and Cohere, Apertus, MedGemma, Gemma
+    "other_turn": rf"{_TURN}{_OTHER_ROLE}\b{_TURN_END}|<[|｜]{_OTHER_ROLE}(?:_token)?[|｜]>|\[\|{_OTHER_ROLE}\|\]",
+    "turn": rf"{_TURN}(?:{_ROLE}\b)?{_TURN_END}|<[|｜]{_ROLE}(?:_token)?[|｜]>|\[\|{_ROLE}\|\]",
+    # it may end thinking that the chat template began; most models, Mistral, Kimi, Cohere, Apertus, MedGemma
     "thinking_end": (
         rf"</[\w:-]*{_THOUGHT}>|(?-i:\[/THINK(?:ING)?\])|◁/think▷|<\|end_?(?:of_?)?{_THOUGHT}\|>|<\|inner_suffix\|>"
         r"|<unused95>"
     ),
-    "thinking_start": (
+    # gpt-oss, also after a decoder that drops special tokens: "analysisLet me read.assistantfinalA summary."; Gemma
+    "answer": (
+        rf"<\|channel\|>\s*final{_CHANNEL_END}|\A\s*final(?=<\|message)|assistantfinal|<\|(?:end|return|call)\|>"
+        r"|</?channel\|>"
+    ),
+    "thinking": (
         rf"<[\w:-]*{_THOUGHT}>|(?-i:\[THINK(?:ING)?\])|◁think▷|<\|(?:begin|start)_?(?:of_?)?{_THOUGHT}\|>"
-        r"|<\|inner_prefix\|>|<unused94>(?:thought)?|<\|channel>(?:thought)?"
+        rf"|<\|inner_prefix\|>|<unused94>(?:thought)?|<\|channel>(?:thought)?|<\|channel\|>\s*\w*{_CHANNEL_END}"
+        r"|\A\s*(?:analysis|commentary)(?=<\|message)|\A(?-i:(?:analysis|commentary)(?=[A-Z]))"
+        r"|assistant(?:analysis|commentary)"
     ),
-    # gpt-oss, also after a decoder that drops special tokens: "analysisLet me read.assistantfinalA summary."
-    "channel": (
-        r"<\|channel\|>\s*\w*(?:[^<\n]*(?=<\|))?|\A\s*(?:analysis|commentary|final)(?=<\|message)"
-        r"|\A(?-i:analysis|commentary)(?=(?-i:[A-Z]))|assistant(?:analysis|commentary|final)"
-    ),
-    "turn": (
-        rf"(?:<\|(?:im_start|start|start_header_id|header_start|start_of_role)\|>|<start_of_turn>|<\|turn>|<extra_id_1>)"
-        rf"\s*(?:{_ROLE}\b)?(?:<\|(?:end_header_id|header_end|end_of_role|im_sep)\|>)?"
-        rf"|<[|｜]{_ROLE}(?:_token)?[|｜]>|\[\|{_ROLE}\|\]"
-    ),
-    "message_start": r"<\|(?:message|constrain)\|>",
-    "message_end": r"<\|(?:end|return|call)\|>|</?channel\|>",
+    "message": r"<\|(?:message|constrain)\|>",
     "special": (
-        rf"<[|｜]{_SPECIAL}[|｜]>|</?s>|<(?:\w+:)?(?:eos|bos|pad|eot|eod|sop|end_of_\w+|turn\|)>|\[/?INST\]|<</?SYS>>"
+        r"<[|｜](?:begin|start|end|im|header|eo[a-z]|bos|fim|pad|sep|reserved|python_tag)[\w▁]*[|｜]>|</?s>"
+        r"|<(?:\w+:)?(?:eos|bos|pad|eot|eod|sop|end_of_\w+|turn\|)>|\[/?INST\]|<</?SYS>>"
         r"|\[(?:EOS|BOS|PAD|gMASK)\]|\[\|endofturn\|\]"
     ),
+    "end": r"\Z",
 }
-_UNKNOWN_MARK = re.compile(r"<[|｜][^<>\s]{1,40}>|<[^<>\s]{1,40}[|｜]>|\[/?[A-Z]+(?:_[A-Z]+)*\]|</?[A-Za-z][\w:-]*>")
+# What follows a mark; the text of another role lasts until the next turn.
+_STATES = {
+    "other_turn": "other",
+    "turn": "answer",
+    "thinking_end": "answer",
+    "answer": "answer",
+    "thinking": "thinking",
+}
 _WRAPPER = re.compile(  # a code fence, or a tag that means the answer
     r"(?P<fence>```|~~~)(?:[\w+-]*[ \t]*\n)?(?P<fenced>(?:(?!(?P=fence)).)*)(?:(?P=fence))?"
-    r"|<(?P<tag>answer|response|summary|final|final_answer|output|result)>(?P<tagged>(?:(?!</?(?P=tag)>).)*)(?:</(?P=tag)>)?",
+    r"|<(?P<tag>answer|response|summary|final|final_answer|output|result)>(?P<tagged>(?:(?!</?(?P=tag)>).)*)"
+    r"(?:</(?P=tag)>)?",
     re.DOTALL | re.IGNORECASE,
 )
 
@@ -75,59 +86,34 @@ def split_answer(written: str, thinking_end: str, thinks_first: bool = False) ->
         thinks_first: True if the chat template wrote the mark that begins the thinking.
     """
     text = thinking = text_before = ""
+    place = 0
     thought_ended = False
-    state = _THINKING if thinks_first else _ANSWER
-    for kind, mark, following in _divide_at_marks(written, known_marks(thinking_end)):
-        if kind == "thinking_end" and state == _ANSWER:  # the text so far was thinking, unless a thought ended before
+    state = "thinking" if thinks_first else "answer"
+    for mark in known_marks(thinking_end).finditer(written):
+        kind = str(mark.lastgroup)
+        before = written[place : mark.start()]
+        place = mark.end()
+        text += before if state == "answer" else ""
+        thinking += before if state == "thinking" else ""
+        if kind == "thinking_end" and state == "answer":  # the text so far was thinking, unless a thought ended before
             text_before = text if thought_ended and text.strip() else text_before
-            thinking, text = thinking + text, ""
-            state = _THINKING
+            thinking, text, state = thinking + text, "", "thinking"
         thought_ended |= kind == "thinking_end"
-        previous_state, state = state, _state_after(kind, mark, state)
-        if _THINKING in (previous_state, state):
-            thinking += mark
-        if state == _THINKING:
-            thinking += following
-        elif state == _ANSWER:
-            text += following
+        next_state = _STATES.get(kind, state) if state != "other" or kind == "turn" else state
+        thinking += mark[0] if "thinking" in (state, next_state) else ""
+        state = next_state
     text = (text if text.strip() else text_before).strip()
     while wrapper := _WRAPPER.fullmatch(text):
         text = (wrapper["fenced"] or wrapper["tagged"] or "").strip()
-    return AnswerText(text, thinking, state == _THINKING)
-
-
-def find_unknown_mark(text: str) -> str | None:
-    """Return the first part of a text that looks like a mark of a chat format; None if there is none."""
-    mark = _UNKNOWN_MARK.search(text)
-    return mark and mark[0]
+    return AnswerText(text, thinking, state == "thinking")
 
 
 @cache
 def known_marks(thinking_end: str) -> re.Pattern[str]:
-    """Return a pattern of all known marks, each a group of its kind."""
-    own_marks = {"thinking_end": thinking_end, "thinking_start": thinking_start(thinking_end)}
+    """Return a pattern of all known marks, each a group of its kind; `_STATES` says what follows."""
+    further = {"thinking_end": thinking_end, "thinking": thinking_start(thinking_end)}
     kinds = []
     for kind, pattern in _MARKS.items():
-        own_pattern = f"{re.escape(own_marks[kind])}|" if kind in own_marks else ""
-        kinds.append(f"(?P<{kind}>{own_pattern}{pattern})")
+        further_pattern = f"{re.escape(further[kind])}|" if kind in further else ""
+        kinds.append(f"(?P<{kind}>{further_pattern}{pattern})")
     return re.compile("|".join(kinds), re.IGNORECASE)
-
-
-def _divide_at_marks(written: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the kind of each mark, the mark, and the text after it; first the text before all marks."""
-    marks = list(pattern.finditer(written))
-    ends = [*(mark.start() for mark in marks), len(written)]
-    yield "", "", written[: ends[0]]
-    for mark, end in zip(marks, ends[1:], strict=True):
-        yield mark.lastgroup or "", mark[0], written[mark.end() : end]
-
-
-def _state_after(kind: str, mark: str, state: str) -> str:
-    """Return what the text after a mark is."""
-    if kind == "turn":
-        return _OTHER_ROLE if _ROLES_OF_OTHERS.search(mark) else _ANSWER
-    if state == _OTHER_ROLE:
-        return state
-    if kind == "channel":
-        return _ANSWER if "final" in mark.lower() else _THINKING
-    return {"thinking_start": _THINKING, "thinking_end": _ANSWER, "message_end": _ANSWER}.get(kind, state)

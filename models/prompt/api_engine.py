@@ -410,7 +410,7 @@ def _import_httpx() -> Any:
 
 
 def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
-    """Return an HTTP client with as many connections as requests at once."""
+    """Return an HTTP client with as many connections as there are requests at once."""
     try:
         base_url = http.URL(config.base_url)
         base_url.raw_host.decode("ascii").encode("idna")  # as the connection does: labels have 1 to 63 bytes
@@ -418,12 +418,13 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
             raise http.InvalidURL(f"Invalid port: {base_url.port}")
     except (http.InvalidURL, UnicodeError) as error:
         raise UsageError(f"model.base_url={config.base_url} is not an address ({error}): correct it") from error
-    limits = http.Limits(max_connections=config.parallel_requests, max_keepalive_connections=config.parallel_requests)
     headers = {config.key_header: f"Bearer {key}" if config.key_header == "Authorization" else key} if key else {}
     params = {"api-version": config.api_version} if config.api_version else {}
     timeout = http.Timeout(None, connect=_LONGEST_CONNECTING)  # `_fetch` has a deadline
     try:
-        return http.AsyncClient(base_url=base_url, headers=headers, params=params, timeout=timeout, limits=limits)
+        return http.AsyncClient(
+            base_url=base_url, headers=headers, params=params, timeout=timeout, limits=http.Limits()
+        )
     except (http.InvalidURL, ImportError, OSError, ValueError) as error:  # a proxy, or certificates
         names = [name for name in os.environ if name.upper() in _OF_CONNECTIONS]
         problem = f"{', '.join(names)} in the environment cannot be used ({describe_error(error)})"

@@ -31,7 +31,7 @@ from longsumbench.core import (
     count_words,
     registry,
 )
-from longsumbench.core.answer_text import find_unknown_mark, split_answer
+from longsumbench.core.answer_text import UNKNOWN_MARK, split_answer
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
@@ -170,7 +170,7 @@ class PromptSystem(System):
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
         self._kinds: set[tuple[bool, bool]] = set()  # of the checked examples: has a query, has several documents
-        self.unknown_mark: str | None = None  # the first one in an answer
+        self.unknown_mark = ""  # the first one in an answer
         if config.shots:
             self.decided_by = frozenset({"decode", "seed"})  # the examples are drawn
 
@@ -365,9 +365,9 @@ def _tokens_within(engine: LanguageModel, text: str, answer: Answer) -> int:
 
 def _report_unknown_mark(system: PromptSystem, text: str) -> None:
     """Warn of the first answer with what looks like a mark of a chat format."""
-    if system.unknown_mark is None and (mark := find_unknown_mark(text)):
-        system.unknown_mark = mark
-        _log.warning(f"an answer has '{mark}', which looks like a mark of a chat format: it stays, and is scored")
+    if not system.unknown_mark and (mark := UNKNOWN_MARK.search(text)):
+        system.unknown_mark = mark[0]
+        _log.warning(f"an answer has '{mark[0]}', which looks like a mark of a chat format: it stays, and is scored")
 
 
 def _too_long(system: PromptSystem, tokens: int, example: str, subject: str = "a prompt is") -> UsageError:
