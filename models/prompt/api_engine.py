@@ -55,6 +55,7 @@ _LONGEST_QUOTE = 300  # characters of what a server said
 _SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is none, and answers may have that word
 _KEY_HEAD = 24  # characters
 _ANY_CHARACTER = r"\\{1,8}(?:u00|x)[0-9a-f]{2}|%(?:25){0,8}[0-9a-f]{2}|&(?:amp;)?#\w{2,9};|\\?/|[!#-\[\]-~]"
+_WEB_PAGE = re.compile(r"\s*<(?!key>)")
 _TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
 _LOCAL = (  # settings of `decode` that the API does not have
     *("num_beams", "min_length", "no_repeat_ngram", "encoder_no_repeat_ngram", "repetition_penalty", "forced_eos"),
@@ -277,7 +278,7 @@ class ApiEngine:
         try:
             reply = parse_json(text, _Reply)
         except BadFile as error:
-            if text.lstrip().startswith("<"):
+            if _WEB_PAGE.match(text):
                 problem = f"model.base_url={self._config.base_url} answers with a web page instead of JSON"
                 raise EnvironmentProblem(f"{problem}: correct the address, which usually ends in /v1") from error
             problem = f"its answer is not that of a chat model ({error}): {_quote(text)}"
@@ -365,7 +366,7 @@ def _refusal(config: PromptConfig, key: str | None, status: int, message: str) -
 
 def _quote(text: str) -> str:
     """Return what a server said, on one line."""
-    if text.lstrip().startswith("<"):
+    if _WEB_PAGE.match(text):
         return "a web page"
     return escape_line(" ".join(text.split()))[:_LONGEST_QUOTE] or "no text"
 

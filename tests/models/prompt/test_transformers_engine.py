@@ -1,5 +1,6 @@
 """Language models of transformers: their answers are those of `generate`, alone as in a batch; bad ones are refused."""
 
+import io
 import json
 import re
 import shutil
@@ -24,6 +25,7 @@ from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
+from longsumbench.progress import Progress, watching_progress
 
 GREEDY = Decoding(device="cpu")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -142,6 +144,20 @@ def test_an_end_by_force_is_not_complete() -> None:
     )
     assert plain.text.startswith(forced.text)
     assert (forced.output_tokens, forced.complete) == (11, False)
+
+
+@pytest.mark.parametrize("search", ["greedy", "beams"])
+def test_progress_shows_the_tokens_of_a_batch(search: str) -> None:
+    """While a batch is answered, the running step says which token its answers have reached, of how many."""
+    notes: list[str] = []
+
+    def watch(step: Progress) -> None:
+        notes.append(step.line())
+
+    with Progress("summarizing", 3, stream=io.StringIO()), watching_progress(watch):
+        answers = list(engine(causal_folder()).answer(REQUESTS, SEARCHES[search][0]))
+    assert max(answer.output_tokens for answer in answers) == 12
+    assert notes == [f"summarizing: 0/3 examples, token {number} of 12" for number in range(1, 13)]
 
 
 DIVIDED = {  # what a model writes, in special tokens and others → the summary
