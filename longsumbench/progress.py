@@ -60,6 +60,7 @@ class Progress:
             bar_format=None if paced else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
             file=self._stream,
             leave=False,
+            miniters=0,  # a note without a completed item is shown, too
             disable=self._in_lines or not visible,
         )
         self._first_line = threading.Timer(SECONDS_UNTIL_SHOWN, self._print_line)
@@ -93,9 +94,6 @@ class Progress:
             watcher(self)
         self._bar.set_postfix_str(self._note, refresh=False)
         self._bar.update(items)
-        if not items and time.monotonic() - self._printed >= 1 and not self._in_lines:
-            self._printed = time.monotonic()
-            self._bar.refresh()
         if self._in_lines and time.monotonic() - self._printed >= SECONDS_BETWEEN_LINES:
             self._print_line()
 
