@@ -28,6 +28,7 @@ _LEVEL_VARIABLE = "LONGSUMBENCH_LOG_LEVEL"  # for the processes that a command s
 SECONDS_UNTIL_SHOWN = 4.0  # before the first line of a step
 SECONDS_BETWEEN_LINES = 15.0
 _watchers: list[Callable[["Progress"], None]] = []
+_running: list["Progress"] = []  # the innermost step last
 
 
 class Progress:
@@ -59,17 +60,20 @@ class Progress:
             bar_format=None if paced else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
             file=self._stream,
             leave=False,
+            miniters=0,  # a note without a completed item is shown, too
             disable=self._in_lines or not visible,
         )
         self._first_line = threading.Timer(SECONDS_UNTIL_SHOWN, self._print_line)
 
     def __enter__(self) -> "Progress":
+        _running.append(self)
         if self._in_lines:
             self._first_line.daemon = True
             self._first_line.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
+        _running.remove(self)
         self._first_line.cancel()
         self._bar.close()
 
@@ -108,6 +112,12 @@ class Progress:
             seconds_left = max(0, round(seconds_each * (self.total - self.done)))
             parts.append(f"{seconds_left // 60}:{seconds_left % 60:02d} left")
         return ", ".join([*parts, self._note] if self._note else parts)
+
+
+def note_progress(note: str) -> None:
+    """Show how far an item of the innermost running step is ("token 120 of 2,048")."""
+    if _running:
+        _running[-1].advance(0, note)
 
 
 @contextmanager

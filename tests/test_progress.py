@@ -11,7 +11,7 @@ import pytest
 from support.waiting import wait_until
 
 from longsumbench import progress
-from longsumbench.progress import Progress, log_level, phase
+from longsumbench.progress import Progress, log_level, note_progress, phase
 
 
 class Terminal(io.StringIO):
@@ -94,6 +94,18 @@ def test_a_log_says_within_seconds_what_goes_on(monkeypatch: pytest.MonkeyPatch,
     with phase("loading the libraries"):
         wait_until(lambda: log_lines)
     assert log_lines == ["loading the libraries …"]
+
+
+def test_how_far_an_item_is_belongs_to_the_innermost_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A note about an item counts nothing, shows in the line of the innermost step, and is lost without any step."""
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    outer, inner = io.StringIO(), io.StringIO()
+    note_progress("token 1 of 9")
+    with Progress("training", 3, "steps", outer), Progress("summarizing", 2, stream=inner) as shown:
+        note_progress("token 3 of 9")
+        assert shown.done == 0
+    assert outer.getvalue() == ""
+    assert inner.getvalue() == "summarizing: 0/2 examples, token 3 of 9\n"
 
 
 def test_nothing_is_promised_without_a_total() -> None:

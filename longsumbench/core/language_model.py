@@ -23,13 +23,14 @@ class Request:
 class Answer:
     """What a language model answered."""
 
-    text: str  # as the model gave it, thinking included
+    text: str  # as the model gave it; `answer_text.split_answer` removes thinking and marks
     complete: bool  # False if it stopped at `max_tokens`
     refused: bool  # True if a content filter removed the answer, or it is empty for that reason
     prompt_tokens: int  # tokens of the prompt
     output_tokens: int  # tokens of the answer, thinking included
     # why there is no answer, if the request itself is the reason; None if there is one
     problem: SuiteError | None = None
+    thinking: str = ""  # thinking that is not in the text, because the server separated it
 
 
 class LanguageModel(Protocol):

@@ -17,6 +17,7 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.cache.request_cache import REQUESTS, RequestCache
 from longsumbench.conf import CONF
 from longsumbench.core import Message, registry
+from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.files import BadFile, digest, read_text
 from longsumbench.formatting import format_count
@@ -100,7 +101,7 @@ class JudgeModel:
                 answers = self.engine.answer(requests, decoding)
                 answers = track(answers, f"asking {self.name}", len(requests), "requests")
                 for question, answer in zip([*waiting.values()], answers, strict=True):
-                    text = answer.text.rpartition(self.settings.thinking_end)[2]
+                    text = split_answer(answer.text, self.settings.thinking_end).text
                     json = text[text.find("{") : text.rfind("}") + 1] if answer.complete and not answer.refused else ""
                     json = json if _read(question, json) is not None else ""
                     if json or answer.problem or answer.refused or attempt == _RETRIES:

@@ -18,6 +18,7 @@ from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.unit_reader import UnitReader, collate_units
 from longsumbench.modeling.units import Units
+from longsumbench.progress import note_progress
 
 _HASH_FACTOR = 6_364_136_223_846_793_005  # odd and large; its powers weight the tokens of an n-gram
 TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")  # of checkpoints
@@ -99,6 +100,18 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
 def longest_output(decoding: Decoding, limit: int) -> int:
     """Return the largest number of output tokens, with the end token; `limit` is the system's."""
     return min(limit, decoding.max_length or limit)
+
+
+class TokenProgress(LogitsProcessor):
+    """Shows how many tokens the outputs of a batch have; it changes no scores."""
+
+    def __init__(self, longest: int, prompt_length: int = 0) -> None:
+        self.longest, self.prompt_length = longest, prompt_length
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Return the scores: [B·K, L + T], [B·K, V] → [B·K, V]."""
+        note_progress(f"token {input_ids.shape[1] - self.prompt_length + 1:,} of {self.longest:,}")
+        return scores
 
 
 class SourceNgrams(LogitsProcessor):
@@ -185,7 +198,8 @@ def decode(
         model.to(choose_device(decoding.device))
     model.eval()
     inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}
-    config, processors = generation_config(model, decoding, limit), LogitsProcessorList()
+    config = generation_config(model, decoding, limit)
+    processors = LogitsProcessorList([TokenProgress(longest_output(decoding, limit))])
     if decoding.encoder_no_repeat_ngram:
         ids = inputs["input_ids"]
         mask = inputs["unit_mask" if "unit_mask" in inputs else "attention_mask"].reshape(ids.shape)

@@ -2,13 +2,14 @@
 
 import contextlib
 import json
+import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from longsumbench.core import Decoding, Split, Summary, System, Truncation
 from longsumbench.errors import naming_path
@@ -23,6 +24,8 @@ from longsumbench.runs.evidence import (
     read_kept_inputs,
     write_evidence,
 )
+
+_log = logging.getLogger(__name__)
 
 
 class _BatchLine(TypedDict):
@@ -87,8 +90,7 @@ def summarize_split(
     with Progress(shown_as, examples) as progress:
         progress.start_at(examples - sum(map(len, unwritten)))
         for bucket in unwritten[place :: process_count()]:
-            writer.write(bucket)
-            progress.advance(len(bucket) * process_count())
+            writer.write(bucket, progress)
         for bucket in buckets:
             if incomplete.intersection(bucket) and all(split.ids[i] in summaries for i in bucket):
                 writer.add_lacking(bucket, summaries)
@@ -99,6 +101,8 @@ def summarize_split(
     if inputs is not None:
         merge_kept_inputs(inputs, split.ids)
     ordered = [summaries[name] for name in split.ids[:examples]]
+    if ordered and all(_is_json(summary.text) for summary in ordered):
+        _log.warning("every output is JSON, which is scored as it is: ask for a plain text (model.prompt)")
     write_summaries(path, ordered)
     return ordered
 
@@ -114,6 +118,7 @@ class Writer:
     log: Path | None
     evidence: Path | None
     inputs: Path | None
+    num_tokens: int = 0  # of the summaries that were written
 
     @cached_property
     def asked_evidence(self) -> set[int]:
@@ -144,10 +149,14 @@ class Writer:
         inputs = read_kept_inputs(self.inputs)
         return {index for index in self.asked_inputs if self.split.ids[index] not in inputs}
 
-    def write(self, bucket: Sequence[int]) -> None:
+    def write(self, bucket: Sequence[int], progress: Progress) -> None:
         """Append the summaries of a batch, after writing their evidence and inputs."""
         started = time.monotonic()
-        batch = self._decode(bucket)
+        batch = []
+        for summary in self._decode(bucket):
+            batch.append(summary)
+            self.num_tokens += summary.tokens or 0
+            progress.advance(process_count(), f"{self.num_tokens:,} tokens" if self.num_tokens else "")
         self._keep(list(zip(bucket, batch, strict=True)), self.asked_evidence, self.asked_inputs)
         with naming_path(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(map(to_line, batch)))
@@ -172,12 +181,12 @@ class Writer:
         if self.inputs is not None and (summaries := [summary for index, summary in batch if index in inputs]):
             append_inputs(self.inputs, summaries)
 
-    def _decode(self, bucket: Sequence[int]) -> list[Summary]:
+    def _decode(self, bucket: Sequence[int]) -> Iterator[Summary]:
         """Summarize a batch; evidence and inputs are requested only if an example of the batch needs them."""
         evidence = self.decoding.evidence if self.asked_evidence.intersection(bucket) else "none"
         inputs = self.decoding.keep_inputs if self.asked_inputs.intersection(bucket) else "none"
         decoding = replace(self.decoding, evidence=evidence, keep_inputs=inputs)
-        return list(self.system.summarize([self.split[index] for index in bucket], decoding))
+        return self.system.summarize([self.split[index] for index in bucket], decoding)
 
 
 def part_file(path: Path, place: int) -> Path:
@@ -197,6 +206,13 @@ def _merge_parts(path: Path, log: Path | None) -> dict[str, Summary]:
                 log_file.write(file.read_text(encoding="utf-8", errors="replace"))
             file.unlink()
     return summaries
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(parse_json(text, Any), dict | list)
+    except BadFile:
+        return False
 
 
 def num_summarized(split: Split, decoding: Decoding) -> int:

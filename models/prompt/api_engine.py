@@ -5,8 +5,13 @@
 The request cache has an answer as soon as it arrives. Faults that pass (HTTP 429 and 5xx, timeouts, broken connections,
 broken JSON) are retried. A request that the server cannot answer has an `Answer` that says why. The key is read from an
 environment variable; it is sent to the server and nowhere else.
+
+All requests share an event loop in a thread of its own: only so has a whole answer, with its headers, one deadline.
 """
 
+import asyncio
+import base64
+import contextlib
 import logging
 import os
 import random
@@ -14,10 +19,8 @@ import re
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
-from multiprocessing.pool import ThreadPool
-from threading import Event
+from threading import Thread
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -25,12 +28,13 @@ from msgspec import Meta
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.cache.request_cache import REQUESTS, RequestCache
 from longsumbench.core import Answer, Decoding, Message, Request
+from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.files import BadFile, digest, parse_json
 from longsumbench.formatting import escape_line
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
-from longsumbench.models.prompt.chat import chat_ids
+from longsumbench.models.prompt.chat import chat_ids, starts_thinking
 from longsumbench.models.prompt.config import PromptConfig
 
 _log = logging.getLogger(__name__)
@@ -40,16 +44,24 @@ _LONGEST_RETRY_WAIT = 60.0  # seconds
 _LONGEST_CONNECTING = 10.0  # seconds
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
 _OF_REQUEST = (400, 413, 422)  # the server refuses this request, and may answer others
-_FAILED = ("error", "abort")  # values of `finish_reason` of an answer that the server could not end
+_LARGEST_REPLY = 2**23  # bytes
+# values of `finish_reason`: of an answer that reached its limit, that a filter removed, that the server could not end
+_CUT = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
+_FILTERS = ("content_filter", "safety", "recitation", "refusal", "sensitive", "prohibited_content", "blocklist")
+_FAILED = ("error", "abort", "aborted", "cancelled", "timeout", "network_error", "insufficient_system_resource")
 _WHOLE_PROMPT = 0.8  # a prompt of which the server counts a smaller share was cut by it
 _UNREPORTED = 2  # failures of a request without a line
 _LONGEST_QUOTE = 300  # characters of what a server said
 _SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is none, and answers may have that word
+_KEY_HEAD = 24  # characters
+_ANY_CHARACTER = r"\\{1,8}(?:u00|x)[0-9a-f]{2}|%(?:25){0,8}[0-9a-f]{2}|&(?:amp;)?#\w{2,9};|\\?/|[!#-\[\]-~]"
+_WEB_PAGE = re.compile(r"\s*<(?!key>)")
 _TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
 _LOCAL = (  # settings of `decode` that the API does not have
     *("num_beams", "min_length", "no_repeat_ngram", "encoder_no_repeat_ngram", "repetition_penalty", "forced_eos"),
     "precision",
 )
+_OF_CONNECTIONS = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _FILTERED = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}'  # an answer in place of an error
 
 
@@ -57,14 +69,35 @@ _FILTERED = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}' 
 class _ReplyMessage:
     content: str | list[dict[str, Any]] | None = None  # the text, or its parts
     refusal: str | None = None
-    reasoning_content: str | None = None  # thinking that the server has separated
-    reasoning: str | None = None  # another name for it
+    reasoning_content: Any = None  # thinking that the server has separated
+    reasoning: Any = None  # another name for it
 
 
 @dataclass(frozen=True)
 class _Choice:
     message: _ReplyMessage
     finish_reason: str | None = None
+    index: int | None = None
+
+    @property
+    def reason(self) -> str:
+        return (self.finish_reason or "stop").lower()
+
+    @property
+    def refused(self) -> bool:
+        return self.reason in _FILTERS or bool(self.message.refusal)
+
+    @property
+    def text(self) -> str:
+        content = self.message.content
+        if not isinstance(content, list):
+            return content or ""
+        texts = [part.get("text") for part in content if part.get("type") not in ("thinking", "reasoning")]
+        return "".join(str(text) for text in texts if text)
+
+    @property
+    def thinking(self) -> str:
+        return str(self.message.reasoning_content or self.message.reasoning or "")
 
 
 @dataclass(frozen=True)
@@ -77,6 +110,10 @@ class _Usage:
 class _Reply:
     choices: Annotated[list[_Choice], Meta(min_length=1)]
     usage: _Usage | None = None
+
+    @property
+    def choice(self) -> _Choice:
+        return min(self.choices, key=lambda choice: choice.index or 0)
 
 
 class _Fault(Exception):
@@ -105,10 +142,14 @@ class ApiEngine:
         if config.checkpoint is None:
             raise UsageError("model.checkpoint is missing: give the model's name at the server")
         self._config, self._key = config, _read_key(config.key_variable)
+        self._secret = _key_pattern(self._key) if self._key and len(self._key) >= _SHORTEST_SECRET else None
         self.tokenizer = load_tokenizer(config.tokenizer, of_system=False) if config.tokenizer else None
         self._http = _import_httpx()
         self._client = _open_client(self._http, config, self._key)
-        weakref.finalize(self, self._client.close)
+        self._loop = asyncio.new_event_loop()
+        Thread(target=_run_loop, args=[self._loop, self._client], daemon=True).start()
+        weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
+        self._free = asyncio.Semaphore(config.parallel_requests)
         self._cache = RequestCache(user_cache().root / REQUESTS)
         self._limit = "max_tokens"  # its name in a request
         self._reached = False  # True once the server has answered
@@ -129,17 +170,16 @@ class ApiEngine:
         bodies = [_request_body(self._config, request, decoding) for request in requests]
         version = {"api_version": self._config.api_version} if self._config.api_version else {}
         keys = [digest({"base_url": self._config.base_url, **version, **body}) for body in bodies]
-        unique, received = dict(zip(keys, bodies, strict=True)), dict[str, _Reply | SuiteError]()
-        stopping = Event()
-        with ThreadPool(max(1, min(self._config.parallel_requests, len(unique)))) as pool:
-            try:
-                replies = pool.imap(partial(self._reply, stopping=stopping), unique.items())
-                for request, key in zip(requests, keys, strict=True):
-                    if key not in received:
-                        received[key] = next(replies)
-                    yield self._read(request, received[key])
-            finally:
-                stopping.set()
+        replies = {}
+        for key, body in zip(keys, bodies, strict=True):
+            if key not in replies:
+                replies[key] = asyncio.run_coroutine_threadsafe(self._reply(key, body), self._loop)
+        try:
+            for request, key in zip(requests, keys, strict=True):
+                yield self._read(request, replies[key].result())
+        finally:
+            for reply in replies.values():
+                reply.cancel()
 
     def identity(self) -> dict[str, Any]:
         """Return the hash of the tokenizer, if there is one; a server does not identify its weights."""
@@ -149,23 +189,26 @@ class ApiEngine:
         """Return the model's name at the server."""
         return {"checkpoint": self._config.checkpoint, "engine": "api"}
 
-    def _reply(self, request: tuple[str, dict[str, Any]], stopping: Event) -> _Reply | SuiteError:
-        """Return the reply to a request (key, body) from the cache or from the server, or why there is none."""
-        key, body = request
-        reply = self._cache.get(key)
-        if reply is None:
-            if isinstance(answer := self._ask(body, stopping), SuiteError):
-                return answer
-            self._cache.put(key, body["model"], reply := answer)
-        return parse_json(reply, _Reply)
+    async def _reply(self, key: str, body: dict[str, Any]) -> _Reply | SuiteError:
+        """Return the reply to a request from the cache or from the server, or why there is none."""
+        async with self._free:
+            stored = self._cache.get(key)
+            if stored is not None:
+                with contextlib.suppress(_Fault):  # no answer, but taken for one by an earlier version
+                    return self._parse_reply(self._without_key(stored))
+            text = await self._ask(body)
+            if isinstance(text, SuiteError):
+                return text
+            self._cache.put(key, body["model"], text)
+            return self._parse_reply(text)
 
-    def _ask(self, body: dict[str, Any], stopping: Event) -> str | SuiteError:
+    async def _ask(self, body: dict[str, Any]) -> str | SuiteError:
         """Send a request until it succeeds, `model.retries` times more at most; see `_post`."""
         for attempt in count(1):
             try:
-                return self._post(body)
+                return await self._post(body)
             except _Fault as fault:
-                if attempt > self._config.retries or stopping.is_set():
+                if attempt > self._config.retries:
                     problem = _lasting_error(self._config, f"failed {attempt} times ({fault})")
                     if fault.of_request:
                         return problem
@@ -174,27 +217,28 @@ class ApiEngine:
                 wait = min(backed_off if fault.wait is None else fault.wait, _LONGEST_RETRY_WAIT)
                 if attempt == _UNREPORTED + 1:
                     _log.info(f"{self._config.base_url}: failed {attempt} times ({fault}); goes on asking")
-                stopping.wait(wait)
+                await asyncio.sleep(wait)
         raise AssertionError("unreachable")
 
-    def _post(self, body: dict[str, Any]) -> str | SuiteError:
+    async def _post(self, body: dict[str, Any]) -> str | SuiteError:
         """Send a request once; return the server's JSON, or why it refuses this request."""
         sent = {self._limit if name == "max_tokens" else name: value for name, value in body.items()}
         try:
-            response = self._client.post("chat/completions", json=sent)
-        except self._http.RequestError as error:
+            response, text = await self._fetch(sent)
+        except TimeoutError as error:
+            raise _Fault(f"no whole answer within {self._config.timeout_seconds:g} seconds") from error
+        except (self._http.RequestError, self._http.InvalidURL, ValueError, ExceptionGroup) as error:
+            problem = self._without_key(describe_error(error))
             connecting = isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
             if connecting and not self._reached:  # it is not there at all
-                raise _lasting_error(self._config, f"cannot be reached ({error})") from error
-            raise _Fault(describe_error(error)) from error
-        self._reached, status, text = True, response.status_code, str(response.text)
-        if self._key and len(self._key) >= _SHORTEST_SECRET:
-            text = text.replace(self._key, "<key>")
+                raise _lasting_error(self._config, f"cannot be reached ({problem})") from error
+            raise _Fault(problem) from error
+        self._reached, status = True, response.status_code
         if status in _RETRIED or status >= 500:
             raise _Fault(f"HTTP {status}: {_quote(text)}", _wait_asked_for(response.headers))
         if status == 400 and "max_completion_tokens" in text and "max_tokens" in sent:
             self._limit = "max_completion_tokens"  # newer models of OpenAI refuse the old name, others the new one
-            return self._post(body)
+            return await self._post(body)
         if status == 400 and "content_filter" in text:
             return _FILTERED
         if status != 200:
@@ -202,22 +246,63 @@ class ApiEngine:
             if status in _OF_REQUEST:
                 return refusal
             raise refusal
-        _check_reply(self._config, text)
+        self._parse_reply(text)
         return text
+
+    async def _fetch(self, body: dict[str, Any]) -> tuple[Any, str]:
+        """Send a request; return the response and its text, without the key.
+
+        Raises:
+            TimeoutError: the text is not whole within `model.timeout_seconds`.
+            _Fault: the text is too long.
+        """
+        content = bytearray()
+        async with asyncio.timeout(self._config.timeout_seconds):
+            async with self._client.stream("POST", "chat/completions", json=body) as response:
+                async for part in response.aiter_bytes():
+                    content += part
+                    if len(content) > _LARGEST_REPLY:
+                        raise _Fault(f"its answer has more than {_LARGEST_REPLY:,} bytes")
+        try:
+            text = content.decode(response.charset_encoding or "utf-8", "replace")
+        except (LookupError, ValueError):  # an unknown charset, or one of bytes
+            text = content.decode("utf-8", "replace")
+        return response, self._without_key(text.lstrip("\ufeff"))
+
+    def _without_key(self, text: str) -> str:
+        """Replace the key, however it is written."""
+        return self._secret.sub("<key>", text) if self._secret else text
+
+    def _parse_reply(self, text: str) -> _Reply:
+        """Parse the JSON of a reply, and check that it has an answer."""
+        try:
+            reply = parse_json(text, _Reply)
+        except BadFile as error:
+            if _WEB_PAGE.match(text):
+                problem = f"model.base_url={self._config.base_url} answers with a web page instead of JSON"
+                raise EnvironmentProblem(f"{problem}: correct the address, which usually ends in /v1") from error
+            problem = f"its answer is not that of a chat model ({error}): {_quote(text)}"
+            raise _Fault(problem, of_request=True) from error
+        choice = reply.choice
+        if choice.reason in _FAILED:
+            raise _Fault(f"finish_reason={choice.reason}: {_quote(text)}", of_request=True)
+        thinks_first = not choice.thinking and starts_thinking(self.tokenizer, self._config)
+        has_text = bool(split_answer(choice.text, self._config.thinking_end, thinks_first).text)
+        if not (has_text or choice.refused or choice.reason in _CUT):
+            kind = "thinking alone" if choice.thinking or choice.text.strip() else "no text"
+            raise _Fault(f"finish_reason={choice.reason}, but {kind}: {_quote(text)}", of_request=True)
+        return reply
 
     def _read(self, request: Request, reply: _Reply | SuiteError) -> Answer:
         if isinstance(reply, SuiteError):
             return Answer("", True, False, 0, 0, problem=reply)
-        choice, usage = reply.choices[0], reply.usage or _Usage()
-        message, content = choice.message, choice.message.content or ""
-        text = content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
-        if thought := message.reasoning_content or message.reasoning:
-            text = f"{thought}{self._config.thinking_end}{text}"
+        choice, usage = reply.choice, reply.usage or _Usage()
         prompt_tokens, output_tokens = usage.prompt_tokens or 0, usage.completion_tokens or 0
         if self.tokenizer:
             sent = self.count(request.messages)
             prompt_tokens = prompt_tokens or sent
-            output_tokens = output_tokens or len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+            written = self.tokenizer(choice.thinking + choice.text, add_special_tokens=False)["input_ids"]
+            output_tokens = output_tokens or len(written)
             if prompt_tokens < _WHOLE_PROMPT * sent:  # as Ollama counts if it cuts a prompt
                 problem = f"counted {prompt_tokens:,} tokens in a prompt of {sent:,}"
                 advice = "if it cuts prompts, raise its context length or choose a smaller model.input_length"
@@ -225,13 +310,13 @@ class ApiEngine:
         elif None in (usage.prompt_tokens, usage.completion_tokens):
             problem = "gives no token counts (usage), so token counts and price stay 0"
             self._warn_once("uncounted", f"{problem}: add model.tokenizer to count them")
-        is_refused = choice.finish_reason == "content_filter" or bool(message.refusal)
         return Answer(
-            text="" if is_refused else text,
-            complete=choice.finish_reason != "length",
-            refused=is_refused,
+            text="" if choice.refused else self._without_key(choice.text),
+            complete=choice.reason not in _CUT,
+            refused=choice.refused,
             prompt_tokens=prompt_tokens,
             output_tokens=output_tokens,
+            thinking=choice.thinking,
         )
 
     def _warn_once(self, kind: str, problem: str) -> None:
@@ -256,20 +341,6 @@ def _request_body(config: PromptConfig, request: Request, decoding: Decoding) ->
     return body | (config.extra_body or {})
 
 
-def _check_reply(config: PromptConfig, text: str) -> None:
-    """Check the JSON of a reply."""
-    try:
-        reply = parse_json(text, _Reply)
-    except BadFile as error:
-        if text.lstrip().startswith("<"):
-            problem = f"model.base_url={config.base_url} answers with a web page instead of JSON"
-            raise EnvironmentProblem(f"{problem}: correct the address, which usually ends in /v1") from error
-        problem = f"its answer is not that of a chat model ({error}): {_quote(text)}"
-        raise _Fault(problem, of_request=True) from error
-    if (reason := reply.choices[0].finish_reason) in _FAILED:
-        raise _Fault(f"finish_reason={reason}: {_quote(text)}", of_request=True)
-
-
 def _lasting_error(config: PromptConfig, problem: str) -> SuiteError:
     advice = "check the server and the address, then run the same command again; finished answers are kept"
     return EnvironmentProblem(f"model.base_url={config.base_url} {problem}: {advice}")
@@ -282,6 +353,8 @@ def _refusal(config: PromptConfig, key: str | None, status: int, message: str) -
         name = f"the environment variable {config.key_variable}"
         problem = f"refuses the key in {name}" if key else f"wants a key: put it into {name}"
         return EnvironmentProblem(f"{setting} {problem} (HTTP {status}); model.key_variable names another variable")
+    if 300 <= status < 400:
+        return UsageError(f"{setting} redirects requests (HTTP {status}): give the address to which it redirects")
     if status == 404:
         advice = "correct model.checkpoint, or the address, which usually ends in /v1"
         return UsageError(f"{setting} has no model.checkpoint={config.checkpoint} (HTTP 404: {message}): {advice}")
@@ -293,7 +366,7 @@ def _refusal(config: PromptConfig, key: str | None, status: int, message: str) -
 
 def _quote(text: str) -> str:
     """Return what a server said, on one line."""
-    if text.lstrip().startswith("<"):
+    if _WEB_PAGE.match(text):
         return "a web page"
     return escape_line(" ".join(text.split()))[:_LONGEST_QUOTE] or "no text"
 
@@ -304,6 +377,27 @@ def _read_key(variable: str) -> str | None:
     if not re.fullmatch(r"[!-~]*", key):
         raise UsageError(f"the key in the environment variable {variable} has spaces or characters that are not ASCII")
     return key or None
+
+
+def _key_pattern(key: str) -> re.Pattern[str]:
+    """Return a pattern of a key in any case: plain, hexadecimal or Base64, with the escapes of JSON, URLs and HTML."""
+    raw = key.encode()
+    spellings = [key, raw.hex()]
+    for shift in range(3):  # bytes before the key; characters that depend on its neighbours are left out
+        whole = slice(-(-8 * shift // 6), 8 * (shift + len(raw)) // 6)
+        spellings.append(base64.b64encode(bytes(shift) + raw).decode()[whole])
+        spellings.append(spellings[-1].translate({ord("+"): "-", ord("/"): "_"}))
+    patterns = []
+    for text in spellings:
+        rest = max(0, len(text) - _KEY_HEAD)  # any characters: a pattern of a whole token takes seconds to compile
+        patterns.append("".join(map(_character_pattern, text[:_KEY_HEAD])) + f"(?:{_ANY_CHARACTER}){{0,{rest}}}")
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+def _character_pattern(character: str) -> str:
+    code = ord(character)
+    escaped = rf"\\{{1,8}}(?:u00|x){code:02x}|%(?:25){{0,8}}{code:02x}|&(?:amp;)?#(?:0{{0,8}}{code}|x0{{0,8}}{code:x});"
+    return rf"(?:\\{{0,8}}{re.escape(character)}|{escaped})"
 
 
 def _import_httpx() -> Any:
@@ -317,17 +411,32 @@ def _import_httpx() -> Any:
 
 
 def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
-    """Return an HTTP client with as many connections as requests at once."""
-    limits = http.Limits(max_connections=config.parallel_requests, max_keepalive_connections=config.parallel_requests)
-    headers = {config.key_header: f"Bearer {key}" if config.key_header == "Authorization" else key} if key else {}
-    params = {"api-version": config.api_version} if config.api_version else {}
-    timeout = http.Timeout(config.timeout_seconds, connect=min(_LONGEST_CONNECTING, config.timeout_seconds))
+    """Return an HTTP client with as many connections as there are requests at once."""
     try:
-        client = http.Client(base_url=config.base_url, headers=headers, params=params, timeout=timeout, limits=limits)
-        client.base_url.raw_host.decode("ascii").encode("idna")  # as the connection does: labels have 1 to 63 bytes
-        return client
+        base_url = http.URL(config.base_url)
+        base_url.raw_host.decode("ascii").encode("idna")  # as the connection does: labels have 1 to 63 bytes
+        if not 0 < (base_url.port or 80) < 2**16:
+            raise http.InvalidURL(f"Invalid port: {base_url.port}")
     except (http.InvalidURL, UnicodeError) as error:
         raise UsageError(f"model.base_url={config.base_url} is not an address ({error}): correct it") from error
+    headers = {config.key_header: f"Bearer {key}" if config.key_header == "Authorization" else key} if key else {}
+    params = {"api-version": config.api_version} if config.api_version else {}
+    timeout = http.Timeout(None, connect=_LONGEST_CONNECTING)  # `_fetch` has a deadline
+    try:
+        return http.AsyncClient(
+            base_url=base_url, headers=headers, params=params, timeout=timeout, limits=http.Limits()
+        )
+    except (http.InvalidURL, ImportError, OSError, ValueError) as error:  # a proxy, or certificates
+        names = [name for name in os.environ if name.upper() in _OF_CONNECTIONS]
+        problem = f"{', '.join(names)} in the environment cannot be used ({describe_error(error)})"
+        raise EnvironmentProblem(f"{problem}: correct or unset it (a SOCKS proxy: pip install socksio)") from error
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop, client: Any) -> None:
+    """Run an event loop until it is stopped; then end its requests and close the connections."""
+    loop.run_forever()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(client.aclose())
 
 
 def _check_server_settings(decoding: Decoding) -> None:

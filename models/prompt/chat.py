@@ -6,16 +6,12 @@ from itertools import product
 from typing import Any
 
 from longsumbench.core import Message
+from longsumbench.core.answer_text import thinking_start
 from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.models.prompt.config import PromptConfig
 
 _NONCHARACTERS = range(0xFDD0, 0xFDF0)  # code points that no text has
-
-
-def thinking_start(thinking_end: str) -> str:
-    """Return the mark that begins the thinking ("</think>": "<think>")."""
-    return thinking_end.replace("/", "", 1)
 
 
 def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig) -> str:
@@ -46,6 +42,14 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
             " choose a model.prompt without system text, or model.shots=0"
         ) from error
     return text
+
+
+def starts_thinking(tokenizer: Any, config: PromptConfig) -> bool:
+    """Return True if the chat template writes the mark that begins the thinking, so that no answer has it."""
+    if tokenizer is None or not tokenizer.chat_template:
+        return False
+    text = chat_text(tokenizer, [{"role": "user", "content": "a text"}], config)
+    return text.rstrip().endswith(thinking_start(config.thinking_end))
 
 
 def chat_ids(tokenizer: Any, messages: Sequence[Message], config: PromptConfig) -> list[int]:

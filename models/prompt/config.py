@@ -41,7 +41,7 @@ class PromptConfig:
     )
     chat_template: _Template = core.setting("model", "model: its own | none: the messages, joined by blank lines")
     thinking: bool | None = core.setting(None, "enable_thinking of the chat template; null: the template's default")
-    thinking_end: core.Text = core.setting("</think>", "the text of an answer up to this mark is removed")
+    thinking_end: core.Text = core.setting("</think>", "mark that ends the thinking, next to the known ones")
     prompt: core.Text | None = core.setting(
         None, "name in conf/prompt, or a YAML file; null: document, documents or query, as the dataset is"
     )
@@ -67,7 +67,7 @@ class PromptConfig:
     extra_body: dict[core.Text, Any] | None = core.setting(None, "further fields of every request of engine=api")
     parallel_requests: _Parallel = core.setting(8, "requests of engine=api at once", "requests", decides="nothing")
     timeout_seconds: _Seconds = core.setting(
-        600.0, "longest time for one request of engine=api", "seconds", decides="nothing"
+        600.0, "longest time for one whole answer of engine=api", "seconds", decides="nothing"
     )
     retries: _Retries = core.setting(6, "repetitions of a request of engine=api that failed", decides="nothing")
     input_price: _Price | None = core.setting(

@@ -8,7 +8,7 @@ With `model.truncate=stages`, the answers about the parts of a text are the text
 import logging
 import random
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -31,11 +31,12 @@ from longsumbench.core import (
     count_words,
     registry,
 )
+from longsumbench.core.answer_text import UNKNOWN_MARK, split_answer
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
 from longsumbench.modeling.extraction import extract_length, mean_target_words
-from longsumbench.models.prompt.chat import chat_text, thinking_start
+from longsumbench.models.prompt.chat import starts_thinking
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import Prompt, read_prompt
 from longsumbench.models.prompt.truncation import LongText, Passage
@@ -126,23 +127,20 @@ class Dialogue:
                 self._ask_about(text)
 
     def _add_answer(self, answer: Answer) -> str:
-        """Count an answer, and return its text without the thinking; empty if the thinking does not end."""
+        """Count an answer, and return its text without thinking and marks of chat formats."""
         engine, config = self.system.engine, self.system.config
-        thinking, mark, text = answer.text.rpartition(config.thinking_end)
-        unfinished = not mark and (
-            thinking_start(config.thinking_end) in answer.text or _template_starts_thinking(engine, config)
-        )
-        if unfinished:
-            thinking, text = answer.text, ""
+        thinks_first = not answer.thinking and starts_thinking(engine.tokenizer, config)
+        text, thinking, unfinished = split_answer(answer.text, config.thinking_end, thinks_first)
         self._complete &= answer.complete and not unfinished
+        _report_unknown_mark(self.system, text)
         self._counts.update(
             requests=1,
             prompt_tokens=answer.prompt_tokens,
             output_tokens=answer.output_tokens,
-            thinking_tokens=_tokens_within(engine, thinking + mark, answer),
+            thinking_tokens=_tokens_within(engine, answer.thinking + thinking, answer),
             refused=int(answer.refused),
         )
-        return text.strip()
+        return text
 
     def summary(self, keep_inputs: bool) -> Summary:
         """Return the summary, with the price of its tokens in US dollars if there is one."""
@@ -167,11 +165,12 @@ class PromptSystem(System):
     Config = PromptConfig
     config: PromptConfig
     decided_by = frozenset({"decode"})
-    version = 2  # 1 left chat marks without a role in the tokenizer ("<|im_start|>") in summaries
+    version = 3  # 2 left marks of chat formats ("<|channel|>"), all but one kind of thinking, and fences in summaries
 
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
         self._kinds: set[tuple[bool, bool]] = set()  # of the checked examples: has a query, has several documents
+        self.unknown_mark = ""  # the first one in an answer
         if config.shots:
             self.decided_by = frozenset({"decode", "seed"})  # the examples are drawn
 
@@ -311,14 +310,18 @@ class PromptSystem(System):
         """
         dialogues = [Dialogue(self, example) for example in examples]
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
+        unfinished = deque(dialogues)
         while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
             requests = [request for dialogue in waiting for request in dialogue.requests(decoding, limit)]
             answers = self.engine.answer(requests, decoding)
             for dialogue in waiting:
                 dialogue.add_answers([next(answers) for _ in dialogue.prompts])
+                while unfinished and not (unfinished[0].prompts or unfinished[0].problem):
+                    yield unfinished.popleft().summary(decoding.keep_inputs != "none")
         problems = {dialogue.example.id: dialogue.problem for dialogue in dialogues if dialogue.problem}
         _report_failed(problems, decoding.failed)
-        yield from (dialogue.summary(decoding.keep_inputs != "none") for dialogue in dialogues)
+        for dialogue in unfinished:
+            yield dialogue.summary(decoding.keep_inputs != "none")
 
     def prompt_name(self, queried: bool, several: bool) -> str:
         """Return the name of the prompt that was chosen, or that fits examples with a query, or several documents."""
@@ -356,16 +359,15 @@ def _sent_text(prompts: Sequence[Sequence[Message]]) -> str:
 def _tokens_within(engine: LanguageModel, text: str, answer: Answer) -> int:
     """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""
     if engine.tokenizer is None:
-        return round(answer.output_tokens * len(text) / max(1, len(answer.text)))
+        return round(answer.output_tokens * len(text) / max(1, len(answer.thinking + answer.text)))
     return min(answer.output_tokens, len(engine.tokenizer(text, add_special_tokens=False)["input_ids"]))
 
 
-def _template_starts_thinking(engine: LanguageModel, config: PromptConfig) -> bool:
-    """Return True if the chat template writes the mark that begins the thinking, so that no answer has it."""
-    if engine.tokenizer is None or not engine.tokenizer.chat_template:
-        return False
-    text = chat_text(engine.tokenizer, [{"role": "user", "content": "a text"}], config)
-    return text.rstrip().endswith(thinking_start(config.thinking_end))
+def _report_unknown_mark(system: PromptSystem, text: str) -> None:
+    """Warn of the first answer with what looks like a mark of a chat format."""
+    if not system.unknown_mark and (mark := UNKNOWN_MARK.search(text)):
+        system.unknown_mark = mark[0]
+        _log.warning(f"an answer has '{mark[0]}', which looks like a mark of a chat format: it stays, and is scored")
 
 
 def _too_long(system: PromptSystem, tokens: int, example: str, subject: str = "a prompt is") -> UsageError:

@@ -9,11 +9,18 @@ import transformers
 from torch import Tensor
 
 from longsumbench.core import Answer, Decoding, Message, Request
+from longsumbench.core.answer_text import known_marks
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.generation import SourceNgrams, generate_arguments, ranked_search, without_defaults
+from longsumbench.modeling.generation import (
+    SourceNgrams,
+    TokenProgress,
+    generate_arguments,
+    ranked_search,
+    without_defaults,
+)
 from longsumbench.modeling.nn.device import choose_device
-from longsumbench.models.prompt.chat import chat_ids, thinking_start
+from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
 
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0}  # done by AnswerProcessor
@@ -150,7 +157,10 @@ class TransformersEngine:
                 attention_mask=mask.to(device),
                 generation_config=settings,
                 logits_processor=transformers.LogitsProcessorList(
-                    [AnswerProcessor(decoding, ids.to(device), mask.to(device))]
+                    [
+                        AnswerProcessor(decoding, ids.to(device), mask.to(device)),
+                        TokenProgress(settings.max_new_tokens, prompt_length=longest),
+                    ]
                 ),
             )
         forced = settings.max_new_tokens - 1 if decoding.forced_eos else None  # where the end came by force
@@ -162,10 +172,11 @@ class TransformersEngine:
         return answers
 
     def _text(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens without special ones, except for the marks around thinking."""
-        end = self.config.thinking_end
-        marks = self.tokenizer.convert_tokens_to_ids([thinking_start(end), end])
-        added = self.tokenizer.added_tokens_decoder.items()  # also those without a role, such as "<|im_start|>"
-        hidden = {place for place, token in added if token.special} - (set(marks) - {self.tokenizer.unk_token_id})
+        """Return the text of tokens without special ones, except for marks that divide an answer ("<think>")."""
+        hidden = set()
+        for place, token in self.tokenizer.added_tokens_decoder.items():  # also those without a role: "<|im_end|>"
+            mark = known_marks(self.config.thinking_end).fullmatch(token.content)
+            if token.special and (mark is None or mark.lastgroup == "special"):
+                hidden.add(place)
         text: str = self.tokenizer.decode([token for token in ids if token not in hidden])
         return text

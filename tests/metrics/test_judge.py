@@ -115,12 +115,12 @@ WRONG = {
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_another_format_is_asked_for_again(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model sees its wrong answer; the third answer still counts, and thinking and code fences are no faults."""
+    """The model sees its wrong answer; the third answer still counts; thoughts, marks and fences are no faults."""
 
     def reply(request: Request) -> Any:
         if request.messages[0]["content"].startswith("List") or len(request.messages) == 5:
             text = judging(ONE)(request)
-            return f'<think>{{"matches": {{}}}}</think>\n```json\n{text}\n```'
+            return f'<think>{{"matches": {{}}}}</think>\n```json\n{text}\n```<think>{{}}</think><|eot_id|>'
         return WRONG[kind]
 
     script = use_script(monkeypatch, {"a": reply})
@@ -255,7 +255,7 @@ def test_the_signature_tells_what_decides(monkeypatch: pytest.MonkeyPatch) -> No
     """It has models, prompts and what decides answers; another model, revision or setting has another signature."""
     use_script(monkeypatch, {})
     first = judge("a")
-    assert re.fullmatch(r"judge:1\|models:a@\w{8}\|prompts:\w{8}\|key_points:of_first_judge\|.+", first.signature(1))
+    assert re.fullmatch(r"judge:2\|models:a@\w{8}\|prompts:\w{8}\|key_points:of_first_judge\|.+", first.signature(1))
     others = [judge("b"), judge("a@v1"), judge("a", "b"), judge("a", judge_settings={"thinking": False})]
     assert len({metric.signature(1) for metric in (first, *others)}) == 5
     same = judge("a", judge_settings={"retries": 3, "input_price": 1, "output_price": 1})

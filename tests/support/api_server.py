@@ -35,8 +35,8 @@ class ApiServer:
     Attributes:
         base_url: its address, as in `model.base_url`.
         answer: messages → the text of the answer.
-        fault: number of a request, from 0 → its fault: one of `PASSING_FAULTS`, "slow" (no answer), (status, body)
-            or None.
+        fault: number of a request, from 0 → its fault: one of `PASSING_FAULTS`, "slow" (no answer), (status, body),
+            an iterable of bytes, which are sent instead of a reply with its headers, or None.
         reply: what replaces parts of the JSON of a good answer.
         held: number of a request → True if its answer waits until `released` is set.
         bodies: the JSON of all requests.
@@ -131,6 +131,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.state.released.wait()
         elif fault == "cut":
             self._send(200, '{"choices": ', {}, missing=100)
+        elif not isinstance(fault, str):
+            self.close_connection = True
+            for sent in fault:
+                self.wfile.write(sent)
+                self.wfile.flush()
         else:
             assert fault == "reset", fault
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

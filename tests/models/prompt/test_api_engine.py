@@ -1,8 +1,16 @@
 """A language model behind a server: faults, limits, refusals, keys, and the request cache."""
 
+import base64
+import gzip
+import json
+import sqlite3
 import sys
 import threading
-from collections.abc import Iterable
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from itertools import chain, repeat
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
@@ -14,10 +22,16 @@ from support.waiting import wait_until
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cache.request_cache import REQUESTS, RequestCache
-from longsumbench.core import Answer
+from longsumbench.core import Answer, Decoding
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 
-UNUSABLE = ("http://[::x/v1", "http://a..b/v1", f"http://{'a' * 64}.org/v1")  # addresses
+UNUSABLE = (
+    "http://[::x/v1",
+    "http://a..b/v1",
+    f"http://{'a' * 64}.org/v1",
+    "http://b:99999/v1",
+    "http://b:-1/v1",
+)  # addresses
 KEY = "sk-0a1b2c3d4e5f"
 
 
@@ -154,10 +168,20 @@ def test_finished_answers_survive_an_error() -> None:
         ({"message": {"content": None, "refusal": "I cannot"}}, Answer("", True, True, 3, 2)),
         (
             {"message": {"content": "a summary", "reasoning_content": "Let me see"}, "finish_reason": "stop"},
-            Answer("Let me see</think>a summary", True, False, 3, 2),
+            Answer("a summary", True, False, 3, 2, thinking="Let me see"),
         ),
-        ({"message": {"reasoning": "Let me"}, "finish_reason": "length"}, Answer("Let me</think>", False, False, 3, 2)),
+        (
+            {"message": {"reasoning": "Let me"}, "finish_reason": "length"},
+            Answer("", False, False, 3, 2, thinking="Let me"),
+        ),
         ({"message": {"content": [{"text": "Two "}, {}, {"text": "parts."}]}}, Answer("Two parts.", True, False, 3, 2)),
+        (
+            {"message": {"content": [{"type": "thinking", "text": "Let me"}, {"text": "Two."}, {"text": None}]}},
+            Answer("Two.", True, False, 3, 2),
+        ),
+        ({"message": {"content": "cut o"}, "finish_reason": "max_tokens"}, Answer("cut o", False, False, 3, 2)),
+        ({"message": {"content": "cut o"}, "finish_reason": "MAX_TOKENS"}, Answer("cut o", False, False, 3, 2)),
+        ({"message": {"content": ""}, "finish_reason": "SAFETY"}, Answer("", True, True, 3, 2)),
     ],
 )
 def test_length_stops_refusals_and_thinking_are_distinguished(choice: dict[str, Any], answer: Answer) -> None:
@@ -194,6 +218,54 @@ def test_a_server_without_counts_is_reported(usage: dict[str, int | None] | None
     assert "token counts and price stay 0" in line
 
 
+NO_ANSWERS: dict[str, dict[str, Any]] = {  # `choices` of replies whose end says that they are complete
+    "null": {"message": {"content": None}},
+    "no content": {"message": {}},
+    "empty": {"message": {"content": ""}},
+    "blanks": {"message": {"content": " \n\t"}},
+    "no parts": {"message": {"content": []}},
+    "thinking in its own field": {"message": {"content": None, "reasoning_content": "The committee met."}},
+    "thinking in a part": {"message": {"content": [{"type": "thinking", "text": "The committee met."}]}},
+    "thinking in the text": {"message": {"content": "<think>The committee met.</think>"}},
+    "thinking without an end": {"message": {"content": "<|channel|>analysis<|message|>The committee met."}},
+    "marks": {"message": {"content": "<|im_start|>assistant\n<|im_end|>"}},
+    "an empty fence": {"message": {"content": "```\n```"}},
+    "a call": {"message": {"content": None, "tool_calls": [{}]}, "finish_reason": "tool_calls"},
+}
+
+
+@pytest.mark.parametrize("kind", NO_ANSWERS)
+def test_a_complete_answer_without_text_is_none(kind: str, request_cache: Path) -> None:
+    """It is asked for again, never stored, and then there is no answer to this request alone."""
+    reply = {"choices": [{"finish_reason": "stop", **NO_ANSWERS[kind]}], "usage": {"completion_tokens": 900}}
+    with api_server(reply=lambda body: reply if body["messages"][-1]["content"] == "text 1" else {}) as server:
+        engine = open_api(server.base_url, retries=2)
+        answers = list(engine.answer([question(number) for number in range(3)], Decoding()))
+    assert texts(answers) == ["text 0", "", "text 2"]
+    assert [type(answer.problem) for answer in answers] == [type(None), EnvironmentProblem, type(None)]
+    assert "failed 3 times (finish_reason=" in str(answers[1].problem)
+    assert len(server.bodies) == 5
+    assert stored_answers(request_cache) == 2
+
+
+def test_a_stored_answer_without_text_is_asked_for_again(request_cache: Path) -> None:
+    """An earlier version stored it; now the server is asked."""
+    with api_server() as server:
+        engine = open_api(server.base_url)
+        ask(engine, [0])
+        with closing(sqlite3.connect(request_cache)) as database, database:
+            database.execute("UPDATE answers SET answer = ?", [json.dumps({"choices": [{"message": {}}]})])
+        assert texts(ask(engine, [0, 0])) == ["text 0"] * 2
+        assert len(server.bodies) == 2
+
+
+def test_the_first_choice_is_that_of_the_lowest_index() -> None:
+    """Of several choices in any order, the one with the lowest index is the answer."""
+    choices = [{"index": index, "message": {"content": f"choice {index}"}} for index in (2, 0, 1)]
+    with api_server(reply=lambda body: {"choices": choices}) as server:
+        assert texts(ask(open_api(server.base_url), [0])) == ["choice 0"]
+
+
 @pytest.mark.parametrize("reason", ["error", "abort"])
 def test_an_answer_that_the_server_could_not_end(reason: str, request_cache: Path) -> None:
     """It is asked for again, and never stored."""
@@ -227,6 +299,49 @@ def test_a_placeholder_for_a_key_stays_in_answers(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(KEY_VARIABLE, "text")
     with api_server() as server:
         assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]
+
+
+SPELLINGS: dict[str, Callable[[str], str]] = {  # how a server may write a key
+    "JSON": lambda key: "".join(f"\\u{ord(sign):04x}" for sign in key),
+    "JSON, in part": lambda key: "".join(f"\\u{ord(sign):04X}" if sign in "sk1" else sign for sign in key),
+    "JSON in JSON": lambda key: "".join(f"\\\\u{ord(sign):04x}" for sign in key),
+    "slashes": lambda key: key.replace("/", "\\/"),
+    "percent": lambda key: "".join(f"%{ord(sign):02X}" for sign in key),
+    "percent, twice": lambda key: key.replace("-", "%252D").replace("/", "%252f"),
+    "HTML": lambda key: "".join(f"&#{ord(sign)};" for sign in key),
+    "HTML, hexadecimal": lambda key: "".join(f"&#x{ord(sign):x};" for sign in key),
+    "upper case": str.upper,
+    "hexadecimal": lambda key: key.encode().hex(),
+    "Base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "Base64 of a header": lambda key: base64.b64encode(f"Bearer {key}".encode()).decode(),
+    "Base64 of user and key": lambda key: base64.urlsafe_b64encode(f"ab:{key}\n".encode()).decode(),
+}
+
+
+@pytest.mark.parametrize("key", [KEY, "sk-proj/1+2_" + "aZ3" * 40])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_key_is_removed_however_it_is_written(
+    spelling: str, key: str, request_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers, the cache and errors have "<key>" in the place of a key in any case and with any escapes."""
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    written = SPELLINGS[spelling](key)
+    body = f'{{"choices": [{{"message": {{"content": "The \\"{written}\\" was sent."}}}}]}}'
+    with api_server(fault=lambda number: (200, body)) as server:
+        assert "<key>" in ask(open_api(server.base_url), [0])[0].text
+        server.fault = lambda number: (500, f"refused: {written}")
+        error = str(error_of(server.base_url, checkpoint="other", retries=0))
+    assert "<key>" in error
+    for stored in (error, request_cache.read_bytes().decode("latin-1")):
+        assert written.lower() not in stored.lower()
+
+
+def test_a_key_in_several_parts_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of a text that make the key together do not bring it back."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    parts = [{"text": f"Your key: {KEY[:7]}"}, {"text": f"{KEY[7:]}, as sent."}]
+    with api_server(reply=lambda body: {"choices": [{"message": {"content": parts}}]}) as server:
+        assert texts(ask(open_api(server.base_url), [0])) == ["Your key: <key>, as sent."]
 
 
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "schlüssel"])
@@ -318,3 +433,105 @@ def test_a_damaged_request_cache_is_named(tmp_path: Path) -> None:
     path.write_text("not a database" * 100, encoding="utf-8")
     with pytest.raises(EnvironmentProblem, match=r"requests\.sqlite"):
         RequestCache(path)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json%s\r\n"
+GOOD = json.dumps({"choices": [{"message": {"content": "a summary"}}]}, ensure_ascii=False)
+
+
+def drip(content: bytes) -> Iterator[bytes]:
+    """Yield one byte after the other, each in less time than a request may take."""
+    for place in range(len(content)):
+        time.sleep(0.02)
+        yield content[place : place + 1]
+
+
+def bomb(window: int) -> Iterator[bytes]:
+    """Yield a compressed text without an end: 16 MB in 16 KB."""
+    compressor = zlib.compressobj(9, zlib.DEFLATED, window)
+    while True:
+        yield compressor.compress(b" " * 2**24) + compressor.flush(zlib.Z_SYNC_FLUSH)
+
+
+ENDLESS: dict[str, Callable[[], Iterable[bytes]]] = {
+    "a body that drips": lambda: chain([HEAD % b"", b"\r\n"], drip(b" " * 10_000)),
+    "a header that drips": lambda: chain([HEAD % b"", b"X-Odd: "], drip(b"a" * 10_000)),
+    "a status that drips": lambda: drip(b"HTTP/1.1 200 " + b"O" * 10_000),
+    "a body": lambda: chain([HEAD % b"", b"\r\n"], repeat(b" " * 2**16)),
+    "headers": lambda: chain([HEAD % b""], repeat(b"X-Odd: a\r\n" * 1_000)),
+    "a promise": lambda: repeat(b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "gzip": lambda: chain([HEAD % b"\r\nContent-Encoding: gzip", b"\r\n"], bomb(31)),
+    "deflate": lambda: chain([HEAD % b"\r\nContent-Encoding: deflate", b"\r\n"], bomb(-15)),
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_an_answer_without_an_end_is_a_fault(kind: str) -> None:
+    """A whole answer has one deadline and a bound on its size, whatever is slow or large; then the next one is good."""
+    with api_server(fault=lambda number: ENDLESS[kind]()) as server:
+        error = error_of(server.base_url, retries=1, timeout_seconds=0.5)
+        assert "failed 2 times" in str(error)
+        assert isinstance(error, EnvironmentProblem)
+        server.fault = lambda number: None
+        assert texts(ask(open_api(server.base_url), [1])) == ["text 1"]
+
+
+def test_a_compressed_answer_is_read() -> None:
+    """A server may compress an answer of usual size."""
+    sent = [HEAD % b"\r\nContent-Encoding: gzip", b"\r\n", gzip.compress(GOOD.encode())]
+    with api_server(fault=lambda number: sent) as server:
+        assert texts(ask(open_api(server.base_url), [0])) == ["a summary"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed(status: int) -> None:
+    """The key goes to no other address: one line says that the server redirects."""
+    sent = [f"HTTP/1.1 {status} Moved\r\nLocation: http://[::x/\r\nContent-Length: 0\r\n\r\n".encode()]
+    with api_server(fault=lambda number: sent) as server:
+        error = error_of(server.base_url)
+        assert len(server.bodies) == 1
+    assert isinstance(error, UsageError)
+    assert f"redirects requests (HTTP {status})" in str(error)
+
+
+@pytest.mark.parametrize("charset", ["klingon", "hex", "undefined", "", '"\xff"', "utf-8", "utf-16", "latin-1"])
+def test_the_charset_of_an_answer(charset: str) -> None:
+    """A known charset is used; with another one, the answer is read as UTF-8, as JSON is."""
+    known = charset if charset in ("utf-16", "latin-1") else "utf-8"
+    body = GOOD.replace("summary", "résumé").encode(known)
+    sent = [HEAD % f"; charset={charset}".encode("latin-1"), b"\r\n", body]
+    with api_server(fault=lambda number: sent) as server:
+        assert texts(ask(open_api(server.base_url), [0])) == ["a résumé"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ALL_PROXY", "socks5://127.0.0.1:1"),
+        ("all_proxy", "socks5h://name:password@127.0.0.1:1"),
+        ("ALL_PROXY", "socks4://127.0.0.1:1"),
+        ("HTTP_PROXY", "http://[::"),
+        ("http_proxy", "ftp://name:password@127.0.0.1"),
+        ("SSL_CERT_FILE", "/nowhere/certificates.pem"),
+        ("SSL_CERT_FILE", __file__),
+    ],
+)
+def test_an_environment_that_cannot_be_used_is_named(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any request, one line names the variable, and shows no password."""
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(EnvironmentProblem, match=rf"\b{variable}\b.* in the environment cannot be used") as caught:
+        open_api("http://127.0.0.1:9/v1")
+    assert "\n" not in str(caught.value)
+    assert "password" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["[::", "://,*.,,", "http://[::x", "127.0.0.1/8,a b:c"])
+def test_an_odd_list_of_exceptions_from_proxies_is_harmless(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries of NO_PROXY that mean nothing are ignored."""
+    monkeypatch.setenv("NO_PROXY", value)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with api_server() as server:
+        assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]

@@ -10,6 +10,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from longsumbench.leaderboards.comparability import comparison_key
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.outputs.files import read_pairs
 from longsumbench.outputs.inspection import inspect_example
+from longsumbench.progress import Progress, watching_progress
 from longsumbench.runs.results import Results
 
 KEY = "sk-0a1b2c3d4e5f"
@@ -197,12 +199,48 @@ def test_a_run_is_judged_by_a_server(tmp_path: Path, capsys: pytest.CaptureFixtu
         results = Results(tmp_path / "results")
         (record,) = results.records("jsonl")
         assert (record.measures["judge_recall"].mean, record.measures["judge_fluency"].mean) == (100, 5)
-        assert record.measured_by["judge"].startswith("judge:1|models:tiny@")
+        assert record.measured_by["judge"].startswith("judge:2|models:tiny@")
         page = inspect_example(record.run_id, "0", results).page()
         assert "&lt;script&gt;point&lt;/script&gt;." in page
         assert "<script>point" not in page
         assert main([*words, "overwrite=true"]) == 0
         assert len(server.bodies) == 6
+
+
+def test_every_mark_is_removed_and_an_unknown_one_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Summaries have no thought and no known mark; one line names the first unknown mark, which stays."""
+    with api_server(answer=lambda messages: "<think>a</think>A plan.<|odd|><think>b</think><|eot_id|>") as server:
+        assert main(run_words(tmp_path, server.base_url)) == 0
+    assert set(predictions(tmp_path)) == {"A plan.<|odd|>"}
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "looks like a mark" in line]
+    assert "'<|odd|>'" in line
+
+
+@pytest.mark.parametrize("number", [3, 4])
+def test_outputs_that_are_all_json_are_named(number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON stays as it is, and a line says so if every output is JSON."""
+    asked = count()
+
+    def answer(messages: Sequence[Mapping[str, str]]) -> str:
+        return '{"summary": "A plan."}' if next(asked) < number else "A plan."
+
+    with api_server(answer=answer) as server:
+        assert main(run_words(tmp_path, server.base_url)) == 0
+    assert predictions(tmp_path).count('{"summary": "A plan."}') == number
+    assert ("every output is JSON" in capsys.readouterr().err) == (number == 4)
+
+
+def test_progress_counts_examples_inside_a_batch(tmp_path: Path) -> None:
+    """Of a batch of four, the progress counts each example when its answer is there, and the tokens so far."""
+    lines: list[str] = []
+
+    def watch(step: Progress) -> None:
+        lines.append(step.line())
+
+    with api_server(answer=lambda messages: "A good plan.") as server, watching_progress(watch):
+        assert main(run_words(tmp_path, server.base_url, "decode.batch_size=4")) == 0
+    shown = [line.split(",")[0] + line.rpartition(",")[2] for line in lines if line.startswith("summarizing")]
+    assert shown == [f"summarizing: {done}/4 examples {3 * done} tokens" for done in range(1, 5)]
 
 
 def test_an_interrupt_does_not_wait_for_the_server(tmp_path: Path) -> None:
@@ -221,16 +259,20 @@ def test_no_file_and_no_output_has_the_key(
 ) -> None:
     """The server gets the key; results, cache and terminal never have it, also after errors that repeat it."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
+    escaped = "".join(f"\\u{ord(sign):04x}" for sign in KEY)
     for status in (401, 400, 500):
-        with api_server(fault=lambda number, status=status: (status, KEY)) as server:
+        with api_server(fault=lambda number, status=status: (status, f"{KEY}, {escaped}")) as server:
             assert main(run_words(tmp_path, server.base_url, "model.retries=3")) != 0
-    with api_server() as server:
+    reply = f'{{"choices": [{{"message": {{"content": "The key {escaped} was sent: {KEY.upper()}."}}}}]}}'
+    with api_server(fault=lambda number: (200, reply)) as server:
         assert main(run_words(tmp_path, server.base_url)) == 0
     assert set(server.keys) == {f"Bearer {KEY}"}
-    assert KEY not in "".join(capfd.readouterr())
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == REQUESTS for path in files)
-    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+    assert any("The key <key> was sent: <key>." in path.read_text() for path in files if path.suffix == ".jsonl")
+    for text in ("".join(capfd.readouterr()), *(path.read_bytes().decode("latin-1") for path in files)):
+        assert KEY not in text.lower()
+        assert escaped not in text
 
 
 def write_llama(folder: Path) -> Path:

@@ -1,6 +1,8 @@
 """Language models of transformers: their answers are those of `generate`, alone as in a batch; bad ones are refused."""
 
+import io
 import json
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,12 +18,14 @@ from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
 
 from longsumbench.cli.main import main
 from longsumbench.core import Decoding, Message, Request, build_settings
+from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
+from longsumbench.progress import Progress, watching_progress
 
 GREEDY = Decoding(device="cpu")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -142,30 +146,53 @@ def test_an_end_by_force_is_not_complete() -> None:
     assert (forced.output_tokens, forced.complete) == (11, False)
 
 
-def test_the_marks_of_thinking_are_seen_if_they_are_special_tokens(tmp_path: Path) -> None:
-    """Special tokens are no text, except for the marks around thinking."""
-    tokenizer = AutoTokenizer.from_pretrained(causal_folder())
-    other = shutil.copytree(causal_folder(), tmp_path / "other")
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>", "<odd>"]})
-    tokenizer.save_pretrained(other)
-    ids = tokenizer("lohit<odd> mihit</think> nudan", add_special_tokens=False)["input_ids"]
-    assert engine(other)._text(ids) == "lohit mihit</think> nudan"
-    unfinished = tokenizer("<think>lohit", add_special_tokens=False)["input_ids"]
-    assert engine(other)._text(unfinished) == "<think>lohit"
-    assert engine(other, thinking_end="<odd>")._text(ids) == "lohit<odd> mihit nudan"
+@pytest.mark.parametrize("search", ["greedy", "beams"])
+def test_progress_shows_the_tokens_of_a_batch(search: str) -> None:
+    """While a batch is answered, the running step says which token its answers have reached, of how many."""
+    notes: list[str] = []
+
+    def watch(step: Progress) -> None:
+        notes.append(step.line())
+
+    with Progress("summarizing", 3, stream=io.StringIO()), watching_progress(watch):
+        answers = list(engine(causal_folder()).answer(REQUESTS, SEARCHES[search][0]))
+    assert max(answer.output_tokens for answer in answers) == 12
+    assert notes == [f"summarizing: 0/3 examples, token {number} of 12" for number in range(1, 13)]
 
 
-def test_chat_marks_are_no_text(tmp_path: Path) -> None:
-    """Special tokens without a role, such as "<|im_start|>", are left out of an answer, as the library does."""
+DIVIDED = {  # what a model writes, in special tokens and others → the summary
+    "lohit<odd> mihit</think> nudan": "nudan",
+    "[THINK]lohit[/THINK]mihit": "mihit",
+    "<|channel|>analysis<|message|>lohit<|end|><|start|>assistant<|channel|>final<|message|>mihit": "mihit",
+    "lohit<|im_end|><|im_start|>user mihit": "lohit",
+    "lohit mihit<|im_end|> <odd>nudan<tool>": "lohit mihit nudan<tool>",
+}
+
+
+@pytest.mark.parametrize("written", DIVIDED)
+def test_special_tokens_that_divide_an_answer_are_seen(written: str, tmp_path: Path) -> None:
+    """Special tokens around thinking, channels and turns divide an answer; other special tokens are no text."""
     other = shutil.copytree(causal_folder(), tmp_path / "other")
     tokenizer = AutoTokenizer.from_pretrained(other)
-    tokenizer.add_tokens([AddedToken(mark, special=True) for mark in ("<|im_start|>", "<|im_end|>")])
+    marks = {mark for text in DIVIDED for mark in re.findall(r"<[^<>]+>|\[[^]]+\]", text)} - {"<tool>"}
+    tokenizer.add_tokens([AddedToken(mark, special=True) for mark in sorted(marks)])
     tokenizer.add_tokens(["<tool>"])
     tokenizer.save_pretrained(other)
     opened = engine(other)
-    assert "<|im_start|>" not in opened.tokenizer.all_special_tokens
-    ids = tokenizer("lohit mihit<|im_end|> <|im_start|>nudan<tool>", add_special_tokens=False)["input_ids"]
-    assert opened._text(ids) == tokenizer.decode(ids, skip_special_tokens=True) == "lohit mihit nudan<tool>"
+    assert "<odd>" not in opened.tokenizer.all_special_tokens  # it has no role
+    ids = tokenizer(written, add_special_tokens=False)["input_ids"]
+    assert split_answer(opened._text(ids), "</think>").text == DIVIDED[written]
+
+
+def test_the_setting_names_a_further_mark_of_thinking(tmp_path: Path) -> None:
+    """A special token that is `model.thinking_end` ends the thinking."""
+    other = shutil.copytree(causal_folder(), tmp_path / "other")
+    tokenizer = AutoTokenizer.from_pretrained(other)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<odd>"]})
+    tokenizer.save_pretrained(other)
+    ids = tokenizer("lohit<odd> mihit nudan", add_special_tokens=False)["input_ids"]
+    written = engine(other, thinking_end="<odd>")._text(ids)
+    assert split_answer(written, "<odd>").text == "mihit nudan"
 
 
 def test_facts_name_the_model_and_files_identify_it(tmp_path: Path) -> None:

@@ -1,0 +1,119 @@
+"""The text of an answer: without thinking, marks of chat formats and a code fence around it.
+
+    "<think>Let me read.</think>A summary.<|eot_id|>"  --split_answer-->  "A summary."
+
+Servers and tokenizers do not always remove such marks. `UNKNOWN_MARK` finds what looks like another one.
+"""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+UNKNOWN_MARK = re.compile(
+    r"<[|｜][^<>\s]{1,40}>|<[^<>\s]{1,40}[|｜]>|\[/?[A-Z]+(?:_[A-Z]+)*\]|</?(?!key>)[A-Za-z][\w:-]*>"
+)
+_THOUGHT = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_OTHER_ROLE = r"(?:user|human|system|developer|tool|observation|ipython)"
+_ROLE = r"(?:assistant|model|chatbot)"
+_TURN = (
+    r"(?:<\|(?:im_start|start|start_header_id|header_start|start_of_role)\|>|<start_of_turn>|<\|turn>|<extra_id_1>)\s*"
+)
+_TURN_END = r"(?:<\|(?:end_header_id|header_end|end_of_role|im_sep)\|>)?"
+_CHANNEL_END = r"(?:[^<\n]*(?=<\|))?"
+# Kind of a mark → its pattern; the first that matches counts. "end" is the end of the text.
+_MARKS = {
+    "other_turn": rf"{_TURN}{_OTHER_ROLE}\b{_TURN_END}|<[|｜]{_OTHER_ROLE}(?:_token)?[|｜]>|\[\|{_OTHER_ROLE}\|\]",
+    "turn": rf"{_TURN}(?:{_ROLE}\b)?{_TURN_END}|<[|｜]{_ROLE}(?:_token)?[|｜]>|\[\|{_ROLE}\|\]",
+    # it may end thinking that the chat template began; most models, Mistral, Kimi, Cohere, Apertus, MedGemma
+    "thinking_end": (
+        rf"</[\w:-]*{_THOUGHT}>|(?-i:\[/THINK(?:ING)?\])|◁/think▷|<\|end_?(?:of_?)?{_THOUGHT}\|>|<\|inner_suffix\|>"
+        r"|<unused95>"
+    ),
+    # gpt-oss, also after a decoder that drops special tokens: "analysisLet me read.assistantfinalA summary."; Gemma
+    "answer": (
+        rf"<\|channel\|>\s*final{_CHANNEL_END}|\A\s*final(?=<\|message)|assistantfinal|<\|(?:end|return|call)\|>"
+        r"|</?channel\|>"
+    ),
+    "thinking": (
+        rf"<[\w:-]*{_THOUGHT}>|(?-i:\[THINK(?:ING)?\])|◁think▷|<\|(?:begin|start)_?(?:of_?)?{_THOUGHT}\|>"
+        rf"|<\|inner_prefix\|>|<unused94>(?:thought)?|<\|channel>(?:thought)?|<\|channel\|>\s*\w*{_CHANNEL_END}"
+        r"|\A\s*(?:analysis|commentary)(?=<\|message)|\A(?-i:(?:analysis|commentary)(?=[A-Z]))"
+        r"|assistant(?:analysis|commentary)"
+    ),
+    "message": r"<\|(?:message|constrain)\|>",
+    "special": (
+        r"<[|｜](?:begin|start|end|im|header|eo[a-z]|bos|fim|pad|sep|reserved|python_tag)[\w▁]*[|｜]>|</?s>"
+        r"|<(?:\w+:)?(?:eos|bos|pad|eot|eod|sop|end_of_\w+|turn\|)>|\[/?INST\]|<</?SYS>>"
+        r"|\[(?:EOS|BOS|PAD|gMASK)\]|\[\|endofturn\|\]"
+    ),
+    "end": r"\Z",
+}
+# What follows a mark; the text of another role lasts until the next turn.
+_STATES = {
+    "other_turn": "other",
+    "turn": "answer",
+    "thinking_end": "answer",
+    "answer": "answer",
+    "thinking": "thinking",
+}
+_WRAPPER = re.compile(  # a code fence, or a tag that means the answer
+    r"(?P<fence>```|~~~)(?:[\w+-]*[ \t]*\n)?(?P<fenced>(?:(?!(?P=fence)).)*)(?:(?P=fence))?"
+    r"|<(?P<tag>answer|response|summary|final|final_answer|output|result)>(?P<tagged>(?:(?!</?(?P=tag)>).)*)"
+    r"(?:</(?P=tag)>)?",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+class AnswerText(NamedTuple):
+    """The parts of what a language model wrote."""
+
+    text: str  # without thinking and marks; empty if there is nothing else
+    thinking: str  # with its marks
+    unfinished: bool  # True if the thinking does not end
+
+
+def thinking_start(thinking_end: str) -> str:
+    """Return the mark that begins the thinking ("</think>": "<think>")."""
+    return thinking_end.replace("/", "", 1)
+
+
+def split_answer(written: str, thinking_end: str, thinks_first: bool = False) -> AnswerText:
+    """Split what a language model wrote. The text between two thoughts is the answer.
+
+    Args:
+        written: all of it.
+        thinking_end: a further mark that ends thinking (`model.thinking_end`).
+        thinks_first: True if the chat template wrote the mark that begins the thinking.
+    """
+    text = thinking = text_before = ""
+    place = 0
+    thought_ended = False
+    state = "thinking" if thinks_first else "answer"
+    for mark in known_marks(thinking_end).finditer(written):
+        kind = str(mark.lastgroup)
+        before = written[place : mark.start()]
+        place = mark.end()
+        text += before if state == "answer" else ""
+        thinking += before if state == "thinking" else ""
+        if kind == "thinking_end" and state == "answer":  # the text so far was thinking, unless a thought ended before
+            text_before = text if thought_ended and text.strip() else text_before
+            thinking, text, state = thinking + text, "", "thinking"
+        thought_ended |= kind == "thinking_end"
+        next_state = _STATES.get(kind, state) if state != "other" or kind == "turn" else state
+        thinking += mark[0] if "thinking" in (state, next_state) else ""
+        state = next_state
+    text = (text if text.strip() else text_before).strip()
+    while wrapper := _WRAPPER.fullmatch(text):
+        text = (wrapper["fenced"] or wrapper["tagged"] or "").strip()
+    return AnswerText(text, thinking, state == "thinking")
+
+
+@cache
+def known_marks(thinking_end: str) -> re.Pattern[str]:
+    """Return a pattern of all known marks, each a group of its kind; `_STATES` says what follows."""
+    further = {"thinking_end": thinking_end, "thinking": thinking_start(thinking_end)}
+    kinds = []
+    for kind, pattern in _MARKS.items():
+        further_pattern = f"{re.escape(further[kind])}|" if kind in further else ""
+        kinds.append(f"(?P<{kind}>{further_pattern}{pattern})")
+    return re.compile("|".join(kinds), re.IGNORECASE)
