@@ -142,7 +142,7 @@ class NeuralSystem(core.System):
             self.save(folder)
             for number, (step, _) in enumerate(report.kept[1:], start=2):
                 step_folder = weights_folder(trainer_folder, step)
-                self.model = load_network(self.Model, step_folder, f"the checkpoint {step_folder}").network
+                self.model = load_network(self.Model, step_folder, f"the checkpoint {step_folder}")
                 kept_folder(folder, number).mkdir(parents=True, exist_ok=True)
                 self.save(kept_folder(folder, number))
             report = _with_targets(report, rows, special=len(self.reader.target([])))

@@ -271,9 +271,14 @@ class RunRecord:
         return self.fit.steps > 0
 
     @property
+    def untrained(self) -> bool:
+        """True if the run's training made no step, and began with random weights."""
+        return bool(self.fit.ended_by) and not self.trained and self.config["model"].get("init", "random") == "random"
+
+    @property
     def zero_shot(self) -> bool:
         """True if the system is a checkpoint that was not trained here."""
-        return self.facts.checkpoint is not None and not self.trained
+        return self.facts.checkpoint is not None and not (self.trained or self.untrained)
 
     @property
     def parameters(self) -> int:
