@@ -273,7 +273,8 @@ class RunRecord:
     @property
     def untrained(self) -> bool:
         """True if the run's training made no step, and began with random weights."""
-        return bool(self.fit.ended_by) and not self.trained and self.config["model"].get("init", "random") == "random"
+        was_planned = self.fit.ended_by not in ("", FitReport.ended_by)
+        return was_planned and not self.trained and self.config["model"].get("init", "random") == "random"
 
     @property
     def zero_shot(self) -> bool:
