@@ -23,7 +23,7 @@ from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, split_v
 NO_INTERVAL = (math.nan, math.nan)
 LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = "learned", "still learning", "not learned", "not known"
 UNTRAINED = "untrained"
-UNRANKED = (UNTRAINED, NOT_LEARNED, STILL_LEARNING)
+NEVER_RANKED = (UNTRAINED, NOT_LEARNED, STILL_LEARNING)
 _MOST_DIFFERENCES = 3  # settings in a label
 
 ScoresOfRuns = Mapping[str, pd.DataFrame]  # run id → per-example scores, 0–1; runs without them are left out
@@ -89,7 +89,7 @@ class SeedGroup:
     @property
     def ranked(self) -> bool:
         """False for oracles, and for systems that did not learn: they are never the best, nor tied with it."""
-        return not self.first.oracle and self.learned.word not in UNRANKED
+        return not self.first.oracle and self.learned.word not in NEVER_RANKED
 
     @property
     def settings(self) -> tuple[str, ...]:
