@@ -5,15 +5,18 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TypeVar
 
-from longsumbench.errors import EnvironmentProblem
+from longsumbench.errors import EnvironmentProblem, SuiteError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 60.0  # seconds from a time limit until a process that does not react is ended
 _LONGEST_TIMER = 1e8  # seconds that a timer can be set to
+_T = TypeVar("_T")
 
 
 @contextmanager
@@ -66,28 +69,31 @@ def _in_main_thread() -> bool:
 
 
 @contextmanager
-def time_limit(minutes: float | None, ends_process: bool = False) -> Iterator[None]:
+def time_limit(minutes: float | None, ends_process: bool = False, problem: SuiteError | None = None) -> Iterator[None]:
     """Stop what is inside after some minutes by an error, and again each half minute if it goes on.
 
     Args:
         minutes: None for no limit.
         ends_process: code that hangs outside Python hears of no error; end the process then, a minute after the limit,
             and write its stack to stderr.
+        problem: the error to raise; None: one about `timeout_minutes`.
 
     Raises:
-        EnvironmentProblem: the time is over.
+        EnvironmentProblem: the time is over, and there is no `problem`.
     """
     if minutes is None or not _in_main_thread():
         yield
         return
 
     def stop(*_: object) -> None:
+        if problem is not None:
+            raise problem
         advice = "what it finished is kept, and the same command with a higher limit continues it"
         raise EnvironmentProblem(f"stopped after timeout_minutes={minutes:g}; {advice}")
 
     seconds = min(60 * minutes, _LONGEST_TIMER)
     previous_handler = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, _GRACE / 2)
+    outer_timer = signal.setitimer(signal.ITIMER_REAL, seconds, _GRACE / 2)
     if ends_process:
         faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=sys.stderr)
     try:
@@ -95,4 +101,29 @@ def time_limit(minutes: float | None, ends_process: bool = False) -> Iterator[No
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous_handler)
-        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, *outer_timer)
+        if ends_process:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def within_seconds(seconds: float, call: Callable[[], _T]) -> _T:
+    """Return what a function returns; it runs in another thread, because a library in Rust cannot be interrupted.
+
+    A thread that does not end goes on until the process ends.
+
+    Raises:
+        TimeoutError: the function takes longer.
+    """
+    outcome = Future[_T]()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return outcome.result(seconds)
+    except TimeoutError as error:
+        raise TimeoutError(f"not finished after {seconds:g} seconds") from error

@@ -81,7 +81,7 @@ class Encoder:
         from longsumbench.modeling.nn.device import choose_device
 
         folder = checkpoints.model_folder(model, _ENCODER_SETTING, (_POOLING_FILES,))
-        override = f"{_ENCODER_SETTING}={folder}"
+        self._override = override = f"{_ENCODER_SETTING}={folder}"
         self._batch_size, self.num_cut = batch_size, 0
         self._tokenizer, network = checkpoints.load_encoder(folder, override)
         with checkpoints.reading_checkpoint(override):
@@ -93,7 +93,7 @@ class Encoder:
             self._longest = min(limit for limit in (*limits, reading.get("max_seq_length")) if limit)
             self._lower = bool(reading.get("do_lower_case"))
             # a text longer than most encoders read: some damaged weights show only in use
-            checkpoints.check_finite(self._encode(["a sentence " * 300])[0], override)
+            self._encode(["a sentence " * 300])
         self.num_cut = 0  # do not count the test text
         self.name = Path(model).name
         self.signature = f"{checkpoints.model_signature(model, _ENCODER_SETTING)}|pooling:{self._pooling}"
@@ -128,6 +128,7 @@ class Encoder:
             else:
                 pooled = (states * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True)
         vectors: NDArray[np.float64] = pooled.cpu().numpy()
+        checkpoints.check_finite(vectors, self._override)
         return vectors
 
 

@@ -87,6 +87,8 @@ def _judge_row(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None], po
     floor = sum(gain.floor for gain in run_gains) / len(run_gains) if run_gains else None
     lifts = [PERCENT * gain.mean / possible for gain in run_gains if possible > 0]
     lift = sum(lifts) / len(lifts) if lifts else None
+    if any(run.untrained for run in row.runs):
+        return seed_groups.Learned(seed_groups.UNTRAINED, "its random weights had no step of training", floor, lift)
     trained_runs = (  # here or elsewhere
         run for run in row.runs if run.trained or run.zero_shot or run.imported is not None or run.facts.engine
     )

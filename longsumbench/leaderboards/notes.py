@@ -8,7 +8,7 @@ from longsumbench.cache.hub import HUB_NAME
 from longsumbench.core import Recipe, names_deciding
 from longsumbench.formatting import format_count, format_plain_value
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, UNKNOWN, SeedGroup
+from longsumbench.leaderboards.seed_groups import NEVER_RANKED, UNKNOWN, SeedGroup
 from longsumbench.leaderboards.significance import LEVEL, AgainstBest, ComparableRows
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.output_facts import output_warnings
@@ -164,7 +164,7 @@ def caution(rows: Sequence[SeedGroup]) -> str:
 def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
     """Name the rows that are not ranked because they did not learn, and those of which it is not known."""
     sentences = []
-    for start, words in (("Not ranked", (NOT_LEARNED, STILL_LEARNING)), ("Not known whether it learned", (UNKNOWN,))):
+    for start, words in (("Not ranked", NEVER_RANKED), ("Not known whether it learned", (UNKNOWN,))):
         unlike = [row for row in rows if row.learned.word in words]
         why = ["" if row.learned.word == UNKNOWN or row.first.imported else f"{row.learned.word}: " for row in unlike]
         labels = [f"{row.label} ({word}{row.learned.reason})" for row, word in zip(unlike, why, strict=True)]

@@ -22,6 +22,8 @@ from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, split_v
 
 NO_INTERVAL = (math.nan, math.nan)
 LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = "learned", "still learning", "not learned", "not known"
+UNTRAINED = "untrained"
+NEVER_RANKED = (UNTRAINED, NOT_LEARNED, STILL_LEARNING)
 _MOST_DIFFERENCES = 3  # settings in a label
 
 ScoresOfRuns = Mapping[str, pd.DataFrame]  # run id → per-example scores, 0–1; runs without them are left out
@@ -32,8 +34,8 @@ class Learned(NamedTuple):
     """Whether the system of a row learned to summarize (`judge_learning`).
 
     Attributes:
-        word: `LEARNED`, `STILL_LEARNING`, `NOT_LEARNED` or `UNKNOWN`; empty for a system that learns nothing here, such
-            as Lead.
+        word: `LEARNED`, `STILL_LEARNING`, `NOT_LEARNED`, `UNTRAINED` or `UNKNOWN`; empty for a system that learns
+            nothing here, such as Lead.
         reason: why it is not `LEARNED`; otherwise empty.
         floor: what its outputs score without their sources, in the unit of the ranking score; None if unknown.
         lift: gain over the floor, as percent of the gain that is possible; None if unknown.
@@ -87,7 +89,7 @@ class SeedGroup:
     @property
     def ranked(self) -> bool:
         """False for oracles, and for systems that did not learn: they are never the best, nor tied with it."""
-        return not self.first.oracle and self.learned.word not in (NOT_LEARNED, STILL_LEARNING)
+        return not self.first.oracle and self.learned.word not in NEVER_RANKED
 
     @property
     def settings(self) -> tuple[str, ...]:

@@ -38,8 +38,8 @@ class BertScore(Metric):
     def check(self) -> None:
         """Load the model and compare a long text with itself."""
         _library()
-        with reading_checkpoint(option := f"{_OPTION}={model_folder(self.scoring.bertscore_model, _OPTION)}"):
-            check_finite((value.item() for value in self._library_scorer().score([_LONG], [_LONG])), option)
+        with reading_checkpoint(self._option()):
+            self._similarities(_LONG, [_LONG])
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; each column → a mean of cosines, at most 1; NaN if all references are empty."""
@@ -48,8 +48,16 @@ class BertScore(Metric):
         references = [text for reference in example.references if (text := " ".join(reference).strip())]
         if not references:
             return dict.fromkeys(self.columns, math.nan)
-        precision, recall, f = self._library_scorer().score([prediction], [references])
-        return dict(zip(self.columns, (f.item(), precision.item(), recall.item()), strict=True))
+        precision, recall, f = self._similarities(prediction, references)
+        return dict(zip(self.columns, (f, precision, recall), strict=True))
+
+    def _similarities(self, prediction: str, references: list[str]) -> list[float]:
+        values = [value.item() for value in self._library_scorer().score([prediction], [references])]
+        check_finite(values, self._option())
+        return values
+
+    def _option(self) -> str:
+        return f"{_OPTION}={model_folder(self.scoring.bertscore_model, _OPTION)}"
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the library's version, the model and the layer."""

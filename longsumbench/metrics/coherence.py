@@ -8,7 +8,6 @@ import numpy as np
 
 from longsumbench import sentences
 from longsumbench.core import Example, Metric, Scoring
-from longsumbench.errors import UsageError
 from longsumbench.modeling.checkpoints import (
     check_finite,
     check_vocabulary,
@@ -44,8 +43,8 @@ class Coherence(Metric):
 
     def check(self) -> None:
         """Load the model and score a long pair."""
-        with reading_checkpoint(option := f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
-            check_finite(self._probabilities([_TEST_PAIR]), option)
+        with reading_checkpoint(f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
+            self._probabilities([_TEST_PAIR])
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `coherence` → 0–1 or NaN."""
@@ -71,6 +70,7 @@ class Coherence(Metric):
         with torch.inference_mode():
             logits = model(**tokenizer(list(first), list(second), **options).to(model.device)).logits
         probabilities: list[float] = logits.double().softmax(dim=-1)[:, _IS_NEXT].tolist()
+        check_finite(probabilities, f"{self.setting}={model.name_or_path}")
         return probabilities
 
     def _model(self) -> tuple[Any, Any]:
@@ -82,9 +82,7 @@ class Coherence(Metric):
             folder = model_folder(self.scoring.coherence_model, self.setting)
             option = f"{self.setting}={folder}"
             tokenizer = read_tokenizer(folder, option)
-            model, missing, _ = load_network(AutoModelForNextSentencePrediction, folder, option)
-            if missing:
-                raise UsageError(f"{option} is not a next-sentence model: it lacks {', '.join(sorted(missing)[:3])}")
+            model = load_network(AutoModelForNextSentencePrediction, folder, option, other_heads=True)
             check_vocabulary(tokenizer, model.config.vocab_size, option)
             self._loaded = tokenizer, model.to(choose_device(self.scoring.device)).eval()
         return self._loaded

@@ -93,8 +93,8 @@ class Support(Metric):
 
     def check(self) -> None:
         """Load the classifier, find its label, and score a long pair."""
-        with reading_checkpoint(option := self._option()):
-            check_finite(self.probabilities([_TEST_PAIR]), option)
+        with reading_checkpoint(self._option()):
+            self.probabilities([_TEST_PAIR])
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `support` → 0–1, or NaN for an empty summary or source."""
@@ -144,6 +144,7 @@ class Support(Metric):
             with torch.inference_mode():
                 logits = network(**tokenizer(*texts, **options).to(network.device)).logits
             values[batch] = logits.double().softmax(dim=-1)[:, label].cpu().numpy()
+        check_finite(values, self._option())
         return [float(value) for value in values]
 
     @property
@@ -189,9 +190,7 @@ class Support(Metric):
             config = load_config(kind, folder, option)
             label = entailment_label(config.id2label, self.scoring.support_label, option)
             tokenizer, safe = read_tokenizer(folder, option), weights_format(folder) != "bin"
-            network, missing, _ = load_network(kind, folder, option, config, use_safetensors=safe)
-            if missing:
-                raise UsageError(f"{option} is not a sequence classifier: it lacks {', '.join(sorted(missing)[:3])}")
+            network = load_network(kind, folder, option, config, other_heads=True, use_safetensors=safe)
             check_vocabulary(tokenizer, network.config.vocab_size, option)
             limit = min(tokenizer.model_max_length, _num_positions(network), _MOST_TOKENS)
             # MiniCheck-RoBERTa was trained on texts that its end token joins; for other tokenizers that is a pair

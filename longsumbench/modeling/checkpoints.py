@@ -5,22 +5,25 @@ Errors of the libraries become one line that says what is wrong, where, and what
 """
 
 import hashlib
-import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import BadFile, read_json
+from longsumbench.interrupts import within_seconds
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from torch import nn
     from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -31,14 +34,18 @@ SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": 
 FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
 _CONFIG, _SAFETENSORS, _PICKLES = "config.json", "*.safetensors", "pytorch_model*.bin"
 _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder has one of these
-
-
-class LoadedNetwork(NamedTuple):
-    """A network, and the differences between its weights and those in the files."""
-
-    network: Any  # the network with the weights
-    missing: frozenset[str]  # the network's weights that the files lack or have in another shape
-    unexpected: frozenset[str]  # weights in the files that the network lacks
+# runs of each character, on which a tokenizer's expression with nested repetitions would not end
+_TRIAL_TEXT = "a text " + " ".join(50 * chr(code) for code in range(ord(" "), 127))
+_LONGEST_LOADING = 60.0  # seconds, of a tokenizer
+_MOST_LAYERS = 1_000  # the deepest language models have a few hundred
+# names of entries of a configuration → their least and largest values
+_ENTRY_BOUNDS = (
+    (re.compile("drop"), 0, 1),  # probabilities
+    (re.compile("layers?$|blocks$|depth"), 0, _MOST_LAYERS),
+    (re.compile("(heads?|head_dim|d_model|^vocab_size|hidden_size|position_embeddings)$"), 0, 10**9),
+)
+# what older versions of the library stored and networks compute or never needed
+_HARMLESS_KEYS = re.compile(r"(position_ids|inv_freq|masked_bias|(attn|attention)\.bias|version|positions\.weights)$")
 
 
 @cache  # look up a model on the hub once
@@ -113,6 +120,7 @@ def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
 
 def model_digest(folder: Path) -> str:
     """Return eight hexadecimal digits of the SHA-256 of a model's files."""
+    _check_files(folder)
     sha256, patterns = hashlib.sha256(), (*_MODEL_FILES, *((_PICKLES,) if weights_format(folder) == "bin" else ()))
     for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
         state = path.stat()
@@ -132,20 +140,29 @@ def model_signature(name: str | None, setting: str) -> str:
 
 
 def load_network(
-    kind: "NetworkClass", folder: Path, shown_as: str, config: "PreTrainedConfig | None" = None, **options: Any
-) -> LoadedNetwork:
-    """Load a network from the folder of a checkpoint.
+    kind: "NetworkClass",
+    folder: Path,
+    shown_as: str,
+    config: "PreTrainedConfig | None" = None,
+    may_lack: str | None = None,
+    other_heads: bool = False,
+    **options: Any,
+) -> Any:
+    """Load a network from the folder of a checkpoint, whose weights are those of the network.
 
     Args:
         kind: a model class of transformers, or one of its Auto classes.
         folder: a folder written by `save_pretrained`.
         shown_as: the checkpoint in messages ("model.init=some/folder").
         config: the network's configuration; None: the checkpoint's.
+        may_lack: a part of the names of weights that may be missing.
+        other_heads: True to ignore the weights of heads for other tasks.
         **options: more arguments of `from_pretrained`.
 
     Raises:
         UsageError: the checkpoint is of another model type.
-        DataError: a file is damaged or missing, or a weight is infinite or NaN.
+        DataError: a file is damaged or missing; a weight is infinite or NaN, missing, of another shape, or has no place
+            in the network.
         EnvironmentProblem: the network does not fit into memory.
     """
     if config is None:
@@ -158,8 +175,38 @@ def load_network(
         options = {"use_safetensors": True, **reporting, **options, **SAFE_LOADING}
         network, info = kind.from_pretrained(folder, config=config, weights_only=True, **options)
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
+    missing -= {f"{name}.weight" for name, part in network.named_modules() if hasattr(part, "create_weight")}
+    if may_lack is not None:
+        missing = {name for name in missing if may_lack not in name}
+    unexpected = {name for name in info["unexpected_keys"] if not _HARMLESS_KEYS.search(name)}
+    if other_heads:
+        unexpected = {name for name in unexpected if _is_inside(network, name)}
+    check_complete(missing, unexpected, shown_as)
+    _check_types(folder, network, shown_as)
     check_weights(network, shown_as)
-    return LoadedNetwork(network, frozenset(missing), frozenset(info["unexpected_keys"]))
+    return network
+
+
+def _is_inside(network: "PreTrainedModel", name: str) -> bool:
+    """Return whether a weight belongs to the network without its head."""
+    base = network.base_model
+    first = name.removeprefix(f"{network.base_model_prefix}.")
+    if first == name and base is not network:
+        return False
+    return first.partition(".")[0] in dict(base.named_children())
+
+
+def _check_types(folder: Path, network: "PreTrainedModel", shown_as: str) -> None:
+    """Raise DataError if a file has integers for a weight that is a real number; the library would convert them."""
+    from safetensors import safe_open
+
+    real = {name for name, weight in network.named_parameters() if weight.is_floating_point()}
+    for path in folder.glob(_SAFETENSORS):
+        with safe_open(path, "pt") as stored:
+            for name in sorted(real.intersection(stored.keys())):
+                kind = stored.get_slice(name).get_dtype()
+                if kind.startswith(("I", "U", "BOOL")):
+                    raise DataError(f"{shown_as}: the weights {name} are of type {kind}; {FETCH_AGAIN}")
 
 
 def load_config(kind: "NetworkClass", folder: Path, shown_as: str) -> Any:
@@ -171,8 +218,17 @@ def load_config(kind: "NetworkClass", folder: Path, shown_as: str) -> Any:
         raise UsageError(f"{shown_as} is a checkpoint of '{model_type}', not of '{config_class.model_type}'")
     if config_class is None and model_type not in CONFIG_MAPPING:
         raise UsageError(f"{shown_as} cannot be read: transformers has no model of type '{model_type}'; give another")
+    _check_files(folder)
     with reading_checkpoint(shown_as):
         return (config_class or AutoConfig).from_pretrained(folder, **SAFE_LOADING)
+
+
+def is_language_model(config: "PreTrainedConfig") -> bool:
+    """Return whether a configuration is of a causal language model; encoders such as BERT have a class of them, too."""
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
+
+    is_encoder = type(config) in MODEL_FOR_MASKED_LM_MAPPING and not getattr(config, "is_decoder", False)
+    return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and not is_encoder
 
 
 def read_tokenizer(folder: Path, shown_as: str) -> Any:
@@ -181,15 +237,14 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
     Raises:
         UsageError: the folder has no tokenizer.
         EnvironmentProblem: the tokenizer needs a package that is not installed.
-        DataError: a file is damaged.
+        DataError: a file is damaged, or the tokenizer does not end.
     """
-    from transformers import AutoTokenizer
     from transformers.utils import is_protobuf_available, is_sentencepiece_available
 
+    _check_files(folder)
     with reading_checkpoint(shown_as):
         try:
-            tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE_LOADING)
-            tokenizer("a text")  # some damage shows only in use
+            return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(folder))
         except (OSError, ValueError, ImportError) as error:
             pieces = [path.name for path in folder.glob("*.model")]
             if pieces and not (is_protobuf_available() and is_sentencepiece_available()):
@@ -198,6 +253,13 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
             if any(any(folder.glob(pattern)) for pattern in _VOCABULARIES):
                 raise
             raise UsageError(f"{shown_as} has no tokenizer ({describe_error(error)})") from error
+
+
+def _try_tokenizer(folder: Path) -> Any:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE_LOADING)
+    tokenizer(_TRIAL_TEXT, verbose=False)  # some damage shows only in use
     return tokenizer
 
 
@@ -209,21 +271,43 @@ def load_encoder(folder: Path, shown_as: str) -> tuple[Any, Any]:
     from transformers import AutoModel
 
     tokenizer = read_tokenizer(folder, shown_as)
-    network, missing, _ = load_network(AutoModel, folder, shown_as)
-    check_complete((name for name in missing if "pooler" not in name), shown_as)
+    network = load_network(AutoModel, folder, shown_as, may_lack="pooler", other_heads=True)
     with reading_checkpoint(shown_as):
         check_vocabulary(tokenizer, network.config.vocab_size, shown_as)
     return tokenizer, network
 
 
-def check_complete(missing: Iterable[str], shown_as: str) -> None:
-    """Check that a checkpoint has all weights of its network.
+def check_complete(missing: Collection[str], unexpected: Collection[str], shown_as: str) -> None:
+    """Check that a checkpoint has the weights of its network, and no others.
 
     Raises:
-        DataError: there are any.
+        DataError: there are missing or unexpected weights.
     """
-    if names := sorted(missing):
-        raise DataError(f"{shown_as}: weights are missing or have another shape: {', '.join(names[:3])}; {FETCH_AGAIN}")
+    for names, problem in (
+        (missing, "weights are missing or have another shape"),
+        (unexpected, f"{len(unexpected)} weights have no place in the model of its configuration"),
+    ):
+        if names:
+            raise DataError(f"{shown_as}: {problem}: {', '.join(sorted(names)[:3])}; {FETCH_AGAIN}")
+
+
+def check_token_ids(name: str, ids: Any, entries: int, shown_as: str) -> None:
+    """Check that the tokens of a setting of a checkpoint are in its vocabulary.
+
+    Args:
+        name: the setting ("eos_token_id").
+        ids: a token, a list of tokens or of such lists, or None.
+        entries: size of the vocabulary.
+        shown_as: the checkpoint in messages.
+
+    Raises:
+        DataError: a token is not.
+    """
+    if isinstance(ids, list):
+        for part in ids:
+            check_token_ids(name, part, entries, shown_as)
+    elif ids is not None and not (isinstance(ids, int) and 0 <= ids < entries):
+        raise DataError(f"{shown_as}: {name} has {ids!r}, its vocabulary {entries:,} tokens from 0; {FETCH_AGAIN}")
 
 
 def check_vocabulary(tokenizer: "PreTrainedTokenizerBase", entries: int, shown_as: str) -> None:
@@ -243,13 +327,13 @@ def check_vocabulary(tokenizer: "PreTrainedTokenizerBase", entries: int, shown_a
         )
 
 
-def check_finite(values: Iterable[float], shown_as: str) -> None:
-    """Check the numbers that a model returned in a trial.
+def check_finite(values: "ArrayLike", shown_as: str) -> None:
+    """Check the numbers that a model returned.
 
     Raises:
         DataError: a number is infinite or NaN.
     """
-    if not all(map(math.isfinite, values)):
+    if not np.isfinite(values).all():
         raise DataError(f"{shown_as}: the model returns numbers that are not finite; {FETCH_AGAIN}")
 
 
@@ -344,7 +428,27 @@ def read_config(folder: Path) -> dict[str, Any]:
     for key, value in described.items():
         if "_implementation" in key and "/" in str(value):  # transformers would fetch and run a kernel's code
             raise DataError(f"{key}={value} names code on the hub, which is never run; {FETCH_AGAIN}", path)
+    _check_entries(described, path)
     return described
+
+
+def _check_entries(described: Mapping[str, Any], path: Path) -> None:
+    """Check sizes and probabilities before the library builds layers by them; also those of parts of the model."""
+    for key, value in described.items():
+        if isinstance(value, dict) and "model_type" in value:
+            _check_entries(value, path)
+        if not isinstance(value, int | float):
+            continue
+        for names, least, most in _ENTRY_BOUNDS:
+            if names.search(key) and not least <= value <= most:
+                raise DataError(f"{key}={value} is not from {least} to {most:,}; {FETCH_AGAIN}", path)
+
+
+def _check_files(folder: Path) -> None:
+    """Raise DataError if a folder has pipes or devices, which would never end."""
+    for path in folder.iterdir():
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise DataError(f"not a regular file; {FETCH_AGAIN}", path)
 
 
 def read_object(path: Path) -> dict[str, Any]:

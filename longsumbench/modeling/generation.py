@@ -14,6 +14,8 @@ from torch.nn import functional as F
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, PreTrainedModel
 
 from longsumbench.core import Decoding, Example
+from longsumbench.errors import DataError
+from longsumbench.modeling.checkpoints import FETCH_AGAIN, check_token_ids, reading_checkpoint
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.unit_reader import UnitReader, collate_units
@@ -97,6 +99,16 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
     )
 
 
+def check_special_tokens(model: PreTrainedModel, shown_as: str) -> None:
+    """Check that the tokens that decoding writes or forbids are in the vocabulary; errors as of `check_token_ids`."""
+    entries = len(model.get_output_embeddings().weight)
+    names = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
+    tokens = {name: getattr(model.config, name) for name in names}
+    tokens |= {name: getattr(model.generation_config, name) for name in TOKEN_RULES}
+    for name, ids in tokens.items():
+        check_token_ids(name, ids, entries, shown_as)
+
+
 def longest_output(decoding: Decoding, limit: int) -> int:
     """Return the largest number of output tokens, with the end token; `limit` is the system's."""
     return min(limit, decoding.max_length or limit)
@@ -172,6 +184,39 @@ def ranked_search(model: PreTrainedModel, decoding: Decoding) -> Iterator[None]:
 
 
 @contextmanager
+def checked_logits(model: PreTrainedModel, sampled: bool) -> Iterator[None]:
+    """Check the logits of all steps within the context, and turn errors of a network of the library into one line.
+
+    The check is at the end, so that no step waits for a GPU; if outputs are `sampled`, it is at every step, because
+    the library cannot draw from logits that are not finite.
+
+    Raises:
+        DataError: the logits of a step are not finite, or the network cannot be used.
+    """
+    shown_as, largest = f"the checkpoint {model.name_or_path or model.config.model_type}", list[Tensor]()
+
+    def check() -> None:
+        if largest and not torch.cat(largest).isfinite().all():
+            kind = str(model.dtype).removeprefix("torch.")
+            raise DataError(f"{shown_as}: its logits are not finite in {kind}; {FETCH_AGAIN}")
+        largest.clear()
+
+    def keep_largest(module: Any, inputs: Any, output: Any) -> None:
+        largest.append(output.logits[:, -1].amax(-1))  # NaN if one of them is
+        if sampled:
+            check()
+
+    is_of_library = type(model).__module__.startswith("transformers.")
+    hook = model.register_forward_hook(keep_largest)
+    try:
+        with reading_checkpoint(shown_as) if is_of_library else nullcontext():
+            yield
+            check()
+    finally:
+        hook.remove()
+
+
+@contextmanager
 def without_defaults(model: PreTrainedModel) -> Iterator[None]:
     """Hide a checkpoint's generation settings within the context: `generate` would use them where ours are None."""
     usual_config = model.generation_config
@@ -206,7 +251,8 @@ def decode(
         processors.append(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
     if config.do_sample:
         torch.manual_seed(decoding.seed)
-    with torch.inference_mode(), ranked_search(model, decoding), without_defaults(model):
+    checked = checked_logits(model, config.do_sample)
+    with torch.inference_mode(), checked, ranked_search(model, decoding), without_defaults(model):
         outputs = model.generate(**inputs, generation_config=config, logits_processor=processors)
     rows = [ids[1:] for ids in outputs.tolist()]  # without the start token
     ends = set(config.eos_token_id) if isinstance(config.eos_token_id, list) else {config.eos_token_id}

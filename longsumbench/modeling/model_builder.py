@@ -9,6 +9,7 @@ from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerB
 from longsumbench.core import TRAINED_TOKENIZERS, FitContext, names_deciding, read_checkpoint
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling import checkpoints, tokenizer as tokenization
+from longsumbench.modeling.generation import check_special_tokens
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.unit_reader import UnitReader
@@ -137,16 +138,14 @@ class ModelBuilder:
 
         Raises:
             UsageError: the checkpoint is of another system or model.
-            DataError: a file is damaged.
+            DataError: a file is damaged, or its weights are not those of the model in its configuration.
         """
         read_checkpoint(folder, type(self.config))
         shown_as = f"the checkpoint {folder}"
-        model, missing, unexpected = checkpoints.load_network(self.Model, folder, shown_as)
-        if different := missing | unexpected:
-            names = ", ".join(sorted(different)[:3])
-            raise UsageError(f"the weights in {folder} are not those of the model in its config.json: {names} …")
+        model: PreTrainedModel = checkpoints.load_network(self.Model, folder, shown_as)
         if model.config.decoder_start_token_id is None:
             raise DataError(f"{shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}")
         tokenizer = tokenization.load_tokenizer(folder)
         checkpoints.check_vocabulary(tokenizer, model.config.vocab_size, shown_as)
+        check_special_tokens(model, shown_as)
         return tokenizer, model

@@ -18,7 +18,7 @@ from longsumbench.cache.artifacts import reading_artifact
 from longsumbench.errors import DataError
 from longsumbench.files import read_json, write_atomically
 from longsumbench.modeling import processes
-from longsumbench.modeling.checkpoints import load_network
+from longsumbench.modeling.checkpoints import check_finite, load_network
 from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words
 from longsumbench.modeling.generation import GeneratedText, generate_texts
 from longsumbench.modeling.model_builder import ModelBuilder
@@ -142,7 +142,7 @@ class NeuralSystem(core.System):
             self.save(folder)
             for number, (step, _) in enumerate(report.kept[1:], start=2):
                 step_folder = weights_folder(trainer_folder, step)
-                self.model = load_network(self.Model, step_folder, f"the checkpoint {step_folder}").network
+                self.model = load_network(self.Model, step_folder, f"the checkpoint {step_folder}")
                 kept_folder(folder, number).mkdir(parents=True, exist_ok=True)
                 self.save(kept_folder(folder, number))
             report = _with_targets(report, rows, special=len(self.reader.target([])))
@@ -172,7 +172,9 @@ class NeuralSystem(core.System):
         self.reader.ranking.use_device(decoding.device)
         shows = self.capabilities.keeps_evidence and decoding.evidence != "none"
         if decoding.mode == "extract":
-            scored = self.score_source(examples, decoding)
+            scored = list(self.score_source(examples, decoding))
+            for spans in scored:
+                check_finite(spans.scores, f"the checkpoint {self.model.name_or_path}")
             summaries = extracts(examples, scored, self.state.get("target_words"), decoding, shows)
         else:
             outputs = generate_texts(self.model, self.reader, examples, decoding)

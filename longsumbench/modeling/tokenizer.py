@@ -199,11 +199,15 @@ def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def encode_texts(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
-    """Tokenize texts without special tokens; a slow tokenizer reads special tokens in them as text."""
+    """Tokenize texts without special tokens; a slow tokenizer reads special tokens in them as text.
+
+    Raises:
+        DataError: the tokenizer fails on a text.
+    """
     if tokenizer.is_fast:
-        return [
-            encoded.ids for encoded in tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        ]
+        with reading_checkpoint(f"tokenizer '{tokenizer.name_or_path}'"):
+            encoded = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [text.ids for text in encoded]
     return list(tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"])
 
 

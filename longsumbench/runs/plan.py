@@ -113,6 +113,9 @@ def format_setting(value: Any) -> str:
 
 _log = logging.getLogger(__name__)
 
+_BUDGETS = {"scale", "train.max_steps", "train.max_tokens", "train.max_minutes"}
+_EXAMPLES_OF_DAYS = 100_000  # a large model reads an example in seconds on a CPU
+
 
 @dataclass
 class Point:
@@ -124,7 +127,7 @@ class Point:
         command: the command line as typed.
         name: the overrides that differ from other points of the sweep; empty for a single point.
         identity: a hash; points with the same identity are the same run.
-        scale_typed: True if the user typed `scale=`.
+        typed_keys: the settings and groups that the user typed.
         quiet: True to print no line about a run that is already finished.
         since: seconds since 1970; `overwrite=true` repeats only what began before then. So the points of a sweep
             rebuild a shared stage once, and a restarted point continues.
@@ -138,7 +141,7 @@ class Point:
     command: tuple[str, ...] = ()
     name: str = ""
     identity: str = ""
-    scale_typed: bool = False
+    typed_keys: Set[str] = frozenset()
     quiet: bool = False
     since: float = math.inf
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -320,9 +323,8 @@ def _settle_point(name: str, overrides: Sequence[str], composed: DictConfig, var
         if probe:
             raise
         same = digest(asdict(config))
-    scale_typed = any(format_override(word).startswith("scale=") for word in overrides)
     variant = variants.name(overrides, config, system.decided_by)
-    return Point(config, variant, name=name, identity=same, scale_typed=scale_typed)
+    return Point(config, variant, name=name, identity=same, typed_keys=set(map(override_key, overrides)))
 
 
 def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:
@@ -338,19 +340,30 @@ def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:
 
 
 def check_scale(points: Sequence[Point]) -> None:
-    """Check that no point would train at the papers' sizes without a GPU, unless the user typed `scale=paper`.
+    """Check that no point would train for days without a GPU, unless the user typed its scale or budget.
 
     Raises:
         UsageError: one would.
     """
-    for config in (planned.config for planned in points if not planned.scale_typed):
-        if config.scale != "paper" or not config.train.max_steps:
+    for planned in points:
+        config, recipe = planned.config, planned.config.train
+        examples = recipe.max_steps * recipe.accumulation * recipe.batch_size
+        steps = f"{recipe.max_steps:,} steps of {recipe.accumulation} batches of {recipe.batch_size} examples"
+        if planned.typed_keys & _BUDGETS:
+            if recipe.accumulation > 1 and examples and not planned.typed_keys & {"scale", "train.accumulation"}:
+                plan_words = f"model={config.model.name} trains for up to {steps}: {examples:,} examples"
+                _log.info(f"{plan_words}; train.accumulation=1 makes a step of one batch")
+            continue
+        if config.scale != "paper" or examples < _EXAMPLES_OF_DAYS:
             continue
         from longsumbench.modeling.nn.device import choose_device  # imports torch
 
         if "train" in make_system(config.model).decided_by and choose_device(config.train.device).type == "cpu":
-            problem = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper"
-            advice = "choose scale=small (ten minutes) or scale=tiny, or type scale=paper to do it nevertheless"
+            problem = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper ({steps})"
+            advice = (
+                "choose scale=small (ten minutes) or scale=tiny, a budget such as train.max_minutes=60,"
+                " or type scale=paper to do it nevertheless"
+            )
             raise UsageError(f"{problem}, which takes days without a GPU: {advice}")
 
 

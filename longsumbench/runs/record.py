@@ -271,9 +271,15 @@ class RunRecord:
         return self.fit.steps > 0
 
     @property
+    def untrained(self) -> bool:
+        """True if the run's training made no step, and began with random weights."""
+        was_planned = self.fit.ended_by not in ("", FitReport.ended_by)
+        return was_planned and not self.trained and self.config["model"].get("init", "random") == "random"
+
+    @property
     def zero_shot(self) -> bool:
         """True if the system is a checkpoint that was not trained here."""
-        return self.facts.checkpoint is not None and not self.trained
+        return self.facts.checkpoint is not None and not (self.trained or self.untrained)
 
     @property
     def parameters(self) -> int:

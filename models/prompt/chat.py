@@ -8,9 +8,12 @@ from typing import Any
 from longsumbench.core import Message
 from longsumbench.core.answer_text import thinking_start
 from longsumbench.errors import UsageError
+from longsumbench.interrupts import time_limit
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.models.prompt.config import PromptConfig
 
+_LONGEST_TEMPLATE = 0.5  # minutes, to fill it
+_LONGEST_MARKS, _MOST_COPIES = 100_000, 10  # of a chat template: characters of its own, and times it repeats a message
 _NONCHARACTERS = range(0xFDD0, 0xFDF0)  # code points that no text has
 
 
@@ -22,8 +25,6 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
     """
     if config.chat_template == "none":
         return "\n\n".join([*(message["content"] for message in messages), ""])
-    from jinja2.exceptions import TemplateError
-
     options = {} if config.thinking is None else {"enable_thinking": config.thinking}
     of_server = config.engine == "api"  # the tokenizer has its own setting
     shown_as = f"model.tokenizer={config.tokenizer}" if of_server else f"model.checkpoint={config.checkpoint}"
@@ -32,15 +33,21 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
         if of_server:
             advice = "another tokenizer, or none with model.truncate=none model.shots=0"
         raise UsageError(f"the tokenizer of {shown_as} has no chat template, as those of base models: choose {advice}")
+    endless = UsageError(f"the chat template of {shown_as} does not end: choose model.chat_template=none")
     try:
-        text: str = tokenizer.apply_chat_template(
-            [dict(message) for message in messages], add_generation_prompt=True, tokenize=False, **options
-        )
-    except TemplateError as error:
+        with time_limit(_LONGEST_TEMPLATE, problem=endless):
+            text: str = tokenizer.apply_chat_template(
+                [dict(message) for message in messages], add_generation_prompt=True, tokenize=False, **options
+            )
+    except Exception as error:  # a template can raise any
+        if isinstance(error, UsageError):
+            raise
         raise UsageError(
             f"the chat template of {shown_as} refuses the prompt ({describe_error(error)}):"
             " choose a model.prompt without system text, or model.shots=0"
         ) from error
+    if len(text) > _LONGEST_MARKS + _MOST_COPIES * sum(len(message["content"]) for message in messages):
+        raise endless
     return text
 
 

@@ -15,6 +15,7 @@ from longsumbench.modeling import checkpoints
 from longsumbench.modeling.generation import (
     SourceNgrams,
     TokenProgress,
+    checked_logits,
     generate_arguments,
     ranked_search,
     without_defaults,
@@ -65,8 +66,9 @@ class TransformersEngine:
         kind = f"{self.named} is a checkpoint of '{self.described.model_type}'"
         if self.described.is_encoder_decoder:
             raise UsageError(f"{kind}, an encoder-decoder: choose model=seq2seq model.checkpoint={config.checkpoint}")
-        if type(self.described) not in transformers.MODEL_FOR_CAUSAL_LM_MAPPING:
-            raise UsageError(f"{kind}, which is no causal language model: choose another")
+        if not checkpoints.is_language_model(self.described):
+            advice = "give a causal language model, or an encoder-decoder with model=seq2seq"
+            raise UsageError(f"{kind}, which is no causal language model and writes no text: {advice}")
         self.context: int | None = getattr(self.described.get_text_config(), "max_position_embeddings", None)
 
     @cached_property
@@ -93,10 +95,9 @@ class TransformersEngine:
         options: dict[str, Any] = {"dtype": getattr(torch, name) if name else self.described.dtype or torch.float32}
         if self.config.device_map:
             options["device_map"] = self.config.device_map
-        network, missing, _ = checkpoints.load_network(
+        network = checkpoints.load_network(
             transformers.AutoModelForCausalLM, self.folder, self.named, self.described, **options
         )
-        checkpoints.check_complete(missing, self.named)
         with checkpoints.reading_checkpoint(self.named):
             checkpoints.check_vocabulary(self.tokenizer, network.get_input_embeddings().num_embeddings, self.named)
         return network.eval()
@@ -106,12 +107,15 @@ class TransformersEngine:
         """The tokens that end an answer: those on the checkpoint's card, else the tokenizer's."""
         end_ids = self.network.generation_config.eos_token_id
         end_ids = self.tokenizer.eos_token_id if end_ids is None else end_ids
+        entries = len(self.network.get_output_embeddings().weight)
+        for ids in (end_ids, checkpoints.read_config(self.folder).get("eos_token_id")):
+            checkpoints.check_token_ids("eos_token_id", ids, entries, self.named)
         return [] if end_ids is None else end_ids if isinstance(end_ids, list) else [end_ids]
 
     @cached_property
     def parameters(self) -> int:
         """The number of weights; shared ones are counted once."""
-        with torch.device("meta"):
+        with checkpoints.reading_checkpoint(self.named), torch.device("meta"):
             return int(transformers.AutoModelForCausalLM.from_config(self.described).num_parameters())
 
     def count(self, messages: Sequence[Message]) -> int:
@@ -151,7 +155,8 @@ class TransformersEngine:
         )
         if decoding.temperature:
             torch.manual_seed(requests[0].seed)
-        with ranked_search(self.network, decoding), without_defaults(self.network):
+        checked = checked_logits(self.network, decoding.temperature > 0)
+        with checked, ranked_search(self.network, decoding), without_defaults(self.network):
             outputs = self.network.generate(
                 input_ids=ids.to(device),
                 attention_mask=mask.to(device),

@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerBase, set_seed
 from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
 from longsumbench.errors import DataError
-from longsumbench.modeling.checkpoints import check_memory, check_vocabulary, load_network
+from longsumbench.modeling.checkpoints import check_finite, check_memory, check_vocabulary, load_network
 from longsumbench.modeling.collate import stored_rows
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.initialization import xavier
@@ -142,6 +142,7 @@ class LstmRanker(core.LearnedRanker):
         batch = ParagraphCollator(self.tokenizer.pad_token_id)([{"units": [title, *paragraphs], "labels": ()}])
         moved = {name: batch[name].to(self.model.device) for name in ("input_ids", "unit_mask")}
         scores: list[float] = self.model(**moved).logits[0, 1:].cpu().double().sigmoid().tolist()
+        check_finite(scores, f"the ranker {self.model.name_or_path}")
         return scores
 
     def save(self, folder: Path) -> None:
@@ -153,9 +154,7 @@ class LstmRanker(core.LearnedRanker):
     def load(cls, folder: Path) -> Self:
         """Load what `save` wrote."""
         ranker_name = f"the ranker {folder}"
-        model, missing, unexpected = load_network(LstmRankerModel, folder, ranker_name)
-        if missing or unexpected:
-            raise DataError("the weights are not those of an LSTM ranker", folder)
+        model = load_network(LstmRankerModel, folder, ranker_name)
         tokenizer = load_tokenizer(folder)
         check_vocabulary(tokenizer, model.config.vocab_size, ranker_name)
         return cls(model, tokenizer)

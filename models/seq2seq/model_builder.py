@@ -20,7 +20,7 @@ from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 from longsumbench.core import FitContext, read_checkpoint
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.generation import TOKEN_RULES
+from longsumbench.modeling.generation import TOKEN_RULES, check_special_tokens
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, special_tokens
@@ -100,11 +100,16 @@ class Seq2SeqBuilder(ModelBuilder):
         folder, adapter_name = adapter_folder(self.config.adapter), f"model.adapter={self.config.adapter}"
         if folder is not None:
             try:
-                from peft import PeftModel
+                from peft import PeftModel, get_peft_model_state_dict, load_peft_weights
             except ImportError as error:
                 raise EnvironmentProblem(f"{adapter_name} needs the package peft: pip install peft") from error
             with checkpoints.reading_checkpoint(adapter_name):
-                model = PeftModel.from_pretrained(model, folder, local_files_only=True).merge_and_unload()
+                adapted = PeftModel.from_pretrained(model, folder, local_files_only=True)
+                names = get_peft_model_state_dict(adapted, save_embedding_layers=False).keys()
+                stored_names = load_peft_weights(str(folder), device="cpu").keys()
+                unexpected = stored_names - names - adapted.state_dict().keys()
+                checkpoints.check_complete(names - stored_names, unexpected, adapter_name)
+                model = adapted.merge_and_unload()
             checkpoints.check_weights(model, adapter_name)
         return model
 
@@ -119,12 +124,7 @@ class Seq2SeqBuilder(ModelBuilder):
         """Load a model and its weights, all of which must be there."""
         config = _load_config(folder, shown_as)
         safe = checkpoints.weights_format(folder) != "bin"
-        model, missing, _ = checkpoints.load_network(
-            self.Model, folder, shown_as, config, use_safetensors=safe, **options
-        )
-        computed = {f"{name}.weight" for name, part in model.named_modules() if hasattr(part, "create_weight")}
-        # PEGASUS computes its positions; its first checkpoints lack them
-        checkpoints.check_complete(missing - computed, shown_as)
+        model = checkpoints.load_network(self.Model, folder, shown_as, config, use_safetensors=safe, **options)
         return self._with_token_rules(model, tokenizer)
 
     def _with_token_rules(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -143,7 +143,9 @@ class Seq2SeqBuilder(ModelBuilder):
             raise DataError(f"{self.shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}")
         for name, token in special.items():
             setattr(config, name, token)
-        model.generation_config = GenerationConfig(**rules, **special)
+        with checkpoints.reading_checkpoint(self.shown_as):
+            model.generation_config = GenerationConfig(**rules, **special)
+            check_special_tokens(model, self.shown_as)
         return model
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
@@ -182,8 +184,10 @@ def _load_config(folder: Path, shown_as: str) -> PreTrainedConfig:
     config: PreTrainedConfig = checkpoints.load_config(AutoModelForSeq2SeqLM, folder, shown_as)
     kind = config.model_type
     if kind not in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES or not config.is_encoder_decoder:
-        problem = f"{shown_as} is a checkpoint of '{kind}', not of an encoder-decoder"
-        raise UsageError(f"{problem}: choose another; language models run with model=prompt")
+        advice = f"choose model=prompt {shown_as}"
+        if not checkpoints.is_language_model(config):
+            advice = "give an encoder-decoder, or a language model with model=prompt"
+        raise UsageError(f"{shown_as} is a checkpoint of '{kind}', not of an encoder-decoder: {advice}")
     return config
 
 

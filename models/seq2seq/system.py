@@ -19,8 +19,7 @@ from transformers.models.bart.modeling_bart import shift_tokens_right
 
 from longsumbench import core
 from longsumbench.errors import UsageError
-from longsumbench.modeling import units as packing
-from longsumbench.modeling.checkpoints import checkpoint_facts
+from longsumbench.modeling import checkpoints, units as packing
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.encoder_decoder import token_cross_entropy
@@ -246,7 +245,8 @@ class Seq2Seq(NeuralSystem):
         config = self.model.config
         shift = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
         fed = shift(labels) if shift else shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
-        logits = self.model(**inputs, decoder_input_ids=fed, use_cache=False).logits
+        with checkpoints.reading_checkpoint(self.builder.shown_as):
+            logits = self.model(**inputs, decoder_input_ids=fed, use_cache=False).logits
         loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing if self.model.training else 0.0)
         return Seq2SeqLMOutput(loss=loss, logits=logits)
 
@@ -259,8 +259,8 @@ class Seq2Seq(NeuralSystem):
 
     def facts(self) -> dict[str, Any]:
         """Return where the weights are from, their number, and the longest input."""
-        facts = checkpoint_facts(self.config.checkpoint, self.builder.initial_folder())
+        facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.builder.initial_folder())
         if folder := adapter_folder(self.config.adapter):
-            facts["checkpoint"] += f" + {checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
+            facts["checkpoint"] += f" + {checkpoints.checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
         sizes = {"parameters": parameters(self.model), "context": self.builder.input_length}
         return {"released": self.config.released, **facts, **sizes}

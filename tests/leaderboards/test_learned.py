@@ -12,7 +12,7 @@ from longsumbench.core import FitReport
 from longsumbench.leaderboards.columns import choose_columns, columns_of
 from longsumbench.leaderboards.learned import LEAST_LIFT, last_fall
 from longsumbench.leaderboards.notes import describe_unlearned
-from longsumbench.leaderboards.seed_groups import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN
+from longsumbench.leaderboards.seed_groups import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN, UNTRAINED
 from longsumbench.leaderboards.significance import ComparableRows, comparable_rows
 from longsumbench.leaderboards.table import row_cells
 from longsumbench.metrics.aggregate import MeasureMean
@@ -70,6 +70,22 @@ def test_outputs_that_fit_any_source_are_not_learned() -> None:
     constant[1]["rougeLsum_floor"] = constant[1]["rougeLsum_f"].sample(frac=1, random_state=1).to_numpy()
     assert words(BEST, constant) == {"best": LEARNED, "constant": NOT_LEARNED}
     assert words(constant) == {"constant": NOT_LEARNED}  # also if nothing else is in the table
+
+
+def test_a_training_of_no_steps_is_untrained_and_not_ranked() -> None:
+    """Random weights without a step have no place, whatever they score; a checkpoint without a step has one."""
+    no_steps = FitReport(parameters=9, ended_by="max_steps")
+    plain, scores = trained("plain", 41, fit=no_steps)
+    start = replace(plain, model="start", run_id="start-1")
+    start = replace(start, config={**plain.config, "model": {"name": "start", "init": "some/folder"}})
+    rows = {row.first.model: row for row in judged(BEST, (plain, scores), (start, scores)).rows}
+    assert {name: row.ranked for name, row in rows.items()} == {"best": True, "plain": False, "start": True}
+    assert rows["plain"].learned.word == UNTRAINED
+    assert describe_unlearned([*rows.values()]) == (
+        "Not ranked: plain (untrained: its random weights had no step of training)."
+    )
+    assert not plain.zero_shot
+    assert not start.untrained
 
 
 def test_planted_facts_have_a_known_top() -> None:

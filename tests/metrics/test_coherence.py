@@ -65,7 +65,7 @@ def test_the_head_counts_and_other_weights_do_not(tmp_path: Path) -> None:
     both = write_bert(tmp_path / "both", network=BertForPreTraining)
     assert score(both, "The cat sat. It slept.") == pytest.approx(next_sentence(both, "The cat sat.", "It slept."))
     bare = Coherence(Scoring(coherence_model=str(write_bert(tmp_path / "bare", network=BertModel))))
-    with pytest.raises(UsageError, match="not a next-sentence model"):
+    with pytest.raises(DataError, match=r"weights are missing .*: cls\.seq_relationship"):
         bare.check()
 
 

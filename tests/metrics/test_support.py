@@ -250,7 +250,7 @@ def test_what_is_no_classifier(tmp_path: Path, classifier: Path) -> None:
     torch.save(network.state_dict(), pickled / "pytorch_model.bin")
     for folder, kind, message in (
         (None, UsageError, "score.support_model is missing"),
-        (headless, UsageError, "is not a sequence classifier"),
+        (headless, DataError, "weights are missing .*: classifier.bias, classifier.weight"),
         (damaged, DataError, "cannot be read"),
     ):
         with pytest.raises(kind, match=message) as caught:

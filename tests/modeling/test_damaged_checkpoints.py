@@ -1,6 +1,7 @@
 """Damaged checkpoints and tokenizers, where a user can name one: one line that names the folder, and an exit code."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,11 +66,31 @@ def change_weights(folder: Path, change: Callable[[dict[str, Tensor], str], obje
     save_file(weights, folder / WEIGHTS, {"format": "pt"})
 
 
+def as_pipe(folder: Path, name: str) -> None:
+    """Replace a file by a pipe, which nobody writes to."""
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+
+
+def add_layer(weights: dict[str, Tensor], _: str) -> None:
+    """Add a copy of the first layer of each stack."""
+    for name in [name for name in weights if ".0." in name]:
+        weights[name.replace(".0.", ".9.")] = weights[name].clone()
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "no config": lambda folder: (folder / CONFIG).unlink(),
     "a torn config": lambda folder: (folder / CONFIG).write_text('{"model_type": "ba', encoding="utf-8"),
     "another type": lambda folder: edit_config(folder, model_type="t5"),
     "code of a kernel": lambda folder: edit_config(folder, attn_implementation="somebody/attention"),
+    "a probability of 7": lambda folder: edit_config(folder, attention_dropout=7),
+    "a billion layers": lambda folder: edit_config(folder, num_hidden_layers=10**9),
+    "fewer than no heads": lambda folder: edit_config(folder, num_attention_heads=-2),
+    "a pipe of weights": lambda folder: as_pipe(folder, WEIGHTS),
+    "a pipe of a tokenizer": lambda folder: as_pipe(folder, TOKENIZER),
+    "a device": lambda folder: (folder / "vocab.json").symlink_to("/dev/zero"),
+    "a layer more": lambda folder: change_weights(folder, add_layer),
+    "integers": lambda folder: change_weights(folder, lambda all, name: all.update({name: all[name].long()})),
     "a huge width": lambda folder: edit_config(folder, vocab_size=10**10),
     "torn weights": lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:999]),
     "a weight less": lambda folder: change_weights(folder, lambda weights, name: weights.pop(name)),

@@ -249,8 +249,10 @@ def test_a_cluster_without_slurm(words: list[str], capsys: pytest.CaptureFixture
     assert "no SLURM on this machine (no srun); hydra/launcher=joblib" in capsys.readouterr().err
 
 
-def test_the_papers_sizes_need_a_gpu(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What would train at scale=paper without a GPU is refused before any work, unless `scale=paper` is typed."""
+def test_the_papers_sizes_need_a_gpu(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What would train for days without a GPU is refused before any work, unless its scale or budget is typed."""
     torch = pytest.importorskip("torch")
     data = ["dataset=jsonl", f"dataset.path={toy}"]
 
@@ -270,6 +272,17 @@ def test_the_papers_sizes_need_a_gpu(toy: Path, monkeypatch: pytest.MonkeyPatch)
     for words in (["scale=paper"], ["scale=tiny"], ["train.max_steps=0"], ["model=lead"], ["dataset=pydoc"]):
         with pytest.raises(ZeroDivisionError):
             start("model=trunc", *words)
+    caplog.set_level("INFO")
+    budget = (
+        "model=trunc trains for up to 120 steps of 16 batches of 16 examples: 30,720 examples; train.accumulation=1"
+    )
+    for word, is_said in (("train.batch_size=16", True), ("train.accumulation=16", False), ("scale=paper", False)):
+        caplog.clear()
+        with pytest.raises(ZeroDivisionError):
+            start("model=trunc", "train.max_steps=120", word)
+        assert (budget in caplog.text) == is_said
+    with pytest.raises(ZeroDivisionError):
+        start("model=trunc", "train.max_minutes=5")
     with pytest.raises(ZeroDivisionError):  # the nodes of a cluster may have GPUs
         start("model=trunc", "seed=1,2", engine=("hydra/launcher=slurm_gpu",))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

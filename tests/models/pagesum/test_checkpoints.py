@@ -233,8 +233,8 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
         (write_bart, {"d_model": 8, "num_heads": 2, "d_ff": 8}, r"add model\.d_model=null model\.d_ff=null$"),
         (write_bart, {"num_heads": 4}, r"model\.num_heads=4, but .* has 2"),
         (write_bart, {"decoder_layers": 3}, r"model\.decoder_layers=3, but .* has 2"),
-        (told_otherwise(decoder_layers=3), {}, r"not those of a BART: .*decoder\.layers\.2"),
-        (told_otherwise(encoder_ffn_dim=48), {}, r"not those of a BART: .*encoder\.layers\.0\.fc1"),
+        (told_otherwise(decoder_layers=3), {}, r"weights are missing .*decoder\.layers\.2"),
+        (told_otherwise(encoder_ffn_dim=48), {}, r"weights are missing .*encoder\.layers\.0\.fc1"),
     ],
 )
 def test_checkpoints_that_cannot_be_meant(

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from support.tiny_bart import write_bart
+from support.tiny_bert import write_bert
 from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
 from support.toys import ToySplit, write_jsonl
 from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
@@ -20,6 +22,7 @@ from longsumbench.cli.main import main
 from longsumbench.core import Decoding, Message, Request, build_settings
 from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import DataError, UsageError
+from longsumbench.models.prompt import chat
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
@@ -263,6 +266,47 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     assert "weights are missing or have another shape: model.layers.2" in refusal(wide)
 
 
+def test_an_encoder_is_refused(tmp_path: Path) -> None:
+    """The library can open a BERT as a language model; it has no such head, and it reads in both directions."""
+    bert = write_bert(tmp_path / "bert")
+    message = refusal(bert)
+    assert "of 'bert', which is no causal language model and writes no text: give a causal language model" in message
+    assert "model=seq2seq" in message
+
+
+@pytest.mark.parametrize("search", [GREEDY, replace(GREEDY, num_beams=3), replace(GREEDY, temperature=1.0)])
+def test_logits_that_are_not_finite_are_an_error(search: Decoding, tmp_path: Path) -> None:
+    """No answer is written from logits that are not finite; the line names the checkpoint."""
+    folder = write_causal(tmp_path / "large")
+    weights = load_file(folder / "model.safetensors")
+    weights["model.norm.weight"].fill_(3e38)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(DataError, match=rf"{folder}: its logits are not finite in float32"):
+        list(engine(folder).answer(REQUESTS, search))
+
+
+@pytest.mark.parametrize(
+    ("file", "entries", "message"),
+    [
+        ("config.json", {"attention_dropout": -1}, "attention_dropout=-1 is not from 0 to 1"),
+        ("config.json", {"num_hidden_layers": 10**9}, "num_hidden_layers=1000000000 is not from 0 to 1,000"),
+        ("config.json", {"vocab_size": -1}, "vocab_size=-1 is not from 0"),
+        ("config.json", {"num_key_value_heads": 0}, "ZeroDivisionError"),
+        ("config.json", {"num_hidden_layers": 1, "layer_types": None}, "weights have no place .*model.layers.1"),
+        ("config.json", {"eos_token_id": 10**9}, "eos_token_id has 1000000000"),
+        ("generation_config.json", {"eos_token_id": [2, -5]}, "eos_token_id has -5"),
+    ],
+)
+def test_values_that_no_network_can_have_are_refused(
+    file: str, entries: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    """A wrong value of a checkpoint's configuration is one line with its name, before any layer is made."""
+    folder = with_entry(write_causal(tmp_path / "odd"), file, **entries)
+    shown = refusal(folder)
+    assert re.search(message, shown)
+    assert str(folder) in shown
+
+
 def refusal_of_nothing() -> str:
     """Return the error without a checkpoint."""
     with pytest.raises(UsageError) as caught:
@@ -286,6 +330,29 @@ def test_a_template_without_a_system_role(tmp_path: Path) -> None:
     opened = engine(write_causal(tmp_path / "strict", template=template))
     with pytest.raises(UsageError, match=r"refuses the prompt \(TemplateError: no system role\): choose a"):
         opened.count([{"role": "system", "content": "lohit"}])
+
+
+ROUND = "{% for number in range(99999) %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (f"{ROUND}{ROUND}{ROUND}{{% endfor %}}{{% endfor %}}{{% endfor %}}", "does not end"),
+        ("{{ 'a' * 10_000_000 }}", "does not end"),
+        ("{{ 1 / 0 }}", "refuses the prompt .ZeroDivisionError"),
+        ("{% for number in range(10**9) %}{% endfor %}", "refuses the prompt .OverflowError"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "refuses the prompt .RecursionError"),
+    ],
+)
+def test_a_template_that_fails_or_never_ends(
+    template: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a chat template does ends after a time in one line."""
+    monkeypatch.setattr(chat, "_LONGEST_TEMPLATE", 0.01)
+    opened = engine(write_causal(tmp_path / "odd", template=template))
+    with pytest.raises(UsageError, match=message):
+        opened.count(REQUESTS[0].messages)
 
 
 def predictions(results: Path) -> dict[str, dict[str, Any]]:

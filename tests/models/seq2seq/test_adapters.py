@@ -1,11 +1,13 @@
 """PEFT adapters: their weights are merged into those of the checkpoint."""
 
 import builtins
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from support.tiny_seq2seq import write_seq2seq
 from support.toys import build_tiny, example, tiny_recipe
 from transformers import AutoModelForSeq2SeqLM
@@ -82,6 +84,27 @@ def test_an_adapter_of_another_model_is_refused(bart: Path, tmp_path: Path) -> N
     with pytest.raises(DataError, match=r"^model\.adapter=.*cannot be read") as caught:
         opened(bart, adapter)
     assert "\n" not in str(caught.value)
+
+
+def test_weights_of_an_adapter_at_other_places_are_refused(bart: Path, tmp_path: Path) -> None:
+    """Weights whose names fit no layer would change nothing: the line has the first names that are missing."""
+    adapter = write_adapter(bart, tmp_path / "lora")
+    path = adapter / "adapter_model.safetensors"
+    weights = {name.replace("base_model.model.model.", "base_model.model."): w for name, w in load_file(path).items()}
+    save_file(weights, path, {"format": "pt"})
+    first = r"base_model\.model\.model\.decoder\.layers\.0\.encoder_attn\.q_proj\.lora_A\.weight"
+    with pytest.raises(DataError, match=rf"^model\.adapter=.*weights are missing or have another shape: {first}"):
+        opened(bart, adapter)
+
+
+def test_weights_of_more_layers_than_an_adapter_names_are_refused(bart: Path, tmp_path: Path) -> None:
+    """Weights that the adapter's settings have no place for are refused."""
+    adapter = write_adapter(bart, tmp_path / "lora")
+    path = adapter / "adapter_config.json"
+    settings = json.loads(path.read_text(encoding="utf-8")) | {"target_modules": ["q_proj", "fc1"]}
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(DataError, match=r"^model\.adapter=.*12 weights have no place .*v_proj\.lora_A"):
+        opened(bart, adapter)
 
 
 def test_what_is_no_adapter_is_refused(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import io
 import json
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from huggingface_hub.errors import RevisionNotFoundError
 from requests import Response
 from safetensors.torch import load_file, save_file
+from support.tiny_bert import write_bert
 from support.tiny_seq2seq import write_seq2seq
 from support.toys import build_tiny, example, tiny_recipe, write_jsonl
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -243,7 +245,8 @@ def without_a_weight(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("write", "settings", "message"),
     [
-        (gpt, {}, r"is a checkpoint of 'gpt2', not of an encoder-decoder: .* model=prompt"),
+        (gpt, {}, r"is a checkpoint of 'gpt2', not of an encoder-decoder: choose model=prompt model\.checkpoint="),
+        (write_bert, {}, r"'bert', not of an encoder-decoder: give an encoder-decoder, or a language model with model"),
         (t5, {"input_length": None}, r"model\.input_length is missing, .*\('t5'\) has no number of positions: give"),
         (t5, {"global_attention": "first"}, r"model\.global_attention=first goes with LED, not with 't5'"),
         (write_seq2seq, {"input_length": 65}, r"model\.input_length=65: model\.checkpoint=.* has only 64 positions"),
@@ -265,6 +268,74 @@ def test_what_cannot_be_opened_ends_in_one_line(
     with pytest.raises(SuiteError, match=message) as caught:
         opened(write(tmp_path / "there"), **settings)
     assert "\n" not in str(caught.value)
+
+
+def changed(folder: Path, **weights: Any) -> Path:
+    """Change or add weights of a checkpoint; a number replaces all values of a weight."""
+    path = folder / "model.safetensors"
+    stored = load_file(path)
+    for name, value in weights.items():
+        stored[name] = value if isinstance(value, torch.Tensor) else torch.full_like(stored[name], value)
+    save_file(stored, path, {"format": "pt"})
+    return folder
+
+
+LARGE = {"model.decoder.layernorm_embedding.weight": 3e38}  # finite, but no product with it is
+
+
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"temperature": 1.0}])
+@pytest.mark.parametrize("weights", [LARGE, {"final_logits_bias": torch.nan}, {"final_logits_bias": -torch.inf}])
+def test_logits_that_are_not_finite_are_an_error(weights: dict[str, float], search: dict[str, Any], bart: Path) -> None:
+    """No summary is written from logits that are not finite, however it is searched; the line names the checkpoint."""
+    system = opened(changed(bart, **weights))
+    with pytest.raises(DataError, match=rf"the checkpoint {bart}: its logits are not finite in float32"):
+        list(system.summarize(TEST, replace(GREEDY, **search)))
+
+
+def test_weights_without_a_place_are_refused(bart: Path) -> None:
+    """A checkpoint with more layers than its configuration is refused; the line has the first names."""
+    layer = "model.encoder.layers.2.fc1"
+    changed(bart, **{f"{layer}.bias": torch.zeros(24), f"{layer}.weight": torch.zeros(24, 16)})
+    with pytest.raises(DataError, match=rf"2 weights have no place .*: {layer}\.bias, {layer}\.weight;"):
+        opened(bart)
+
+
+def test_weights_that_old_libraries_stored_are_ignored(bart: Path) -> None:
+    """Positions and version numbers are in old checkpoints, and no network has them any more."""
+    expected = texts(opened(bart))
+    changed(
+        bart, **{"model.encoder.version": torch.ones(1), "model.encoder.embed_positions.position_ids": torch.ones(1)}
+    )
+    assert texts(opened(bart)) == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "entries"),
+    [
+        ("config.json", {"eos_token_id": 10**9}),
+        ("config.json", {"decoder_start_token_id": -3}),
+        ("config.json", {"pad_token_id": -1}),
+        ("generation_config.json", {"eos_token_id": [2, 301]}),
+        ("generation_config.json", {"bad_words_ids": [[-1]]}),
+        ("generation_config.json", {"bad_words_ids": [[4, 10**9]]}),
+        ("generation_config.json", {"suppress_tokens": [10**9]}),
+        ("generation_config.json", {"forced_bos_token_id": "1"}),
+    ],
+)
+def test_tokens_outside_the_vocabulary_are_refused(file: str, entries: dict[str, Any], bart: Path) -> None:
+    """Special, forced and forbidden tokens are in the vocabulary; the line has the name of the setting."""
+    path = bart / file
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(stored | entries), encoding="utf-8")
+    with pytest.raises(DataError, match=next(iter(entries))):
+        texts(opened(bart))
+
+
+def test_errors_of_the_library_name_the_checkpoint(bart: Path) -> None:
+    """What the library refuses only when it decodes is one line about the checkpoint."""
+    (bart / "generation_config.json").write_text('{"bad_words_ids": 5}', encoding="utf-8")
+    with pytest.raises(DataError, match=rf"the checkpoint {bart} cannot be read \(ValueError"):
+        texts(opened(bart))
 
 
 def test_leds_last_window_is_whole(tmp_path: Path) -> None:
