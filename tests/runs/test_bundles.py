@@ -1,4 +1,4 @@
-"""Packed runs: read as folders are, the same bytes for the same runs, safe to unpack, changed by no command."""
+"""Packed runs: nothing is lost by packing; read as folders are, the same bytes for the same runs, safe to unpack."""
 
 import csv
 import io
@@ -51,6 +51,13 @@ def run_folder(folder: Path, model: str) -> Path:
     return record.parent
 
 
+def pack_alone() -> None:
+    """Pack the runs of `results`, and delete their folders."""
+    assert main(["runs", "pack"]) == 0
+    for path in Path("results/runs").glob("*/*/*/record.json"):
+        shutil.rmtree(path.parent)
+
+
 def files_of(folder: Path) -> dict[str, bytes]:
     """Name → content of the files of a run, or of the tables."""
     paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
@@ -58,18 +65,21 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def test_packed_runs_are_read_as_folders_are(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Files, records, predictions and the table are the same; the folders are gone, but for the interrupted run's."""
+    """Packing deletes nothing. Without their folders, files, records, predictions and the table are the same."""
     results = Results(Path("results"))
     models = ("lead", "random")
     before = [files_of(run_folder(work, model)) for model in models]
+    everything = files_of(Path("results/runs"))
     records, tables = list(results.records("mine")), files_of(Path("results/leaderboard"))
-    outputs = [longsumbench.load_outputs(record) for record in records]
+    outputs = [longsumbench.load_outputs(each) for each in records]
     listed = [(run.model, run.state, run.score) for run in list_runs(results)]
     assert main(["runs", "pack"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("packed: 2 runs → results/bundles/mine.tar.xz (")
-    assert [path.name for path in Path("results/runs").glob("*/*/*")] == ["0123456789ab"]
+    assert files_of(Path("results/runs")) == everything
+    for folder in [results.run_folder(each) for each in records]:
+        shutil.rmtree(folder)
     after = Results(Path("results"))
-    assert [files_of(after.run_folder(record)) for record in records] == before
+    assert [files_of(after.run_folder(each)) for each in records] == before
     assert list(after.records("mine")) == records
     assert [(run.model, run.state, run.score) for run in list_runs(after)] == listed
     for read, table in zip(records, outputs, strict=True):
@@ -81,11 +91,10 @@ def test_packed_runs_are_read_as_folders_are(work: Path, capsys: pytest.CaptureF
 def test_a_packed_run_is_found_compared_and_inspected(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The beginning of its id is enough; what is written lies in the results folder."""
     lead, random = (run_folder(work, model).name for model in ("lead", "random"))
-    assert main(["runs", "pack"]) == 0
+    pack_alone()
     assert main(["compare", lead[:6], random[:6]]) == 0
     assert main(["inspect", lead[:6], "0"]) == 0
     assert main(["repro", lead[:6]]) == 0
-    assert main(["runs", "delete", "0123"]) == 0
     assert {path.name for path in Path("results").iterdir()} >= {"comparisons", "inspections"}
     assert lead in capsys.readouterr().out
 
@@ -110,35 +119,75 @@ def test_the_same_runs_give_the_same_bytes(work: Path) -> None:
 
 def test_no_command_changes_a_packed_run(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It counts as finished. What would change it is refused in a line, whose command unpacks it."""
-    run, random = run_folder(work, "lead"), run_folder(work, "random").name
-    assert main(["runs", "pack"]) == 0
+    run = run_folder(work, "lead")
+    pack_alone()
     copy = files_of(Results(Path("results")).find(run.name))
     same = [*RUN, "dataset.path=texts", "model=lead"]
     capsys.readouterr()
     assert main(same) == 0
     assert "already finished" in capsys.readouterr().err
-    changes = [["overwrite=true"], ["name=renamed"], ["score.metrics=[repetition]"]]
-    for words in [
-        *([*same, *change] for change in changes),
-        ["runs", "delete", run.name],
-        ["runs", "move", run.name, "o"],
-    ]:
-        assert main(words) == 2, words
+    for change in ("name=renamed", "score.metrics=[repetition]"):
+        assert main([*same, change]) == 2, change
         *_, line = capsys.readouterr().err.splitlines()
         assert f"the run {run.name} is packed, and no command changes it; unpack it first: " in line
     assert files_of(Results(Path("results")).find(run.name)) == copy
     assert [path.name for path in Path("results/runs").glob("*/*/*")] == ["0123456789ab"]
     subprocess.run(["sh", "-c", line.partition("unpack it first: ")[2]], check=True)
-    assert not list(Path("results/bundles").iterdir())
-    assert main(["runs", "delete", run.name]) == 0
-    assert [found.folder.name for found in list_runs(Results(Path("results")), state="finished")] == [random]
+    assert files_of(run) == copy
+    assert main([*same, "name=renamed"]) == 0
+
+
+def test_a_packed_run_is_repeated_in_a_folder(work: Path) -> None:
+    """With overwrite=true; the bundle stays, and gives the run if the repetition was interrupted."""
+    run = run_folder(work, "lead")
+    pack_alone()
+    bundles = files_of(Path("results/bundles"))
+    assert main([*RUN, "dataset.path=texts", "model=lead", "overwrite=true"]) == 0
+    assert Results(Path("results")).find(run.name).resolve() == run
+    (run / "record.json").unlink()
+    assert len(list(Results(Path("results")).records("mine"))) == 2
+    assert files_of(Path("results/bundles")) == bundles
+
+
+@pytest.mark.parametrize("lost", ["scores.csv", "predictions.jsonl", "config.yaml"])
+def test_a_packed_run_is_not_replaced_by_less(lost: str, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that lacks a file that is packed does not replace the packed run, which a line says."""
+    run = run_folder(work, "lead")
+    assert main(["runs", "pack"]) == 0
+    bundles = files_of(Path("results/bundles"))
+    (run / lost).unlink()
+    capsys.readouterr()
+    assert main(["runs", "pack"]) == 0
+    assert f"lacks {lost}, which is packed: the packed run stays as it is" in capsys.readouterr().err
+    assert files_of(Path("results/bundles")) == bundles
+
+
+def test_runs_are_not_packed_again_from_a_damaged_copy(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A changed file of the same size in the cache ends in one line, and the bundle stays."""
+    pack_alone()
+    bundles = files_of(Path("results/bundles"))
+    results = Results(Path("results"))
+    copy = results.run_folder(next(results.records("mine"))) / "scores.csv"
+    whole = copy.read_bytes()
+    copy.write_bytes(whole[:-2] + b"9\n")
+    add_run(results.root / "runs/mine/lead")
+    assert main(["runs", "pack"]) == 3
+    assert "scores.csv has other content" in capsys.readouterr().err
+    copy.write_bytes(whole)
+    assert files_of(Path("results/bundles")) == bundles
+
+
+def add_run(model: Path) -> None:
+    """Write one more finished run, so that there is something to pack."""
+    run = record("lead", 30, dataset="mine")
+    run.write(model / run.run_id)
 
 
 def test_a_finished_folder_replaces_the_packed_run(work: Path) -> None:
     """A run that is in both is read from its folder, and packed from there; an unfinished folder hides nothing."""
     run, begun = run_folder(work, "lead"), Path("results/runs/mine/lead/0123456789ab")
     aside = shutil.copytree(run, work / "aside", symlinks=True)
-    assert main(["runs", "pack"]) == 0
+    pack_alone()
     shutil.copytree(begun, run, symlinks=True)
     results = Results(Path("results"))
     assert not results.find(run.name).is_relative_to(results.root)
@@ -165,7 +214,7 @@ def test_an_unsafe_name_is_refused(name: str, tmp_path: Path, monkeypatch: pytes
         with tarfile.open(bundle, "w:xz") as archive:
             archive.addfile(member)
         with pytest.raises(DataError, match="in this bundle is not a file of a run on mine") as caught:
-            Results(tmp_path / "results").run_folders()
+            Results(tmp_path / "results").run_folders("mine")
         assert member.name in str(caught.value)
         assert not [path for path in tmp_path.rglob("*") if path.name in ("x", "record.json")]
 
@@ -182,8 +231,25 @@ def test_a_damaged_bundle_is_named(kept: int, work: Path, capsys: pytest.Capture
     assert line.startswith(f"longsumbench: {bundle}: this bundle of runs is damaged (")
 
 
+def test_damaged_checksums_are_named(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is in the checksums of the unpacked copy, a command ends with one line and its advice."""
+    pack_alone()
+    results = Results(Path("results"))
+    checksums = results.run_folder(next(results.records("mine"))).parents[3] / "checksums.json"
+    whole = checksums.read_bytes()
+    for content in (b"", b"{", b"[1]", b'{"a": 1}', b'{"a": ["b", "c"]}', b"\xff", b"[" * 100_000):
+        checksums.write_bytes(content)
+        capsys.readouterr()
+        assert main(["leaderboard"]) == 3
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "this stage is damaged (checksums.json: " in line
+        assert "longsumbench cache prune" in line
+    checksums.write_bytes(whole)
+    assert main(["leaderboard"]) == 0
+
+
 def test_damaged_runs_are_not_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A record that cannot be read is named, and nothing of its dataset is packed or deleted."""
+    """A record that cannot be read is named, and nothing of its dataset is packed."""
     results = Results(tmp_path / "my results")
     for run in (record("lead", 30), record("seal", 31)):
         run.write(results.run_folder(run))
@@ -196,9 +262,9 @@ def test_damaged_runs_are_not_packed(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert shlex.quote(str(results.root)) != str(results.root)
 
 
-@pytest.mark.parametrize("words", [["delete"], ["pack", "85f3139c"]])
+@pytest.mark.parametrize("words", [["delete", "85f3139c"], ["pack", "85f3139c"]])
 def test_wrong_words_of_runs(words: list[str]) -> None:
-    """Which runs are deleted is typed; all finished runs are packed."""
+    """All finished runs are packed, and there is nothing else to do."""
     assert main(["runs", *words]) == 2
 
 
