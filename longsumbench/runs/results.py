@@ -226,7 +226,7 @@ def finished_folders(path: Path, **options: Any) -> list[Path]:
         raise DataError("no results folder (with runs/ or bundles/), and no bundle (.tar.xz)", path)
     root = unpack_bundle(path) if path.is_file() else path
     folders = Results(root, **options).run_folders()
-    return [folder for folder in folders if (folder / "record.json").is_file()]
+    return [folder for folder in folders if (folder / "record.json").exists()]
 
 
 def hash_scored_files(folder: Path) -> dict[str, str]:

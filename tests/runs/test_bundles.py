@@ -2,6 +2,7 @@
 
 import csv
 import io
+import lzma
 import shlex
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import longsumbench
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError
+from longsumbench.runs import bundles
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_list import list_runs
 
@@ -107,14 +109,14 @@ def test_the_same_runs_give_the_same_bytes(work: Path) -> None:
     assert main(["runs", "pack", "--results-dir", "later/results"]) == 0
     shutil.move(work / "aside", later)
     assert main(["runs", "pack", "--results-dir", "later/results"]) == 0
-    bundles = files_of(Path("results/bundles"))
-    assert bundles == files_of(Path("later/results/bundles"))
-    rows = list(csv.DictReader(io.StringIO(bundles["mine.csv"].decode())))
+    packed = files_of(Path("results/bundles"))
+    assert packed == files_of(Path("later/results/bundles"))
+    rows = list(csv.DictReader(io.StringIO(packed["mine.csv"].decode())))
     assert [(row["model"], row["ranked_by"]) for row in rows] == [("lead", "rougeLsum"), ("random", "rougeLsum")]
     assert [row["n"] for row in rows] == ["8", "8"]
     assert len({row["digest"] for row in rows}) == 2
     assert main(["runs", "pack"]) == 0  # nothing to pack
-    assert files_of(Path("results/bundles")) == bundles
+    assert files_of(Path("results/bundles")) == packed
 
 
 def test_no_command_changes_a_packed_run(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,12 +143,12 @@ def test_a_packed_run_is_repeated_in_a_folder(work: Path) -> None:
     """With overwrite=true; the bundle stays, and gives the run if the repetition was interrupted."""
     run = run_folder(work, "lead")
     pack_alone()
-    bundles = files_of(Path("results/bundles"))
+    packed = files_of(Path("results/bundles"))
     assert main([*RUN, "dataset.path=texts", "model=lead", "overwrite=true"]) == 0
     assert Results(Path("results")).find(run.name).resolve() == run
     (run / "record.json").unlink()
     assert len(list(Results(Path("results")).records("mine"))) == 2
-    assert files_of(Path("results/bundles")) == bundles
+    assert files_of(Path("results/bundles")) == packed
 
 
 @pytest.mark.parametrize("lost", ["scores.csv", "predictions.jsonl", "config.yaml"])
@@ -154,18 +156,18 @@ def test_a_packed_run_is_not_replaced_by_less(lost: str, work: Path, capsys: pyt
     """A folder that lacks a file that is packed does not replace the packed run, which a line says."""
     run = run_folder(work, "lead")
     assert main(["runs", "pack"]) == 0
-    bundles = files_of(Path("results/bundles"))
+    packed = files_of(Path("results/bundles"))
     (run / lost).unlink()
     capsys.readouterr()
     assert main(["runs", "pack"]) == 0
     assert f"lacks {lost}, which is packed: the packed run stays as it is" in capsys.readouterr().err
-    assert files_of(Path("results/bundles")) == bundles
+    assert files_of(Path("results/bundles")) == packed
 
 
 def test_runs_are_not_packed_again_from_a_damaged_copy(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A changed file of the same size in the cache ends in one line, and the bundle stays."""
     pack_alone()
-    bundles = files_of(Path("results/bundles"))
+    packed = files_of(Path("results/bundles"))
     results = Results(Path("results"))
     copy = results.run_folder(next(results.records("mine"))) / "scores.csv"
     whole = copy.read_bytes()
@@ -174,7 +176,7 @@ def test_runs_are_not_packed_again_from_a_damaged_copy(work: Path, capsys: pytes
     assert main(["runs", "pack"]) == 3
     assert "scores.csv has other content" in capsys.readouterr().err
     copy.write_bytes(whole)
-    assert files_of(Path("results/bundles")) == bundles
+    assert files_of(Path("results/bundles")) == packed
 
 
 def add_run(model: Path) -> None:
@@ -217,6 +219,79 @@ def test_an_unsafe_name_is_refused(name: str, tmp_path: Path, monkeypatch: pytes
             Results(tmp_path / "results").run_folders("mine")
         assert member.name in str(caught.value)
         assert not [path for path in tmp_path.rglob("*") if path.name in ("x", "record.json")]
+
+
+Member = tuple[tarfile.TarInfo, io.BufferedIOBase | None]
+
+
+def member(name: str, content: bytes = b"x", **fields: object) -> Member:
+    """A file in a bundle."""
+    info = tarfile.TarInfo(f"runs/mine/lead/1/{name}")
+    info.size = len(content)
+    for field, value in fields.items():
+        setattr(info, field, value)
+    return info, io.BytesIO(content)
+
+
+MUCH = 3_000_000  # bytes, more than a bundle may hold in these tests
+HOSTILE: dict[str, tuple[list[Member], str]] = {
+    "a long name": ([member("n" * 5_000)], "the name is too long, or another file has it"),
+    "many folders": ([member("a/" * 3_000 + "a")], "is not a file of a run on mine"),
+    "a file, then a folder": ([member("a"), member("a/b")], "the name is too long, or another file has it"),
+    "a folder, then a file": ([member("a/b"), member("a")], "the name is too long, or another file has it"),
+    "a name twice": ([member("a"), member("a")], "the name is too long, or another file has it"),
+    "half a character": ([member("a\udcff/../b")], "is not a file of a run on mine"),
+    "a pipe": ([member("a", b"", type=tarfile.FIFOTYPE)], "is not a file of a run on mine"),
+    "a device": ([member("a", b"", type=tarfile.CHRTYPE, devmajor=1, devminor=5)], "is not a file of a run on mine"),
+    "a part of another machine": ([member("work/.lock")], "is not a file of a run on mine"),
+    "much": ([member("a", bytes(MUCH))], "hold more than 1.0 MB: runs cannot be packed so tightly"),
+    "much in many": ([member(f"{n}", bytes(1000)) for n in range(2000)], "hold more than 1.0 MB: "),
+    "a large header": ([member("a", pax_headers={"comment": "a" * MUCH})], "is damaged (a header of 3.0 MB)"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_bundle_is_refused_in_one_line(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever a bundle holds, its name and one reason are printed, and nothing of it stays."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(bundles, "_SMALL_CONTENT", 1_000_000)
+    monkeypatch.setattr(bundles, "_MOST_CONTENT", 2)
+    members, problem = HOSTILE[kind]
+    with tarfile.open(tmp_path / "mine.tar.xz", "w:xz") as archive:
+        for info, content in members:
+            archive.addfile(info, content)
+    for _, content in members:
+        if content is not None:
+            content.seek(0)
+    assert main(["merge", str(tmp_path / "mine.tar.xz"), "--results-dir", str(tmp_path / "results")]) == 3
+    line, _ = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"left out: {tmp_path / 'mine.tar.xz'}: ")
+    assert problem in line
+    assert len(line) < 600
+    assert not [path for path in tmp_path.rglob("*") if "lead" in path.parts]
+
+
+def test_much_after_the_end_of_the_content_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is behind the last file is read in pieces, and counts."""
+    monkeypatch.setattr(bundles, "_SMALL_CONTENT", 1_000_000)
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.addfile(*member("a"))
+    (tmp_path / "mine.tar.xz").write_bytes(lzma.compress(content.getvalue() + bytes(50 * MUCH)))
+    with pytest.raises(DataError, match="runs cannot be packed so tightly"):
+        bundles.unpack_bundle(tmp_path / "mine.tar.xz")
+
+
+def test_a_bundle_that_could_not_be_read_replaces_none(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If runs shrink more than a bundle may, packing says so, and the old bundle stays."""
+    assert main(["runs", "pack"]) == 0
+    before = files_of(Path("results/bundles"))
+    (run_folder(work, "lead") / "notes.txt").write_bytes(bytes(5 * MUCH))
+    monkeypatch.setattr(bundles, "_SMALL_CONTENT", 1_000_000)
+    assert main(["runs", "pack"]) == 3
+    assert files_of(Path("results/bundles")) == before
 
 
 @pytest.mark.parametrize("kept", [0, 40, -20])

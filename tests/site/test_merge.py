@@ -1,8 +1,11 @@
 """Merged results: the tables of the whole from its halves in any order, conflicts named, nothing overwritten."""
 
 import json
+import os
 import shutil
+import socket
 from collections.abc import Callable
+from contextlib import chdir
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -165,7 +168,7 @@ def renamed(run: Path) -> str:
 
 def began(run: Path) -> str:
     Path("results").joinpath("runs", *run.parts[-3:], "work").mkdir(parents=True)
-    return "is unfinished: let it end, or delete it by `longsumbench runs delete`"
+    return "is unfinished: let it end, or delete it"
 
 
 def unreadable(run: Path) -> str:
@@ -178,7 +181,62 @@ def half_written(run: Path) -> str:
     return ""
 
 
-@pytest.mark.parametrize("spoil", [torn, renamed, began, unreadable, half_written])
+def linked_out(run: Path) -> str:
+    Path("private.txt").write_text("private", encoding="utf-8")
+    (run / "predictions.jsonl").unlink()
+    (run / "predictions.jsonl").symlink_to(Path("private.txt").absolute())
+    return "predictions.jsonl: a link that leaves its folder, which is not followed: "
+
+
+def linked_to_a_device(run: Path) -> str:
+    (run / "notes.txt").symlink_to("/dev/zero")
+    return "notes.txt: a link that leaves its folder, which is not followed: "
+
+
+def linked_as_a_whole(run: Path) -> str:
+    shutil.move(run, "elsewhere")
+    run.symlink_to(Path("elsewhere").absolute())
+    return f"{run}: a link that leaves its results folder, which is not followed"
+
+
+def linked_in_a_circle(run: Path) -> str:
+    (run / "evidence").symlink_to(".")
+    return "evidence: not a regular file: "
+
+
+def with_a_pipe(run: Path) -> str:
+    (run / "scores.csv").unlink()
+    os.mkfifo(run / "scores.csv")
+    return "scores.csv: not a regular file: "
+
+
+def with_a_pipe_as_record(run: Path) -> str:
+    (run / "record.json").unlink()
+    os.mkfifo(run / "record.json")
+    return "record.json: not a regular file: "
+
+
+def with_a_socket(run: Path) -> str:
+    with chdir(run), socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+    return "socket: not a regular file: "
+
+
+def too_deep(run: Path) -> str:
+    with chdir(run):
+        for _ in range(30):
+            Path("a").mkdir()
+            os.chdir("a")
+    return "folders inside each other, more than 20: "
+
+
+SPOILS = [
+    *(torn, renamed, began, unreadable, half_written, linked_out, linked_to_a_device, linked_as_a_whole),
+    *(linked_in_a_circle, with_a_pipe, with_a_pipe_as_record, with_a_socket, too_deep),
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
 def test_a_run_that_cannot_be_merged(spoil: Callable[[Path], str], halves: list[Path], typed: Typed) -> None:
     """A line says why, all others are merged, and there is no trace of it; an interrupted run is no run yet."""
     run = finished_folders(halves[0])[0]
@@ -191,6 +249,35 @@ def test_a_run_that_cannot_be_merged(spoil: Callable[[Path], str], halves: list[
     assert len(err.splitlines()) == (2 if problem else 0)
     assert len(finished_folders(Path("results"))) == number - 1 + len(finished_folders(halves[1]))
     assert not list(Path("results").glob(".merge*"))
+    assert not [path for path in Path("results").rglob("*") if path.is_symlink() or path.name == "notes.txt"]
+
+
+def test_a_link_in_a_run_to_its_own_file_is_copied_as_a_file(halves: list[Path], typed: Typed) -> None:
+    """Only links that leave the run are refused."""
+    run = finished_folders(halves[0])[0]
+    (run / "predictions.jsonl").rename(run / "outputs.jsonl")
+    (run / "predictions.jsonl").symlink_to("outputs.jsonl")
+    assert typed("merge", *halves)[0] == 0
+    copy = Path("results").joinpath("runs", *run.parts[-3:], "predictions.jsonl")
+    assert copy.read_bytes() == (run / "outputs.jsonl").read_bytes()
+    assert not copy.is_symlink()
+
+
+def test_a_damaged_bundle_beside_runs(halves: list[Path], typed: Typed) -> None:
+    """A bundle that is a pipe, garbage, or a link out of the folder, is named; the runs beside it are merged."""
+    bundles = halves[0] / "bundles"
+    bundles.mkdir()
+    Path("private.tar.xz").write_bytes(b"x")
+    (bundles / "linked.tar.xz").symlink_to(Path("private.tar.xz").absolute())
+    os.mkfifo(bundles / "pipe.tar.xz")
+    (bundles / "garbage.tar.xz").write_bytes(b"x")
+    code, out, err = typed("merge", *halves)
+    number = len(list(halves[0].glob("runs/*/*/*")))
+    assert (code, out.splitlines()[0]) == (3, f"first: {number} runs merged, 0 already there")
+    garbage, linked, pipe, _ = sorted(err.splitlines())
+    assert garbage.startswith(f"left out: {bundles}/garbage.tar.xz: this bundle of runs is damaged (")
+    assert linked == f"left out: {bundles}/linked.tar.xz: a link that leaves its folder, which is not followed"
+    assert pipe == f"left out: {bundles}/pipe.tar.xz: not a regular file"
 
 
 def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:
