@@ -36,6 +36,12 @@ def open_regular(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a regular file; OSError as from `open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
+
+
 def check_contained(folder: Path, path: Path) -> None:
     """Check that a path in a folder is a regular file and, if it is a link, that its target is in the folder.
 
