@@ -424,4 +424,4 @@ def test_hydra_parses_ranges_without_assert_statements() -> None:
     code += "overrides = OverridesParser.create().parse_overrides(texts)\n"
     code += "print([*overrides[0].sweep_iterator()], [*overrides[1].sweep_iterator()], overrides[2].value())"
     process = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, timeout=PATIENCE)
-    assert process.stdout.strip() == "['1', '2'] ['4', '5'] {'a': 1, 'b': [2]}", process.stderr
+    assert process.stdout.strip() == "[1, 2] [4, 5] {'a': 1, 'b': [2]}", process.stderr
