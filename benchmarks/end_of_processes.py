@@ -3,7 +3,8 @@
     python benchmarks/end_of_processes.py [--times 50] [--busy 4]
 
 Two processes meet, exchange tensors as a run does, and end. Each pair is forked from this process, which has loaded
-torch. Prints the exit codes of pairs that did not end well, and exits with 1 if there are any. Four minutes on two cores.
+torch. Prints the exit codes of pairs that did not end well, and exits with 1 if there are any. Four minutes on two
+cores.
 """
 
 import argparse
