@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import chdir
 from itertools import chain
@@ -12,8 +14,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.paths import ROOT
 from support.permissions import heeded
 from support.toys import write_jsonl
+from support.waiting import PATIENCE
 
 from longsumbench.cli.main import main
 from longsumbench.runs.results import Results, finished_folders
@@ -335,3 +339,11 @@ def test_marks_stay_behind(halves: list[Path], typed: Typed) -> None:
     assert typed("merge", *halves)[0] == 0
     assert not list(Path("results").rglob("verified.json"))
     assert all(record.verified is None for record in Results(Path("results")).records(run.parts[-3]))
+
+
+def test_no_run_is_lost_by_kills() -> None:
+    """Packing and merging are killed at a few moments and repeated; the benchmark has sixty moments."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "killed_exchange.py"), "--moments=4"]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    lines = [line.partition(" runs ")[0] for line in process.stdout.splitlines()]
+    assert (process.returncode, lines) == (0, ["pack: lost 0 of 14", "merge: lost 0 of 14"]), process.stderr
