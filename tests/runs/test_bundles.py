@@ -16,6 +16,7 @@ from support.toys import write_jsonl
 
 import longsumbench
 from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError
 from longsumbench.runs import bundles
@@ -162,6 +163,23 @@ def test_a_packed_run_is_not_replaced_by_less(lost: str, work: Path, capsys: pyt
     assert main(["runs", "pack"]) == 0
     assert f"lacks {lost}, which is packed: the packed run stays as it is" in capsys.readouterr().err
     assert files_of(Path("results/bundles")) == packed
+
+
+def test_a_run_that_is_being_changed_is_not_packed(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line names it; its packed copy stays, and other runs are packed."""
+    lead, random = (run_folder(work, model) for model in ("lead", "random"))
+    shutil.move(random, work / "aside")
+    assert main(["runs", "pack"]) == 0
+    shutil.move(work / "aside", random)
+    packed = files_of(Results(Path("results")).packed_folder(*lead.parts[-3:]) or work)
+    (lead / "scores.csv").write_text("half", encoding="utf-8")
+    capsys.readouterr()
+    with exclusive_lock(lead / "work" / ".lock"):
+        assert main(["runs", "pack"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("packed: 2 runs → ")
+    assert "is running (process " in err
+    assert files_of(Results(Path("results")).packed_folder(*lead.parts[-3:]) or work) == packed
 
 
 def test_runs_are_not_packed_again_from_a_damaged_copy(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
