@@ -20,7 +20,8 @@ from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError
 from longsumbench.runs import bundles
-from longsumbench.runs.results import Results
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results, split_read_by, stage_of_run
 from longsumbench.runs.run_list import list_runs
 
 RUN = ["run", "dataset=jsonl", "dataset.name=mine", "baselines=false", "score.resamples=100"]
@@ -367,3 +368,18 @@ def test_published_bundles_have_no_texts_of_others() -> None:
         with tarfile.open(bundle) as archive:
             files = {name.rsplit("/", 1)[-1] for name in archive.getnames()}
         assert bundle.name == "probe.tar.xz" or files <= {"config.yaml", "record.json", "scores.csv"}, bundle
+
+
+def test_a_link_in_work_is_followed_to_finished_stages_only(work: Path) -> None:
+    """Another person's run may link to private folders there: these are not read as texts or weights of the run."""
+    run = run_folder(work, "lead")
+    corpus = stage_of_run(run, "corpus")
+    assert corpus.is_symlink()
+    (private := work / "private").mkdir()
+    for file in corpus.iterdir():
+        shutil.copy(file, private)
+    (private / "checksums.json").unlink()
+    corpus.unlink()
+    corpus.symlink_to(private)
+    assert not stage_of_run(run, "corpus").exists()
+    assert split_read_by(run, RunRecord.read(run)) is None
