@@ -25,7 +25,7 @@ class BadFile(ValueError):
     """A file cannot be read or has the wrong content; the message says why."""
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """Open a file for reading, unless it is a pipe, a device or a socket: reading these may never begin or end.
 
     Raises:

@@ -16,7 +16,7 @@ import tarfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from longsumbench.cache.artifacts import clear_partial, user_cache
 from longsumbench.errors import DataError, shorten_path
@@ -92,7 +92,7 @@ def unpack_bundle(bundle: Path) -> Path:
 class _Content:
     """The decompressed content of a bundle. It is a file for `tarfile`, which reads no more than a limit from it."""
 
-    def __init__(self, bundle: Path, stream: BinaryIO) -> None:
+    def __init__(self, bundle: Path, stream: lzma.LZMAFile) -> None:
         self.bundle, self.size = bundle, bundle.stat().st_size
         self.stream, self.tell = stream, stream.tell
 
@@ -129,7 +129,7 @@ def _extract_files(bundle: Path, folder: Path) -> None:
             content: Any = _Content(bundle, stream)
             with tarfile.open(fileobj=content, mode="r:") as archive:
                 while (member := archive.next()) is not None:
-                    archive.members.clear()  # it would keep them all
+                    archive.members.clear()  # type: ignore[attr-defined] # it would keep them all in memory
                     _extract_member(archive, member, bundle, folder)
             content.read_to_end()
     except DataError:

@@ -34,7 +34,7 @@ if not __debug__:
         Path(overrides_visitor.__file__).read_bytes(), overrides_visitor.__file__, "exec", optimize=0
     )
     exec(_visitor_code, vars(overrides_visitor))  # noqa: S102 - the same module, compiled with them
-    overrides_parser.HydraOverrideVisitor = overrides_visitor.HydraOverrideVisitor  # type: ignore[misc]
+    overrides_parser.HydraOverrideVisitor = overrides_visitor.HydraOverrideVisitor
 _NEEDS_NO_QUOTES = re.compile(r"(?!(?:null|true|false|nan|inf)$)[a-z_/][\w./-]*", re.ASCII | re.IGNORECASE)
 
 
