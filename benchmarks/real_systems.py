@@ -137,6 +137,7 @@ def publish(work: Path, results: Results) -> None:
         for file in KEPT:
             shutil.copy(run / file, copy)
     print(*pack_runs(results), sep="\n")
+    shutil.rmtree(results.root / "runs")
     for name in SETS:
         print(update_table(results, name).render())
 

@@ -121,7 +121,7 @@ def _as_file_problem(error: OSError) -> SuiteError:
     path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
     reason = error.strerror or f"error {error.errno}"
     if error.errno in IMPOSSIBLE:
-        return UsageError(f"cannot use the path {_shorten_path(str(path or ''))} ({reason}); correct it")
+        return UsageError(f"cannot use the path {shorten_path(str(path or ''))} ({reason}); correct it")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return EnvironmentProblem(f"no permission to use {path or 'a file'} ({reason}); choose another, or change it")
     if path is None:
@@ -143,7 +143,8 @@ def _as_impossible_path(error: BaseException) -> UsageError | None:
     return None
 
 
-def _shorten_path(path: str) -> str:
+def shorten_path(path: str) -> str:
+    """Return a path for a message, without its middle if it is very long."""
     return path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH // 2]}…{path[-_LONGEST_PATH // 2 :]}"
 
 

@@ -2,23 +2,96 @@
 
 import errno
 import hashlib
+import io
 import json
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from longsumbench.errors import IMPOSSIBLE, EnvironmentProblem, naming_path
+from longsumbench.errors import IMPOSSIBLE, DataError, EnvironmentProblem, naming_path
 from longsumbench.formatting import escape_line
 
 _T = TypeVar("_T")
+_DEEPEST = 20  # folders inside each other that are looked at
 
 
 class BadFile(ValueError):
     """A file cannot be read or has the wrong content; the message says why."""
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a file for reading, unless it is a pipe, a device or a socket: reading these may never begin or end.
+
+    Raises:
+        OSError: it is not a regular file, or cannot be opened.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path.open("rb")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a regular file; OSError as from `open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def check_contained(folder: Path, path: Path) -> None:
+    """Check that a path in a folder is a regular file and, if it is a link, that its target is in the folder.
+
+    Raises:
+        BadFile: it is something else, or the link leaves the folder.
+    """
+    try:
+        if not path.resolve(strict=True).is_relative_to(folder.resolve()):
+            raise BadFile("a link that leaves its folder, which is not followed")
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
+        raise BadFile("a link that leads nowhere") from error
+    if not path.is_file():
+        raise BadFile("not a regular file")
+
+
+def check_tree(folder: Path, skipped: str) -> None:
+    """Check that a folder has only folders, regular files and links to files in it.
+
+    Hidden entries are not looked at, nor is the entry of the folder that is named `skipped`.
+
+    Raises:
+        DataError: it has something else, or cannot be listed.
+        FileNotFoundError: the folder does not exist.
+    """
+    folders = [(folder, 0)]
+    while folders:
+        parent, depth = folders.pop()
+        for entry in _entries_of(parent):
+            if entry.name.startswith(".") or (depth == 0 and entry.name == skipped):
+                continue
+            path = parent / entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if depth == _DEEPEST:
+                    raise DataError(f"folders inside each other, more than {_DEEPEST}: delete them", parent)
+                folders.append((path, depth + 1))
+            elif not entry.is_file(follow_symlinks=False):
+                try:
+                    check_contained(folder, path)
+                except BadFile as error:
+                    raise DataError(f"{error}: delete it, or put a copy of the file in its place", path) from error
+
+
+def _entries_of(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot be listed ({error.strerror})", folder) from error
 
 
 def read_text(path: Path) -> str:
@@ -29,9 +102,8 @@ def read_text(path: Path) -> str:
         BadFile: the path is a folder or a pipe, or the file cannot be read or has another encoding.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would block
-            raise BadFile("not a regular file")
-        return path.read_text(encoding="utf-8-sig")
+        with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
+            return file.read()
     except FileNotFoundError:
         raise
     except UnicodeDecodeError as error:
@@ -82,12 +154,22 @@ def writable_folder(folder: Path, chosen_by: str) -> Path:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file (text in UTF-8) atomically: readers see the old content or the new; a full disk keeps the old."""
+    """Write a file (text in UTF-8) as `replaced_file` does."""
+    with replaced_file(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def replaced_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that replaces another one atomically at the end.
+
+    Readers see the old content or the new. After an error, or with a full disk, the old content stays.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with naming_path(path), os.fdopen(handle, "wb") as file:
-            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o644)

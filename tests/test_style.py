@@ -58,3 +58,14 @@ def test_no_test_module_imports_another() -> None:
     files = sorted((ROOT / "tests").rglob("*.py"))
     imports = re.compile(r"^\s*(?:from|import) (?:[\w.]+\.)?test_", re.MULTILINE)
     assert [str(path) for path in files if imports.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_assert_statements_only_narrow_types() -> None:
+    """`python -O` drops them, so none does work or checks input: they say that a value is not None, or its type."""
+    files = [path for folder in ("longsumbench", "models") for path in (ROOT / folder).rglob("*.py")]
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in files}
+    narrowing = re.compile(r"(isinstance\([\w.]+, \w+\)|[\w.\[\]]+ is not None)")
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assert):
+                assert narrowing.fullmatch(ast.unparse(node.test)), (path, ast.unparse(node))

@@ -23,7 +23,7 @@ from typing import Any
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming_path
-from longsumbench.files import digest, writable_folder
+from longsumbench.files import BadFile, digest, read_json, writable_folder
 
 _log = logging.getLogger(__name__)
 
@@ -186,8 +186,12 @@ def write_checksums(folder: Path) -> None:
 
 def find_damage(folder: Path, in_full: bool = False) -> list[str]:
     """Return a line for each damaged file of a finished stage: its size differs or, with `in_full`, its content."""
+    try:
+        checksums = read_json(folder / CHECKSUMS, dict[str, tuple[int, str]])
+    except BadFile as error:
+        return [f"{CHECKSUMS}: {error}"]
     problems = []
-    for name, (size, sha256) in json.loads((folder / CHECKSUMS).read_text(encoding="ascii")).items():
+    for name, (size, sha256) in checksums.items():
         if not (path := folder / name).is_file():
             problems.append(f"{name} is missing")
         elif path.stat().st_size != size:

@@ -19,6 +19,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.files import open_regular
 from longsumbench.formatting import format_rough_time
 
 _SECONDS_UNREPORTED = 0.2  # a shorter wait is not reported
@@ -78,12 +79,12 @@ def exclusive_lock(path: Path, waiting: Callable[[Holder], None] = lambda _: Non
 def lock_holder(path: Path) -> Holder | None:
     """Return the current holder of a lock, or None."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return None
     except BlockingIOError:
         return _read_note(path)
+    except OSError:  # it does not exist, or is no lock
+        return None
     return None
 
 

@@ -34,7 +34,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench recommend my_texts               which system suits your texts?
   longsumbench status                           show the progress of a sweep
   longsumbench leaderboard pydoc                print a table again
-  longsumbench site --serve                     look at all results in the browser
+  longsumbench site                             look at all results in the browser
   longsumbench summarize RUN paper.md           summarize your own file
   longsumbench score out.jsonl test.jsonl       ROUGE of any system's outputs
   longsumbench import out.jsonl --model theirs --dataset pubmed
@@ -47,7 +47,7 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench dataset add mine my_texts        give your own texts a name
   longsumbench list models                      list the available models
   longsumbench list runs                        list the runs, the newest first
-  longsumbench runs delete RUN                  delete, move or pack runs
+  longsumbench runs pack                        finished runs in one file a dataset
   longsumbench merge theirs ours                several results folders in one
   longsumbench verify RUN                       compute a run's scores again from its outputs
   longsumbench completion bash                  let the shell complete words

@@ -26,6 +26,7 @@ from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import files_source
 from longsumbench.corpora.reading.rows import thinned_examples
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import read_bytes
 from longsumbench.formatting import format_count
 from longsumbench.sentences import split_sentences
 
@@ -206,7 +207,7 @@ def _text_in(file: str) -> str:
 def _read_file(file: str) -> bytes:
     path = Path(file)
     try:
-        content = sys.stdin.buffer.read() if file == _STANDARD_INPUT else path.read_bytes()
+        content = sys.stdin.buffer.read() if file == _STANDARD_INPUT else read_bytes(path)
     except FileNotFoundError:
         raise DataError("no such file", path) from None
     except OSError as error:

@@ -450,14 +450,6 @@ def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
     return table
 
 
-def update_or_delete_table(results: Results, dataset: str) -> None:
-    """Rebuild the table of a dataset after runs were removed; without any run left, delete it."""
-    if dataset in results.datasets():
-        update_table(results, dataset)
-    else:
-        results.write_leaderboard(dict.fromkeys(f"{dataset}.{ending}" for ending in ("csv", "md", "tex")))
-
-
 def read_table(
     results: Results, dataset: str, part: str = "f", by_run: bool = False, names: Sequence[str] | None = None
 ) -> Table:

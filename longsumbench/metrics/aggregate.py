@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
-from longsumbench.files import write_atomically
+from longsumbench.files import open_regular, write_atomically
 from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
@@ -178,7 +178,7 @@ def read_scores(path: Path) -> pd.DataFrame:
 
     options = csv.ConvertOptions(column_types={"id": string()}, null_values=["nan"])
     try:
-        with path.open("rb") as file:  # one thread: processes share the cores
+        with open_regular(path) as file:  # one thread: processes share the cores
             table = csv.read_csv(
                 file, csv.ReadOptions(use_threads=False), csv.ParseOptions(newlines_in_values=True), options
             )

@@ -19,7 +19,7 @@ import numpy as np
 
 from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
-from longsumbench.files import BadFile, read_json
+from longsumbench.files import BadFile, open_regular, read_json
 from longsumbench.interrupts import within_seconds
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def model_digest(folder: Path) -> str:
 
 @cache  # read gigabytes once, until size or time changes
 def _file_digest(path: Path, size: int, modified: int) -> bytes:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").digest()
 
 

@@ -29,6 +29,7 @@ from longsumbench.errors import INTERRUPTED, Bug, EnvironmentProblem, UsageError
 _RANK_KEYS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 _STARTING = timedelta(minutes=10)  # from the start of the first process to that of the last one
 _WAIT_LIMIT = timedelta(days=20)  # of a wait for another process; gloo's limit is 24 days
+_LEAVING = timedelta(seconds=30)  # from the first process that ends to the last one
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +44,8 @@ class _Launch:
     local_size: int = 1
     together: bool = False  # True while all processes run the same code
     failed_in_all: bool = False  # True if the first process failed where the others waited for it
+    is_lost: bool = False  # True if a process failed alone
+    store: Any = None  # torch's, by which the processes met
 
     def connect(self) -> None:
         """Connect the processes, unless they are.
@@ -58,13 +61,28 @@ class _Launch:
         backend = "cpu:gloo,cuda:nccl" if cuda.is_available() else "gloo"
         rank, size = self.rank, self.size
         try:
-            store, *_ = next(distributed.rendezvous("env://", rank, size, timeout=_STARTING))  # type: ignore[attr-defined]
-            distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_WAIT_LIMIT)
-            atexit.register(distributed.destroy_process_group)
+            meeting = distributed.rendezvous("env://", rank, size, timeout=_STARTING)  # type: ignore[attr-defined]
+            self.store, *_ = next(meeting)
+            distributed.init_process_group(backend, store=self.store, rank=rank, world_size=size, timeout=_WAIT_LIMIT)
+            atexit.register(self._leave)
         except (RuntimeError, ValueError) as error:
             address = "MASTER_ADDR={MASTER_ADDR}, MASTER_PORT={MASTER_PORT}".format_map(os.environ)
             reason = str(error).splitlines()[0]
             raise EnvironmentProblem(f"{size} processes cannot meet at {address}: {reason}") from error
+
+    def _leave(self) -> None:
+        """Leave the process group: first the others, then the first process.
+
+        A process that closes its connections while another does the same may be aborted, after all its work.
+        """
+        from torch import distributed
+
+        with suppress(RuntimeError):  # a process is gone
+            if self.rank == 0 and not self.is_lost:
+                self.store.wait([f"left {rank}" for rank in range(1, self.size)], _LEAVING)
+        distributed.destroy_process_group()
+        with suppress(RuntimeError):
+            self.store.set(f"left {self.rank}", "")
 
     def broadcast(self, value: object = None) -> Any:
         """Return the first process's value, which is JSON, in all processes."""
@@ -96,6 +114,7 @@ class _Launch:
         """Exit with an error's exit code; the other processes then fail or are ended by the launcher."""
         from torch.distributed import DistError
 
+        self.is_lost = True
         lost = isinstance(error, DistError) or "/gloo/" in str(error)
         advice = EnvironmentProblem("another process failed: run the same command again")
         problem = advice if lost else as_suite_error(error)

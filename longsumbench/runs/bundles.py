@@ -7,34 +7,43 @@ The same files give the same bundle, byte for byte. A bundle is read from its un
 """
 
 import csv
+import errno
 import hashlib
 import io
 import lzma
+import shutil
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from longsumbench.cache.artifacts import clear_partial, user_cache
-from longsumbench.errors import DataError
-from longsumbench.files import digest, write_atomically
-from longsumbench.runs.record import RunRecord, measured_mean
+from longsumbench.errors import DataError, shorten_path
+from longsumbench.files import digest, open_regular, replaced_file, write_atomically
+from longsumbench.formatting import format_bytes
+from longsumbench.runs.record import WORK_FOLDER, RunRecord, measured_mean
 
 ENDING = ".tar.xz"
 _VERSION = 1  # of the unpacked copy in the cache
+_RUN_PARTS, _MOST_PARTS = 4, 12  # names in the path of a run in a bundle; fewer are in that of a file
+_SMALL_CONTENT = 2**28  # bytes that a bundle of any size may hold
+_MOST_CONTENT = 200  # bytes that a byte of a larger bundle may hold; published bundles: 5 to 22
+_MOST_AT_ONCE = 2**20  # bytes that are read at once
+_IMPOSSIBLE_NAMES = (errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
 _HEADER = ("run_id", "model", "variant", "seed", "n", "ranked_by", "score", "digest")
 
 
 def write_bundle(bundle: Path, runs: Sequence[tuple[Path, RunRecord]]) -> None:
-    """Write folders of runs and their records as a bundle and its index, in their order."""
-    content, index = io.BytesIO(), io.StringIO()
+    """Write folders of runs and their records as a bundle and its index, in their order; each replaces an old one."""
+    index = io.StringIO()
     lines = csv.writer(index, lineterminator="\n")
     lines.writerow(_HEADER)
-    with tarfile.open(fileobj=content, mode="w:xz") as archive:
+    with replaced_file(bundle) as file, tarfile.open(fileobj=file, mode="w:xz") as archive:
         for folder, record in runs:
             hashes = {}
-            for path in _run_files(folder):
-                name, data = path.relative_to(folder).as_posix(), path.read_bytes()
+            for name in files_to_pack(folder):
+                data = (folder / name).read_bytes()
                 member = tarfile.TarInfo("/".join(("runs", *folder.parts[-3:], name)))
                 member.size, hashes[name] = len(data), hashlib.sha256(data).hexdigest()
                 archive.addfile(member, io.BytesIO(data))
@@ -42,7 +51,8 @@ def write_bundle(bundle: Path, runs: Sequence[tuple[Path, RunRecord]]) -> None:
             scored = "" if mean is None else f"{mean.mean:.2f}"
             facts = (record.run_id, record.model, record.variant, record.seed, record.n)
             lines.writerow([*facts, score, scored, digest(hashes)[:16]])
-    write_atomically(bundle, content.getvalue())
+        archive.close()
+        _check_content(bundle, file.tell(), archive.offset)
     write_atomically(index_of(bundle), index.getvalue())
 
 
@@ -51,38 +61,104 @@ def index_of(bundle: Path) -> Path:
     return bundle.with_name(bundle.name.removesuffix(ENDING) + ".csv")
 
 
-def _run_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a run, sorted; those in `work` are of this machine, and hidden ones are being written."""
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        if path.is_file() and parts[0] != "work" and not any(part.startswith(".") for part in parts):
-            yield path
+def files_to_pack(folder: Path) -> list[str]:
+    """Return the names of a run's files, sorted; those in `work` are of this machine, hidden ones are being written."""
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in paths if _is_packed(path.parts))
+
+
+def _is_packed(parts: Sequence[str]) -> bool:
+    return parts[0] != WORK_FOLDER and not any(part.startswith(".") for part in parts)
 
 
 def unpack_bundle(bundle: Path) -> Path:
-    """Return the folder in the cache with the content of a bundle.
+    """Return the folder in the cache with the content of a bundle, which somebody else may have written.
 
     Raises:
         FileNotFoundError: the bundle does not exist.
-        DataError: it is damaged, or a name in it is not that of a run's file.
+        DataError: it is damaged, a name in it is not that of a run's file, or its content is much larger than it is.
     """
-    with bundle.open("rb") as file:
-        inputs = {"name": bundle.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest(), "version": _VERSION}
+    try:
+        with open_regular(bundle) as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", bundle) from error
+    inputs = {"name": bundle.name, "sha256": sha256, "version": _VERSION}
     return user_cache().get("runs", inputs, partial(_extract_files, bundle))
+
+
+class _Content:
+    """The decompressed content of a bundle. It is a file for `tarfile`, which reads no more than a limit from it."""
+
+    def __init__(self, bundle: Path, stream: lzma.LZMAFile) -> None:
+        self.bundle, self.size = bundle, bundle.stat().st_size
+        self.stream, self.tell = stream, stream.tell
+
+    def read(self, size: int) -> bytes:
+        """Read some bytes; a damaged header may ask for too many at once."""
+        if size > _MOST_AT_ONCE:
+            raise tarfile.ReadError(f"a header of {format_bytes(size)}")
+        content = self.stream.read(size)
+        _check_content(self.bundle, self.size, self.tell())
+        return content
+
+    def seek(self, position: int) -> int:
+        """Go forward."""
+        _check_content(self.bundle, self.size, position)
+        return self.stream.seek(position)
+
+    def read_to_end(self) -> None:
+        """Read the rest, which has the checksums."""
+        while self.read(_MOST_AT_ONCE):
+            pass
+
+
+def _check_content(bundle: Path, size: int, content: int) -> None:
+    limit = max(_SMALL_CONTENT, _MOST_CONTENT * size)
+    if content > limit:
+        problem = f"the {format_bytes(size)} of this bundle hold more than {format_bytes(limit)}"
+        raise DataError(f"{problem}: runs cannot be packed so tightly", bundle)
 
 
 def _extract_files(bundle: Path, folder: Path) -> None:
     clear_partial(folder)
-    home = ["runs", bundle.name.removesuffix(ENDING)]
     try:
-        with lzma.open(bundle) as stream, tarfile.open(fileobj=stream) as archive:
-            for member in archive:
-                parts = member.name.split("/")
-                if not member.isreg() or parts[:2] != home or len(parts) < 5 or {"", ".", ".."} & {*parts}:
-                    raise DataError(f"{member.name!r} in this bundle is not a file of a run on {home[1]}", bundle)
-                path, content = folder.joinpath(*parts), archive.extractfile(member)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content.read() if content else b"")
-            stream.read()  # the checksums at its end
-    except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
+        with lzma.open(bundle) as stream:
+            content: Any = _Content(bundle, stream)
+            with tarfile.open(fileobj=content, mode="r:") as archive:
+                while (member := archive.next()) is not None:
+                    archive.members.clear()  # type: ignore[attr-defined] # it would keep them all in memory
+                    _extract_member(archive, member, bundle, folder)
+            content.read_to_end()
+    except DataError:
+        clear_partial(folder)
+        raise
+    except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError, RecursionError) as error:
+        clear_partial(folder)
         raise DataError(f"this bundle of runs is damaged ({error}): get the file again", bundle) from error
+
+
+def _extract_member(archive: tarfile.TarFile, member: tarfile.TarInfo, bundle: Path, folder: Path) -> None:
+    home = ["runs", bundle.name.removesuffix(ENDING)]
+    parts = member.name.split("/")
+    is_safe = parts[:2] == home and not {"", ".", ".."} & {*parts}
+    is_file = member.isreg() and not member.issparse() and member.size >= 0
+    if not is_file or not is_safe or not _RUN_PARTS < len(parts) < _MOST_PARTS or not _is_packed(parts[_RUN_PARTS:]):
+        raise DataError(f"{_name_of(member)} in this bundle is not a file of a run on {home[1]}", bundle)
+    path, content = folder.joinpath(*parts), archive.extractfile(member)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            if content is not None:
+                shutil.copyfileobj(content, file)
+    except OSError as error:
+        if error.errno not in _IMPOSSIBLE_NAMES:
+            raise
+        reason = f"cannot be unpacked ({error.strerror}): the name is too long, or another file has it"
+        raise DataError(f"{_name_of(member)} in this bundle {reason}", bundle) from error
+
+
+def _name_of(member: tarfile.TarInfo) -> str:
+    return repr(shorten_path(member.name))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser import overrides_parser, overrides_visitor
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import OmegaConf
@@ -27,6 +28,13 @@ from longsumbench.errors import UnknownName, UsageError, did_you_mean
 from longsumbench.files import read_text
 
 _READER = "reader"  # of a dataset
+# Assert statements of Hydra's parser read the input: without them (python -O), it cannot parse range(1,3) or {a: 1}.
+if not __debug__:
+    _visitor_code = compile(
+        Path(overrides_visitor.__file__).read_bytes(), overrides_visitor.__file__, "exec", optimize=0
+    )
+    exec(_visitor_code, vars(overrides_visitor))  # noqa: S102 - the same module, compiled with them
+    overrides_parser.HydraOverrideVisitor = overrides_visitor.HydraOverrideVisitor
 _NEEDS_NO_QUOTES = re.compile(r"(?!(?:null|true|false|nan|inf)$)[a-z_/][\w./-]*", re.ASCII | re.IGNORECASE)
 
 

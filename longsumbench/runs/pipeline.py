@@ -56,7 +56,8 @@ def run_point(
     with point.timed("read"):
         system, texts = prepare(config, stages)
     run_id = id_of_run(config, system, texts)
-    folder = root.folder(config.dataset.name, config.model.name, run_id)
+    folder_of = root.unpacked_folder if config.overwrite else root.folder  # a packed run stays as it is
+    folder = folder_of(config.dataset.name, config.model.name, run_id)
     if config.overwrite or not results.is_finished(folder) or is_incomplete(config, system, texts, folder):
         root.check_not_packed(folder)
         (folder / "work").mkdir(parents=True, exist_ok=True)

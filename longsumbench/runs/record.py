@@ -14,7 +14,7 @@ import msgspec
 
 from longsumbench.core import DatasetSettings, Decoding, FitReport, Recipe, Scoring, Truncation
 from longsumbench.errors import DataError
-from longsumbench.files import BadFile, read_json, write_atomically
+from longsumbench.files import BadFile, check_tree, read_json, write_atomically
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.metrics.cross_check import CrossCheck
@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 _REPEAT_ADVICE = "the same `longsumbench run` command makes it again, or remove it"
 DEFAULT_RANKING_SCORE = "rougeLsum"  # for datasets without a metric of their own
 SHORT_ID = 8
+WORK_FOLDER = "work"  # of a run: logs and links to stages, which belong to a machine
 _BETWEEN_SETTINGS = re.compile(r",\s*(?![^\[\]{}]*[\]}])")  # commas outside brackets
 
 
@@ -319,12 +320,14 @@ class RunRecord:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read `record.json` from a run folder.
+        """Read `record.json` from a run folder, which somebody else may have written.
 
         Raises:
             FileNotFoundError: the file does not exist.
             TornRecord: the file is damaged.
+            DataError: a file of the run is a link that leaves its folder, a pipe or a device.
         """
+        check_tree(folder, skipped=WORK_FOLDER)
         path = folder / "record.json"
         try:
             record = replace(read_json(path, cls), verified=None)  # a mark is never taken from the file

@@ -1,4 +1,4 @@
-"""A results folder: where its files are, which of its runs are finished; the files of a run written, checked, deleted.
+"""A results folder: where its files are, which of its runs are finished; the files of a run written, checked, packed.
 
     results/runs/<dataset>/<model>/<run id>/   config.yaml  record.json  predictions.jsonl  scores.csv  work/
                                                of several checkpoints: predictions-<n>.jsonl  scores-<n>.csv
@@ -22,15 +22,23 @@ from typing import Any, Self, TypedDict
 
 from omegaconf import OmegaConf
 
-from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.cache.artifacts import CHECKSUMS, ArtifactCache, find_damage
 from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.core import SECTIONS, FitReport, RunConfig, build_settings, registry
 from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import BadFile, digest, read_json, writable_folder, write_atomically
+from longsumbench.files import (
+    BadFile,
+    check_contained,
+    digest,
+    open_regular,
+    read_json,
+    writable_folder,
+    write_atomically,
+)
 from longsumbench.formatting import format_bytes, format_count
-from longsumbench.runs.bundles import ENDING, index_of, unpack_bundle, write_bundle
-from longsumbench.runs.record import RunRecord, TornRecord, output_files
+from longsumbench.runs.bundles import ENDING, files_to_pack, unpack_bundle, write_bundle
+from longsumbench.runs.record import WORK_FOLDER, RunRecord, TornRecord, output_files
 
 _log = logging.getLogger(__name__)
 
@@ -40,9 +48,14 @@ _NAMED = 3  # most runs in a message
 
 @dataclass(frozen=True)
 class Results:
-    """A results folder. Unusable files are skipped and reported on stderr once."""
+    """A results folder. Unusable files are skipped and reported on stderr once.
+
+    Attributes:
+        foreign: True if it is another person's: links to bundles outside it are not followed.
+    """
 
     root: Path
+    foreign: bool = False
     named: set[str] = field(default_factory=set, compare=False, repr=False)  # the reports so far
     unpacked: dict[tuple[Any, ...], Path] = field(default_factory=dict, compare=False, repr=False)  # of each bundle
 
@@ -56,20 +69,43 @@ class Results:
         return self.folder(run.dataset, run.model, run.run_id)
 
     def run_folders(self, dataset: str = "*", pattern: str = "*/*") -> list[Path]:
-        """Return the folders of all runs, also of those without a record, sorted by dataset, model and run id."""
-        names = [*self._bundled()] if dataset == "*" else [dataset]
-        roots = [self.root, *filter(None, map(self._unpack, names))]
+        """Return the folders of all runs, also of those without a record, sorted by dataset, model and run id.
+
+        Without a dataset, a damaged bundle is reported and left out.
+
+        Raises:
+            DataError: the bundle of the dataset is damaged.
+        """
+        roots = [self.root]
+        for name in self._bundled() if dataset == "*" else [dataset]:
+            try:
+                copy = self._unpack(name)
+            except DataError as error:
+                if dataset != "*":
+                    raise
+                self.leave_out(error)
+                continue
+            roots += [copy] if copy else []
         runs = f"runs/{dataset if dataset == '*' else glob.escape(dataset)}/{pattern}"
         places = {path.parts[-3:] for root in roots for path in root.glob(runs) if path.is_dir()}
         return [self.folder(*parts) for parts in sorted(places)]
 
     def folder(self, dataset: str, model: str, run_id: str) -> Path:
         """Return the folder of a run, which may not exist. A packed run is used unless a finished one has its place."""
-        parts = ("runs", dataset, model, run_id)
-        folder, copy = self.root.joinpath(*parts), self._unpack(dataset)
-        if copy and copy.joinpath(*parts).is_dir() and not (folder / "record.json").is_file():
-            return copy.joinpath(*parts)
-        return folder
+        folder = self.unpacked_folder(dataset, model, run_id)
+        if (folder / "record.json").is_file():
+            return folder
+        return self.packed_folder(dataset, model, run_id) or folder
+
+    def unpacked_folder(self, dataset: str, model: str, run_id: str) -> Path:
+        """Return the folder of a run in the results folder, which may not exist."""
+        return self.root / "runs" / dataset / model / run_id
+
+    def packed_folder(self, dataset: str, model: str, run_id: str) -> Path | None:
+        """Return the copy of a packed run in the cache; None if it is not packed."""
+        copy = self._unpack(dataset)
+        folder = copy / "runs" / dataset / model / run_id if copy else None
+        return folder if folder and folder.is_dir() else None
 
     def bundle(self, dataset: str) -> Path:
         """Return the path of the bundle with the packed runs on a dataset, which may not exist."""
@@ -79,13 +115,18 @@ class Results:
         return [path.name.removesuffix(ENDING) for path in (self.root / "bundles").glob(f"*{ENDING}")]
 
     def _unpack(self, dataset: str) -> Path | None:
+        bundle = self.bundle(dataset)
         try:
-            status = (bundle := self.bundle(dataset)).stat()
+            status = bundle.stat()
+            if self.foreign:
+                check_contained(self.root, bundle)
             state = (bundle, status.st_size, status.st_mtime_ns)
             if state not in self.unpacked or not self.unpacked[state].is_dir():
                 self.unpacked[state] = unpack_bundle(bundle)
         except FileNotFoundError:
             return None
+        except BadFile as error:
+            raise DataError(f"{error}", bundle) from error
         return self.unpacked[state]
 
     def check_not_packed(self, folder: Path) -> None:
@@ -96,9 +137,20 @@ class Results:
         """
         copy, bundle = self._unpack(dataset := folder.parents[1].name), self.bundle(dataset)
         if copy and folder.resolve().is_relative_to(copy.resolve()):
-            packed, index, root = (shlex.quote(str(path)) for path in (bundle, index_of(bundle), self.root))
-            command = f"tar -xf {packed} -C {root} && rm {packed} {index}"
+            place = Path("runs", *folder.parts[-3:]).as_posix()
+            command = shlex.join(["tar", "-xf", str(bundle), "-C", str(self.root), place])
             raise UsageError(f"the run {folder.name} is packed, and no command changes it; unpack it first: {command}")
+
+    def check_packed_runs(self, dataset: str) -> None:
+        """Check the copy of the packed runs on a dataset, before they are packed again.
+
+        Raises:
+            DataError: a file differs from the one in the bundle.
+        """
+        copy = self._unpack(dataset)
+        if copy and (problems := find_damage(copy, in_full=True)):
+            advice = f"remove it by `longsumbench cache prune {copy.name}` and pack again"
+            raise DataError(f"this copy of packed runs is damaged ({problems[0]}); {advice}", copy)
 
     def records(self, dataset: str) -> Iterator[RunRecord]:
         """Yield the readable records of all finished runs on a dataset, sorted by model and run id."""
@@ -137,27 +189,24 @@ class Results:
         folders = {path.parents[2].name for path in (self.root / "runs").glob("*/*/*/record.json")}
         return sorted(folders.union(self._bundled()))
 
-    def find(self, run: str | Path | RunRecord, begun: bool = False) -> Path:
+    def find(self, run: str | Path | RunRecord) -> Path:
         """Return the folder of a run, given its folder, its id, a unique prefix of its id, or its record.
-
-        With `begun`, also find a run that is not finished.
 
         Raises:
             UsageError: no run or several runs match, or the run is not finished.
             DataError: the record is damaged.
         """
         name = run.run_id if isinstance(run, RunRecord) else str(run)
-        folder, marks = Path(name).expanduser(), ["record.json", *(["config.yaml"] if begun else [])]
-        if any((folder / mark).is_file() for mark in marks):
+        folder = Path(name).expanduser()
+        if (folder / "record.json").is_file():
             return folder
-        kind = "run" if begun else "finished run"
         if folder.is_dir():
-            raise UsageError(f"{folder} is not a {kind}: it has no {marks[-1]}")
+            raise UsageError(f"{folder} is not a finished run: it has no record.json")
         runs = self.run_folders(pattern=f"*/{glob.escape(name)}*")
-        matches = [path for path in runs if any((path / mark).is_file() for mark in marks)]
+        matches = [path for path in runs if (path / "record.json").is_file()]
         if not matches:
             advice = "`longsumbench list runs` shows the ids"
-            raise UsageError(f"no {kind} is called '{name}' under {self.root}; {advice}")
+            raise UsageError(f"no finished run is called '{name}' under {self.root}; {advice}")
         if matches[1:]:
             labels = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in matches[:_NAMED]]
             more = f" and {len(matches) - _NAMED} more" if matches[_NAMED:] else ""
@@ -165,18 +214,29 @@ class Results:
         return matches[0]
 
 
-def finished_folders(path: Path) -> list[Path]:
-    """Return the folders of the runs with a record in a results folder or a bundle; DataError if it is neither."""
+def finished_folders(path: Path, **options: Any) -> list[Path]:
+    """Return the folders of the runs with a record in a results folder or a bundle.
+
+    A damaged bundle in a results folder is reported and left out. `options` are fields of `Results`.
+
+    Raises:
+        DataError: it is neither, or a damaged bundle.
+    """
     if not path.is_file() and not any((path / name).is_dir() for name in ("runs", "bundles")):
         raise DataError("no results folder (with runs/ or bundles/), and no bundle (.tar.xz)", path)
-    folders = Results(unpack_bundle(path) if path.is_file() else path).run_folders()
-    return [folder for folder in folders if (folder / "record.json").is_file()]
+    root = unpack_bundle(path) if path.is_file() else path
+    folders = Results(root, **options).run_folders()
+    return [folder for folder in folders if (folder / "record.json").exists()]
 
 
 def hash_scored_files(folder: Path) -> dict[str, str]:
     """Return name → SHA-256 of the record, the summaries and the scores of a run."""
     paths = [path for name in ("record.json", "predictions*.jsonl", "scores*.csv") for path in folder.glob(name)]
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(paths)}
+    hashes = {}
+    for path in sorted(paths):
+        with open_regular(path) as file:
+            hashes[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashes
 
 
 def is_verified(folder: Path) -> bool:
@@ -186,17 +246,28 @@ def is_verified(folder: Path) -> bool:
     return False
 
 
+def stage_of_run(run: Path, name: str) -> Path:
+    """Return the folder of a stage of a run, which may not exist.
+
+    It is a link, which another person may have made. So it is followed only to a finished stage of a cache.
+    """
+    link = run / WORK_FOLDER / name
+    leads_elsewhere = link.is_symlink() and link.exists() and not (link / CHECKSUMS).is_file()
+    return link.with_name("not-a-stage") if leads_elsewhere else link
+
+
 class _CorpusFile(TypedDict):
     splits: dict[str, str]
 
 
 def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
     """Return the split that a run summarized; None if its texts are not on this machine."""
-    folder = run / "work" / "corpus"
+    folder = stage_of_run(run, "corpus")
     try:
         splits = read_json(folder / "corpus.json", _CorpusFile)["splits"]
-        if digest(splits) == record.fingerprint:
-            return ReadSplit(record.split, folder / f"{record.split}.arrow", splits[record.split])
+        texts = folder / f"{record.split}.arrow"
+        if digest(splits) == record.fingerprint and texts.is_file():
+            return ReadSplit(record.split, texts, splits[record.split])
     except (OSError, ValueError, KeyError):  # the cache was emptied, or the run came from another machine
         pass
     return None
@@ -237,44 +308,27 @@ def report_torn_record(folder: Path) -> None:
 def delete_run_files(folder: Path) -> None:
     """Delete a run's files except its lock, the record first."""
     (folder / "record.json").unlink(missing_ok=True)
-    for path in [*folder.iterdir(), *(folder / "work").iterdir()]:
+    for path in [*folder.iterdir(), *(folder / WORK_FOLDER).iterdir()]:
         if path.is_dir() and not path.is_symlink():
-            if path.name != "work":
+            if path.name != WORK_FOLDER:
                 shutil.rmtree(path)
         elif path.name != ".lock":
             path.unlink()
-
-
-def remove_run(folder: Path, target: Path | None = None) -> None:
-    """Delete the folder of a run, or move it to `target`.
-
-    Raises:
-        UsageError: a process works on the run; or `target` exists.
-    """
-    if (holder := lock_holder(folder / "work" / ".lock")) is not None:
-        raise UsageError(f"{folder} is running ({holder}): wait for it, or end it first")
-    if target is None:
-        shutil.rmtree(folder)
-        return
-    if target.exists():
-        raise UsageError(f"{target} exists: delete it or {folder} by `longsumbench runs delete`")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(folder, target)
 
 
 def keep_predictions_of(report: FitReport, folder: Path) -> None:
     """Delete predictions, evidence and inputs that a killed process wrote with the weights of another training."""
     if not is_fitted_by(report, folder):
         outputs = (*folder.glob("predictions*.jsonl"), *folder.glob("inputs*.jsonl"))
-        for path in (*outputs, *(folder / "work").glob("decoding*.jsonl")):
+        for path in (*outputs, *(folder / WORK_FOLDER).glob("decoding*.jsonl")):
             path.unlink(missing_ok=True)
         shutil.rmtree(folder / "evidence", ignore_errors=True)
-        write_atomically(folder / "work" / "fitted.json", training_key(report))
+        write_atomically(folder / WORK_FOLDER / "fitted.json", training_key(report))
 
 
 def is_fitted_by(report: FitReport, folder: Path) -> bool:
     """Return True if the files of a run were written with the weights of this training."""
-    marker = folder / "work" / "fitted.json"
+    marker = folder / WORK_FOLDER / "fitted.json"
     return marker.is_file() and marker.read_bytes() == training_key(report).encode()
 
 
@@ -292,20 +346,38 @@ def link_stages(workdir: Path, stages: ArtifactCache) -> None:
 
 
 def pack_runs(results: Results) -> Iterator[str]:
-    """Pack the finished runs of each dataset, and delete their folders; yield a line for each dataset.
+    """Write the finished runs of each dataset into its bundle; yield a line for each dataset.
 
-    Interrupted runs are left as they are. Runs that were packed before stay in the bundle.
+    Nothing is deleted. Runs that were packed before stay in the bundle with all their files.
 
     Raises:
-        DataError: a record is damaged; nothing is packed of its dataset.
-        UsageError: a process works on a run; its folder is left.
+        DataError: a record or the bundle is damaged; nothing is packed of its dataset.
     """
-    home = results.root / "runs"
-    for dataset in sorted({path.parents[2].name for path in home.glob("*/*/*/record.json")}):
-        folders = [folder for folder in results.run_folders(dataset) if (folder / "record.json").is_file()]
+    for dataset in sorted({path.parents[2].name for path in results.root.glob("runs/*/*/*/record.json")}):
         bundle = results.bundle(dataset)
-        write_bundle(bundle, [(folder, RunRecord.read(folder)) for folder in folders])
-        for folder in folders:
-            if folder.is_relative_to(home):
-                remove_run(folder)
-        yield f"packed: {format_count(len(folders), 'run')} → {bundle} ({format_bytes(bundle.stat().st_size)})"
+        with results.leaderboard_lock(dataset):
+            results.check_packed_runs(dataset)
+            runs = []
+            for folder in results.run_folders(dataset):
+                chosen = _folder_to_pack(results, folder)
+                if chosen is not None:
+                    runs.append((chosen, RunRecord.read(chosen)))
+            write_bundle(bundle, runs)
+        yield f"packed: {format_count(len(runs), 'run')} → {bundle} ({format_bytes(bundle.stat().st_size)})"
+
+
+def _folder_to_pack(results: Results, folder: Path) -> Path | None:
+    """Return the folder of a run or, if that lacks a file or is being changed, of its packed copy; None without any."""
+    packed = results.packed_folder(*folder.parts[-3:])
+    if folder == packed:
+        return packed
+    if not (folder / "record.json").is_file():
+        return None
+    if (holder := lock_holder(folder / WORK_FOLDER / ".lock")) is not None:
+        _log.warning(f"left out: {folder} is running ({holder}); pack again when it has ended")
+        return packed
+    lacking = {*files_to_pack(packed)} - {*files_to_pack(folder)} if packed else ()
+    if lacking:
+        _log.warning(f"{folder} lacks {min(lacking)}, which is packed: the packed run stays as it is")
+        return packed
+    return folder

@@ -35,7 +35,7 @@ from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import system_and_texts
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results, read_run_config
+from longsumbench.runs.results import Results, read_run_config, stage_of_run
 
 _log = logging.getLogger(__name__)
 
@@ -221,7 +221,7 @@ def _find_checkpoint(
             return _find_checkpoint(_fetch_system(run), results)
         suggestion = did_you_mean(str(run), core.registry.systems.targets())
         raise UsageError(f"no folder {folder}{suggestion}, and {problem}") from None
-    record, weights = RunRecord.read(run), run / "work" / "checkpoint"
+    record, weights = RunRecord.read(run), stage_of_run(run, "checkpoint")
     if record.imported:
         raise UsageError(
             f"{run} has imported outputs of {record.model} and no system: name a run that was trained here"

@@ -7,16 +7,14 @@ results --read_table--> tables --render_page--> index.html, papers.html, sweeps.
 import math
 import re
 import shlex
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from longsumbench.core import SECTIONS, defaults_of
 from longsumbench.errors import DataError
-from longsumbench.files import digest, read_text, writable_folder, write_atomically
+from longsumbench.files import BadFile, check_contained, read_text, writable_folder, write_atomically
 from longsumbench.formatting import format_duration, format_plain_value
 from longsumbench.leaderboards.columns import cut_shares, remarks
 from longsumbench.leaderboards.comparability import heading_of
@@ -35,7 +33,6 @@ from longsumbench.site.shown_tables import BY_PLACE, SHOWN_KINDS, scores_by_leng
 from longsumbench.sweeps.state import ENDED, Sweep, describe_point, describe_progress, describe_sweep, sweeps_in
 
 _ROWS_AT_ONCE = 300  # of a table; further rows are in a file that the page loads
-_SECONDS_BETWEEN = 2.0  # of looking for changes
 
 
 def page_name(record: RunRecord) -> str:
@@ -65,16 +62,10 @@ _Shown = dict[str, Any]  # what the pages of a dataset show; without blocks if n
 
 @dataclass
 class Site:
-    """The site of a results folder; writing it again reads only datasets that changed.
-
-    Attributes:
-        watched: True if open pages reload themselves when it is written again.
-    """
+    """The site of a results folder."""
 
     results: Results
     folder: Path
-    watched: bool = False
-    _shown: dict[str, tuple[str, _Shown]] = field(default_factory=dict)
     _links: dict[str, Any] = field(default_factory=dict)
 
     def write(self) -> Path:
@@ -89,39 +80,16 @@ class Site:
         if not (names or sweeps or papers):
             find_datasets(self.results)  # raises
         writable_folder(self.folder, "--output")
-        self._links = {"datasets": names, "papers": bool(papers), "sweeps": bool(sweeps), "watched": self.watched}
+        self._links = {"datasets": names, "papers": bool(papers), "sweeps": bool(sweeps)}
         for asset in ("site.css", "site.js"):
             write_atomically(self.folder / "assets" / asset, static_text(asset))
-        for name in names:
-            if self._shown.get(name, ("",))[0] != (state := digest([self._links, self._files(name)])):
-                self._shown[name] = state, self._write_dataset(name)
+        shown = [self._write_dataset(name) for name in names]
         if papers:
             self._write_papers(papers)
         if sweeps:
             self._write_sweeps(sweeps, problems)
-        self._write_overview([self._shown[name][1] for name in names], problems)
-        if self.watched:
-            write_atomically(self.folder / "assets" / "version.js", f"window.siteVersion = {time.time_ns()};\n")
+        self._write_overview(shown, problems)
         return self.folder / "index.html"
-
-    def follow(self) -> Iterator[Path]:
-        """Write the pages, and again whenever the results change; yield `index.html` each time."""
-        before = None
-        while True:
-            state = [repr(sweep.present_states()) for sweep in sweeps_in(self.results.root)]
-            state += [repr(self._files(name)) for name in self.results.datasets()]
-            if state != before:
-                yield self.write()
-            before = state
-            time.sleep(_SECONDS_BETWEEN)
-
-    def _files(self, dataset: str) -> list[tuple[str, int]]:
-        files = []
-        for pattern in (f"runs/{dataset}/*/*/record.json", f"bundles/{dataset}.*"):
-            for path in self.results.root.glob(pattern):
-                with suppress(FileNotFoundError):  # the run is being repeated
-                    files.append((str(path), path.stat().st_mtime_ns))
-        return sorted(files)
 
     def _public(self, problem: object) -> str:
         return str(problem).replace(f"{self.results.root}/", "")
@@ -190,14 +158,21 @@ class Site:
         return shown
 
     def _copy_files(self, pattern: str, folder: str) -> list[Path]:
-        """Copy files of the results into a folder of the site; return their paths, sorted."""
-        for path in (paths := sorted(self.results.root.glob(pattern))):
+        """Copy files of the results into a folder of the site; return their paths, sorted. Links out are left out."""
+        paths = []
+        for path in sorted(self.results.root.glob(pattern)):
+            try:
+                check_contained(self.results.root, path)
+            except BadFile as error:
+                self.results.leave_out(DataError(f"{error}", path))
+                continue
             write_atomically(self.folder / folder / path.name, path.read_bytes())
+            paths.append(path)
         return paths
 
     def _write_papers(self, papers: Sequence[MadePage]) -> None:
         for page in papers:
-            if (path := self.results.root / "papers" / f"{page.name}.html").is_file():
+            for path in self._copy_files(f"papers/{page.name}.html", "assets/papers"):
                 text = read_text(path).replace('href="index.html"', 'href="../../papers.html"')
                 write_atomically(self.folder / "assets" / "papers" / path.name, text)
         self._write_page("papers.html", "The papers' claims", "papers.html", papers=papers)

@@ -14,10 +14,10 @@ from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.table import update_table
 from longsumbench.outputs.verify import outcome_of, unlike_values
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import WORK_FOLDER, RunRecord
 from longsumbench.runs.results import VERIFIED_FILE, Results, finished_folders, hash_scored_files
 
-_NOT_COPIED = shutil.ignore_patterns("work", ".*", VERIFIED_FILE)  # what belongs to a machine or to its user
+_NOT_COPIED = shutil.ignore_patterns(WORK_FOLDER, ".*", VERIFIED_FILE)  # what belongs to a machine or to its user
 
 
 def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
@@ -31,7 +31,10 @@ def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
     datasets = set[str]()
     for source in sources:
         try:
-            folders, copied = finished_folders(Path(source).expanduser()), list[bool]()
+            folders, copied = (
+                finished_folders(Path(source).expanduser(), foreign=True, named=target.named),
+                list[bool](),
+            )
         except DataError as error:
             target.leave_out(error)
             continue
@@ -50,7 +53,10 @@ def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
 
 def _merge_run(folder: Path, source: str, target: Results) -> bool:
     """Copy a run into a results folder; return False if it is there already; DataError if it cannot be copied."""
-    record, names = RunRecord.read(folder), folder.absolute().parts[-3:]
+    names = folder.absolute().parts[-3:]
+    if folder.resolve() != folder.parents[3].resolve().joinpath("runs", *names):
+        raise DataError("a link that leaves its results folder, which is not followed", folder)
+    record = RunRecord.read(folder)
     if (record.dataset, record.model, record.run_id) != names:
         raise DataError(f"the record of another run, {record.run_id} of {record.model}", folder / "record.json")
     place = target.folder(*names)
@@ -60,7 +66,7 @@ def _merge_run(folder: Path, source: str, target: Results) -> bool:
             raise DataError(f"{problem}; neither is changed: delete one of the two runs", folder)
         return False
     if place.exists():
-        raise DataError(f"{place} is unfinished: let it end, or delete it by `longsumbench runs delete`", folder)
+        raise DataError(f"{place} is unfinished: let it end, or delete it", folder)
     with TemporaryDirectory(prefix=".merge-", dir=target.root) as temporary:
         copy = Path(temporary, folder.name)
         try:

@@ -148,6 +148,18 @@ def test_a_missing_folder_is_named(tmp_path: Path, fails: Callable[..., str]) ->
     assert "no split files" in fails(3, f"dataset.path={tmp_path}")
 
 
+@pytest.mark.parametrize("name", ["p.jsonl", "p.txt", "p.csv", "p.jsonl.gz"])
+def test_a_pipe_is_refused(name: str, toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No command waits for a pipe that nobody writes to: one line says that it is not a regular file."""
+    pipe = tmp_path / name
+    os.mkfifo(pipe)
+    words = ["--model=theirs", "--dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'results'}"]
+    for command in (["score", f"{pipe}", f"{pipe}"], ["import", f"{pipe}", *words], ["summarize", "lead", f"{pipe}"]):
+        code = main(command)
+        (line,) = capsys.readouterr().err.splitlines()[-1:]
+        assert (code, "not a regular file" in line) == (3, True), (command, line)
+
+
 def test_an_empty_reference_is_left_out_of_the_means(toy: Path, tmp_path: Path) -> None:
     """An example without a reference is summarized, not scored, and named in the record."""
     empty = [{**GOOD, "id": "a", "summary": ""}, {"id": "b", "document": "One two.", "references": []}]

@@ -1,6 +1,7 @@
 """The files of a table: Markdown, CSV, HTML, JSON and pictures, the same bytes for the same runs."""
 
 import base64
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -167,10 +168,11 @@ def test_the_terminal_shows_tables_verdicts_and_missing_runs(job: Job) -> None:
 
 
 def test_a_packed_run_is_linked_by_the_index_of_its_bundle(job: Job) -> None:
-    """No page links to a folder that packing deleted."""
+    """No page links to a folder that was deleted after packing."""
     (run,) = job.rows[0].finished
     run.write(job.results.run_folder(run))
     assert main(["runs", "pack", "--results-dir", str(job.results.root)]) == 0
+    shutil.rmtree(job.results.root / "runs")
     texts = [path.read_text(encoding="utf-8") for path in write_page(job, runs_page(job)) if path.suffix != ".png"]
     assert "* Lead on Toys: [lead0000 (90 s)](../bundles/arxiv.csv)" in texts[0]
     assert [text for text in texts if "../runs/" in text] == []

@@ -1,7 +1,8 @@
-"""Packed runs: read as folders are, the same bytes for the same runs, safe to unpack, changed by no command."""
+"""Packed runs: nothing is lost by packing; read as folders are, the same bytes for the same runs, safe to unpack."""
 
 import csv
 import io
+import lzma
 import shlex
 import shutil
 import subprocess
@@ -15,9 +16,12 @@ from support.toys import write_jsonl
 
 import longsumbench
 from longsumbench.cache.artifacts import CACHE_VARIABLE
+from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError
-from longsumbench.runs.results import Results
+from longsumbench.runs import bundles
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results, split_read_by, stage_of_run
 from longsumbench.runs.run_list import list_runs
 
 RUN = ["run", "dataset=jsonl", "dataset.name=mine", "baselines=false", "score.resamples=100"]
@@ -51,6 +55,13 @@ def run_folder(folder: Path, model: str) -> Path:
     return record.parent
 
 
+def pack_alone() -> None:
+    """Pack the runs of `results`, and delete their folders."""
+    assert main(["runs", "pack"]) == 0
+    for path in Path("results/runs").glob("*/*/*/record.json"):
+        shutil.rmtree(path.parent)
+
+
 def files_of(folder: Path) -> dict[str, bytes]:
     """Name → content of the files of a run, or of the tables."""
     paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
@@ -58,18 +69,21 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def test_packed_runs_are_read_as_folders_are(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Files, records, predictions and the table are the same; the folders are gone, but for the interrupted run's."""
+    """Packing deletes nothing. Without their folders, files, records, predictions and the table are the same."""
     results = Results(Path("results"))
     models = ("lead", "random")
     before = [files_of(run_folder(work, model)) for model in models]
+    everything = files_of(Path("results/runs"))
     records, tables = list(results.records("mine")), files_of(Path("results/leaderboard"))
-    outputs = [longsumbench.load_outputs(record) for record in records]
+    outputs = [longsumbench.load_outputs(each) for each in records]
     listed = [(run.model, run.state, run.score) for run in list_runs(results)]
     assert main(["runs", "pack"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("packed: 2 runs → results/bundles/mine.tar.xz (")
-    assert [path.name for path in Path("results/runs").glob("*/*/*")] == ["0123456789ab"]
+    assert files_of(Path("results/runs")) == everything
+    for folder in [results.run_folder(each) for each in records]:
+        shutil.rmtree(folder)
     after = Results(Path("results"))
-    assert [files_of(after.run_folder(record)) for record in records] == before
+    assert [files_of(after.run_folder(each)) for each in records] == before
     assert list(after.records("mine")) == records
     assert [(run.model, run.state, run.score) for run in list_runs(after)] == listed
     for read, table in zip(records, outputs, strict=True):
@@ -81,10 +95,9 @@ def test_packed_runs_are_read_as_folders_are(work: Path, capsys: pytest.CaptureF
 def test_a_packed_run_is_found_compared_and_inspected(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The beginning of its id is enough; what is written lies in the results folder."""
     lead, random = (run_folder(work, model).name for model in ("lead", "random"))
-    assert main(["runs", "pack"]) == 0
+    pack_alone()
     assert main(["compare", lead[:6], random[:6]]) == 0
     assert main(["inspect", lead[:6], "0"]) == 0
-    assert main(["runs", "delete", "0123"]) == 0
     assert {path.name for path in Path("results").iterdir()} >= {"comparisons", "inspections"}
     assert lead in capsys.readouterr().out
 
@@ -97,47 +110,104 @@ def test_the_same_runs_give_the_same_bytes(work: Path) -> None:
     assert main(["runs", "pack", "--results-dir", "later/results"]) == 0
     shutil.move(work / "aside", later)
     assert main(["runs", "pack", "--results-dir", "later/results"]) == 0
-    bundles = files_of(Path("results/bundles"))
-    assert bundles == files_of(Path("later/results/bundles"))
-    rows = list(csv.DictReader(io.StringIO(bundles["mine.csv"].decode())))
+    packed = files_of(Path("results/bundles"))
+    assert packed == files_of(Path("later/results/bundles"))
+    rows = list(csv.DictReader(io.StringIO(packed["mine.csv"].decode())))
     assert [(row["model"], row["ranked_by"]) for row in rows] == [("lead", "rougeLsum"), ("random", "rougeLsum")]
     assert [row["n"] for row in rows] == ["8", "8"]
     assert len({row["digest"] for row in rows}) == 2
     assert main(["runs", "pack"]) == 0  # nothing to pack
-    assert files_of(Path("results/bundles")) == bundles
+    assert files_of(Path("results/bundles")) == packed
 
 
 def test_no_command_changes_a_packed_run(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It counts as finished. What would change it is refused in a line, whose command unpacks it."""
-    run, random = run_folder(work, "lead"), run_folder(work, "random").name
-    assert main(["runs", "pack"]) == 0
+    run = run_folder(work, "lead")
+    pack_alone()
     copy = files_of(Results(Path("results")).find(run.name))
     same = [*RUN, "dataset.path=texts", "model=lead"]
     capsys.readouterr()
     assert main(same) == 0
     assert "already finished" in capsys.readouterr().err
-    changes = [["overwrite=true"], ["name=renamed"], ["score.metrics=[repetition]"]]
-    for words in [
-        *([*same, *change] for change in changes),
-        ["runs", "delete", run.name],
-        ["runs", "move", run.name, "o"],
-    ]:
-        assert main(words) == 2, words
+    for change in ("name=renamed", "score.metrics=[repetition]"):
+        assert main([*same, change]) == 2, change
         *_, line = capsys.readouterr().err.splitlines()
         assert f"the run {run.name} is packed, and no command changes it; unpack it first: " in line
     assert files_of(Results(Path("results")).find(run.name)) == copy
     assert [path.name for path in Path("results/runs").glob("*/*/*")] == ["0123456789ab"]
     subprocess.run(["sh", "-c", line.partition("unpack it first: ")[2]], check=True)
-    assert not list(Path("results/bundles").iterdir())
-    assert main(["runs", "delete", run.name]) == 0
-    assert [found.folder.name for found in list_runs(Results(Path("results")), state="finished")] == [random]
+    assert files_of(run) == copy
+    assert main([*same, "name=renamed"]) == 0
+
+
+def test_a_packed_run_is_repeated_in_a_folder(work: Path) -> None:
+    """With overwrite=true; the bundle stays, and gives the run if the repetition was interrupted."""
+    run = run_folder(work, "lead")
+    pack_alone()
+    packed = files_of(Path("results/bundles"))
+    assert main([*RUN, "dataset.path=texts", "model=lead", "overwrite=true"]) == 0
+    assert Results(Path("results")).find(run.name).resolve() == run
+    (run / "record.json").unlink()
+    assert len(list(Results(Path("results")).records("mine"))) == 2
+    assert files_of(Path("results/bundles")) == packed
+
+
+@pytest.mark.parametrize("lost", ["scores.csv", "predictions.jsonl", "config.yaml"])
+def test_a_packed_run_is_not_replaced_by_less(lost: str, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that lacks a file that is packed does not replace the packed run, which a line says."""
+    run = run_folder(work, "lead")
+    assert main(["runs", "pack"]) == 0
+    packed = files_of(Path("results/bundles"))
+    (run / lost).unlink()
+    capsys.readouterr()
+    assert main(["runs", "pack"]) == 0
+    assert f"lacks {lost}, which is packed: the packed run stays as it is" in capsys.readouterr().err
+    assert files_of(Path("results/bundles")) == packed
+
+
+def test_a_run_that_is_being_changed_is_not_packed(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line names it; its packed copy stays, and other runs are packed."""
+    lead, random = (run_folder(work, model) for model in ("lead", "random"))
+    shutil.move(random, work / "aside")
+    assert main(["runs", "pack"]) == 0
+    shutil.move(work / "aside", random)
+    packed = files_of(Results(Path("results")).packed_folder(*lead.parts[-3:]) or work)
+    (lead / "scores.csv").write_text("half", encoding="utf-8")
+    capsys.readouterr()
+    with exclusive_lock(lead / "work" / ".lock"):
+        assert main(["runs", "pack"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("packed: 2 runs → ")
+    assert "is running (process " in err
+    assert files_of(Results(Path("results")).packed_folder(*lead.parts[-3:]) or work) == packed
+
+
+def test_runs_are_not_packed_again_from_a_damaged_copy(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A changed file of the same size in the cache ends in one line, and the bundle stays."""
+    pack_alone()
+    packed = files_of(Path("results/bundles"))
+    results = Results(Path("results"))
+    copy = results.run_folder(next(results.records("mine"))) / "scores.csv"
+    whole = copy.read_bytes()
+    copy.write_bytes(whole[:-2] + b"9\n")
+    add_run(results.root / "runs/mine/lead")
+    assert main(["runs", "pack"]) == 3
+    assert "scores.csv has other content" in capsys.readouterr().err
+    copy.write_bytes(whole)
+    assert files_of(Path("results/bundles")) == packed
+
+
+def add_run(model: Path) -> None:
+    """Write one more finished run, so that there is something to pack."""
+    run = record("lead", 30, dataset="mine")
+    run.write(model / run.run_id)
 
 
 def test_a_finished_folder_replaces_the_packed_run(work: Path) -> None:
     """A run that is in both is read from its folder, and packed from there; an unfinished folder hides nothing."""
     run, begun = run_folder(work, "lead"), Path("results/runs/mine/lead/0123456789ab")
     aside = shutil.copytree(run, work / "aside", symlinks=True)
-    assert main(["runs", "pack"]) == 0
+    pack_alone()
     shutil.copytree(begun, run, symlinks=True)
     results = Results(Path("results"))
     assert not results.find(run.name).is_relative_to(results.root)
@@ -164,9 +234,82 @@ def test_an_unsafe_name_is_refused(name: str, tmp_path: Path, monkeypatch: pytes
         with tarfile.open(bundle, "w:xz") as archive:
             archive.addfile(member)
         with pytest.raises(DataError, match="in this bundle is not a file of a run on mine") as caught:
-            Results(tmp_path / "results").run_folders()
+            Results(tmp_path / "results").run_folders("mine")
         assert member.name in str(caught.value)
         assert not [path for path in tmp_path.rglob("*") if path.name in ("x", "record.json")]
+
+
+Member = tuple[tarfile.TarInfo, io.BufferedIOBase | None]
+
+
+def member(name: str, content: bytes = b"x", **fields: object) -> Member:
+    """A file in a bundle."""
+    info = tarfile.TarInfo(f"runs/mine/lead/1/{name}")
+    info.size = len(content)
+    for field, value in fields.items():
+        setattr(info, field, value)
+    return info, io.BytesIO(content)
+
+
+MUCH = 3_000_000  # bytes, more than a bundle may hold in these tests
+HOSTILE: dict[str, tuple[list[Member], str]] = {
+    "a long name": ([member("n" * 5_000)], "the name is too long, or another file has it"),
+    "many folders": ([member("a/" * 3_000 + "a")], "is not a file of a run on mine"),
+    "a file, then a folder": ([member("a"), member("a/b")], "the name is too long, or another file has it"),
+    "a folder, then a file": ([member("a/b"), member("a")], "the name is too long, or another file has it"),
+    "a name twice": ([member("a"), member("a")], "the name is too long, or another file has it"),
+    "half a character": ([member("a\udcff/../b")], "is not a file of a run on mine"),
+    "a pipe": ([member("a", b"", type=tarfile.FIFOTYPE)], "is not a file of a run on mine"),
+    "a device": ([member("a", b"", type=tarfile.CHRTYPE, devmajor=1, devminor=5)], "is not a file of a run on mine"),
+    "a part of another machine": ([member("work/.lock")], "is not a file of a run on mine"),
+    "much": ([member("a", bytes(MUCH))], "hold more than 1.0 MB: runs cannot be packed so tightly"),
+    "much in many": ([member(f"{n}", bytes(1000)) for n in range(2000)], "hold more than 1.0 MB: "),
+    "a large header": ([member("a", pax_headers={"comment": "a" * MUCH})], "is damaged (a header of 3.0 MB)"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_bundle_is_refused_in_one_line(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever a bundle holds, its name and one reason are printed, and nothing of it stays."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(bundles, "_SMALL_CONTENT", 1_000_000)
+    monkeypatch.setattr(bundles, "_MOST_CONTENT", 2)
+    members, problem = HOSTILE[kind]
+    with tarfile.open(tmp_path / "mine.tar.xz", "w:xz") as archive:
+        for info, content in members:
+            archive.addfile(info, content)
+    for _, content in members:
+        if content is not None:
+            content.seek(0)
+    assert main(["merge", str(tmp_path / "mine.tar.xz"), "--results-dir", str(tmp_path / "results")]) == 3
+    line, _ = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"left out: {tmp_path / 'mine.tar.xz'}: ")
+    assert problem in line
+    assert len(line) < 600
+    assert not [path for path in tmp_path.rglob("*") if "lead" in path.parts]
+
+
+def test_much_after_the_end_of_the_content_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is behind the last file is read in pieces, and counts."""
+    monkeypatch.setattr(bundles, "_SMALL_CONTENT", 1_000_000)
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.addfile(*member("a"))
+    (tmp_path / "mine.tar.xz").write_bytes(lzma.compress(content.getvalue() + bytes(50 * MUCH)))
+    with pytest.raises(DataError, match="runs cannot be packed so tightly"):
+        bundles.unpack_bundle(tmp_path / "mine.tar.xz")
+
+
+def test_a_bundle_that_could_not_be_read_replaces_none(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If runs shrink more than a bundle may, packing says so, and the old bundle stays."""
+    assert main(["runs", "pack"]) == 0
+    before = files_of(Path("results/bundles"))
+    (run_folder(work, "lead") / "notes.txt").write_bytes(bytes(5 * MUCH))
+    monkeypatch.setattr(bundles, "_SMALL_CONTENT", 1_000_000)
+    assert main(["runs", "pack"]) == 3
+    assert files_of(Path("results/bundles")) == before
 
 
 @pytest.mark.parametrize("kept", [0, 40, -20])
@@ -181,8 +324,25 @@ def test_a_damaged_bundle_is_named(kept: int, work: Path, capsys: pytest.Capture
     assert line.startswith(f"longsumbench: {bundle}: this bundle of runs is damaged (")
 
 
+def test_damaged_checksums_are_named(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is in the checksums of the unpacked copy, a command ends with one line and its advice."""
+    pack_alone()
+    results = Results(Path("results"))
+    checksums = results.run_folder(next(results.records("mine"))).parents[3] / "checksums.json"
+    whole = checksums.read_bytes()
+    for content in (b"", b"{", b"[1]", b'{"a": 1}', b'{"a": ["b", "c"]}', b"\xff", b"[" * 100_000):
+        checksums.write_bytes(content)
+        capsys.readouterr()
+        assert main(["leaderboard"]) == 3
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "this stage is damaged (checksums.json: " in line
+        assert "longsumbench cache prune" in line
+    checksums.write_bytes(whole)
+    assert main(["leaderboard"]) == 0
+
+
 def test_damaged_runs_are_not_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A record that cannot be read is named, and nothing of its dataset is packed or deleted."""
+    """A record that cannot be read is named, and nothing of its dataset is packed."""
     results = Results(tmp_path / "my results")
     for run in (record("lead", 30), record("seal", 31)):
         run.write(results.run_folder(run))
@@ -195,9 +355,9 @@ def test_damaged_runs_are_not_packed(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert shlex.quote(str(results.root)) != str(results.root)
 
 
-@pytest.mark.parametrize("words", [["delete"], ["pack", "85f3139c"]])
+@pytest.mark.parametrize("words", [["delete", "85f3139c"], ["pack", "85f3139c"]])
 def test_wrong_words_of_runs(words: list[str]) -> None:
-    """Which runs are deleted is typed; all finished runs are packed."""
+    """All finished runs are packed, and there is nothing else to do."""
     assert main(["runs", *words]) == 2
 
 
@@ -207,3 +367,18 @@ def test_published_bundles_have_no_texts_of_others() -> None:
         with tarfile.open(bundle) as archive:
             files = {name.rsplit("/", 1)[-1] for name in archive.getnames()}
         assert bundle.name == "probe.tar.xz" or files <= {"config.yaml", "record.json", "scores.csv"}, bundle
+
+
+def test_a_link_in_work_is_followed_to_finished_stages_only(work: Path) -> None:
+    """Another person's run may link to private folders there: these are not read as texts or weights of the run."""
+    run = run_folder(work, "lead")
+    corpus = stage_of_run(run, "corpus")
+    assert corpus.is_symlink()
+    (private := work / "private").mkdir()
+    for file in corpus.iterdir():
+        shutil.copy(file, private)
+    (private / "checksums.json").unlink()
+    corpus.unlink()
+    corpus.symlink_to(private)
+    assert not stage_of_run(run, "corpus").exists()
+    assert split_read_by(run, RunRecord.read(run)) is None

@@ -1,5 +1,7 @@
 """From a command line to points: the settings, equal runs, and the names of variants."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 import hydra
 import pytest
 from omegaconf import OmegaConf
+from support.waiting import PATIENCE
 
 from longsumbench.core import Decoding, registry
 from longsumbench.core.registry import config_of
@@ -412,3 +415,13 @@ def test_extracts_are_named_in_the_variant() -> None:
     assert point.variant == "mode=extract,only=scorer"
     (lead,) = plan(["model=lead", *words[2:]])
     assert lead.variant == ""
+
+
+def test_hydra_parses_ranges_without_assert_statements() -> None:
+    """`python -O` drops Hydra's own assert statements, which read the input; its parser has them nevertheless."""
+    code = "from longsumbench.runs.overrides import OverridesParser\n"
+    code += "texts = ['seed=range(1,3)', 'seed=choice(4,5)', 'x={a:1,b:[2]}']\n"
+    code += "overrides = OverridesParser.create().parse_overrides(texts)\n"
+    code += "print([*overrides[0].sweep_iterator()], [*overrides[1].sweep_iterator()], overrides[2].value())"
+    process = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, timeout=PATIENCE)
+    assert process.stdout.strip() == "[1, 2] [4, 5] {'a': 1, 'b': [2]}", process.stderr

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from datetime import timedelta
@@ -273,3 +274,20 @@ def test_one_process_imports_no_torch() -> None:
     code += "with first_process(print), share_run(Path(), 'auto'), first_process_first(): wait_for_everyone()\n"
     code += "assert from_first_process(3) == 3 and 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_the_first_process_leaves_last(is_lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for the others, unless one of them is lost; they close their connections before they say so."""
+    distributed = pytest.importorskip("torch.distributed")
+    left: list[str] = []
+    monkeypatch.setattr(distributed, "destroy_process_group", lambda: left.append(threading.current_thread().name))
+    store = distributed.HashStore()
+    first, other = (processes._Launch(rank, 2, is_lost=is_lost, store=store) for rank in (0, 1))
+    ending = threading.Thread(target=first._leave, name="first")
+    ending.start()
+    ending.join(PATIENCE if is_lost else 0.2)
+    monkeypatch.setattr(threading.current_thread(), "name", "other")
+    other._leave()
+    ending.join()
+    assert left == (["first", "other"] if is_lost else ["other", "first"])

@@ -9,7 +9,6 @@ from support.toys import write_jsonl
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main, parse_words
-from longsumbench.leaderboards.table import update_table
 from longsumbench.runs.plan import plan
 from longsumbench.runs.results import Results, write_run_config
 from longsumbench.runs.run_list import list_runs, render_runs
@@ -97,23 +96,6 @@ def test_a_refused_run_is_no_interrupted_one(results: Results, tmp_path: Path) -
     words = ["model=trunc", "dataset=jsonl", "dataset.name=other", f"dataset.path={texts}", "scale=tiny"]
     assert main(["run", *words, "baselines=false"]) == 3
     assert [run.dataset for run in list_runs(results, state="interrupted")] == ["mine"]
-
-
-def test_runs_are_deleted_and_moved(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
-    """Finished and interrupted runs go by the beginnings of their ids; the tables of both folders follow."""
-    lead, seal = (next(run for run in list_runs(results) if run.model == name) for name in ("lead", "seal"))
-    update_table(results, "probe")
-    assert main(["runs", "move", seal.folder.name[:9], "0123", "trials"]) == 0
-    assert {run.model for run in list_runs(Results(Path("trials")))} == {"seal", "random"}
-    tables = [Path(root) / "leaderboard" / "probe.csv" for root in ("trials", "results")]
-    assert [table.is_file() for table in tables] == [True, False]
-    assert main(["runs", "delete", lead.folder.name, "trials/runs/mine/random/0123456789ab"]) == 0
-    assert [run.model for run in list_runs(results)] == ["hierarchical_transformer"]
-    assert "lead" not in Path("results/leaderboard/arxiv.csv").read_text(encoding="utf-8")
-    with exclusive_lock(list_runs(results)[0].folder / "work" / ".lock"):
-        assert main(["runs", "delete", list_runs(results)[0].folder.name]) == 2
-    assert "is running" in capsys.readouterr().err
-    assert main(["runs", "move", "trials"]) == 2
 
 
 @pytest.mark.parametrize(

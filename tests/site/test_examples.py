@@ -27,7 +27,7 @@ from longsumbench.site import examples as browser
 from longsumbench.site.build import write_site
 from longsumbench.site.examples import write_examples
 
-LAYOUT: dict[str, Any] = {"base": "../", "links": {"datasets": ["arxiv"], "papers": 0, "sweeps": 0, "watched": False}}
+LAYOUT: dict[str, Any] = {"base": "../", "links": {"datasets": ["arxiv"], "papers": 0, "sweeps": 0}}
 SOURCE = ("The red fox jumped over the lazy dog near 1,200 houses.", "It rained for three days in Oslo.")
 BARKED = "A dog barked."
 

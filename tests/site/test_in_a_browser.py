@@ -13,7 +13,7 @@ from support.run_records import record
 from support.stored_runs import small_results, store
 
 from longsumbench.runs.results import Results
-from longsumbench.site.build import Site, page_name, write_site
+from longsumbench.site.build import page_name, write_site
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
 DARK = "--blink-settings=preferredColorScheme=0"
@@ -157,22 +157,6 @@ def test_no_message_on_the_console(folder: Path) -> None:
     """Pages as they are, with their Content-Security-Policy, cause no error and no refused request."""
     for page in every_page(folder):
         assert "CONSOLE" not in opened(page, "--dump-dom", "--enable-logging=stderr").stderr, page
-
-
-def test_an_open_page_reloads_itself(tmp_path: Path) -> None:
-    """A page of a watched site is loaded again when the site's version changes."""
-    root = small_results(tmp_path / "results")
-    page = Site(Results(root), tmp_path / "site", watched=True).write()
-    script = """
-      const loads = 1 + Number(sessionStorage.getItem("loads") ?? 0);
-      sessionStorage.setItem("loads", loads);
-      if (loads > 1) for (let timer = 0; timer < 100; timer++) clearInterval(timer);
-      else await new Promise(done => setTimeout(done, 60000));
-      return loads;
-    """
-    (page.parent / "assets" / "version.js").write_text("window.siteVersion = Math.random();")
-    assert 'data-watched=""' in page.read_text(encoding="utf-8")
-    assert answer(page, script) == 2
 
 
 def test_axe_finds_no_serious_fault(folder: Path, request: pytest.FixtureRequest) -> None:

@@ -1,16 +1,23 @@
 """Merged results: the tables of the whole from its halves in any order, conflicts named, nothing overwritten."""
 
 import json
+import os
 import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import chdir
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.paths import ROOT
 from support.permissions import heeded
 from support.toys import write_jsonl
+from support.waiting import PATIENCE
 
 from longsumbench.cli.main import main
 from longsumbench.runs.results import Results, finished_folders
@@ -86,7 +93,9 @@ def test_parts_give_the_tables_of_the_whole(
     for name in "abc":
         part = copy_runs([run for run, names in zip(runs, places, strict=True) if name in names], folder / name)
         packed = data.draw(st.booleans())
-        assert not packed or main(["runs", "pack", "--results-dir", f"{part}"]) == 0
+        if packed:
+            assert main(["runs", "pack", "--results-dir", f"{part}"]) == 0
+            shutil.rmtree(part / "runs")
         parts += [part] if not packed or not data.draw(st.booleans()) else [*part.glob("bundles/*.tar.xz")]
     merged = folder / "merged"
     assert main(["merge", *map(str, data.draw(st.permutations(parts))), "--results-dir", f"{merged}"]) == 0
@@ -165,7 +174,7 @@ def renamed(run: Path) -> str:
 
 def began(run: Path) -> str:
     Path("results").joinpath("runs", *run.parts[-3:], "work").mkdir(parents=True)
-    return "is unfinished: let it end, or delete it by `longsumbench runs delete`"
+    return "is unfinished: let it end, or delete it"
 
 
 def unreadable(run: Path) -> str:
@@ -178,7 +187,62 @@ def half_written(run: Path) -> str:
     return ""
 
 
-@pytest.mark.parametrize("spoil", [torn, renamed, began, unreadable, half_written])
+def linked_out(run: Path) -> str:
+    Path("private.txt").write_text("private", encoding="utf-8")
+    (run / "predictions.jsonl").unlink()
+    (run / "predictions.jsonl").symlink_to(Path("private.txt").absolute())
+    return "predictions.jsonl: a link that leaves its folder, which is not followed: "
+
+
+def linked_to_a_device(run: Path) -> str:
+    (run / "notes.txt").symlink_to("/dev/zero")
+    return "notes.txt: a link that leaves its folder, which is not followed: "
+
+
+def linked_as_a_whole(run: Path) -> str:
+    shutil.move(run, "elsewhere")
+    run.symlink_to(Path("elsewhere").absolute())
+    return f"{run}: a link that leaves its results folder, which is not followed"
+
+
+def linked_in_a_circle(run: Path) -> str:
+    (run / "evidence").symlink_to(".")
+    return "evidence: not a regular file: "
+
+
+def with_a_pipe(run: Path) -> str:
+    (run / "scores.csv").unlink()
+    os.mkfifo(run / "scores.csv")
+    return "scores.csv: not a regular file: "
+
+
+def with_a_pipe_as_record(run: Path) -> str:
+    (run / "record.json").unlink()
+    os.mkfifo(run / "record.json")
+    return "record.json: not a regular file: "
+
+
+def with_a_socket(run: Path) -> str:
+    with chdir(run), socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+    return "socket: not a regular file: "
+
+
+def too_deep(run: Path) -> str:
+    with chdir(run):
+        for _ in range(30):
+            Path("a").mkdir()
+            os.chdir("a")
+    return "folders inside each other, more than 20: "
+
+
+SPOILS = [
+    *(torn, renamed, began, unreadable, half_written, linked_out, linked_to_a_device, linked_as_a_whole),
+    *(linked_in_a_circle, with_a_pipe, with_a_pipe_as_record, with_a_socket, too_deep),
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
 def test_a_run_that_cannot_be_merged(spoil: Callable[[Path], str], halves: list[Path], typed: Typed) -> None:
     """A line says why, all others are merged, and there is no trace of it; an interrupted run is no run yet."""
     run = finished_folders(halves[0])[0]
@@ -191,6 +255,35 @@ def test_a_run_that_cannot_be_merged(spoil: Callable[[Path], str], halves: list[
     assert len(err.splitlines()) == (2 if problem else 0)
     assert len(finished_folders(Path("results"))) == number - 1 + len(finished_folders(halves[1]))
     assert not list(Path("results").glob(".merge*"))
+    assert not [path for path in Path("results").rglob("*") if path.is_symlink() or path.name == "notes.txt"]
+
+
+def test_a_link_in_a_run_to_its_own_file_is_copied_as_a_file(halves: list[Path], typed: Typed) -> None:
+    """Only links that leave the run are refused."""
+    run = finished_folders(halves[0])[0]
+    (run / "predictions.jsonl").rename(run / "outputs.jsonl")
+    (run / "predictions.jsonl").symlink_to("outputs.jsonl")
+    assert typed("merge", *halves)[0] == 0
+    copy = Path("results").joinpath("runs", *run.parts[-3:], "predictions.jsonl")
+    assert copy.read_bytes() == (run / "outputs.jsonl").read_bytes()
+    assert not copy.is_symlink()
+
+
+def test_a_damaged_bundle_beside_runs(halves: list[Path], typed: Typed) -> None:
+    """A bundle that is a pipe, garbage, or a link out of the folder, is named; the runs beside it are merged."""
+    bundles = halves[0] / "bundles"
+    bundles.mkdir()
+    Path("private.tar.xz").write_bytes(b"x")
+    (bundles / "linked.tar.xz").symlink_to(Path("private.tar.xz").absolute())
+    os.mkfifo(bundles / "pipe.tar.xz")
+    (bundles / "garbage.tar.xz").write_bytes(b"x")
+    code, out, err = typed("merge", *halves)
+    number = len(list(halves[0].glob("runs/*/*/*")))
+    assert (code, out.splitlines()[0]) == (3, f"first: {number} runs merged, 0 already there")
+    garbage, linked, pipe, _ = sorted(err.splitlines())
+    assert garbage.startswith(f"left out: {bundles}/garbage.tar.xz: this bundle of runs is damaged (")
+    assert linked == f"left out: {bundles}/linked.tar.xz: a link that leaves its folder, which is not followed"
+    assert pipe == f"left out: {bundles}/pipe.tar.xz: not a regular file"
 
 
 def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:
@@ -248,3 +341,11 @@ def test_marks_stay_behind(halves: list[Path], typed: Typed) -> None:
     assert typed("merge", *halves)[0] == 0
     assert not list(Path("results").rglob("verified.json"))
     assert all(record.verified is None for record in Results(Path("results")).records(run.parts[-3]))
+
+
+def test_no_run_is_lost_by_kills() -> None:
+    """Packing and merging are killed at a few moments and repeated; the benchmark has sixty moments."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "killed_exchange.py"), "--moments=4"]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    lines = [line.partition(" of ")[0] for line in process.stdout.splitlines()]
+    assert (process.returncode, lines) == (0, ["pack: lost 0", "merge: lost 0"]), process.stderr

@@ -1,11 +1,9 @@
-"""The site of a results folder: what its pages show, link and leave out, bad input, the server, and `--watch`."""
+"""The site of a results folder: what its pages show, link and leave out, and bad input."""
 
 import json
 import re
-import socket
-import threading
-import urllib.request
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +18,12 @@ from longsumbench.errors import UsageError
 from longsumbench.leaderboards.significance import AgainstBest, comparable_rows
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
-from longsumbench.site.build import Site, page_name, write_site
-from longsumbench.site.serve import open_server
+from longsumbench.site.build import page_name, write_site
 from longsumbench.site.shown_tables import rows_at_the_top, shown_block
-from longsumbench.sweeps.state import DONE, FAILED, PointState, Sweep
+from longsumbench.sweeps.state import FAILED, PointState, Sweep
+
+SERVE = ["python", "-m", "http.server", "--directory"]
+PRIVATE_TEXT = "the content of a private file"
 
 
 @pytest.fixture
@@ -198,61 +198,34 @@ def test_unwritable_target(root: Path, tmp_path: Path, blocked: str, capsys: pyt
     assert blocked in error
 
 
-def test_port_in_use(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A port that another program uses is named, and how to choose another; nothing is written before."""
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = str(other.getsockname()[1])
-        assert main(["site", "--serve", "--no-open", "--port", port, "--results-dir", str(root)]) == 4
-    error = capsys.readouterr().err
-    assert f"cannot open port {port}" in error
-    assert "--port" in error
-    assert error.count("\n") == 1
-    assert not (root / "site").exists()
-    assert main(["site", "--port", "70000", "--results-dir", str(root)]) == 2
-
-
-def test_server_answers_this_machine(root: Path) -> None:
-    """The server gives the pages to 127.0.0.1, and browsers do not store them."""
-    page = write_site(Results(root), root / "site")
-    server = open_server(page.parent, 0)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with urllib.request.urlopen(f"http://127.0.0.1:{server.server_address[1]}/") as answer:
-        assert answer.read() == page.read_bytes()
-        assert answer.headers["Cache-Control"] == "no-store"
-    server.shutdown()
-    server.server_close()
-
-
-def test_watched_site_follows_runs_and_sweeps(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pages are written again after a new run and after a new state of a sweep, and not without a change."""
-    site = Site(Results(root), tmp_path / "site", watched=True)
-    steps: Iterator[Callable[[], None]] = iter(
-        [
-            lambda: None,
-            lambda: store(root, record("newcomer", 28)),
-            lambda: Sweep.of(root, ["model=seal"]).write_state(1, PointState("seal seed=1", DONE, score=99.0)),
-        ]
-    )
-    monkeypatch.setattr("longsumbench.site.build.time.sleep", lambda _: next(steps)())
-    writes = site.follow()
-    next(writes)
-    version = (site.folder / "assets" / "version.js").read_text()
-    meetings = (site.folder / "meetings" / "index.html").stat().st_mtime_ns
-    assert "newcomer" not in text_of(site.folder / "arxiv" / "index.html")
-    next(writes)
-    assert "newcomer" in text_of(site.folder / "arxiv" / "index.html")
-    assert (site.folder / "assets" / "version.js").read_text() != version
-    assert (site.folder / "meetings" / "index.html").stat().st_mtime_ns == meetings  # unchanged: not read again
-    next(writes)
-    assert "99.0" in text_of(site.folder / "sweeps.html")
-    with pytest.raises(StopIteration):
-        next(steps)
-
-
 def test_command_prints_the_page(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without options the pages are in `site` of the results."""
+    """Without options the pages are in `site` of the results; the command that is printed serves them."""
     assert main(["site", "--results-dir", str(root)]) == 0
-    assert capsys.readouterr().out == f"{root / 'site' / 'index.html'}\n"
+    page, command = capsys.readouterr().out.splitlines()
+    assert page == f"{root / 'site' / 'index.html'}"
+    assert shlex.split(command) == [*SERVE, str(root / "site"), "--bind", "127.0.0.1"]
+
+
+def test_links_out_of_the_results_are_not_followed(root: Path, tmp_path: Path, log_lines: list[str]) -> None:
+    """A run, a picture and a page that are links to private files: each is named, and their content is on no page."""
+    (private := tmp_path / "private.txt").write_text(PRIVATE_TEXT, encoding="utf-8")
+    results, site = Results(root), tmp_path / "site"
+    lead = next(run for run in results.records("arxiv") if run.model == "lead")
+    (results.run_folder(lead) / "predictions.jsonl").unlink(missing_ok=True)
+    links = [
+        results.run_folder(lead) / "predictions.jsonl",
+        root / "leaderboard" / "arxiv-recall.png",
+        root / "inspections" / page_name(list(results.records("arxiv"))[-1]).removesuffix(".html") / "0.html",
+    ]
+    for path in links:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(private)
+    write_site(results, site)
+    for path in links:
+        assert [line for line in log_lines if line.startswith(f"left out: {path}: a link that leaves its folder")]
+    assert "predictions.jsonl: a link that leaves its folder" in text_of(site / "arxiv" / "index.html")
+    files = [path for path in site.rglob("*") if path.is_file()]
+    assert not [path for path in files if PRIVATE_TEXT.encode() in path.read_bytes()]
 
 
 def test_no_system_is_called_the_best_without_its_tests(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from longsumbench.core import Entry, FromRow, Read, Row, Source
 from longsumbench.corpora.reading.fields import BadRow, json_type
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import open_regular, read_bytes
 
 ORDER = ("train", "validation", "test")
 SPLITS = {"train": "train", **dict.fromkeys(("validation", "val", "dev", "valid"), "validation"), "test": "test"}
@@ -137,7 +138,7 @@ def _table_rows(path: Path) -> Iterator[Row]:
             from pandas import RangeIndex, read_csv  # slow, as pyarrow: imported late
 
             options: Any = {"dtype": str, "na_filter": False, "encoding": "utf-8-sig", "chunksize": _TABLE_ROWS}
-            with read_csv(path, **options) as tables:
+            with open_regular(path) as file, read_csv(file, **options) as tables:
                 for table in tables:
                     if not isinstance(table.index, RangeIndex):  # pandas takes the first values for names of rows
                         raise ValueError("a row has more values than there are names")
@@ -145,8 +146,9 @@ def _table_rows(path: Path) -> Iterator[Row]:
         else:
             from pyarrow import parquet  # type: ignore[import-untyped] # has no annotations
 
-            for batch in parquet.ParquetFile(path).iter_batches(_TABLE_ROWS):
-                yield from batch.to_pylist()
+            with open_regular(path) as file:
+                for batch in parquet.ParquetFile(file).iter_batches(_TABLE_ROWS):
+                    yield from batch.to_pylist()
     except (ValueError, OSError) as error:  # the libraries' errors are subclasses
         problem = " ".join(f"{error}".split())
         raise DataError(f"not a table in {path.suffix[1:]} with a line of names, in UTF-8 ({problem})", path) from error
@@ -173,7 +175,7 @@ def names_in_list(path: Path) -> Iterator[tuple[int, bytes]]:
 def _lines_with_position(path: Path) -> Iterator[tuple[bytes, int]]:
     """Yield each line with the number of bytes of the file that were read up to its end."""
     try:
-        with path.open("rb") as stored, gzip.open(stored) if path.suffix == ".gz" else nullcontext(stored) as file:
+        with open_regular(path) as stored, gzip.open(stored) if path.suffix == ".gz" else nullcontext(stored) as file:
             if first := file.readline().removeprefix(_BYTE_ORDER_MARK):
                 yield first, stored.tell()
             for line in file:
@@ -233,7 +235,7 @@ def text_of_file(path: Path) -> str:
         DataError: the file cannot be read.
     """
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadRow("not UTF-8", f"byte {error.start + 1}; convert the file") from error
     except OSError as error:

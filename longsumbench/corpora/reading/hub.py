@@ -4,7 +4,6 @@ Without a network the library would retry for half a minute. So the endpoint is 
 copy from an earlier run is used: this suite's, or the one in the library's cache.
 """
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
@@ -16,6 +15,7 @@ from longsumbench.cache.hub import unreachable
 from longsumbench.core import Corpus, Entry, Hub, Source
 from longsumbench.corpora.reading.files import SPLITS
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.files import BadFile, read_json
 
 
 def hub_source(corpus: Corpus, stages: ArtifactCache) -> Source:
@@ -73,10 +73,11 @@ def _local_revision(repository: str, config: str | None, root: Path) -> str | No
     revisions = []
     for path in (root / "corpus").glob("*/inputs.json"):
         try:
-            inputs = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:  # a damaged file
+            inputs = read_json(path, dict[str, Any])
+        except (FileNotFoundError, BadFile):
             continue
-        if (inputs.get("repository"), inputs.get("config")) == (repository, config):
+        is_copy = (inputs.get("repository"), inputs.get("config")) == (repository, config)
+        if is_copy and "revision" in inputs:
             revisions.append((path.stat().st_mtime_ns, str(inputs["revision"])))
     return max(revisions)[1] if revisions else None
 

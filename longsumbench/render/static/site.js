@@ -93,20 +93,6 @@ const prepare = () => {
     menu.open = false;
     menu.querySelector("summary").focus();
   });
-  if ("watched" in root.dataset) setInterval(poll, 2000);
-};
-// A page of a watched site loads assets/version.js again and again, which names the site's state.
-let seen;
-const poll = () => {
-  const script = document.createElement("script");
-  script.src = `${root.dataset.watched}assets/version.js?${Date.now()}`;
-  script.onload = () => {
-    seen ??= window.siteVersion;
-    if (window.siteVersion !== seen) location.reload();
-    script.remove();
-  };
-  script.onerror = () => script.remove();
-  document.head.append(script);
 };
 document.addEventListener("DOMContentLoaded", prepare);
 }
