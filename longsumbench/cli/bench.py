@@ -74,19 +74,24 @@ def measure_scoring() -> Iterator[Measurement]:
     """Compare ROUGE with rouge_score: pairs of 200 words with a new and a known vocabulary, and a whole command."""
     from rouge_score.rouge_scorer import RougeScorer
 
+    from longsumbench.core import Scoring
     from longsumbench.rouge.scorer import ROUGE_TYPES, SuiteScorer
 
     size, texts = CASE_SIZES["sample"], _texts(2 * CASE_SIZES["pairs"], 200)
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
     lines = [[text.replace(". ", ".\n") for text in pair] for pair in pairs[:size]]
-    library, warm = RougeScorer(list(ROUGE_TYPES), use_stemmer=True), SuiteScorer()
+    library, warm = RougeScorer(list(ROUGE_TYPES), use_stemmer=True), SuiteScorer(Scoring())
 
     def score_all(scorer: SuiteScorer) -> None:
         for one, other in lines:
             scorer.score(one.split("\n"), [other.split("\n")])
 
     score_all(warm)
-    works = (lambda: score_all(SuiteScorer()), lambda: score_all(warm), lambda: [library.score(*two) for two in lines])
+    works = (
+        lambda: score_all(SuiteScorer(Scoring())),
+        lambda: score_all(warm),
+        lambda: [library.score(*two) for two in lines],
+    )
     new, known, theirs = (seconds / size for seconds in _least_seconds(*works))
     yield _compare("ROUGE, new words", new, theirs, "rouge_score", 100)
     yield _compare("ROUGE, known words", known, theirs, "rouge_score", 100)

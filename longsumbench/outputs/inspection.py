@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import Evidence, Example, Summary, describe_reading
+from longsumbench.core import Evidence, Example, Scoring, Summary, describe_reading
 from longsumbench.errors import UsageError, did_you_mean, suite_errors
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
@@ -248,7 +248,7 @@ def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[tupl
     The likeness is the mean of ROUGE-1 and ROUGE-2 F1, 0–100. Of equal sentences it is the first. The place is None if
     no source sentence shares a word.
     """
-    words = SuiteScorer(tokenizer="unicode", kernels="python").words
+    words = SuiteScorer(Scoring(tokenizer="unicode"), kernels="python").words  # as those that are marked
     texts, outputs = number_words([words(sentence) for sentence in source], [words(sentence) for sentence in output])
     if not texts or not outputs:
         return [(None, 0.0)] * len(outputs)
