@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from longsumbench.cache.artifacts import check_content, hash_of_file
 from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
 from longsumbench.files import BadFile, read_json
@@ -115,15 +116,8 @@ def model_digest(folder: Path) -> str:
     """Return eight hexadecimal digits of the SHA-256 of a model's files."""
     sha256, patterns = hashlib.sha256(), (*_MODEL_FILES, *((_PICKLES,) if weights_format(folder) == "bin" else ()))
     for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
-        state = path.stat()
-        sha256.update(path.name.encode() + _file_digest(path, state.st_size, state.st_mtime_ns))
+        sha256.update(path.name.encode() + bytes.fromhex(hash_of_file(path)))
     return sha256.hexdigest()[:8]
-
-
-@cache  # read gigabytes once, until size or time changes
-def _file_digest(path: Path, size: int, modified: int) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
 
 
 def model_signature(name: str | None, setting: str) -> str:
@@ -148,6 +142,7 @@ def load_network(
         DataError: a file is damaged or missing, or a weight is infinite or NaN.
         EnvironmentProblem: the network does not fit into memory.
     """
+    check_content(folder)
     if config is None:
         config = load_config(kind, folder, shown_as)
     with reading_checkpoint(shown_as):
@@ -186,6 +181,7 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
     from transformers import AutoTokenizer
     from transformers.utils import is_protobuf_available, is_sentencepiece_available
 
+    check_content(folder)
     with reading_checkpoint(shown_as):
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE_LOADING)

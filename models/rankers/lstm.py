@@ -21,7 +21,7 @@ from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import check_memory, check_vocabulary, load_network
-from longsumbench.modeling.collate import stored_rows
+from longsumbench.modeling.collate import check_rows, stored_rows
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity, trained_tokenizer
@@ -113,6 +113,7 @@ class LstmRanker(core.LearnedRanker):
             rows = [stored_training_rows(split, indices, tokenizer, settings, stages) for split, indices in splits]
             if not len(rows[0]):
                 raise DataError("the ranker 'lstm' finds no paragraph in the training split: choose another ranker")
+            check_rows(*rows)
             set_seed(settings.seed)
             sizes = LstmRankerConfig(vocab_size=len(tokenizer), d_model=settings.dimension)
             check_memory(lambda: LstmRankerModel(sizes), "the ranker 'lstm'")
