@@ -20,7 +20,6 @@ from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
-from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.render.evidence import html_views
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import Selections, SourceText, View, views
@@ -194,7 +193,7 @@ def _above_texts(inspection: Inspection) -> dict[str, Any]:
         "ROUGE F1": scores or "not scored",
         "source": None if imported else describe_reading(summary.truncation),
         "summary": length + ("" if summary.complete else "; it stops at its length limit"),
-        "warning": "; ".join(output_warnings(record.outputs, record.outputs_cut)),
+        "warning": "; ".join(record.output_problems),
     }
     links = [("previous", page) for page in inspection.pages if page < inspection.number][-1:]
     links += [("next", page) for page in inspection.pages if page > inspection.number][:1]
