@@ -37,12 +37,12 @@ class OutputFacts:
     """Facts about the outputs of one system.
 
     Attributes:
-        compared: outputs with words that were compared with each other.
+        compared: outputs that were compared with each other.
         distinct: of these, the outputs that are not nearly identical to an earlier one.
         repetitive: outputs of which at least half of the sequences occurred earlier in them.
         words: their mean length; 0 if there is no output.
         reference_words: mean length of the references; None if they are unknown.
-        loops: outputs that repeat more than 30 % of their 4-grams; None in records of earlier versions.
+        loops: outputs that repeat more than 30 % of their 4-grams. This and what follows is None if it is unknown.
         empty: outputs without words.
         preambles: outputs that begin with words about the summary ("Here is a summary:").
     """
@@ -54,15 +54,14 @@ class OutputFacts:
     words: float = 0.0
     reference_words: float | None = None
     loops: int | None = None
-    empty: int = 0
-    preambles: int = 0
+    empty: int | None = None
+    preambles: int | None = None
 
 
 def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sentences]] = ()) -> OutputFacts:
     """Compute facts about the outputs of one system; `references` are those of each example, if known."""
     words = [text.lower().split() for text in outputs]
-    filled = [output for output in words if output]
-    compared = filled[:: max(1, -(-len(filled) // NUM_COMPARED))]
+    compared = words[:: max(1, -(-len(words) // NUM_COMPARED))]
     lengths = [sum(len(sentence.split()) for sentence in reference) for reference in chain.from_iterable(references)]
     return OutputFacts(
         count=len(words),
@@ -72,7 +71,7 @@ def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sente
         words=_mean_length(list(map(len, words))) or 0.0,
         reference_words=_mean_length(lengths),
         loops=sum(_repeated_share(output, _LOOP_WORDS) > _LOOP_SHARE for output in words),
-        empty=len(words) - len(filled),
+        empty=sum(not output for output in words),
         preambles=sum(_PREAMBLE.match(text.lstrip()) is not None for text in outputs),
     )
 
@@ -85,9 +84,9 @@ def collapse_reasons(facts: OutputFacts | None) -> list[str]:
     if facts is None or facts.count < FEWEST:
         return []
     reasons = []
-    if facts.empty >= _LIMIT * facts.count:
+    if facts.empty is not None and facts.empty >= _LIMIT * facts.count:
         reasons.append(f"{facts.empty:,} of {facts.count:,} outputs are empty")
-    if facts.compared >= FEWEST and facts.distinct <= _LIMIT * facts.compared:
+    elif facts.distinct <= _LIMIT * facts.compared:
         reasons.append(f"nearly identical outputs, {facts.distinct:,} of {facts.compared:,} distinct")
     if facts.repetitive >= _LIMIT * facts.count:
         reasons.append(f"{facts.repetitive:,} of {facts.count:,} outputs {_REPEAT}")
@@ -109,7 +108,7 @@ def output_warnings(facts: OutputFacts | None, num_cut: int = 0, can_block_loops
         share = f"{100 * _LOOP_SHARE:.0f} % of their sequences of {_LOOP_WORDS} words"
         problems = [problem for problem in problems if not problem.endswith(_REPEAT)]  # the next clause says more
         problems.append(f"{facts.loops:,} of {facts.count:,} outputs repeat more than {share}{remedy}")
-    if facts.preambles >= _LIMIT * facts.count:
+    if facts.preambles is not None and facts.preambles >= _LIMIT * facts.count:
         example = 'a preamble (as "Summary:" or "Here is …:"), which is scored, too'
         problems.append(f"{facts.preambles:,} of {facts.count:,} outputs begin with {example}")
     return problems

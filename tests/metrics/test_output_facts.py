@@ -25,7 +25,9 @@ def texts(count: int, words: int = 40, seed: int = 1) -> list[str]:
 def test_means_and_repetitive_texts_by_hand() -> None:
     """Means are over outputs and over references; a text that says four words over and over is repetitive."""
     facts = describe_outputs(["One two.", "a b c d " * 5], [(("Three words here.",), ("One.", "Two."))])
-    expected = OutputFacts(count=2, compared=2, distinct=2, repetitive=1, words=11.0, reference_words=2.5, loops=1)
+    expected = OutputFacts(
+        count=2, compared=2, distinct=2, repetitive=1, words=11.0, reference_words=2.5, loops=1, empty=0, preambles=0
+    )
     assert facts == expected
 
 
@@ -63,7 +65,7 @@ def test_too_few_outputs(outputs: list[str]) -> None:
 def test_empty_outputs() -> None:
     """Empty outputs are called empty, neither nearly identical nor repetitive."""
     facts = describe_outputs(["", " \n"] * 3)
-    assert (facts.compared, facts.repetitive, facts.words) == (0, 0, 0.0)
+    assert (facts.distinct, facts.repetitive, facts.words) == (1, 0, 0.0)
     assert output_warnings(facts) == collapse_reasons(facts) == ["6 of 6 outputs are empty"]
     assert output_warnings(describe_outputs([*texts(6), "", ""])) == []
 
