@@ -12,7 +12,7 @@ from support.paths import SHARED as SHARED_ROOT
 from support.requirements import SHARED_FOLDER
 from support.waiting import assert_linear
 
-from longsumbench import sentences
+from longsumbench import sentences as splitter
 from longsumbench.sentences import split_sentences
 
 SHARED = SHARED_ROOT / "data"
@@ -103,26 +103,22 @@ def test_a_sentence_is_stable(text: str) -> None:
         assert sentence == " ".join(sentence.split()) != ""
 
 
+MARKS = ("।", "।।", "。", "！。", "؟", ".।", "。」", "，", "Fig.", "A.")
+
+
 def split_slowly(stretch: str) -> list[str]:
     """Split a stretch with single spaces: every mark is tried, and the line's start is looked for from each of them."""
-    every_mark = sentences._END_OF_SENTENCE.pattern.replace("|[।॥؟۔][।॥؟۔]", "").replace("(?<![。！？｡].)", "")
-    text, parts, start = sentences._PLAIN_END.sub(".\n", stretch), list[str](), 0
+    every_mark = splitter._END_OF_SENTENCE.pattern.replace("|[।॥؟۔][।॥؟۔]", "").replace("(?<![。！？｡].)", "")
+    text, parts, start = splitter._PLAIN_END.sub(".\n", stretch), list[str](), 0
     for end in re.finditer(every_mark, text):
         line = max(start, text.rfind("\n", start, end.start()) + 1)
-        if end[1] is None or sentences._ends_sentence(text, line, end):
+        if end[1] is None or splitter._ends_sentence(text, line, end):
             parts += text[start : end.end()].rstrip(" ").split("\n")
             start = end.end()
     return parts + (text[start:].split("\n") if start < len(text) else [])
 
 
-@given(
-    st.one_of(
-        TEXTS,
-        st.lists(
-            st.one_of(WORDS, st.sampled_from(("।", "।।", "。", "！。", "؟", ".।", "。」", "，", "Fig.", "A.")))
-        ).map("".join),
-    )
-)
+@given(st.one_of(TEXTS, st.lists(st.one_of(WORDS, st.sampled_from(MARKS))).map("".join)))
 @settings(max_examples=500)
 def test_fast_and_slow_splitting_agree(text: str) -> None:
     """What is skipped for speed decides nothing: the first of several marks stands for all of them."""

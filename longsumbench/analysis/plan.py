@@ -138,8 +138,8 @@ def _plan_rank_recall(words: Sequence[str]) -> tuple[DatasetSettings, RankRecall
     if values.get("rank") is None:  # "rank=" names no ranker
         values.pop("rank", None)
     settings: RankRecallSettings = _build_command_settings(RankRecallSettings, values)
-    words = settings_deciding(settings.score, "words")
-    inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device, "score": words}
+    inherited: dict[str, Any] = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
+    inherited["score"] = settings_deciding(settings.score, "words")
     for key in inherited.keys() & ranker.keys():
         raise UsageError(f"ranker.{key} follows {key}: set {key}={ranker[key]}")
     return texts, settings, build_settings(RankerSettings, {**inherited, **ranker}, "ranker.")
@@ -152,7 +152,7 @@ def _pop_group(values: dict[str, Any], name: str) -> dict[str, Any]:
     return group
 
 
-def _build_command_settings(schema: type, values: dict[str, Any]) -> Any:
+def _build_command_settings(schema: Any, values: dict[str, Any]) -> Any:
     """Build the settings of a command; those that count overlap have the group `score` of a run."""
     if "score" not in schema.__dataclass_fields__:
         return build_settings(schema, values, "")
