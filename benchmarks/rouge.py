@@ -19,6 +19,7 @@ import rouge_pairs
 from rouge_score.rouge_scorer import RougeScorer as Library
 from tabulate import tabulate
 
+from longsumbench.core import Scoring
 from longsumbench.rouge import RougeScorer
 from longsumbench.rouge.scorer import ROUGE_TYPES, SuiteScorer
 
@@ -60,7 +61,7 @@ def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
 
 def score_cold(kernels: str, pairs: list[Pair]) -> None:
     """Score all pairs with a new scorer."""
-    score_all(SuiteScorer(kernels=kernels), pairs)
+    score_all(SuiteScorer(Scoring(), kernels), pairs)
 
 
 def score_all(scorer: SuiteScorer, pairs: list[Pair]) -> None:
@@ -72,7 +73,7 @@ def score_all(scorer: SuiteScorer, pairs: list[Pair]) -> None:
 def compile_kernels() -> float:
     """Return the seconds that the first score takes; those to compile, where numba's cache is empty."""
     start = time.perf_counter()
-    SuiteScorer(kernels="numba").score(("a b",), [("b a",)])
+    SuiteScorer(Scoring(), "numba").score(("a b",), [("b a",)])
     return time.perf_counter() - start
 
 
@@ -83,7 +84,7 @@ def rows_of(tokens: int, pairs: list[Pair], kernels: list[str]) -> list[list[obj
     beside = seconds(lambda: [library.score(*one) for one in lines], repeats=3)
     rows: list[list[object]] = []
     for kernel in kernels:
-        warm = SuiteScorer(kernels=kernel)
+        warm = SuiteScorer(Scoring(), kernel)
         score_all(warm, pairs)
         works: dict[str, Callable[[], object]] = {
             "cold": partial(score_cold, kernel, pairs),

@@ -21,6 +21,7 @@ from rouge_score.rouge_scorer import RougeScorer as Library
 from rouge_score.tokenizers import Tokenizer
 from tabulate import tabulate
 
+from longsumbench.core import Scoring
 from longsumbench.rouge.all_pairs import PAIR_MEASURES, number_words, rouge_n
 from longsumbench.rouge.fusion import FUSION_TYPES, best_pairs
 from longsumbench.rouge.scorer import SuiteScorer
@@ -47,7 +48,7 @@ class Blanks(Tokenizer):
 
 def real_documents() -> list[tuple[Texts, Texts]]:
     """Return source and summary sentences of joined articles."""
-    words = SuiteScorer().words
+    words = SuiteScorer(Scoring()).words
     documents: list[tuple[Texts, Texts]] = []
     source: Texts = []
     summary: Texts = []

@@ -126,7 +126,7 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
         stages = ArtifactCache(Path(name))
         texts = load_texts(config.dataset, stages)
         lap("read")
-        system.fit(FitContext.of(texts.splits, config.train, stages))
+        system.fit(FitContext.of(texts.splits, config, stages))
         lap("fit")
         metrics = [registry.metrics.load(name)(config.score) for name in ("rouge", *texts.metrics)]
         split = texts.splits[config.dataset.split]

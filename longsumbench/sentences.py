@@ -28,11 +28,11 @@ _STRETCHES = re.compile(
     r"|\n[^\S\n]*(?=(?:[-*+•‣·–—]|\(?[0-9]{1,3}[.)]|\(?[a-z]\))\s)"  # a list item on the next line
 )
 _OTHER_MARKS = "!?…।॥؟۔。！？｡"
-_AFTER_MARK = (
-    r"(?:(?<=[.!?…।॥؟۔])(?<![.!?…].)([.!?…।॥؟۔]*+)"  # group 1: the mark's rest; None: a CJK end, which needs no space
+_AFTER_MARK = (  # of several marks the first one decides: from the others, the same characters would be read again
+    r"(?:(?<=[.!?…।॥؟۔])(?<![.!?…].|[।॥؟۔][।॥؟۔])([.!?…।॥؟۔]*+)"  # group 1: the mark's rest; None: a CJK end
     r"(?:\[[0-9, –-]{1,20}\])*+"  # citations after the mark
     rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?![^ {_CLOSERS}]))*+) (?=\S)"  # group 2: closing quotes and brackets
-    rf"|(?<=[。！？｡])[。！？｡]*+[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：]))"
+    rf"|(?<=[。！？｡])(?<![。！？｡].)[。！？｡]*+[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：]))"
 )
 _END_OF_SENTENCE = re.compile(f"[.{_OTHER_MARKS}]{_AFTER_MARK}")  # a pattern that begins with a single set is fast
 _END_AT_PERIOD = re.compile(rf"\.{_AFTER_MARK}")  # for texts without other marks; faster still
@@ -134,9 +134,10 @@ def _has_single_spaces(text: str) -> bool:
 
 def _split_stretch(text: str, sentences: list[str]) -> None:
     text = _PLAIN_END.sub(".\n", text)  # most of the ends, with a line break in place of the space
-    start = 0
+    start = line = searched = 0
     for end in (_END_OF_SENTENCE if any(mark in text for mark in _OTHER_MARKS) else _END_AT_PERIOD).finditer(text):
-        line = max(start, text.rfind("\n", start, end.start()) + 1)
+        line = max(start, line, text.rfind("\n", searched, end.start()) + 1)
+        searched = end.start()
         if end[1] is None or _ends_sentence(text, line, end):
             sentences += text[start : end.end()].rstrip(" ").split("\n")
             start = end.end()

@@ -10,7 +10,7 @@ import json
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from longsumbench import sentences
 from longsumbench.analysis.sampled import AnalysisResult, Outputs, Sampled, SampleSettings, sample_dataset
-from longsumbench.core import Between, Count, DatasetSettings, Example, OneOf, Percentage, Text, setting
+from longsumbench.core import Between, Count, DatasetSettings, Example, OneOf, Percentage, Scoring, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
@@ -38,6 +38,7 @@ from longsumbench.render.tables import Block
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
 from longsumbench.runs.results import Results
+from longsumbench.runs.scoring import warn_of_other_scripts
 from longsumbench.sentences import split_summary
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class FusionSettings(SampleSettings):
         50.0, "least share of h's words from one source, for an output to state it", "percent"
     )
     shown: Count = setting(20, "on the page for each bar, the clearest ones", "pairs")
+    score: Scoring = field(default_factory=Scoring)
 
     @property
     def kind(self) -> str:
@@ -322,7 +324,8 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
     Raises:
         DataError: no example has a reference and two source sentences.
     """
-    scorer = SuiteScorer(kernels="auto" if sampled.runs else "python")
+    scorer = SuiteScorer(settings.score, kernels="auto" if sampled.runs else "python")
+    warn_of_other_scripts(settings.score, sampled.split)
     fusions, ids, num_sentences, without = [], [], 0, 0
     for example in sampled.examples("looking for fusions"):
         source = list(example.sentences())

@@ -18,7 +18,15 @@ from longsumbench.analysis.dataset.stats import StatsSettings, describe_dataset
 from longsumbench.analysis.fusion import FusionSettings, analyze_fusion
 from longsumbench.analysis.locality import LocalitySettings, analyze_locality
 from longsumbench.analysis.sampled import AnalysisResult, SampleSettings
-from longsumbench.core import DatasetSettings, RankerSettings, RunConfig, build_settings
+from longsumbench.core import (
+    DatasetSettings,
+    RankerSettings,
+    RunConfig,
+    Scoring,
+    build_settings,
+    names_deciding,
+    settings_deciding,
+)
 from longsumbench.errors import UnknownName, UsageError, suite_errors
 from longsumbench.runs.compose import translate_hydra_error
 from longsumbench.runs.overrides import format_overrides
@@ -92,7 +100,7 @@ def analyze(
     texts, values = _split_settings([*words, *format_overrides(settings, swept=True)], "analyze")
     if "run" in values and analysis == "locality":
         raise UsageError("run= has no meaning for locality, which reads only sources: leave it out")
-    planned = build_settings(ANALYSES[analysis].settings, values, "")
+    planned = _build_command_settings(ANALYSES[analysis].settings, values)
     return ANALYSES[analysis].find(texts, planned, Results(Path(results_dir).expanduser()))
 
 
@@ -109,7 +117,7 @@ def _head_of(word: str) -> str:
 def _plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
     system_overrides = [word for word in words if _head_of(word) in _SYSTEM_SETTINGS]
     texts, values = _split_settings([word for word in words if word not in system_overrides], "stats")
-    settings: StatsSettings = build_settings(StatsSettings, values, "")
+    settings: StatsSettings = _build_command_settings(StatsSettings, values)
     models = [word for word in system_overrides if word.partition("=")[0] == "model"]
     if not system_overrides:
         return texts, settings, []
@@ -126,16 +134,32 @@ def _plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, l
 
 def _plan_rank_recall(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
     texts, values = _split_settings(words, "stats")
-    ranker = values.pop("ranker", {})
-    if not isinstance(ranker, dict):
-        raise UsageError(f"ranker={ranker} is not a group of settings; set ranker.<setting>=<value>, or rank=<name>")
+    ranker = _pop_group(values, "ranker")
     if values.get("rank") is None:  # "rank=" names no ranker
         values.pop("rank", None)
-    settings: RankRecallSettings = build_settings(RankRecallSettings, values, "")
-    inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
+    settings: RankRecallSettings = _build_command_settings(RankRecallSettings, values)
+    inherited: dict[str, Any] = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
+    inherited["score"] = settings_deciding(settings.score, "words")
     for key in inherited.keys() & ranker.keys():
         raise UsageError(f"ranker.{key} follows {key}: set {key}={ranker[key]}")
     return texts, settings, build_settings(RankerSettings, {**inherited, **ranker}, "ranker.")
+
+
+def _pop_group(values: dict[str, Any], name: str) -> dict[str, Any]:
+    group = values.pop(name, {})
+    if not isinstance(group, dict):
+        raise UsageError(f"{name}={group} is not a group of settings; set {name}.<setting>=<value>")
+    return group
+
+
+def _build_command_settings(schema: Any, values: dict[str, Any]) -> Any:
+    """Build the settings of a command; those that count overlap have the group `score` of a run."""
+    if "score" not in schema.__dataclass_fields__:
+        return build_settings(schema, values, "")
+    group = _pop_group(values, "score")
+    for name in sorted(names_deciding(Scoring, "measures") & group.keys()):
+        raise UsageError(f"score.{name} adds measures to runs: leave it out here")
+    return build_settings(schema, values, "", groups={"score": build_settings(Scoring, group, "score.")})
 
 
 def _split_settings(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The cache of finished stages: read corpora, tokenizers, checkpoints.
 
 A stage is stored in `<cache>/<name>/<key>`; the key is a hash of its inputs. It is built in `<key>.partial` and renamed
-when it is complete. Its `checksums.json` shows later damage. A builder finds what a killed one left in the partial
+when it is complete. Its `checksums.json` shows later damage: sizes are compared when a stage is found; weights, texts
+and training rows are hashed when they are read (`check_content`). A builder finds what a killed one left in the partial
 folder, and continues or clears it. The builder holds the lock `<key>.lock`, which ends with its process.
 
 The time of a stage's folder is that of its last use. Users hold no lock: a file that they opened stays readable if the
@@ -18,12 +19,13 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming_path
-from longsumbench.files import BadFile, digest, read_json, writable_folder
+from longsumbench.files import BadFile, digest, open_regular, read_json, writable_folder
 
 _log = logging.getLogger(__name__)
 
@@ -168,6 +170,8 @@ def reading_artifact(folder: Path) -> Iterator[None]:
             raise DataError(f"this {folder.parent.name} was deleted from the cache; {advice}", folder) from error
         if isinstance(as_suite_error(error), EnvironmentProblem):
             raise
+        if _advice(folder) in f"{error}":
+            raise
         reason = (f"{error}" if isinstance(error, SuiteError) else f"{type(error).__name__}: {error}").splitlines()[0]
         problem = f"this finished {folder.parent.name} cannot be read ({reason})"
         raise DataError(f"{problem}; {_advice(folder)}", folder) from error
@@ -180,7 +184,7 @@ def _advice(folder: Path) -> str:
 def write_checksums(folder: Path) -> None:
     """Write the size and the SHA-256 of all files in a folder and its subfolders."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != CHECKSUMS]
-    entries = {path.relative_to(folder).as_posix(): (path.stat().st_size, _sha256(path)) for path in files}
+    entries = {path.relative_to(folder).as_posix(): (path.stat().st_size, _hash_file(path)) for path in files}
     (folder / CHECKSUMS).write_text(json.dumps(entries), encoding="ascii")
 
 
@@ -196,11 +200,52 @@ def find_damage(folder: Path, in_full: bool = False) -> list[str]:
             problems.append(f"{name} is missing")
         elif path.stat().st_size != size:
             problems.append(f"{name} has {path.stat().st_size} bytes instead of {size}")
-        elif in_full and _sha256(path) != sha256:
+        elif in_full and _hash_file(path) != sha256:
             problems.append(f"{name} has other content")
     return problems
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+def check_content(path: Path) -> None:
+    """Check that a file of a finished stage, or the files in one of its folders, have the content they were built with.
+
+    Files that belong to no finished stage are not checked. A file is hashed once in a process (60 ms for 100 MB).
+
+    Raises:
+        DataError: a file has other content; the message names it and how to build it again.
+    """
+    stage = next((folder for folder in (path, *path.parents[:2]) if (folder / CHECKSUMS).is_file()), None)
+    if stage is None:
+        return
+    for name, (_, sha256) in _read_checksums(stage).items():
+        file = stage / name
+        if path in (file, file.parent) and file.is_file() and hash_of_file(file) != sha256:
+            folder = stage.resolve()  # a run links to its stages
+            raise DataError(f"this stage is damaged ({name} has other content); {_advice(folder)}", folder)
+
+
+def hash_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file, which is read once in a process, until its size or time changes."""
+    state = path.stat()
+    return _known_hash(path, state.st_size, state.st_mtime_ns)
+
+
+@cache
+def _known_hash(path: Path, size: int, modified: int) -> str:
+    return _hash_file(path)
+
+
+def _hash_file(path: Path) -> str:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_checksums(folder: Path) -> dict[str, tuple[int, str]]:
+    """Return name → size and SHA-256 of the files of a finished stage.
+
+    Raises:
+        DataError: the file of checksums is damaged.
+    """
+    try:
+        return read_json(folder / CHECKSUMS, dict[str, tuple[int, str]])
+    except BadFile as error:
+        raise DataError(f"this stage is damaged ({error}); {_advice(folder.resolve())}", folder) from error

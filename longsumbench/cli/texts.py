@@ -76,9 +76,9 @@ in different splits. With model=, it shows what the model would read of dataset.
 targets, under the settings of `run` and without training. Slow statistics use a sample.
 
 settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1  duplicates=true|false
-           run=all|RUN[,RUN...]  results_dir=results
+           run=all|RUN[,RUN...]  results_dir=results  score.tokenizer=default|unicode  score.*
            model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*  train_ranker=false|true
-ranking:   rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda
+ranking:   rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda  score.*
            ranker.{dimension,steps,batch_size,vocabulary_size}                   (longsumbench list rankers|datasets)
 More: docs/how-to/stats.md
 
@@ -129,7 +129,7 @@ Analyze the texts of a dataset and the summaries of runs. Writes CSV, PNG and SV
 
 settings:  dataset=NAME  dataset.*  sample=200|null  seed=1; for fusion and coherence run=RUN[,RUN...]
 locality:  encoder=FOLDER or hub name  pooling=auto|mean|cls|max  distance=50  batch_size=64  device=auto|cpu|cuda
-fusion:    rouge=1|2|L  overlap=20  rise=10  bins=10  appears=50  shown=20
+fusion:    rouge=1|2|L  overlap=20  rise=10  bins=10  appears=50  shown=20  score.tokenizer=default|unicode  score.*
 coherence: model=FOLDER or hub name (a BERT for next-sentence prediction)  device=auto|cpu|cuda
 
 A run is given by its id, the beginning of its id, or its folder. All runs must have read the same texts. fusion also

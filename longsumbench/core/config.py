@@ -246,10 +246,16 @@ class Decoding:
 class Scoring:
     """How summaries are scored (`score.*`)."""
 
-    mode: Mode = setting("google", "google: equals rouge_score 0.1.2 | perl: equals ROUGE-1.5.5 for one reference")
-    stem: bool = setting(True, "Porter stemming of words longer than three letters")
-    wordnet: Text | None = setting(None, 'perl: folder of WordNet\'s exception lists; "none": no lists; null: search')
-    tokenizer: _WordRule = setting("default", "default: a–z, 0–9, as ROUGE | unicode: letters, digits of every script")
+    mode: Mode = setting(
+        "google", "google: equals rouge_score 0.1.2 | perl: equals ROUGE-1.5.5 for one reference", decides="words"
+    )
+    stem: bool = setting(True, "Porter stemming of words longer than three letters", decides="words")
+    wordnet: Text | None = setting(
+        None, 'perl: folder of WordNet\'s exception lists; "none": no lists; null: search', decides="words"
+    )
+    tokenizer: _WordRule = setting(
+        "default", "default: a–z, 0–9, as ROUGE | unicode: letters, digits of every script", decides="words"
+    )
     sentences: _Splitting = setting("suite", "for R-Lsum: suite | given (lines) | newline (as rouge_score) | nltk")
     references: Rule | None = setting(None, "several: best (F) | jackknife; null: best (google) or jackknife (perl)")
     empty_references: Empty = setting("skip", "references without a word: skip | zero (score 0, as in rouge_score)")

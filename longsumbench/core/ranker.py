@@ -4,14 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import registry
-from longsumbench.core.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Width
+from longsumbench.core.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Text, Width
 from longsumbench.core.config import TRAINED_TOKENIZERS
 from longsumbench.core.documents import Example
 from longsumbench.core.settings import setting
@@ -36,6 +36,7 @@ class RankerSettings:
     unit: RankedUnit = setting("paragraph", "scored unit of training texts: paragraph | section | sentence")
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
+    score: dict[Text, Any] = setting({}, "settings of score.* that decide the words of its labels, except defaults")
 
 
 def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:

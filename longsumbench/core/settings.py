@@ -7,6 +7,7 @@ The bounds are in the type (`longsumbench.core.bounds`). What a setting decides 
 
     run        the outcome: another value is another run and another training (default of `setting`)
     units      the outcome, and how texts are tokenized and cut into units (fields of plug-ins without `setting`)
+    words      the outcome, and which words count as equal wherever texts are compared by ROUGE
     labels     the outcome, and the proxy labels; weights trained with another value can be loaded
     use        the outcome, by another use of the same weights; weights trained with another value can be loaded
     budget     how much a system is trained
@@ -23,7 +24,9 @@ The bounds are in the type (`longsumbench.core.bounds`). What a setting decides 
 from dataclasses import MISSING, Field, asdict, field, fields
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
-_Outcome = Literal["run", "units", "labels", "use", "budget", "seed", "speed", "summaries", "examples", "texts"]
+_Outcome = Literal[
+    "run", "units", "words", "labels", "use", "budget", "seed", "speed", "summaries", "examples", "texts"
+]
 Decides = _Outcome | Literal["measures", "evidence", "nothing"]
 SAME_SYSTEM: tuple[Decides, ...] = ("examples", "measures", "evidence", "nothing")  # leave each summary as it is
 _OUTCOMES: tuple[Decides, ...] = get_args(_Outcome)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NotRequired, Protocol, Self, TypedDict
 from numpy.typing import NDArray
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core.config import Decoding, Recipe, build_settings
+from longsumbench.core.config import Decoding, Recipe, RunConfig, Scoring, build_settings
 from longsumbench.core.documents import Example, Truncation
 from longsumbench.core.registry import systems
 from longsumbench.core.settings import Settings, outcome_settings
@@ -161,17 +161,19 @@ class FitContext:
         validation: None if the dataset has no validation split.
         recipe: how to train, and for how long.
         stages: the cache of finished stages, shared between runs.
+        scoring: which words count as equal, for systems that compare texts by ROUGE.
     """
 
     train: Split | None
     validation: Split | None
     recipe: Recipe
     stages: ArtifactCache
+    scoring: Scoring = field(default_factory=Scoring)
 
     @classmethod
-    def of(cls, splits: Mapping[str, Split], recipe: Recipe, stages: ArtifactCache) -> Self:
-        """Take the training and validation split from a dataset's splits by name."""
-        return cls(splits.get("train"), splits.get("validation"), recipe, stages)
+    def of(cls, splits: Mapping[str, Split], config: RunConfig, stages: ArtifactCache) -> Self:
+        """Take the training and validation split from a dataset's splits by name, the rest from a configuration."""
+        return cls(splits.get("train"), splits.get("validation"), config.train, stages, config.score)
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,7 @@ class Capabilities:
         extracts: it scores sentences of the source, so that `decode.mode=extract` can copy the best ones.
         runs_untrained: it summarizes with `train.max_steps=0`, by the weights of a checkpoint.
         trains_scorer: what scores the source can be trained alone (`train.only=scorer`).
+        counts_overlap: its summaries depend on which words count as equal (`score.tokenizer`, `score.stem`).
     """
 
     oracle: bool = False
@@ -200,6 +203,7 @@ class Capabilities:
     extracts: bool = False
     runs_untrained: bool = False
     trains_scorer: bool = False
+    counts_overlap: bool = False
 
 
 class System(ABC):

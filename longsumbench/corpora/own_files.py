@@ -158,7 +158,10 @@ def plain_input(text: str, name: str) -> Input:
 
 def _markdown_input(text: str, file: str) -> Input:
     """Return Markdown as one document; its only first-level heading, if it has just one, is the title."""
-    reading = MarkdownReader(text)
+    try:
+        reading = MarkdownReader(text)
+    except RecursionError as error:
+        raise DataError("its quotes or brackets are nested too deep: correct it, or rename it to .txt", file) from error
     title = reading.titles[0] if len(reading.titles) == 1 else None
     example = Example(file, title, None, (Document(file, tuple(reading.sections)),), ((),))
     return check_input(Input(file, example, reading.words_left_out))

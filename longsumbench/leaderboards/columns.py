@@ -301,7 +301,7 @@ _FACT_COLUMNS = (
     _fact(
         "repetitive",
         "repeti-\ntive",
-        "share of outputs that repeat themselves",
+        "share of outputs of which half of the sequences of three words occurred earlier in them",
         lambda run: percent(run.outputs.repetitive, run.outputs.count) if run.outputs else None,
         _PERCENT,
     ),

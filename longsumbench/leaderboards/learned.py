@@ -3,8 +3,8 @@
 rows of comparable runs, per-example scores --judge_learning--> a `Learned` for each row
 
 A run learned if (a) its outputs depend on their sources: they score higher than against the references of other
-examples, by a quarter of what is possible; (b) they differ from each other and do not repeat themselves; (c) training
-had levelled off. A row learned if all its runs did.
+examples, by a quarter of what is possible; (b) they have words, differ from each other and do not repeat themselves;
+(c) training had levelled off. A row learned if all its runs did.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from longsumbench.core import FitReport
 from longsumbench.leaderboards import seed_groups
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.evaluate import floor_column, score_column
-from longsumbench.metrics.output_facts import output_warnings
+from longsumbench.metrics.output_facts import collapse_reasons
 from longsumbench.metrics.statistics import approximate_randomization, randomization_bound
 from longsumbench.runs.record import RunRecord
 
@@ -101,7 +101,7 @@ def _judge_row(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None], po
 
 
 def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str, str]:
-    if problems := output_warnings(run.outputs):
+    if problems := collapse_reasons(run.outputs):
         return seed_groups.NOT_LEARNED, problems[0]
     lift = None
     if gain is not None:

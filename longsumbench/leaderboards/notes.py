@@ -11,7 +11,6 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS,
 from longsumbench.leaderboards.seed_groups import NEVER_RANKED, UNKNOWN, SeedGroup
 from longsumbench.leaderboards.significance import LEVEL, AgainstBest, ComparableRows
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio
 
 PLANTED = "fact_recall"
@@ -140,11 +139,9 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
 
 
 def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE) -> list[str]:
-    """Return a line for each run, of `limit` runs, whose outputs are nearly identical, cut or repetitive."""
+    """Return a line for each run, of `limit` runs, with a problem of many of its outputs."""
     warnings = [
-        f"Warning, {record.label}: {'; '.join(problems)}."
-        for record in members
-        if (problems := output_warnings(record.outputs, record.outputs_cut))
+        f"Warning, {record.label}: {'; '.join(problems)}." for record in members if (problems := record.output_problems)
     ]
     if len(warnings) > limit:
         warnings[limit:] = [f"Such warnings for {len(warnings) - limit} more runs (outputs_* in the CSV)."]

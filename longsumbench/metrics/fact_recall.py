@@ -15,8 +15,9 @@ _IN_ONE_PLACE, _SPREAD = "single", ("relayed", "silent")
 _FACT_KINDS = (_IN_ONE_PLACE, *_SPREAD)
 _TRAITS = ("plain", "repeated", "overruled")  # further words of a kind
 
-_EDGES = re.compile(r"^[\W_]+|[\W_]+$")  # punctuation around a word
-_STOPS = re.compile(r"[.!?…][^\w\s]*(?:\s+|$)|[\r\n]+")
+# Both read each run of punctuation once, from its start.
+_EDGES = re.compile(r"^[\W_]+|(?<![\W_])[\W_]+$")  # punctuation around a word
+_STOPS = re.compile(r"(?<![^\w\s])(?:(?![.!?…])[^\w\s])*+[.!?…][^\w\s]*+(?:\s+|$)|[\r\n]+")
 
 
 class FactRecall(Metric):

@@ -51,6 +51,8 @@ _DATE_WORD = re.compile(  # "may" and "march" are verbs in lower case, and may b
 _GROUPED, _POINTS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"), re.compile("[.,]+")
 _NUMBER_BYTES = bytes(byte if chr(byte) in "0123456789.," else ord(" ") for byte in range(256))
 
+_FEW_WORDS = 25  # are looked up one by one, which is faster
+
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][^\W_]*(?:(?:['’&-]|\.(?=[A-Z]))[^\W_]+)*"
 _CAPITALIZED = re.compile(rf"(?<![^\W_]){_CAPITAL}(?: {_CAPITAL})*")
 _GAP = re.compile(r"[.!?:;•\n][^\w\n]*$")
@@ -231,6 +233,13 @@ def _value_of(words: list[str]) -> int:
     return total + part
 
 
+def _words_between_blanks(words: set[str], source: str) -> set[str]:
+    """Return those of some words that a source has between blanks; for many words, the source is read once."""
+    if len(words) > _FEW_WORDS:
+        return words.intersection(source.split(" ")[1:-1])
+    return {word for word in words if f" {word} " in source}
+
+
 def names_in(text: str, source: str) -> Iterator[str]:
     """Yield the names of a summary; `source` decides whether a word at a sentence start is a common one."""
     if text.isupper():
@@ -239,12 +248,14 @@ def names_in(text: str, source: str) -> Iterator[str]:
     places = ((match[0].split(), match.start()) for match in _CAPITALIZED.finditer(text))
     sequences = [(words, not place or bool(_GAP.search(text, max(0, place - 8), place))) for words, place in places]
     inside = {word for words, begins in sequences for word in words[begins:]}
+    alone = {words[0] for words, begins in sequences if begins and len(words) == 1} - inside
+    common_words = _words_between_blanks({word.lower() for word in alone}, source)
     for words, begins in sequences:
         first = words[0].lower()
         common = begins and (
             first in _FUNCTION_WORDS
             or first.endswith("ly")
-            or (len(words) == 1 and words[0] not in inside and f" {first} " in source)
+            or (words[0] in alone and len(words) == 1 and first in common_words)
         )
         parts = (word.removesuffix("'s").removesuffix("’s") for word in words[common:])
         name = " ".join(word for word in parts if word[:1].isupper() and word.lower() not in _NO_NAMES)

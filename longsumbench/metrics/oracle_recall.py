@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from longsumbench.core import Example, Metric, Scoring
+from longsumbench.core import Example, Metric, Scoring, settings_deciding
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
 from longsumbench.sentences import SPLITTER_NAME, sentence_key, split_sentences
@@ -35,7 +35,7 @@ class OracleRecall(Metric):
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
-        self._rouge = SuiteScorer()
+        self._rouge = SuiteScorer(scoring)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `columns` → 0–1 or NaN."""
@@ -51,8 +51,10 @@ class OracleRecall(Metric):
         return scores
 
     def signature(self, n: int) -> str:
-        """Name the metric, its version and the sentence splitter."""
-        return f"{self.name}:{self.version}|sentences:{SPLITTER_NAME}"
+        """Name the metric, its version, the sentence splitter, and what decides the oracle's words except defaults."""
+        words = settings_deciding(self.scoring, "words")
+        parts = {self.name: self.version, "sentences": SPLITTER_NAME, **words}
+        return "|".join(f"{name}:{value}" for name, value in parts.items())
 
 
 def _sentence_tenths(example: Example) -> dict[str, int]:

@@ -2,9 +2,10 @@
 
     outputs, references --describe_outputs--> facts for the record --output_warnings--> warnings
 
-Words are split at whitespace and lowercased; a sequence is three consecutive words.
+Words are split at whitespace and lowercased; a sequence is three consecutive words, and in loops four.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -17,6 +18,16 @@ _SHARED_SHARE = 0.8  # two outputs that share at least this part of their sequen
 _REPETITIVE_SHARE = 0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
 _LIMIT = 0.5  # there is a warning if at least this part of the outputs has a problem
 LONGEST_COMPARED = 5_000  # words of an output that are compared
+_LOOP_WORDS, _LOOP_SHARE = 4, 0.3  # an output has loops if more than this part of its 4-grams occurred earlier in it
+_LOOPS_LIMIT = 0.25  # of the outputs; a loop costs more than it shows in a mean
+_REPEAT = "repeat themselves"
+
+_HEADING = "summary|summarization|abstract|tl;?dr|zusammenfassung|résumé|resumen|riassunto|резюме|摘要|总结|要約"
+_PREAMBLE = re.compile(
+    rf"[^\n:：]{{0,40}}?\b(?:here (?:is|are)|here['’]s|below is|{_HEADING})\b[^\n:：.!?]{{0,80}}[:：]"  # "Here is …:"
+    rf"|[\W_]*(?:{_HEADING})[\W_]*\n",  # a line of its own
+    re.IGNORECASE,
+)
 
 Grams = frozenset[tuple[str, ...]]
 
@@ -28,8 +39,12 @@ class OutputFacts:
     Attributes:
         compared: outputs that were compared with each other.
         distinct: of these, the outputs that are not nearly identical to an earlier one.
+        repetitive: outputs of which at least half of the sequences occurred earlier in them.
         words: their mean length; 0 if there is no output.
         reference_words: mean length of the references; None if they are unknown.
+        loops: outputs that repeat more than 30 % of their 4-grams. This and what follows is None if it is unknown.
+        empty: outputs without words.
+        preambles: outputs that begin with words about the summary ("Here is a summary:").
     """
 
     count: int
@@ -38,6 +53,9 @@ class OutputFacts:
     repetitive: int
     words: float = 0.0
     reference_words: float | None = None
+    loops: int | None = None
+    empty: int | None = None
+    preambles: int | None = None
 
 
 def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sentences]] = ()) -> OutputFacts:
@@ -49,42 +67,66 @@ def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sente
         count=len(words),
         compared=len(compared),
         distinct=_count_distinct(compared),
-        repetitive=sum(map(_repeats_itself, words)),
+        repetitive=sum(_repeated_share(output, 3) >= _REPETITIVE_SHARE for output in words),
         words=_mean_length(list(map(len, words))) or 0.0,
         reference_words=_mean_length(lengths),
+        loops=sum(_repeated_share(output, _LOOP_WORDS) > _LOOP_SHARE for output in words),
+        empty=sum(not output for output in words),
+        preambles=sum(_PREAMBLE.match(text.lstrip()) is not None for text in outputs),
     )
 
 
-def output_warnings(facts: OutputFacts | None, num_cut: int = 0) -> list[str]:
-    """Return a clause for each problem of most outputs; none for fewer than `FEWEST` outputs.
+def collapse_reasons(facts: OutputFacts | None) -> list[str]:
+    """Return a clause for each problem of most outputs that shows that a system did not learn to summarize.
 
-    `num_cut` outputs stopped at the length limit.
+    There is none for fewer than `FEWEST` outputs.
     """
     if facts is None or facts.count < FEWEST:
         return []
-    problems = {
-        f"nearly identical outputs, {facts.distinct:,} of {facts.compared:,} distinct": (
-            facts.distinct <= _LIMIT * facts.compared
-        ),
-        f"{num_cut:,} of {facts.count:,} outputs stopped at the length limit": num_cut >= _LIMIT * facts.count,
-        f"{facts.repetitive:,} of {facts.count:,} outputs repeat themselves": facts.repetitive >= _LIMIT * facts.count,
-    }
-    return [problem for problem, holds in problems.items() if holds]
+    reasons = []
+    if facts.empty is not None and facts.empty >= _LIMIT * facts.count:
+        reasons.append(f"{facts.empty:,} of {facts.count:,} outputs are empty")
+    elif facts.distinct <= _LIMIT * facts.compared:
+        reasons.append(f"nearly identical outputs, {facts.distinct:,} of {facts.compared:,} distinct")
+    if facts.repetitive >= _LIMIT * facts.count:
+        reasons.append(f"{facts.repetitive:,} of {facts.count:,} outputs {_REPEAT}")
+    return reasons
+
+
+def output_warnings(facts: OutputFacts | None, num_cut: int = 0, can_block_loops: bool = False) -> list[str]:
+    """Return a clause for each problem of many outputs; none for fewer than `FEWEST` outputs.
+
+    `num_cut` outputs stopped at the length limit. `can_block_loops`: the setting that prevents loops is named.
+    """
+    if facts is None or facts.count < FEWEST:
+        return []
+    problems = collapse_reasons(facts)
+    if num_cut >= _LIMIT * facts.count:
+        problems.append(f"{num_cut:,} of {facts.count:,} outputs stopped at the length limit")
+    if facts.loops is not None and facts.loops >= _LOOPS_LIMIT * facts.count:
+        remedy = "; decode.no_repeat_ngram=4 prevents that" if can_block_loops else ""
+        share = f"{100 * _LOOP_SHARE:.0f} % of their sequences of {_LOOP_WORDS} words"
+        problems = [problem for problem in problems if not problem.endswith(_REPEAT)]  # the next clause says more
+        problems.append(f"{facts.loops:,} of {facts.count:,} outputs repeat more than {share}{remedy}")
+    if facts.preambles is not None and facts.preambles >= _LIMIT * facts.count:
+        example = 'a preamble (as "Summary:" or "Here is …:"), which is scored, too'
+        problems.append(f"{facts.preambles:,} of {facts.count:,} outputs begin with {example}")
+    return problems
 
 
 def _mean_length(lengths: Sequence[int]) -> float | None:
     return round(sum(lengths) / len(lengths), 2) if lengths else None
 
 
-def _grams(words: Sequence[str]) -> list[tuple[str, ...]]:
+def _grams(words: Sequence[str], n: int = 3) -> list[tuple[str, ...]]:
     """Return the sequences of an output; a shorter output is one sequence."""
     words = words[:LONGEST_COMPARED]
-    return list(zip(words, words[1:], words[2:], strict=False)) or [tuple(words)]
+    return list(zip(*(words[start:] for start in range(n)), strict=False)) or [tuple(words)]
 
 
-def _repeats_itself(words: Sequence[str]) -> bool:
-    grams = _grams(words)
-    return 1 - len(set(grams)) / len(grams) >= _REPETITIVE_SHARE
+def _repeated_share(words: Sequence[str], n: int) -> float:
+    grams = _grams(words, n)
+    return 1 - len(set(grams)) / len(grams)
 
 
 def _count_distinct(outputs: Sequence[Sequence[str]]) -> int:

@@ -22,9 +22,7 @@ class Rouge(Metric):
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
         self.splitting = RULE_NAMES[scoring.sentences]
-        self._rouge = SuiteScorer(
-            scoring.mode, scoring.stem, scoring.tokenizer, wordnet=scoring.wordnet, references=scoring.references
-        )
+        self._rouge = SuiteScorer(scoring)
 
     def score(self, prediction: str | Sentences, example: Example) -> dict[str, float]:
         """Score one prediction, a text or its sentences; `rouge1_p` … `rougeLsum_f` → 0–1."""

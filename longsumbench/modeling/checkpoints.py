@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from longsumbench.cache.artifacts import check_content, hash_of_file
 from longsumbench.cache.hub import unreachable
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
-from longsumbench.files import BadFile, open_regular, read_json
+from longsumbench.files import BadFile, read_json
 from longsumbench.interrupts import within_seconds
 
 if TYPE_CHECKING:
@@ -123,15 +124,8 @@ def model_digest(folder: Path) -> str:
     _check_files(folder)
     sha256, patterns = hashlib.sha256(), (*_MODEL_FILES, *((_PICKLES,) if weights_format(folder) == "bin" else ()))
     for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
-        state = path.stat()
-        sha256.update(path.name.encode() + _file_digest(path, state.st_size, state.st_mtime_ns))
+        sha256.update(path.name.encode() + bytes.fromhex(hash_of_file(path)))
     return sha256.hexdigest()[:8]
-
-
-@cache  # read gigabytes once, until size or time changes
-def _file_digest(path: Path, size: int, modified: int) -> bytes:
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").digest()
 
 
 def model_signature(name: str | None, setting: str) -> str:
@@ -165,6 +159,7 @@ def load_network(
             in the network.
         EnvironmentProblem: the network does not fit into memory.
     """
+    check_content(folder)
     if config is None:
         config = load_config(kind, folder, shown_as)
     with reading_checkpoint(shown_as):
@@ -242,6 +237,7 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
     from transformers.utils import is_protobuf_available, is_sentencepiece_available
 
     _check_files(folder)
+    check_content(folder)
     with reading_checkpoint(shown_as):
         try:
             return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(folder))

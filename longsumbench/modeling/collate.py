@@ -15,7 +15,7 @@ from datasets.arrow_writer import ArrowWriter
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
+from longsumbench.cache.artifacts import ArtifactCache, check_content, clear_partial, reading_artifact
 from longsumbench.modeling.units import Units
 
 _WRITTEN_TOGETHER = 100  # rows; the library's 1,000 would take a gigabyte as Python lists of token ids
@@ -57,6 +57,17 @@ def stored_rows(
     with reading_artifact(folder):
         stored: datasets.Dataset = datasets.Dataset.from_file(str(folder / "rows.arrow"))
     return stored
+
+
+def check_rows(*collections: datasets.Dataset) -> None:
+    """Check that stored rows are what was written, before they are trained on.
+
+    Raises:
+        DataError: a file of theirs is damaged.
+    """
+    for rows in collections:
+        for file in rows.cache_files:
+            check_content(Path(file["filename"]))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from longsumbench.errors import DataError
 from longsumbench.files import read_json, write_atomically
 from longsumbench.modeling import processes
 from longsumbench.modeling.checkpoints import check_finite, load_network
+from longsumbench.modeling.collate import check_rows
 from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_words
 from longsumbench.modeling.generation import GeneratedText, generate_texts
 from longsumbench.modeling.model_builder import ModelBuilder
@@ -135,6 +136,7 @@ class NeuralSystem(core.System):
             self.model.config.label_smoothing = recipe.label_smoothing
             report = core.FitReport(parameters=parameters(self.model), ended_by="max_steps")
             if recipe.max_steps > 0:
+                check_rows(*([rows] if validation is None else [rows, validation]))
                 collator, objective = self.reader.collator(), self.objective(recipe)
                 report = train(self.model, rows, validation, collator, recipe, trainer_folder, objective=objective)
             if processes.process_index():

@@ -235,12 +235,14 @@ class Ranking:
     def prepare(self, context: core.FitContext) -> None:
         """Load the ranker; fit a learned one."""
         if self.name != core.UNRANKED:
-            settings = self.settings(context.recipe)
+            settings = self.settings(context)
             self.ranker = find_ranker(self.name, context.train, context.validation, settings, context.stages)
 
-    def settings(self, recipe: core.Recipe) -> core.RankerSettings:
-        """Return the settings of a learned ranker, with the seed and the device of a recipe."""
-        return replace(self.ranker_settings(), seed=recipe.seed, device=recipe.device)
+    def settings(self, context: core.FitContext) -> core.RankerSettings:
+        """Return the settings of a learned ranker, with the seed, the device and the words of a run."""
+        words = core.settings_deciding(context.scoring, "words")
+        recipe = context.recipe
+        return replace(self.ranker_settings(), seed=recipe.seed, device=recipe.device, score=words)
 
     def order(self, example: core.Example, texts: Sequence[str]) -> list[int]:
         """Return the indices of an example's texts from the best to the worst.

@@ -232,8 +232,10 @@ class Comparison(ShownInNotebooks):
         if (first := self.runs[0].record.outputs) and first.reference_words:
             lengths.append(f"the references {first.reference_words:.0f}")
         lines.append(f"Mean length in words: {', '.join(lengths)}.")
-        warnings = {run.label: output_warnings(run.outputs, run.record.outputs_cut) for run in self.runs}
-        return lines + [f"Warning, {label}: {'; '.join(texts)}." for label, texts in warnings.items() if texts]
+        for run in self.runs:
+            if problems := output_warnings(run.outputs, run.record.outputs_cut, run.record.can_block_loops):
+                lines.append(f"Warning, {run.label}: {'; '.join(problems)}.")
+        return lines
 
     def method(self) -> list[str]:
         """Return lines that explain the columns and how the scores were computed."""

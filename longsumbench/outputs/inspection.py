@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import Evidence, Example, Summary, describe_reading
+from longsumbench.core import Evidence, Example, Scoring, Summary, describe_reading
 from longsumbench.errors import UsageError, did_you_mean, suite_errors
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.metrics.aggregate import PERCENT, read_scores
-from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.render.evidence import html_views
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import Selections, SourceText, View, views
@@ -194,7 +193,7 @@ def _above_texts(inspection: Inspection) -> dict[str, Any]:
         "ROUGE F1": scores or "not scored",
         "source": None if imported else describe_reading(summary.truncation),
         "summary": length + ("" if summary.complete else "; it stops at its length limit"),
-        "warning": "; ".join(output_warnings(record.outputs, record.outputs_cut)),
+        "warning": "; ".join(record.output_problems),
     }
     links = [("previous", page) for page in inspection.pages if page < inspection.number][-1:]
     links += [("next", page) for page in inspection.pages if page > inspection.number][:1]
@@ -248,7 +247,7 @@ def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[tupl
     The likeness is the mean of ROUGE-1 and ROUGE-2 F1, 0–100. Of equal sentences it is the first. The place is None if
     no source sentence shares a word.
     """
-    words = SuiteScorer(tokenizer="unicode", kernels="python").words
+    words = SuiteScorer(Scoring(tokenizer="unicode"), kernels="python").words  # as those that are marked
     texts, outputs = number_words([words(sentence) for sentence in source], [words(sentence) for sentence in output])
     if not texts or not outputs:
         return [(None, 0.0)] * len(outputs)

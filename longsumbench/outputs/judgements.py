@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.core import Example, Metric, Row, Scoring, registry
+from longsumbench.core import Example, Metric, Row, Scoring, count_words, registry
 from longsumbench.corpora.reading.fields import BadRow, id_in, paragraphs_in, plain_document, text_in, texts_in
 from longsumbench.corpora.reading.files import lines_of, row_in
 from longsumbench.errors import DataError, UnknownName, UsageError
@@ -23,11 +23,9 @@ from longsumbench.outputs.files import first_ids
 from longsumbench.progress import track
 from longsumbench.sentences import split_summary
 
-CONTROLS = {  # control → metric and column that it is computed from
-    "words": ("length_ratio", "length_summary"),
-    "copied_bigrams": ("copied", "copied_bigrams"),
-    "repeated_bigrams": ("repetition", "repetition_2"),
-}
+CONTROLS = ("words", "copied_bigrams", "repeated_bigrams")
+_REPEATED = "repetition_2"
+_METRICS_OF_CONTROLS = {"copied": "copied_bigrams", "repetition": "repeated_bigrams"}  # metric → what it is read for
 _PAIR = ["id", "system"]
 _DECIMALS = 12  # of scores, so that equal sums in another order are ties
 
@@ -141,7 +139,7 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
     """
     requested = list(dict.fromkeys(["rouge", *DEFAULT_METRICS, *scoring.metrics]))
     sources = {name: name for name in requested}
-    sources |= {metric: control for control, (metric, _) in CONTROLS.items() if metric not in requested}
+    sources |= {metric: control for metric, control in _METRICS_OF_CONTROLS.items() if metric not in requested}
     metrics: dict[str, Metric] = {name: registry.metrics.load(name)(scoring) for name in sources}
     for metric in metrics.values():
         metric.check()
@@ -162,9 +160,10 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
     table = pd.DataFrame.from_dict(scored, "index").reindex(index).dropna(axis="columns", how="all")
     kept = {name: [c for c in (*metrics[name].columns, *metrics[name].further) if c in table] for name in requested}
     tables = {column: table[column] for columns in kept.values() for column in columns}
-    tables |= {control: table[column] for control, (_, column) in CONTROLS.items() if column in table}
-    short = tables["words"] < 2  # such a text repeats nothing
-    tables["repeated_bigrams"] = table["repetition_2"].mask(short, 0.0)
+    words = judged.outputs.map(lambda text: count_words([text])).reindex(index)
+    repeated = table.reindex(columns=[_REPEATED])[_REPEATED]
+    short = repeated.isna() & words.notna()  # such a text repeats nothing
+    tables |= {"words": words, "repeated_bigrams": repeated.mask(short, 0.0)}
     notes = [
         f"{sources[name]} is left out in {len(ids)} of {format_count(shape[0], 'document')}: it reads sources"
         for name, ids in without_source.items()

@@ -118,9 +118,10 @@ def _cells(table: pd.DataFrame) -> dict[str, float]:
 
 
 def outcome_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record that outputs and texts decide, as path ("scores.rouge1.f") → number or text."""
+    """Return the known fields of a record that outputs and texts decide, as path ("scores.rouge1.f") → number, text."""
     values = json.loads(json.dumps({name: fields[name] for name in _OUTCOME}, default=asdict))
-    return dict(pd.json_normalize(values).iloc[0])
+    row: dict[str, Any] = dict(pd.json_normalize(values).iloc[0])
+    return {name: value for name, value in row.items() if value is not None}
 
 
 def unlike_values(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

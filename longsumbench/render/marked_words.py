@@ -7,6 +7,7 @@ from itertools import groupby
 
 from markupsafe import Markup, escape
 
+from longsumbench.core import Scoring
 from longsumbench.rouge.scorer import SuiteScorer
 
 _WORD_RUN = re.compile(r"[^\W_]+")  # as in ROUGE; a run of characters in scripts without blanks
@@ -78,4 +79,4 @@ def _word_stems(word: str) -> list[str]:
 
 @cache
 def _scorer() -> SuiteScorer:
-    return SuiteScorer(tokenizer="unicode", kernels="python")
+    return SuiteScorer(Scoring(tokenizer="unicode"), kernels="python")  # a page is to read, whatever was scored

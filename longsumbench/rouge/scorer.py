@@ -13,7 +13,7 @@ from operator import attrgetter
 from threading import Lock
 from typing import Any, NamedTuple
 
-from longsumbench.core import check_choice
+from longsumbench.core import Scoring, check_choice
 from longsumbench.errors import UsageError
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, common, count_overlap
@@ -53,12 +53,9 @@ class SuiteScorer:
     A line break within a sentence does not end it.
 
     Args:
-        mode: "google" or "perl".
-        stem: stem words of more than three letters.
-        tokenizer: "default" (a–z and 0–9) or "unicode" (letters and digits of every script).
-        wordnet: for stemming in perl mode: the folder of WordNet's exception lists, "none", or None to search for it.
-        references: rule for several references: "best" (for each type, the one with the best F) or "jackknife" (the
-            best of all but one, averaged); None: "best" in google mode, "jackknife" in perl mode.
+        scoring: its mode, stemming, tokenizer and rule for several references. The rule is "best" (for each type, the
+            reference with the best F) or "jackknife" (the best of all but one, averaged); None: "best" in google mode,
+            "jackknife" in perl mode.
         kernels: "numba", "python", or "auto" (numba if it can be loaded). The scores are the same.
 
     Attributes:
@@ -69,23 +66,15 @@ class SuiteScorer:
         EnvironmentProblem: perl mode needs WordNet's lists for stemming, and they are not installed.
     """
 
-    def __init__(
-        self,
-        mode: str = "google",
-        stem: bool = True,
-        tokenizer: str = "default",
-        wordnet: str | None = None,
-        references: str | None = None,
-        kernels: str = "auto",
-    ) -> None:
-        check_choice("mode", mode, _MODES)
-        check_choice("tokenizer", tokenizer, TOKENIZERS)
-        self._arguments = mode, stem, tokenizer, wordnet, references, kernels
-        self.mode, self.tokenizer = mode, tokenizer
-        self.references = _RULES[mode] if references is None else references
+    def __init__(self, scoring: Scoring, kernels: str = "auto") -> None:
+        self.mode, self.tokenizer = scoring.mode, scoring.tokenizer
+        check_choice("mode", self.mode, _MODES)
+        check_choice("tokenizer", self.tokenizer, TOKENIZERS)
+        self._arguments = scoring, kernels
+        self.references = scoring.references or _RULES[self.mode]
         check_choice("references", self.references, tuple(_RULES.values()))
-        self._tokenize = named_tokenizer(tokenizer, mode)
-        self.stemmer, stem_word = _stemmer(mode, wordnet) if stem else ("none", None)
+        self._tokenize = named_tokenizer(self.tokenizer, self.mode)
+        self.stemmer, stem_word = _stemmer(self.mode, scoring.wordnet) if scoring.stem else ("none", None)
         self._vocabulary = Vocabulary(stem_word)
         self._overlap = _overlap_function(kernels)
 

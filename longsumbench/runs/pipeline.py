@@ -119,7 +119,7 @@ def _carry_out(
             _log.debug(f"hours not estimated ({error})")
     with share_run(folder, config.train.device) if system.capabilities.shares_work else nullcontext():
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
-            report = system.fit(core.FitContext.of(texts.splits, config.train, stages))
+            report = system.fit(core.FitContext.of(texts.splits, config, stages))
         results.link_stages(workdir, stages)
         results.keep_predictions_of(report, folder)
         with point.timed("summarize"), _forgetting_refused(folder):
@@ -153,7 +153,7 @@ def take_part(folder: Path) -> None:
     stages = _stages_of(Point(config))
     system, texts = system_and_texts(config, stages)
     splits = texts.splits
-    report = system.fit(core.FitContext.of(splits, config.train, stages))
+    report = system.fit(core.FitContext.of(splits, config, stages))
     _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 
 
@@ -305,7 +305,7 @@ def _add_parts(config: core.RunConfig, system: core.System, texts: Texts, stages
     names = " and ".join(_missing_parts(config, system, texts, folder))
     if lost := [link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()]:
         return f"{names} added: the {lost[0]} of that run is not in the cache"
-    report = system.fit(core.FitContext.of(texts.splits, config.train, replace(stages, rebuild=frozenset())))
+    report = system.fit(core.FitContext.of(texts.splits, config, replace(stages, rebuild=frozenset())))
     if not results.is_fitted_by(report, folder):
         return f"{names} added: the weights in the cache may differ from those that wrote the summaries"
     split, evidence, inputs = texts.splits[config.dataset.split], folder / "evidence", folder / "inputs.jsonl"

@@ -18,7 +18,7 @@ from longsumbench.files import BadFile, check_tree, read_json, write_atomically
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.metrics.cross_check import CrossCheck
-from longsumbench.metrics.output_facts import OutputFacts
+from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.render.html import render_part
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.environment import Environment
@@ -281,6 +281,17 @@ class RunRecord:
     def zero_shot(self) -> bool:
         """True if the system is a checkpoint that was not trained here."""
         return self.facts.checkpoint is not None and not (self.trained or self.untrained)
+
+    @property
+    def can_block_loops(self) -> bool:
+        """True if `decode.no_repeat_ngram` would have had an effect: a local model wrote the summaries without it."""
+        wrote = self.imported is None and self.facts.engine != "api" and (self.trained or self.zero_shot)
+        return wrote and self.settings.decode.mode == "write" and not self.settings.decode.no_repeat_ngram
+
+    @property
+    def output_problems(self) -> list[str]:
+        """A clause for each problem of many outputs."""
+        return output_warnings(self.outputs, self.outputs_cut, self.can_block_loops)
 
     @property
     def parameters(self) -> int:

@@ -41,6 +41,9 @@ def _outcome(config: core.RunConfig, system: core.System) -> dict[str, Any]:
         "limit": config.decode.limit,
         "score": core.outcome_settings(config.score),
     }
+    words = core.settings_deciding(config.score, "words")
+    if words and (system.capabilities.counts_overlap or _learned_ranker(system)):
+        settings["words_of_overlap"] = words
     parts = core.deciding_parts(system, config.train, config.decode)
     for section in parts - {"seed"}:
         settings[section] = core.outcome_settings(getattr(config, section))
@@ -79,7 +82,12 @@ def check_split(settings: core.DatasetSettings, texts: Texts) -> None:
 
 def current_versions(system: core.System, metrics: Collection[str]) -> dict[str, int]:
     """Return the versions of the code that decide the outcome of a run; `metrics` are those of the dataset."""
-    ranker = core.learned_ranker(getattr(system.config, "rank", core.UNRANKED))
+    ranker = _learned_ranker(system)
     ranker_version = {"ranker": ranker.version} if ranker else {}
     metric_versions = {f"metric {name}": core.registry.metrics.load(name).version for name in metrics}
     return {**STEP_VERSIONS, **core.system_versions(system), **ranker_version, **metric_versions}
+
+
+def _learned_ranker(system: core.System) -> type[core.LearnedRanker] | None:
+    """Return the class of the ranker that a system fits; None without one."""
+    return core.learned_ranker(getattr(system.config, "rank", core.UNRANKED))

@@ -71,7 +71,8 @@ def score_run(
 def warn_of_other_scripts(scoring: Scoring, split: Split) -> None:
     """Warn before the training if the tokenizer drops most letters of the first references."""
     examples = (split[index] for index in range(min(len(split), _SAMPLED_REFERENCES)))
-    dropped = dropped_share(" ".join(chain.from_iterable(example.references[0] for example in examples)))
+    references = chain.from_iterable(example.references[:1] for example in examples)
+    dropped = dropped_share(" ".join(chain.from_iterable(references)))
     if scoring.tokenizer == "default" and dropped > _MOST:
         problem = f"score.tokenizer=default drops {100 * dropped:.0f} % of the references' letters and digits"
         warn_once(f"{problem}: only a–z and 0–9 can match; score.tokenizer=unicode keeps the others")

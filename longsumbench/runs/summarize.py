@@ -397,7 +397,7 @@ def plan_by_name(name: str, words: Sequence[str], evidence: str) -> core.RunConf
 def system_by_name(config: core.RunConfig) -> core.System:
     """Return the system of `plan_by_name`, ready to summarize; errors are those of `System.fit`."""
     system: core.System = core.registry.systems.load(config.model.name)(config.model)
-    system.fit(core.FitContext(None, None, config.train, user_cache()))
+    system.fit(core.FitContext.of({}, config, user_cache()))
     return system
 
 
@@ -405,7 +405,7 @@ def system_of_run(folder: Path) -> core.System:
     """Return the system of a run that trained nothing, made again from its texts; errors are those of a run."""
     config, stages = read_run_config(folder), user_cache()
     system, texts = system_and_texts(config, stages)
-    system.fit(core.FitContext.of(texts.splits, config.train, stages))
+    system.fit(core.FitContext.of(texts.splits, config, stages))
     return system
 
 

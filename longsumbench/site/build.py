@@ -21,7 +21,6 @@ from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.matrix import matrix_blocks, matrix_of_tables
 from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.table import find_datasets, read_table
-from longsumbench.metrics.output_facts import output_warnings
 from longsumbench.papers.page import OUTCOMES, MadePage, read_written
 from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
 from longsumbench.papers.write import page_title
@@ -51,7 +50,7 @@ _FUNCTIONS: dict[str, Any] = {  # of the templates
     function.__name__: function
     for function in (
         *(changed_settings, cut_shares, describe_point, describe_progress, describe_sweep, find_paper_table),
-        *(format_duration, format_plain_value, heading_of, output_warnings, page_name, page_title, remarks),
+        *(format_duration, format_plain_value, heading_of, page_name, page_title, remarks),
         *(source_seen, split_variant, math.log, shlex.join),
     )
 }

@@ -172,11 +172,15 @@ class Oracle(core.System):
     """The sentences that a greedy search finds closest to the references (Nallapati et al., 2017)."""
 
     Config = settings.OracleConfig
-    capabilities = core.Capabilities(oracle=True)
+    capabilities = core.Capabilities(oracle=True, counts_overlap=True)
+
+    def prepare(self, context: core.FitContext) -> None:
+        """Keep the settings that decide which words count as equal, except defaults."""
+        self.state["words"] = core.settings_deciding(context.scoring, "words")
 
     def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
         """Yield the selected sentences in the order of the source, one per line."""
-        rouge = SuiteScorer()
+        rouge = SuiteScorer(core.Scoring(**self.state.get("words", {})))
         for example in examples:
             sentences = list(example.sentences())
             yield core.Summary(example.id, "\n".join(sentences[index] for index in oracle_sentences(example, rouge)))

@@ -21,7 +21,7 @@ from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
 from longsumbench.errors import DataError
 from longsumbench.modeling.checkpoints import check_finite, check_memory, check_vocabulary, load_network
-from longsumbench.modeling.collate import stored_rows
+from longsumbench.modeling.collate import check_rows, stored_rows
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity, trained_tokenizer
@@ -110,9 +110,10 @@ class LstmRanker(core.LearnedRanker):
         """Build the artifact; a killed training continues from its newest complete checkpoint."""
         trainer_folder = folder / "trainer"
         if not (folder / _FITTED).is_file():
-            rows = [stored_training_rows(split, indices, tokenizer, settings.unit, stages) for split, indices in splits]
+            rows = [stored_training_rows(split, indices, tokenizer, settings, stages) for split, indices in splits]
             if not len(rows[0]):
                 raise DataError("the ranker 'lstm' finds no paragraph in the training split: choose another ranker")
+            check_rows(*rows)
             set_seed(settings.seed)
             sizes = LstmRankerConfig(vocab_size=len(tokenizer), d_model=settings.dimension)
             check_memory(lambda: LstmRankerModel(sizes), "the ranker 'lstm'")
@@ -198,8 +199,8 @@ def similar_lengths(texts: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int
 class Labeller:
     """Label paragraphs with their ROUGE-2 recall of a reference, over stems (Hierarchical Transformer §4)."""
 
-    def __init__(self) -> None:
-        self._scorer = SuiteScorer()
+    def __init__(self, scoring: core.Scoring) -> None:
+        self._scorer = SuiteScorer(scoring)
 
     def __call__(self, paragraphs: Sequence[str], reference: Sequence[str]) -> list[float]:
         """Return one label per paragraph, 0–1; the sentences of the reference are scored as one text."""
@@ -215,19 +216,24 @@ def query_version(split: core.Split) -> dict[str, int]:
 
 
 def stored_training_rows(
-    split: core.Split, indices: range, tokenizer: PreTrainedTokenizerBase, unit: str, stages: ArtifactCache
+    split: core.Split,
+    indices: range,
+    tokenizer: PreTrainedTokenizerBase,
+    settings: core.RankerSettings,
+    stages: ArtifactCache,
 ) -> datasets.Dataset:
     """Return the training rows of the chosen examples with references, cached if they were made before."""
-    label = Labeller()
+    label = Labeller(core.Scoring(**settings.score))
     tracked = track(indices, f"reading {split.name} paragraphs for the ranker", len(indices))
-    rows = (row for index in tracked for row in training_rows(split[index], tokenizer, unit, label))
+    rows = (row for index in tracked for row in training_rows(split[index], tokenizer, settings.unit, label))
     inputs = {
         "split": split.fingerprint,
         "chosen": [indices.step, len(indices)],
         "tokenizer": tokenizer_identity(tokenizer),
-        "unit": unit,
+        "unit": settings.unit,
         "lengths": [TEXT_LENGTH, ROW_LENGTH],
         "version": ROWS_VERSION,
+        **({"words": settings.score} if settings.score else {}),
         **query_version(split),
     }
     ids = datasets.List(datasets.List(datasets.Value("int32")))

@@ -3,14 +3,17 @@
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.toys import write_jsonl
+from support.toys import TINY_FOR_ALL, write_jsonl
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError
+from longsumbench.models.hierarchical_transformer.config import FlatTransformerConfig
 
 
 def build(folder: Path) -> None:
@@ -63,7 +66,7 @@ def test_changed_content_is_found_by_verify_and_after_an_error(
     key = path.parent.name
     capsys.readouterr()
     assert main([*run, "baselines=false"]) == 3
-    assert f"{path.parent}: this finished corpus cannot be read" in capsys.readouterr().err
+    assert f"{path.parent}: this stage is damaged (test.arrow has other content)" in capsys.readouterr().err
     assert main(["cache", "verify"]) == 3
     out, err = capsys.readouterr()
     assert out == f"damaged: corpus {key}: test.arrow has other content\n"
@@ -72,3 +75,66 @@ def test_changed_content_is_found_by_verify_and_after_an_error(
     assert main(["cache", "prune", key]) == 0
     assert main([*run, "baselines=false"]) == 0
     assert path.read_bytes() == content
+
+
+def _flip(path: Path, old: bytes = b"") -> None:
+    """Change one bit in the middle of a file, or of its last occurrence of some bytes; size and form stay the same."""
+    content = bytearray(path.read_bytes())
+    place = content.rindex(old) if old else len(content) // 2
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a cache in which a small system with a learned ranker is trained."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CACHE_VARIABLE, str(folder / "cache"))
+        assert main(_training(folder)) == 0
+    return folder
+
+
+def _training(folder: Path) -> list[str]:
+    data = folder / "toy" if (folder / "toy").exists() else write_jsonl(folder / "toy")
+    names = {item.name for item in fields(FlatTransformerConfig)}
+    sizes = [f"model.{name}={value}" for name, value in TINY_FOR_ALL.items() if name in names]
+    return [
+        *("run", "model=flat_transformer", *sizes, "scale=tiny", "dataset=jsonl", f"dataset.path={data}"),
+        "train.max_steps=2",
+        *("decode.max_length=10", "baselines=false", "device=cpu", f"results_dir={folder / 'results'}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "part"),
+    [
+        ("corpus/*/test.arrow", b"kadan"),
+        ("corpus/*/train.arrow", b"kadan"),
+        ("corpus/*/corpus.json", b"train"),
+        ("tokenizer/*/tokenizer.json", b"kadan"),
+        ("ranker/*/model.safetensors", b""),
+        ("checkpoint/*/model.safetensors", b""),
+        ("units/*/rows.arrow", (3).to_bytes(4, "little")),
+    ],
+)
+def test_a_flipped_bit_is_found_when_the_file_is_read(
+    file: str, part: bytes, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Content of the same size that can be read gives no score: the file is named with the command that removes it."""
+    cache = tmp_path / "cache"
+    shutil.copytree(trained / "cache", cache)
+    monkeypatch.setenv(CACHE_VARIABLE, str(cache))
+    if file.startswith(("units", "tokenizer", "ranker")):
+        shutil.rmtree(cache / "checkpoint")  # else nothing reads them again
+    if file.startswith("tokenizer"):
+        shutil.rmtree(cache / "units")
+    path = next(iter(sorted(cache.glob(file))))
+    _flip(path, part)
+    stage = cache / Path(*path.relative_to(cache).parts[:2])
+    words = [*_training(trained)[:-1], f"results_dir={tmp_path / 'results'}"]
+    assert main(words) == 3
+    name = path.relative_to(stage).as_posix()
+    assert f"{name} has other content" in (message := capsys.readouterr().err)
+    assert message.count(f"longsumbench cache prune {stage.name}") == 1
+    assert not list(tmp_path.glob("results/runs/*/*/*/record.json"))

@@ -188,6 +188,7 @@ BAD = {
     "broken.jsonl": (b'{"id": "a", "document": "A."}\n{"id"\n', "broken.jsonl:2: not a JSON object on one line"),
     "none.jsonl": (b'{"id": "a"}\n', "none.jsonl:1: the fields 'document' and 'documents' are missing"),
     "void.jsonl": (b'{"id": "a", "document": ""}\n', "void.jsonl:1: there is no text to summarize in it"),
+    "nested.md": (b"[" * 20_000, "nested.md: its quotes or brackets are nested too deep"),
     "half.jsonl": (b'{"id": "a", "document": "\\ud800"}\n', "half.jsonl:1: half a character"),
     "torn.jsonl.gz": (gzip.compress(b'{"id": "a", "document": "A."}\n')[:-9], "torn.jsonl.gz: not a whole gzip file"),
 }

@@ -305,7 +305,7 @@ def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
     (warning,) = [note for note in block.footnotes if note.startswith("Warning")]
     assert warning == (
         "Warning, trunc trunc000: nearly identical outputs, 3 of 20 distinct; "
-        "19 of 20 outputs stopped at the length limit; 12 of 20 outputs repeat themselves."
+        "12 of 20 outputs repeat themselves; 19 of 20 outputs stopped at the length limit."
     )
     assert cells(block, "words /\nreference") == ["52 / 60", "52 / 60", ""]
     assert [(row["output_words"], row["reference_words"], row["outputs_distinct"]) for row in rows(table)] == [

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from support.waiting import assert_linear
 
 from longsumbench.core import Document, Example, Fact, Scoring, Section
 from longsumbench.metrics.evaluate import score_all
@@ -119,3 +120,8 @@ def test_without_facts_nothing_applies() -> None:
     assert score("the bridge goes to adler .") == {}
     fact = Fact("rumour", "bridge", "adler", FIRMS, 0.5, 0)
     assert score("the bridge goes to adler .", fact) == {"fact_recall": 1.0, "fact_recall_chance": 0.25}
+
+
+def test_runs_of_punctuation_take_linear_time() -> None:
+    """A run of marks is read once, also within a word, where no sentence ends."""
+    assert_linear(lambda length: words_of("a" + "." * length + "b"), 100_000)

@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from planted_faults import PUBLISHED as FAULTS, area, table_of
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER
+from support.waiting import assert_linear
 
 from longsumbench.core import Document, Example, Scoring, Section
 from longsumbench.core.registry import metrics
@@ -163,3 +164,17 @@ def test_what_is_said_of_agreement_is_published() -> None:
         said = [word.strip("(),") for word in metrics.load(name).agrees.split()]
         numbers = [float(word) for word in said if word.lstrip("-")[:1].isdigit()]
         assert numbers == [round(float(table[row]), 2) for row in rows[name]]
+
+
+def test_many_names_take_linear_time() -> None:
+    """Whether many words at sentence starts are common ones is found by reading the source once."""
+    text = " ".join(f"Name{number}." for number in range(40_000))
+    assert_linear(lambda length: list(names_in(text[:length], text[:length].lower())), len(text))
+
+
+def test_common_words_are_found_alike_in_short_and_long_summaries() -> None:
+    """A word at a sentence start that the source has in lower case is no name, however many there are."""
+    few = list(names_in("Storms came. Anna left.", "many storms are here"))
+    many = "".join(f" Word{number} came." for number in range(100))
+    assert few == ["Anna"]
+    assert list(names_in("Storms came. Anna left." + many, "many storms are here"))[:2] == ["Anna", "Word0"]

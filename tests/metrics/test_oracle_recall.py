@@ -49,7 +49,7 @@ def score(prediction: str, one: Example) -> dict[str, float]:
 )
 def test_worked_recall(prediction: str, recall: float, foxes: float, cars: float, places: dict[int, float]) -> None:
     """The oracle takes the foxes, before whom there is no word, and the cars, before whom there are 14 of 20."""
-    assert oracle_sentences(example(), SuiteScorer()) == [0, 4]
+    assert oracle_sentences(example(), SuiteScorer(Scoring())) == [0, 4]
     tenths = {f"extracted_position_{tenth}": places.get(tenth, 0.0) for tenth in range(10)} if places else {}
     recalls = {"oracle_recall_position_0": foxes, "oracle_recall_position_7": cars}
     assert score(prediction, example()) == {"oracle_recall": recall, **recalls, **tenths}
@@ -75,7 +75,7 @@ def test_recall_is_its_definition(source: Sentences, reference: Sentences, taken
     one = example(source, (reference,))
     lines = [sentence for index, sentence in enumerate(one.sentences()) if index in taken]
     words = [len(sentence.split()) for sentence in source]
-    chosen = {source[index] for index in oracle_sentences(one, SuiteScorer())}
+    chosen = {source[index] for index in oracle_sentences(one, SuiteScorer(Scoring()))}
     tenth = {text: 10 * sum(words[: source.index(text)]) // sum(words) for text in source if text}
     expected = {"oracle_recall": [text in lines for text in chosen]}
     for place in range(10):

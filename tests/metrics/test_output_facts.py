@@ -4,7 +4,14 @@ import random
 
 import pytest
 
-from longsumbench.metrics.output_facts import FEWEST, NUM_COMPARED, OutputFacts, describe_outputs, output_warnings
+from longsumbench.metrics.output_facts import (
+    FEWEST,
+    NUM_COMPARED,
+    OutputFacts,
+    collapse_reasons,
+    describe_outputs,
+    output_warnings,
+)
 
 WORDS = [f"word{number}" for number in range(500)]
 
@@ -18,7 +25,10 @@ def texts(count: int, words: int = 40, seed: int = 1) -> list[str]:
 def test_means_and_repetitive_texts_by_hand() -> None:
     """Means are over outputs and over references; a text that says four words over and over is repetitive."""
     facts = describe_outputs(["One two.", "a b c d " * 5], [(("Three words here.",), ("One.", "Two."))])
-    assert facts == OutputFacts(count=2, compared=2, distinct=2, repetitive=1, words=11.0, reference_words=2.5)
+    expected = OutputFacts(
+        count=2, compared=2, distinct=2, repetitive=1, words=11.0, reference_words=2.5, loops=1, empty=0, preambles=0
+    )
+    assert facts == expected
 
 
 def test_three_texts_for_twenty_documents() -> None:
@@ -40,9 +50,9 @@ def test_cut_and_repetitive() -> None:
     facts = describe_outputs(outputs)
     assert output_warnings(facts, num_cut=10) == [
         "10 of 20 outputs stopped at the length limit",
-        "10 of 20 outputs repeat themselves",
+        "10 of 20 outputs repeat more than 30 % of their sequences of 4 words",
     ]
-    assert output_warnings(describe_outputs(outputs[:-1] + texts(1, seed=3)), num_cut=9) == []
+    assert collapse_reasons(describe_outputs(outputs[:-1] + texts(1, seed=3))) == []
 
 
 @pytest.mark.parametrize("outputs", [[], ["the same"] * (FEWEST - 1)])
@@ -53,6 +63,40 @@ def test_too_few_outputs(outputs: list[str]) -> None:
 
 
 def test_empty_outputs() -> None:
-    """Empty outputs are equal to each other, and not repetitive."""
-    facts = describe_outputs([""] * 8)
+    """Empty outputs are called empty, neither nearly identical nor repetitive."""
+    facts = describe_outputs(["", " \n"] * 3)
     assert (facts.distinct, facts.repetitive, facts.words) == (1, 0, 0.0)
+    assert output_warnings(facts) == collapse_reasons(facts) == ["6 of 6 outputs are empty"]
+    assert output_warnings(describe_outputs([*texts(6), "", ""])) == []
+
+
+def test_loops_are_seen_before_a_system_has_collapsed() -> None:
+    """Eight of 20 outputs with a third of their 4-grams said twice are named with a remedy; they show no collapse."""
+    looping = [f"{text} {' '.join(text.split()[-9:])} {' '.join(text.split()[-9:])}" for text in texts(8, words=22)]
+    facts = describe_outputs([*looping, *texts(12, seed=2)])
+    line = "8 of 20 outputs repeat more than 30 % of their sequences of 4 words"
+    assert output_warnings(facts) == [line]
+    assert output_warnings(facts, can_block_loops=True) == [f"{line}; decode.no_repeat_ngram=4 prevents that"]
+    assert (facts.repetitive, collapse_reasons(facts)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "preamble",
+    [
+        "Summary: ",
+        "**Summary**\n\n",
+        "Here is a concise summary of the report: ",
+        "Sure! Here’s the summary you asked for:\n\n",
+        "TL;DR: ",
+        "Zusammenfassung: ",
+        "摘要：",
+    ],
+)
+def test_preambles_are_named(preamble: str) -> None:
+    """Words about the summary before most outputs are named, and the same words within an output are not."""
+    outputs = [preamble + text for text in texts(6)] + texts(4, seed=2)
+    (line,) = output_warnings(describe_outputs(outputs))
+    assert line.startswith("6 of 10 outputs begin with a preamble")
+    inside = [f"{text}. The bill has a summary of costs: 3, 4 and 5." for text in texts(6)]
+    plain = ["In 2019 the board met: all were there.", "Hereford is in England: it has a cathedral."]
+    assert output_warnings(describe_outputs(inside + plain)) == []

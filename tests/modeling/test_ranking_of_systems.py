@@ -34,7 +34,7 @@ def _quick_ranker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rankers learn for a moment."""
     settings = Ranking.settings
     quick: dict[str, Any] = {"dimension": 8, "steps": 3, "batch_size": 2}
-    monkeypatch.setattr(Ranking, "settings", lambda self, recipe: replace(settings(self, recipe), **quick))
+    monkeypatch.setattr(Ranking, "settings", lambda self, context: replace(settings(self, context), **quick))
 
 
 def fitted(stages: ArtifactCache, rank: str = "lstm", seed: int = 1) -> Trunc:

@@ -155,3 +155,11 @@ def test_judgements_without_their_output_are_refused(rows: Rows, tmp_path: Path)
         read_judged(tmp_path)
     with pytest.raises(SuiteError, match="documents"):
         read_judged(tmp_path / "nowhere")
+
+
+def test_words_are_counted_between_blanks(rows: Rows, tmp_path: Path) -> None:
+    """The control `words` counts as tables do, whatever ROUGE's tokenizer keeps of a text."""
+    for row, text in zip(rows["outputs"], ("A three-year plan.", "Η νέα γέφυρα ανοίγει."), strict=False):
+        row["output"] = text
+    measures = score_judged(read_judged(write_rows(tmp_path, rows)), Scoring())
+    assert measures.scores["words"][0].tolist() == [3, 4, 5]

@@ -280,3 +280,15 @@ def test_a_record_cannot_mark_itself(work: Path) -> None:
     change_record(run_of("lead"), lambda record: record.update(verified=True))
     assert main(["leaderboard", "mine"]) == 0
     assert "verified" not in Path("results/leaderboard/mine.csv").read_text(encoding="utf-8")
+
+
+def test_facts_that_a_record_does_not_have_are_not_compared(work: Path, typed: Typed) -> None:
+    """A record from before some facts about outputs were counted still agrees with its outputs."""
+
+    def forget(record: dict[str, Any]) -> None:
+        for name in ("loops", "empty", "preambles"):
+            del record["outputs"][name]
+
+    change_record(run_of("lead"), forget)
+    code, out, _ = typed("verify", run_of("lead"))
+    assert (code, out.split()[-1]) == (0, "verified")

@@ -16,6 +16,7 @@ from rouge_score import rouge_scorer
 from support.paths import SHARED
 from support.requirements import SHARED_FOLDER, WORDNET_LISTS
 
+from longsumbench.core import Scoring
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.rouge import tokenizer
 from longsumbench.rouge.scorer import ROUGE_TYPES, Score, SuiteScorer, signature
@@ -40,8 +41,8 @@ def made_up(chance: random.Random, longest: int) -> Text:
 
 
 @cache
-def scorer(**options: Any) -> SuiteScorer:
-    return SuiteScorer(**options)
+def scorer(kernels: str = "auto", **options: Any) -> SuiteScorer:
+    return SuiteScorer(Scoring(**options), kernels)
 
 
 def peer(prediction: Text, references: Sequence[Text], stem: bool) -> dict[str, Score]:
@@ -200,7 +201,7 @@ def test_a_sentence_has_words_if_the_tokenizer_keeps_some() -> None:
 def test_refused_arguments(options: dict[str, Any], message: str) -> None:
     """An argument that is none of its choices is refused in one line that lists them."""
     with pytest.raises(UsageError) as caught:
-        SuiteScorer(**options)
+        scorer(**options)
     assert str(caught.value) == message
 
 
@@ -222,7 +223,7 @@ def test_what_changes_scores_changes_the_signature() -> None:
 def test_forgetting_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """A vocabulary that is full forgets all words between two pairs, and no score changes."""
     monkeypatch.setattr(tokenizer, "_MAX_WORDS", 3)
-    forgetful = SuiteScorer()
+    forgetful = SuiteScorer(Scoring())
     for texts in (("a b c", "c b"), ("d e f", "f e"), ("a d", "d a")):
         assert forgetful.score(texts[:1], [texts[1:]]) == scorer().score(texts[:1], [texts[1:]])
 
@@ -238,9 +239,9 @@ def test_numba_that_cannot_be_loaded(problem: Exception, monkeypatch: pytest.Mon
 
     importing = builtins.__import__
     monkeypatch.setattr(builtins, "__import__", fails)
-    assert SuiteScorer().score(("a",), [("a",)])["rouge1"] == (1, 1, 1)
+    assert SuiteScorer(Scoring()).score(("a",), [("a",)])["rouge1"] == (1, 1, 1)
     with pytest.raises(UsageError, match=f"numba cannot be loaded .{problem}"):
-        SuiteScorer(kernels="numba")
+        SuiteScorer(Scoring(), "numba")
 
 
 def test_numba_waits() -> None:
@@ -253,6 +254,6 @@ def test_numba_waits() -> None:
 @pytest.mark.parametrize("kernels", ["python", "numba"])
 def test_a_scorer_travels(kernels: str) -> None:
     """Another process can be handed a scorer, used or not: it scores the same there."""
-    scorer = SuiteScorer("perl", stem=False, references="best", kernels=kernels)
+    scorer = SuiteScorer(Scoring("perl", stem=False, references="best"), kernels)
     expected = scorer.score(["a cat sat"], [["the cat sat"], ["a dog"]])
     assert pickle.loads(pickle.dumps(scorer)).score(["a cat sat"], [["the cat sat"], ["a dog"]]) == expected  # noqa: S301 # our own bytes

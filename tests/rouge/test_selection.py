@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from rouge_score.rouge_scorer import RougeScorer as Library
 
+from longsumbench.core import Scoring
 from longsumbench.errors import UsageError
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 from longsumbench.rouge.scorer import SuiteScorer
@@ -41,7 +42,7 @@ def slow_selection(sentences: list[str], references: list[list[str]]) -> list[in
 
 
 def select(sentences: list[str], references: list[list[str]]) -> list[int]:
-    words = SuiteScorer().words
+    words = SuiteScorer(Scoring()).words
     return greedy_selection([words(s) for s in sentences], [words("\n".join(r)) for r in references])
 
 

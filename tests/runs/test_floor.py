@@ -26,7 +26,7 @@ def test_the_cycle_equals_brute_force() -> None:
     for number in range(8):
         scores = floor_of(split, [references[number]] * 8)["rougeLsum_f"]
         meets[int(scores.to_numpy().argmax())] = number
-    texts, scorer = references[1:] + references[:1], SuiteScorer(stem=True)
+    texts, scorer = references[1:] + references[:1], SuiteScorer(Scoring())
     found = floor_of(split, texts)
     for place, other in meets.items():
         expected = scorer.score(split_summary(texts[place]), split[other].references)

@@ -16,7 +16,7 @@ from longsumbench.core import Cut, FitReport, Truncation
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.runs.record import CheckpointMeans, RunRecord
+from longsumbench.runs.record import CheckpointMeans, ImportedOutputs, RunRecord
 from longsumbench.runs.results import Results
 
 RECORD = replace(
@@ -146,3 +146,27 @@ def test_a_file_cannot_say_that_its_run_is_verified(tmp_path: Path) -> None:
     values = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
     (tmp_path / "record.json").write_text(json.dumps({**values, "verified": True}), encoding="utf-8")
     assert RunRecord.read(tmp_path) == RECORD
+
+
+@pytest.mark.parametrize(
+    ("changes", "decode", "named"),
+    [
+        ({"fit": FitReport(steps=5)}, {}, True),
+        ({"system": {"checkpoint": "a/model", "engine": "transformers"}}, {}, True),
+        ({"system": {"checkpoint": "a/model", "engine": "api"}}, {}, False),
+        ({"imported": ImportedOutputs("out.jsonl", "0" * 64), "fit": FitReport(steps=5)}, {}, False),
+        ({"fit": FitReport(steps=5)}, {"no_repeat_ngram": 3}, False),
+        ({"fit": FitReport(steps=5)}, {"mode": "extract"}, False),
+        ({}, {}, False),
+    ],
+)
+def test_the_remedy_for_loops_is_named_where_it_works(
+    changes: dict[str, Any], decode: dict[str, Any], named: bool
+) -> None:
+    """`decode.no_repeat_ngram` is named for a model that wrote here without it: no server, no import, no extract."""
+    outputs = OutputFacts(count=20, compared=20, distinct=20, repetitive=0, loops=8)
+    run = record("trunc", 10, outputs=outputs, outputs_cut=0, **changes)
+    run = replace(run, config={**run.config, "decode": {**run.config["decode"], **decode}})
+    (line,) = run.output_problems
+    assert line.startswith("8 of 20 outputs repeat more than 30 %")
+    assert ("decode.no_repeat_ngram" in line) == named

@@ -6,7 +6,7 @@ in the longest common subsequence of this text and the whole reference.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
@@ -27,6 +27,7 @@ from longsumbench.progress import track
 from longsumbench.render.tables import Block, ShownInNotebooks, terminal
 from longsumbench.rouge.overlap import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
+from longsumbench.runs.scoring import warn_of_other_scripts
 
 KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs
 _PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
@@ -42,6 +43,7 @@ class RankRecallSettings:
     unit: core.RankedUnit = core.setting("paragraph", "paragraph | section | sentence: the texts that are ranked")
     seed: core.Seed = core.setting(1, "seed of the training of rankers")
     device: core.Device = core.setting("auto", "auto | cpu | cuda | mps: for a ranker's training")
+    score: core.Scoring = field(default_factory=core.Scoring)
 
     def __post_init__(self) -> None:
         if not self.rankers:
@@ -65,13 +67,7 @@ class RankRecall(ShownInNotebooks):
     texts_of_each: NDArray[np.int64]  # [examples], number of texts to rank
     words_of_each: float  # mean length of the texts in words
     without: int = 0  # number of examples left out because they have no reference
-
-    @property
-    def signature(self) -> str:
-        """How the recalls were computed."""
-        scorer = SuiteScorer()
-        words = f"mode:{scorer.mode}|stemmer:{scorer.stemmer}|tokenizer:{scorer.tokenizer}"
-        return f"rouge:{IMPLEMENTATION}|{words}|L:sentence|part:recall|references:first|n:{len(self.texts_of_each)}"
+    signature: str = ""  # how the recalls were computed
 
     def table(self) -> pd.DataFrame:
         """Return one row per ranker and L': the mean recall and its 95 % interval, 0–100."""
@@ -129,11 +125,12 @@ def rank_recall(dataset: core.DatasetSettings, settings: RankRecallSettings, ran
     stages = user_cache()
     texts = load_texts(dataset, stages)
     split = find_split(texts, dataset.split)
+    warn_of_other_scripts(settings.score, split)
     names = dict.fromkeys([core.UNRANKED, *settings.rankers])
     # errors in texts are found before training
     trained_last = sorted(names, key=lambda name: core.learned_ranker(name) is not None)
     orders = {name: _orders(name, texts, split, settings.unit, ranker, stages) for name in trained_last}
-    return score_orders(texts.name, split, {name: orders[name] for name in names}, settings.unit)
+    return score_orders(texts.name, split, {name: orders[name] for name in names}, settings.unit, settings.score)
 
 
 def _orders(
@@ -150,7 +147,9 @@ def _orders(
     ]
 
 
-def score_orders(dataset: str, split: core.Split, orders: Mapping[str, _Orders], unit: str) -> RankRecall:
+def score_orders(
+    dataset: str, split: core.Split, orders: Mapping[str, _Orders], unit: str, scoring: core.Scoring
+) -> RankRecall:
     """Score the first texts of each order.
 
     `orders` has the indices of the texts of each example by ranker, the best first; indices without a text are skipped.
@@ -158,7 +157,7 @@ def score_orders(dataset: str, split: core.Split, orders: Mapping[str, _Orders],
     Raises:
         DataError: no example has a reference and a text.
     """
-    scorer = SuiteScorer()
+    scorer = SuiteScorer(scoring)
     rows, counts, words, without = [], [], 0, 0
     for index, example in enumerate(track(split, "scoring", len(split))):
         texts = core.texts_to_rank(example, unit)
@@ -173,7 +172,10 @@ def score_orders(dataset: str, split: core.Split, orders: Mapping[str, _Orders],
     recalls = np.array(rows)  # [examples, rankers, len(KEPT)]
     by_ranker = {name: recalls[:, place] for place, name in enumerate(orders)}
     num_texts = np.array(counts, np.int64)
-    return RankRecall(dataset, split.name, unit, by_ranker, num_texts, words / int(num_texts.sum()), without)
+    of_words = f"mode:{scorer.mode}|stemmer:{scorer.stemmer}|tokenizer:{scorer.tokenizer}"
+    signature = f"rouge:{IMPLEMENTATION}|{of_words}|L:sentence|part:recall|references:first|n:{len(num_texts)}"
+    mean_words = words / int(num_texts.sum())
+    return RankRecall(dataset, split.name, unit, by_ranker, num_texts, mean_words, without, signature)
 
 
 def _recalls(example: core.Example, texts: Sequence[str], orders: _Orders, scorer: SuiteScorer) -> list[list[float]]:

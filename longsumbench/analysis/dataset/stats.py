@@ -8,7 +8,7 @@ on one sample, drawn by the seed.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -25,8 +25,11 @@ from longsumbench.errors import SuiteError, UsageError
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.progress import track
+from longsumbench.rouge.scorer import SuiteScorer
+from longsumbench.rouge.selection import oracle_sentences
 from longsumbench.runs.record import RunRecord, run_label, split_variant
 from longsumbench.runs.results import Results
+from longsumbench.runs.scoring import warn_of_other_scripts
 
 _EMPTY_LEDGER = core.Truncation(0, 0)
 NO_LEDGER = "keeps no ledger: it reads everything, or does not report what it cuts"
@@ -109,7 +112,7 @@ def fit_reader(
         note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
         note = f"{note}; train_ranker=true ranks them as a run does"
     system: core.System = core.registry.systems.load(model.name)(model)
-    system.prepare(core.FitContext.of(splits, config.train, stages))
+    system.prepare(core.FitContext.of(splits, config, stages))
     reader = FittedReader(system, Reading(model.name, variant, note))
     units: Any = getattr(system, "reader", None)  # of a NeuralSystem; importing that class would import torch
     if units is not None:
@@ -149,6 +152,7 @@ class StatsSettings:
     train_ranker: bool = core.setting(False, "train systems' learned rankers; false: texts in the order of the source")
     run: core.Text = core.setting("", "finished runs, separated by commas, or all: adds what they read of the sources")
     results_dir: core.Text = core.setting("results", "folder of the runs")
+    score: core.Scoring = field(default_factory=core.Scoring)
 
 
 @dataclass(frozen=True)
@@ -207,6 +211,8 @@ def describe_dataset(
     runs = _read_runs(settings, results, folders, texts)
     if systems:
         find_split(texts, dataset.split)
+    for split in texts.splits.values():
+        warn_of_other_scripts(settings.score, split)
     readers = []
     for config, variant in systems:
         try:
@@ -229,7 +235,7 @@ def describe_dataset(
         read_split=dataset.split,
         readings=tuple(reader.reading for reader in readers),
         runs=runs,
-        oracle_signature=Rouge(core.Scoring()).signature(0).replace("|n:0", ""),
+        oracle_signature=Rouge(settings.score).signature(0).replace("|n:0", ""),
     )
 
 
@@ -259,7 +265,7 @@ def read_splits(
     examples.
     """
     split_stats = {}
-    measure = _SampleMeasures(tokenizers(readers))
+    measure = _SampleMeasures(settings.score, tokenizers(readers))
     for name in splits if duplicates is None else duplicates.order:
         split = splits[name]
         counts = np.zeros((len(split), len(COUNTED)), np.int32)
@@ -303,11 +309,10 @@ def count_example(example: core.Example) -> tuple[int, ...]:
 class _SampleMeasures:
     """Computes the slow measures of an example."""
 
-    def __init__(self, tokens: Sequence[SharedTokenizer] = ()) -> None:
+    def __init__(self, scoring: core.Scoring, tokens: Sequence[SharedTokenizer] = ()) -> None:
         self._tokens = tokens
-        scoring, oracle = core.Scoring(), core.registry.systems.load("oracle")
         self._metrics = Extractive(scoring), NovelNgrams(scoring)
-        self._rouge, self._oracle = Rouge(scoring), oracle(oracle.Config())
+        self._rouge, self._scorer = Rouge(scoring), SuiteScorer(scoring)
 
     @property
     def columns(self) -> list[str]:
@@ -333,8 +338,9 @@ class _SampleMeasures:
         """Return the scores of the sentences that the system `oracle` selects."""
         if not self._rouge.can_score(example):
             return {}
-        (summary,) = self._oracle.summarize([example], core.Decoding())
-        return self._rouge.score(summary.text, example)
+        sentences = list(example.sentences())
+        extract = "\n".join(sentences[index] for index in oracle_sentences(example, self._scorer))
+        return self._rouge.score(extract, example)
 
     def table(self, rows: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
         index = pd.Index(list(rows), name="id", dtype=object)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench import sentences
-from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
+from longsumbench.cache.artifacts import ArtifactCache, check_content, clear_partial, reading_artifact
 from longsumbench.core import Corpus, DatasetSettings, Entry, FromRow, Hub, Read, Row, Source, names_deciding, registry
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import ORDER, files_source
@@ -98,6 +98,7 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
     _log.debug(f"dataset '{settings.name}': {folder}")
     with reading_artifact(folder):
+        check_content(folder / "corpus.json")
         texts = _open_splits(settings.name, corpus, folder)
     _report_overlaps(texts, settings.strict is True)
     return texts

@@ -4,13 +4,14 @@ import hashlib
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import msgspec
 
-from longsumbench.cache.artifacts import reading_artifact
+from longsumbench.cache.artifacts import check_content, reading_artifact
 from longsumbench.core import Example, count_words
 from longsumbench.corpora.reading.fields import BadRow
 
@@ -117,7 +118,13 @@ class SplitWriter:
 
 @dataclass(eq=False, repr=False)
 class ReadSplit:
-    """A split in the normal form: a sequence of examples that are read from disk on access. It can be pickled."""
+    """A split in the normal form: a sequence of examples that are read from disk on access. It can be pickled.
+
+    The first access hashes the file: texts that changed since they were read would change scores.
+
+    Raises:
+        DataError: on access, if the file is damaged.
+    """
 
     name: str  # `train`, `validation` or `test`
     path: Path  # the Arrow file of a `SplitWriter`
@@ -128,13 +135,23 @@ class ReadSplit:
 
     def __post_init__(self) -> None:
         self._opened: Any = None
-        self.source_words: Sequence[int] = self._numbers("source_words")  # of each example's source
-        self.reference_words: Sequence[int] = self._numbers("reference_words")  # of each example's first reference
+        self._is_checked = False
+        self._table()  # a file that cannot be opened is reported here
+
+    @cached_property
+    def source_words(self) -> Sequence[int]:
+        """Words of each example's source."""
+        return array("i", self._column("source_words").to_numpy())
+
+    @cached_property
+    def reference_words(self) -> Sequence[int]:
+        """Words of each example's first reference."""
+        return array("i", self._column("reference_words").to_numpy())
 
     @property
     def ids(self) -> list[str]:
         """The ids of the examples."""
-        ids: list[str] = self._table().column("id").to_pylist()
+        ids: list[str] = self._column("id").to_pylist()
         return ids
 
     def select(self, ids: Collection[str]) -> "ReadSplit":
@@ -143,7 +160,7 @@ class ReadSplit:
         return replace(self, places=[place for place, name in zip(places, self.ids, strict=True) if name in ids])
 
     def __len__(self) -> int:
-        return len(self.source_words)
+        return len(self._table())
 
     @overload
     def __getitem__(self, index: int) -> Example: ...
@@ -154,10 +171,10 @@ class ReadSplit:
             return [self[place] for place in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
             raise IndexError(f"{self.name} has {len(self)} examples, not an example {index}")
-        return self._example(self._table().column("example")[index % len(self)])
+        return self._example(self._column("example")[index % len(self)])
 
     def __iter__(self) -> Iterator[Example]:
-        return map(self._example, self._table().column("example"))
+        return map(self._example, self._column("example"))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
@@ -176,8 +193,11 @@ class ReadSplit:
             self._opened = table if self.places is None else table.take(self.places)
         return self._opened
 
-    def _numbers(self, column: str) -> Sequence[int]:
-        return array("i", self._table().column(column).to_numpy())
+    def _column(self, name: str) -> Any:
+        if not self._is_checked:
+            check_content(self.path)
+            self._is_checked = True
+        return self._table().column(name)
 
 
 def _arrow() -> Any:

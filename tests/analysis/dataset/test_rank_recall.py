@@ -10,6 +10,7 @@ import pytest
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, best_recalls, score_orders
 from longsumbench.cli.main import main
+from longsumbench.core import Scoring
 from longsumbench.rouge.scorer import SuiteScorer
 
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew"]
@@ -54,7 +55,7 @@ def test_worked_recall() -> None:
 
 def test_recalls_are_the_scorers() -> None:
     """Each equals what SuiteScorer gives the joined texts against the reference, stemmed, as one sequence."""
-    draw, scorer = random.Random(0), SuiteScorer()
+    draw, scorer = random.Random(0), SuiteScorer(Scoring())
     for _ in range(20):
         texts = [" ".join(draw.choices([*WORDS, "oaks"], k=draw.randrange(1, 6))) for _ in range(draw.randrange(1, 60))]
         reference = " ".join(draw.choices(WORDS, k=draw.randrange(1, 30)))
@@ -70,7 +71,7 @@ def test_examples_without_a_reference_are_counted(tmp_path: Path) -> None:
 
     texts = [toy(number) for number in range(4)]
     split = ToySplit("test", [*texts[:3], type(texts[3])("x", None, None, texts[3].documents, ())])
-    found = score_orders("toys", split, {"none": [[0]] * 4}, "paragraph")
+    found = score_orders("toys", split, {"none": [[0]] * 4}, "paragraph", Scoring())
     assert found.without == 1
     assert found.recalls["none"].shape == (3, len(KEPT))
     assert np.allclose(found.recalls["none"], 1.0)  # the summary is the paragraph's first sentence

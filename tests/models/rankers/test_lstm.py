@@ -12,7 +12,7 @@ from support.trainings import calling_after_step, die
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Document, Example, Ranker, RankerSettings, Section, texts_to_rank
+from longsumbench.core import Document, Example, Ranker, RankerSettings, Scoring, Section, texts_to_rank
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import find_ranker, rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
@@ -105,7 +105,7 @@ def test_padding_neighbours_and_order_change_no_score() -> None:
 
 def test_worked_labels() -> None:
     """Of "A red fox ran home." the bigrams are a-red, red-fox, fox-ran, ran-home; plural foxes are the same stem."""
-    found = Labeller()(["The red foxes ran.", "home", "ran home ran home", ""], ["A red fox ran", "home."])
+    found = Labeller(Scoring())(["The red foxes ran.", "home", "ran home ran home", ""], ["A red fox ran", "home."])
     assert found == [0.5, 0.0, 0.25, 0.0]
 
 
@@ -118,21 +118,21 @@ def test_many_paragraphs_become_several_rows(tokenizer: PreTrainedTokenizerBase)
     """Each row has the title and whole paragraphs, together every paragraph once with its own label, long ones cut."""
     texts = [" ".join(FILLER[index : index + 4] * (200 if index == 3 else 25)) for index in range(12)] * 2
     one = example(1, "a town", texts, " ".join(FILLER[2:9]))
-    rows = list(training_rows(one, tokenizer, "paragraph", Labeller()))
+    rows = list(training_rows(one, tokenizer, "paragraph", Labeller(Scoring())))
     assert len(rows) > 1
     assert len({tuple(row["units"][0]) for row in rows}) == 1
-    assert [value for row in rows for value in row["labels"]] == Labeller()(texts, one.references[0])
+    assert [value for row in rows for value in row["labels"]] == Labeller(Scoring())(texts, one.references[0])
     lengths = [[len(ids) for ids in row["units"][1:]] for row in rows]
     assert all(sum(of_row) <= ROW_LENGTH for of_row in lengths)
     assert max(map(max, lengths)) == TEXT_LENGTH
-    assert list(training_rows(replace(one, references=()), tokenizer, "paragraph", Labeller())) == []
+    assert list(training_rows(replace(one, references=()), tokenizer, "paragraph", Labeller(Scoring()))) == []
 
 
 def test_sentences_can_be_learned_from(tokenizer: PreTrainedTokenizerBase) -> None:
     """With unit=sentence, each sentence of a paragraph has its own tokens and its own label."""
     section = Section(None, (("kadan lofel.", "mihit nugor."), ("kahit.",)))
     one = Example("x", "a town", None, (Document(None, (section,)),), (("mihit nugor",),))
-    (row,) = training_rows(one, tokenizer, "sentence", Labeller())
+    (row,) = training_rows(one, tokenizer, "sentence", Labeller(Scoring()))
     assert row["labels"] == [0.0, 1.0, 0.0]
     assert len(row["units"]) == 4
 

@@ -1,0 +1,141 @@
+"""`score.*` decides which words count as equal for everybody who compares texts: oracle, rankers, labels, analyses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.toys import ToySplit
+
+from longsumbench import run
+from longsumbench.analysis.plan import analyze, stats
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import Decoding, Document, Example, FitContext, Recipe, Scoring, Section, registry
+from longsumbench.errors import UsageError
+from longsumbench.metrics.oracle_recall import OracleRecall
+from longsumbench.modeling.ranking import Ranking
+from longsumbench.models.rankers.lstm import Labeller
+
+GREEK = (
+    "Η συνεδρίαση άρχισε το πρωί.",
+    "Ο δήμαρχος μίλησε για τον προϋπολογισμό.",
+    "Η νέα γέφυρα θα είναι έτοιμη του χρόνου.",
+    "Οι κάτοικοι ζήτησαν καθαρό ποτάμι.",
+    "Η επόμενη συνεδρίαση είναι τον Μάιο.",
+)
+UNICODE = Scoring(tokenizer="unicode")
+
+
+def greek(name: str, *chosen: int) -> Example:
+    """Return an example whose reference is some sentences of its source."""
+    document = Document("", (Section("", (GREEK,)),))
+    return Example(name, None, None, (document,), (tuple(GREEK[place] for place in chosen),))
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> dict[str, str]:
+    """Settings of a dataset in Greek."""
+    rows = [
+        {"id": f"e{place}", "document": " ".join(GREEK), "summary": f"{GREEK[place]} {GREEK[place + 2]}"}
+        for place in range(3)
+    ]
+    path = tmp_path / "greek.jsonl"
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+    return {"dataset": "jsonl", "dataset.name": "greek", "dataset.path": str(path)}
+
+
+def test_the_oracle_copies_references_of_any_script(texts: dict[str, str], tmp_path: Path) -> None:
+    """References that are sentences of their sources score 100, and the summary has all sentences of the oracle."""
+    scoring = {"score.tokenizer": "unicode", "score.metrics": ["oracle_recall"]}
+    record = run(**texts, **scoring, model="oracle", baselines=False, results_dir=str(tmp_path))
+    assert record.scores["rougeLsum"].f == pytest.approx(100)
+    assert record.measures["oracle_recall"].mean == pytest.approx(100)
+
+
+def test_the_oracle_stems_as_the_scores_do() -> None:
+    """With stems "dog" is as good as "dogs", and the first sentence is taken; without, the second."""
+    sentences = ("A dog ran.", "The dogs ran.")
+    one = Example("e", None, None, (Document("", (Section("", (sentences,)),)),), (("Dogs ran.",),))
+    oracle = registry.systems.load("oracle")
+    outputs = []
+    for stem in (True, False):
+        system = oracle(oracle.Config())
+        system.prepare(FitContext(None, None, Recipe(), ArtifactCache(Path("no stages")), Scoring(stem=stem)))
+        outputs += [summary.text for summary in system.summarize([one], Decoding())]
+    assert outputs == ["A dog ran.", "The dogs ran."]
+
+
+def test_a_saved_oracle_keeps_its_words(tmp_path: Path) -> None:
+    """An oracle that was saved and loaded selects the same sentences."""
+    oracle = registry.systems.load("oracle")
+    system = oracle(oracle.Config())
+    system.prepare(FitContext(None, None, Recipe(), ArtifactCache(tmp_path), UNICODE))
+    system.save(tmp_path)
+    (summary,) = oracle.load(tmp_path).summarize([greek("e", 1, 3)], Decoding())
+    assert summary.text == f"{GREEK[1]}\n{GREEK[3]}"
+
+
+def test_labels_of_the_lstm_ranker_count_words_of_any_script() -> None:
+    """A sentence that the reference repeats has label 1, all others less."""
+    label = Labeller(UNICODE)
+    assert label(GREEK, [GREEK[2]])[2] == 1
+    assert max(label(GREEK, [GREEK[2]])[:2]) < 1
+
+
+def test_rankers_with_other_words_are_other_stages() -> None:
+    """The settings of a learned ranker have `score.tokenizer` and `score.stem`, and nothing if they are the default."""
+    ranking = Ranking("lstm", registry.systems.load("ranker").Config().ranker_settings)
+    settings = {
+        name: ranking.settings(FitContext(None, None, Recipe(), ArtifactCache(Path("no stages")), scoring)).score
+        for name, scoring in (("default", Scoring()), ("other", Scoring(tokenizer="unicode", stem=False)))
+    }
+    assert settings == {"default": {}, "other": {"tokenizer": "unicode", "stem": False}}
+
+
+def test_labels_of_ea_find_snippets_of_any_script(tmp_path: Path) -> None:
+    """EA labels by the model's own tokens, which no script lacks: the snippet of a Greek reference is found."""
+    split = ToySplit("train", [greek(f"e{place}", place) for place in (0, 2, 4)])
+    ea = registry.systems.load("ea")
+    sizes = {"snippet_length": 60, "extractive_length": 60, "decode_length": 90, "vocabulary_size": 300}
+    system = ea(ea.Config(**sizes))
+    stages = ArtifactCache(tmp_path)
+    system.prepare(FitContext(split, None, Recipe(), stages, UNICODE))
+    rows = system.reader.rows(split, len(split), stages, with_labels=True)
+    for row in rows:
+        (labels,) = row["proxy_labels"]
+        assert 0 <= min(labels) < max(labels)
+
+
+def test_oracle_recall_names_its_words() -> None:
+    """The signature changes with the words, and keeps its form with the default."""
+    default = OracleRecall(Scoring()).signature(3)
+    assert default.count("|") == 1
+    assert OracleRecall(UNICODE).signature(3) == f"{default}|tokenizer:unicode"
+
+
+def test_statistics_use_the_words_of_their_settings(texts: dict[str, str]) -> None:
+    """`stats` finds the best extract, and `stats rank=` all of the reference, in any script."""
+    unicode = {**texts, "score.tokenizer": "unicode"}
+    report: Any = stats(**unicode)
+    assert report.stats.splits[0].sampled["rougeLsum_f"].tolist() == [1, 1, 1]
+    recalls: Any = stats(**unicode, rank="lexrank", unit="sentence")
+    assert recalls.recalls["none"][:, 0].tolist() == [1, 1, 1]
+    assert "tokenizer:unicode" in recalls.signature
+
+
+@pytest.mark.parametrize(("tokenizer", "expected"), [("unicode", 1), ("default", 0)])
+def test_fusion_uses_the_words_of_its_settings(tokenizer: str, expected: int, tmp_path: Path) -> None:
+    """A reference sentence that joins two source sentences is found with the tokenizer that keeps its letters."""
+    row: dict[str, Any] = {"id": "e", "document": " ".join(GREEK), "summary": f"{GREEK[1][:-1]} και {GREEK[3]}"}
+    path = tmp_path / "fused.jsonl"
+    path.write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
+    words = ["dataset=jsonl", f"dataset.path={path}", f"score.tokenizer={tokenizer}"]
+    result: Any = analyze("fusion", words)
+    assert len(result.fusions) == expected
+    assert f"porter,{tokenizer}" in result.signature
+
+
+def test_statistics_refuse_settings_of_measures(texts: dict[str, str]) -> None:
+    """`score.metrics` has no meaning for statistics, and is refused in one line."""
+    with pytest.raises(UsageError, match=r"score\.metrics adds measures to runs"):
+        stats(**texts, **{"score.metrics": ["copied"]})
