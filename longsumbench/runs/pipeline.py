@@ -273,7 +273,7 @@ def _plan_baselines(point: Point) -> Iterator[Point]:
 
 def _asked_length(config: core.RunConfig) -> dict[str, str]:
     """Return `model.length` of the baselines of a run: the words it is asked for; empty for the usual length."""
-    length, bound = config.decode.extract_length, core.bounds_of(type(config.model)).get("length")
+    length, bound = config.decode.extract_length, core.bounds_of(config.model.__class__).get("length")
     if isinstance(bound, core.OneOf) and bound.number_of == "words":
         length = config.model.length
     return {} if length == "train" else {"length": length}

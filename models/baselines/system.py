@@ -19,12 +19,9 @@ from longsumbench.rouge.selection import oracle_sentences
 class FixedLength(core.System):
     """Base class of systems that write `model.length` words."""
 
-    def __init__(
-        self,
-        config: settings.LeadConfig | settings.RandomConfig | settings.LexRankConfig | settings.RankedExtractConfig,
-    ) -> None:
+    def __init__(self, config: core.Settings) -> None:
         super().__init__(config)
-        self.capabilities = core.Capabilities(oracle=config.length == "reference")
+        self.capabilities = core.Capabilities(oracle=self.config.length == "reference")
 
     def prepare(self, context: core.FitContext) -> None:
         """Learn the mean length of the training targets if `model.length=train`."""
@@ -51,10 +48,10 @@ class FixedLength(core.System):
 class RankedBaseline(FixedLength):
     """Base class of baselines with a ranker (`model.rank`), which `fit` trains if it learns."""
 
-    def __init__(self, config: settings.LeadConfig | settings.RankedExtractConfig) -> None:
+    def __init__(self, config: core.Settings) -> None:
         super().__init__(config)
-        self.ranking = Ranking(config.rank, config.ranker_settings)
-        if core.learned_ranker(config.rank):
+        self.ranking = Ranking(self.config.rank, self.config.ranker_settings)
+        if core.learned_ranker(self.config.rank):
             self.decided_by = frozenset({"seed"})  # only the ranker's training uses it
 
     def check_examples(self, examples: Iterable[core.Example]) -> None:

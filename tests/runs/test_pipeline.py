@@ -287,7 +287,9 @@ def test_baselines_are_as_long_as_their_run(model: str, settings: dict[str, str]
     """They take the words that the run is asked for, and name them as a typed setting."""
     config = configured(toy, model)
     changes = {key: value for key, value in settings.items() if not key.startswith("decode.")}
-    decode = {key.partition(".")[2]: value for key, value in settings.items() if key.startswith("decode.")}
+    decode: dict[str, Any] = {
+        key.partition(".")[2]: value for key, value in settings.items() if key.startswith("decode.")
+    }
     config = replace(config, model=replace(config.model, **changes), decode=replace(config.decode, **decode))
     records = {record.model: record for record in score_baselines(Point(config), set())}
     assert {name: record.variant for name, record in records.items()} == {
