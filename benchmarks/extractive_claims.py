@@ -22,7 +22,7 @@ from longsumbench.runs.results import Results
 
 SCALE, SEEDS = "extractive", 5
 MEASURES = ("rouge1", "rougeLsum")
-BASELINES = ("lead", "random", "lexrank", "ranker", "ranker redundancy=0.3")
+BASELINES = ("lead", "random", "lexrank", "ranker redundancy=0.3")
 SCORERS = ("ea", "seal")
 
 

@@ -31,7 +31,13 @@ from longsumbench.runs.results import Results, pack_runs
 
 PUBLISHED = Path(__file__).parents[1] / "results" / "reference"
 SHARED = Path("../shared/data")  # the link to DATA, as records name it
-BASELINES = ("lead", "random", "lexrank", "ranker", "oracle")
+BASELINES: dict[str, dict[str, str]] = {  # name → its settings
+    "lead": {},
+    "random": {},
+    "lexrank": {},
+    "ranker": {"model.rank": "bm25"},  # goes by the query
+    "oracle": {},
+}
 KEPT = ("config.yaml", "record.json", "scores.csv")
 SETS = {  # dataset → the dataset that reads its texts, the folder of the outputs, their origin, file → system: settings
     "qmsum": (
@@ -117,8 +123,8 @@ def make_runs(name: str) -> None:
         write_texts(path)
     dataset: Any = {"name": reader, "path": str(path)}
     settings: dict[str, Any] = {"dataset.name": name, "baselines": False}
-    for model in BASELINES:
-        longsumbench.run(model=model, dataset=dataset, **settings)
+    for model, choice in BASELINES.items():
+        longsumbench.run(model=model, dataset=dataset, **settings, **choice)
     for file, system in systems.items():
         model, _, variant = system.partition(": ")
         folder = path if file == "human" else SHARED / outputs

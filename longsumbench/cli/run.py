@@ -46,7 +46,8 @@ Points whose differences do not affect their system run once. If one or two sett
 against them. An experiment may define a sweep (`sweep:` in its file); it is combined with the values you type.
 `longsumbench status` shows the progress, from any shell.
 
-The first run on a dataset also scores Lead, Random and Oracle. baselines=false turns this off.
+The first run on a dataset also scores Lead, Random, Oracle and, where examples have queries, Ranker by BM25, as long
+as the run is asked to write. baselines=false turns this off.
 
 Quote text with a comma, a bracket or a blank twice: "dataset.path='my texts'". Type lists as they are:
 "model.focus_layers=[1,2]". To sweep over lists: "model.focus_layers=[],[1,2]".

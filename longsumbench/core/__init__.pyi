@@ -62,7 +62,6 @@ from .documents import (
     Section as Section,
     Sentences as Sentences,
     Truncation as Truncation,
-    count_words as count_words,
     describe_reading as describe_reading,
     total_truncation as total_truncation,
 )
@@ -109,4 +108,10 @@ from .system import (
     read_saved as read_saved,
     sees_reference as sees_reference,
     system_versions as system_versions,
+)
+from .words import (
+    LETTERS as LETTERS,
+    count_words as count_words,
+    counts_letters as counts_letters,
+    word_pattern as word_pattern,
 )

@@ -320,7 +320,9 @@ class RunConfig:
     device: Device = setting("auto", "auto (cuda if there is one) | cpu | cuda | mps (a Mac's GPU)", decides="nothing")
     results_dir: Text = setting("results", "folder of runs and tables", decides="nothing")
     overwrite: bool = setting(False, "delete a finished run and repeat it", decides="nothing")
-    baselines: bool = setting(True, "score lead, random and oracle with the first run on a dataset", decides="nothing")
+    baselines: bool = setting(
+        True, "with a run, score lead, random, oracle and, for queries, ranker rank=bm25", decides="nothing"
+    )
     timeout_minutes: Timeout | None = setting(None, "minutes a point of a sweep may take; null: any", decides="nothing")
 
 

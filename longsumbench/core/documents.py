@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from longsumbench.core.words import count_words
 from longsumbench.formatting import format_count
 
 Sentences = tuple[str, ...]  # a paragraph, or a reference
@@ -112,7 +113,7 @@ class Example:
         return " ".join([" ".join(paragraph) for section in sections for paragraph in section.paragraphs])
 
     def source_words(self) -> int:
-        """Count the source's whitespace-separated words, without titles and section names."""
+        """Count the source's words, without titles and section names."""
         return count_words(self.sentences())
 
     def to_dict(self) -> dict[str, Any]:
@@ -135,7 +136,7 @@ class Cut:
     Attributes:
         cause: the setting that cut it (`input_length`, `snippet_length`, `decode_length`, …).
         tokens: tokens of the system that were cut.
-        words: whitespace-separated words that were cut; a word cut in two counts.
+        words: words that were cut; a word cut in two counts.
     """
 
     cause: str
@@ -193,8 +194,3 @@ def describe_reading(ledger: Truncation | None) -> str:
     if merged := ledger.documents_merged:
         description += f"; {merged} documents beyond max_documents share the last one's place"
     return description
-
-
-def count_words(sentences: Sequence[str] | Iterator[str]) -> int:
-    """Count whitespace-separated words."""
-    return sum(len(sentence.split()) for sentence in sentences)

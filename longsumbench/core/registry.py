@@ -144,6 +144,7 @@ rankers = Registry(
     MappingProxyType(
         {
             "tfidf": "longsumbench.modeling.ranking:tfidf_with_title",
+            "bm25": "longsumbench.modeling.ranking:bm25",
             "title": "longsumbench.modeling.ranking:title_similarity",
             "lexrank": "longsumbench.modeling.ranking:centrality",
             "lstm": "longsumbench.models.rankers.lstm:LstmRanker",

@@ -20,7 +20,15 @@ from typing import NamedTuple
 from longsumbench.formatting import break_command, escape_line, format_count, format_interval
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
-from longsumbench.leaderboards.notes import LEAD, caution, describe_too_few, describe_unlearned, warnings_on_outputs
+from longsumbench.leaderboards.notes import (
+    LEAD,
+    caution,
+    describe_equal,
+    describe_lengths,
+    describe_too_few,
+    describe_unlearned,
+    warnings_on_outputs,
+)
 from longsumbench.leaderboards.recall import CHANCE, MOST_SYSTEMS
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, estimate_share
 from longsumbench.leaderboards.significance import ComparableRows
@@ -251,6 +259,7 @@ def _detailed_lines(located: _LocatedRuns) -> Iterator[str]:
     if not about_facts or len(runs) == 1:
         sentences.append((_describe_differences(located), 2))
     sentences += [(describe_too_few(block.tests, block.rows), 2), (caution(block.rows), 2)]
+    sentences += [(describe_equal(block.rows), 2), (describe_lengths(block.rows), 3)]
     sentences += [(describe_unlearned(block.rows), 3), *((line, 2) for line in warnings_on_outputs(runs, _WARNINGS))]
     for sentence, most_lines in (*sentences, (_describe_comparable(table, block), 3)):
         yield from _wrapped(sentence, most_lines)

@@ -46,7 +46,8 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
     tested = _describe_tests(comparable.tests, rows)
     lines = [join(_describe_numbers(rows, columns, part), tested), _about_ranking(members)]
     lines += [join(describe_budget(members), describe_training_differences(members), describe_starts(members))]
-    lines += [caution(rows), describe_unlearned(rows), describe_lengths(rows, part), *_about_outputs(members)]
+    lines += [caution(rows), describe_unlearned(rows), describe_lengths(rows, part)]
+    lines += [describe_equal(rows), *_about_outputs(members)]
     if origins := dict.fromkeys(run.imported.origin for run in members if run.imported and run.imported.origin):
         lines.append(f"Imported from: {'; '.join(origins)}.")
     if any(run.oracle for run in members):
@@ -156,6 +157,16 @@ def caution(rows: Sequence[SeedGroup]) -> str:
     if not leads or not trained or max(number.low for number in trained) > max(number.high for number in leads):
         return ""
     return f"No trained system's 95 % interval of {heading_of(name)} lies above Lead's."
+
+
+def describe_equal(rows: Sequence[SeedGroup]) -> str:
+    """Name the rows whose outputs are equal, in all their runs; empty if there are none. Older records do not say."""
+    labels: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        digests = tuple(run.outputs_digest for run in row.runs)
+        labels.setdefault(digests, []).append(row.label)
+    equal = [" = ".join(names) for digests, names in labels.items() if names[1:] and all(digests)]
+    return f"Equal outputs: {shorten_list(equal, '; ')}." if equal else ""
 
 
 def describe_unlearned(rows: Sequence[SeedGroup]) -> str:

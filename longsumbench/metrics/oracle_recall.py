@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from longsumbench.core import Example, Metric, Scoring, settings_deciding
+from longsumbench.core import Example, Metric, Scoring, settings_deciding, word_pattern
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
 from longsumbench.sentences import SPLITTER_NAME, sentence_key, split_sentences
@@ -59,10 +59,11 @@ class OracleRecall(Metric):
 
 def _sentence_tenths(example: Example) -> dict[str, int]:
     """Return the key of each source sentence → the tenth of the source in which it begins."""
+    pattern = word_pattern(example.source_text())
     total, words_before = example.source_words(), 0
     places: dict[str, int] = {}
     for sentence in example.sentences():
-        if words := len(sentence.split()):
+        if words := len(pattern.findall(sentence)):
             places.setdefault(sentence_key(sentence), len(_TENTHS_OF_SOURCE) * words_before // total)
             words_before += words
     return places

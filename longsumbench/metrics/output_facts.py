@@ -2,7 +2,7 @@
 
     outputs, references --describe_outputs--> facts for the record --output_warnings--> warnings
 
-Words are split at whitespace and lowercased; a sequence is three consecutive words, and in loops four.
+Words are those that lengths count (`core.words`), lowercased; a sequence is three consecutive words, and in loops four.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from longsumbench.core import Sentences
+from longsumbench.core import Sentences, count_words, word_pattern
 
 NUM_COMPARED = 200  # outputs that are compared with each other, evenly spaced
 FEWEST = 5  # minimum number of outputs for a warning
@@ -60,9 +60,9 @@ class OutputFacts:
 
 def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sentences]] = ()) -> OutputFacts:
     """Compute facts about the outputs of one system; `references` are those of each example, if known."""
-    words = [text.lower().split() for text in outputs]
+    words = [word_pattern(text).findall(text.lower()) for text in outputs]
     compared = words[:: max(1, -(-len(words) // NUM_COMPARED))]
-    lengths = [sum(len(sentence.split()) for sentence in reference) for reference in chain.from_iterable(references)]
+    lengths = list(map(count_words, chain.from_iterable(references)))
     return OutputFacts(
         count=len(words),
         compared=len(compared),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.core import Decoding, Evidence, Example, Scores, Split, Summary, Truncation, count_words
+from longsumbench.core import Decoding, Evidence, Example, Scores, Split, Summary, Truncation, count_words, word_pattern
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank, similarities
 from longsumbench.sentences import sentence_key
@@ -94,12 +94,13 @@ def leading_sentences(sentences: Sequence[str], length: int, order: Iterable[int
 
 def _within_length(sentences: Sequence[str], length: int, order: Iterable[int]) -> dict[int, str]:
     """Return index → text of the first sentences of an order up to `length` words, sorted by index."""
+    pattern = word_pattern(" ".join(sentences))
     selected: dict[int, str] = {}
     for index in order:
         if length <= 0:
             break
-        words = sentences[index].split()
-        selected[index] = sentences[index] if len(words) <= length else " ".join(words[:length])
+        words = list(pattern.finditer(sentences[index]))
+        selected[index] = sentences[index] if len(words) <= length else sentences[index][: words[length - 1].end()]
         length -= len(words)
     return dict(sorted(selected.items()))
 
@@ -144,7 +145,7 @@ def extracts(
 def _evidence(example: Example, scored: ScoredSpans, selected: Mapping[int, str]) -> Evidence:
     sentences = list(example.sentences())
     texts = tuple(" ".join(sentences[first:end]) for first, end in scored.spans)
-    words = [sum(len(selected.get(index, "").split()) for index in range(*span)) for span in scored.spans]
+    words = [count_words(selected.get(index, "") for index in range(*span)) for span in scored.spans]
     arrays: dict[str, NDArray[Any]] = {
         "scores": np.asarray(scored.scores)[None],
         "selected_words": np.array(words, np.int32)[None],

@@ -18,7 +18,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedToken
 
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.cache.hub import unreachable
-from longsumbench.core import Example, Split
+from longsumbench.core import Example, Split, count_words
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
 from longsumbench.modeling.checkpoints import SAFE_LOADING, describe_error, read_tokenizer, reading_checkpoint
@@ -223,7 +223,7 @@ def encode_sentences(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str
     """Tokenize consecutive sentences as running text: all but the first begin with a space."""
     texts = [sentence if index == 0 else f" {sentence}" for index, sentence in enumerate(sentences)]
     encoded = encode_texts(tokenizer, texts)
-    return [EncodedSentence(ids, len(text.split())) for ids, text in zip(encoded, texts, strict=True)]
+    return [EncodedSentence(ids, count_words([text])) for ids, text in zip(encoded, texts, strict=True)]
 
 
 def token_texts(

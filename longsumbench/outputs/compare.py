@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.core import Between, Sentences, check_value, registry
+from longsumbench.core import Between, Sentences, check_value, count_words, registry
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference, heading_of
@@ -420,7 +420,7 @@ def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results
     opened = open_run(run, Results(Path(results_dir).expanduser()))
     references = _find_references([opened], opened.predictions.keys())
     texts = {name: [" ".join(sentences) for sentences in group] for name, group in references.items()}
-    rows = {name: (text, len(text.split()), texts.get(name)) for name, text in opened.predictions.items()}
+    rows = {name: (text, count_words([text]), texts.get(name)) for name, text in opened.predictions.items()}
     outputs = pd.DataFrame.from_dict(rows, "index", columns=["prediction", "words", "references"])
     return outputs.join(opened.scores, how="right")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import Evidence, Example, Scoring, Summary, describe_reading
+from longsumbench.core import Evidence, Example, Scoring, Summary, count_words, describe_reading
 from longsumbench.errors import UsageError, did_you_mean, suite_errors
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
@@ -180,7 +180,7 @@ def _above_texts(inspection: Inspection) -> dict[str, Any]:
     """Return the values of `inspected.html`: facts, links to other examples, verdicts."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
-    words, tokens = len(summary.text.split()), summary.tokens
+    words, tokens = count_words([summary.text]), summary.tokens
     length = format_count(words, "word") if tokens is None else format_count(tokens, "token")
     variant, imported = ", ".join(split_variant(record.variant)), record.imported
     facts = {

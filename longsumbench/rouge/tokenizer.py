@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from itertools import count
 
+from longsumbench.core.words import BLANKLESS
 from longsumbench.rouge.stemmers import Stem
 
 TOKENIZERS = ("default", "unicode")
@@ -20,11 +21,6 @@ _SENTENCE_END = 0xFF  # this byte does not occur in UTF-8
 _BYTE_TABLE = bytearray(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
 _BYTE_TABLE[_SENTENCE_END] = ord(MARK)
 _BETWEEN = bytes([32, _SENTENCE_END, 32])
-_BLANKLESS = (  # scripts without blanks between words: each letter is a word
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and Han
-    "\U0001b000-\U0001b16f\U00020000-\U000323af"
-)
 _LAST_MARK = 0x1F000  # code points from here on have no combining marks except variation selectors
 
 Tokenizer = Callable[[Iterable[str]], list[str]]
@@ -89,7 +85,7 @@ def dropped_share(text: str) -> float:
 def _any_script() -> re.Pattern[str]:
     marks = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code)).startswith("M")]
     marked = f"[{''.join(map(chr, marks))}]*"
-    return re.compile(rf"[{_BLANKLESS}]{marked}|(?:[^\W_{_BLANKLESS}]{marked})+")
+    return re.compile(rf"[{BLANKLESS}]{marked}|(?:[^\W_{BLANKLESS}]{marked})+")
 
 
 class Vocabulary(dict[str, int]):

@@ -17,6 +17,7 @@ from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
+from longsumbench.files import digest
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import column_means, read_scores
 from longsumbench.metrics.evaluate import evaluate, mean_scores
@@ -127,7 +128,7 @@ def _carry_out(
     with point.timed("score"):
         scores = scoring.score_run(config, texts, report, outputs, folder)
     # words of a system without tokens
-    num_tokens = sum(len(item.text.split()) if item.tokens is None else item.tokens for item in outputs[0])
+    num_tokens = sum(core.count_words([item.text]) if item.tokens is None else item.tokens for item in outputs[0])
     speed = round(num_tokens / max(seconds_of_decoding(workdir / "decoding.jsonl"), 1e-3), 1)
     point.timings["total"] = round(time.monotonic() - started, 3)
     record = _build_record(point, folder.name, system, texts, started_in, report, outputs[0], speed, scores)
@@ -173,7 +174,7 @@ def _build_record(
     source, facts = core.total_truncation(ledgers) if ledgers else None, system.facts()
     without_weights = not (report.parameters or facts.get("checkpoint"))
     copies = without_weights or (config.decode.mode == "extract" and "decode" in system.decided_by)
-    num_words = sum(len(summary.text.split()) for summary in summaries)
+    num_words = sum(core.count_words([summary.text]) for summary in summaries)
     count_names = dict.fromkeys(name for summary in summaries for name in summary.counts)
     return RunRecord(
         run_id=run_id,
@@ -202,6 +203,7 @@ def _build_record(
         system=facts,
         counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names},
         versions=current_versions(system, texts.metrics),
+        outputs_digest=digest([summary.text for summary in summaries])[:16],
         **scores,
     )
 
@@ -224,20 +226,23 @@ def _summarize_each(
     return outputs
 
 
-BASELINES = ("lead", "random", "oracle")
-
-
 def score_baselines(point: Point, baseline_ids: set[str], failed: dict[str, str] | None = None) -> list[RunRecord]:
     """Score the baselines on the examples of a run, unless it has `baselines=false`; return their records.
 
-    Baselines in `baseline_ids` (identities) need not be scored; those that are scored here are added. A baseline that
-    fails is added to `failed` with its reason; without it, the error is raised.
+    Baselines in `baseline_ids` (identities) need not be scored; those that are scored here are added. One that needs a
+    training split or a query that is missing is skipped with a line. One that fails is added to `failed` with its
+    reason; without it, the error is raised.
     """
     records: list[RunRecord] = []
-    for name in BASELINES if point.config.baselines else ():
+    for baseline in _plan_baselines(point) if point.config.baselines else ():
+        if baseline.identity in baseline_ids:
+            continue
+        baseline_ids.add(baseline.identity)
+        name = baseline.config.model.name
         try:
-            if name != point.config.model.name:
-                records.extend(score_baseline(point, name, baseline_ids))
+            records.append(run_point(baseline))
+        except (DataError, UsageError) as error:
+            _log.warning(f"{name} is not in the table: {error}")
         except Exception as error:
             if failed is None:
                 raise
@@ -246,26 +251,33 @@ def score_baselines(point: Point, baseline_ids: set[str], failed: dict[str, str]
     return records
 
 
-def score_baseline(point: Point, name: str, baseline_ids: set[str]) -> Iterator[RunRecord]:
-    """Score a baseline on the examples of a run.
+def _plan_baselines(point: Point) -> Iterator[Point]:
+    """Yield the baselines of a run: on the same examples, and as long as it is asked to write.
 
-    Lead and Random need a training split for their length; without one they are skipped with a line. The seed is the
-    default, so that a sweep over seeds adds no rows.
+    The seed is the default, so that a sweep over seeds adds no rows.
     """
-    seed = core.RunConfig.seed
-    decode = replace(point.config.decode, seed=seed)
-    train = replace(point.config.train, seed=seed)
-    system = core.registry.systems.load(name)
-    model = system.Config()
-    config = replace(point.config, model=model, train=train, decode=decode, seed=seed, overwrite=False, name=None)
-    key = config_identity(config, system(model))
-    if key in baseline_ids:
-        return
-    baseline_ids.add(key)
-    try:
-        yield run_point(Point(config, command=point.command, quiet=True))
-    except DataError as error:
-        _log.warning(f"{name} is not in the table: {error}")
+    config, seed = point.config, core.RunConfig.seed
+    sections = {name: replace(getattr(config, name), seed=seed) for name in ("train", "decode")}
+    length = _asked_length(config)
+    choices: dict[str, dict[str, str]] = {"lead": length, "random": length, "oracle": {}}
+    choices.pop(config.model.name, None)
+    if load_texts(config.dataset, _stages_of(point)).splits[config.dataset.split].queried:
+        choices["ranker"] = {**length, "rank": "bm25"}  # goes by the query, which the others ignore
+    for name, settings in choices.items():
+        system = core.registry.systems.load(name)
+        model = system.Config(**settings)
+        variant = ",".join(f"{key}={value}" for key, value in settings.items())
+        baseline = replace(config, model=model, **sections, seed=seed, overwrite=False, name=None)
+        identity = config_identity(baseline, system(model))
+        yield Point(baseline, variant, command=point.command, identity=identity, quiet=True)
+
+
+def _asked_length(config: core.RunConfig) -> dict[str, str]:
+    """Return `model.length` of the baselines of a run: the words it is asked for; empty for the usual length."""
+    length, bound = config.decode.extract_length, core.bounds_of(config.model.__class__).get("length")
+    if isinstance(bound, core.OneOf) and bound.number_of == "words":
+        length = config.model.length
+    return {} if length == "train" else {"length": length}
 
 
 def is_incomplete(config: core.RunConfig, system: core.System, texts: Texts, folder: Path) -> bool:

@@ -189,6 +189,7 @@ class RunRecord:
         counts: name → sum over the outputs ("prompt_tokens", "refused").
         versions: step → version of its code, which rises when the outcome of the step changes. Empty if unknown.
         cross_check: a sample of ROUGE, computed again by `rouge_score`; None if nothing was checked.
+        outputs_digest: a hash of all outputs; runs with the same have equal outputs. Empty if unknown.
         verified: whether the run is marked as verified, in tables with such a run; otherwise None. Not written.
     """
 
@@ -232,6 +233,7 @@ class RunRecord:
     counts: Mapping[str, int | float]
     versions: Mapping[str, int]
     cross_check: CrossCheck | None = None
+    outputs_digest: str = ""
     verified: bool | None = None
 
     def __post_init__(self) -> None:

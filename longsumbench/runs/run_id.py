@@ -66,6 +66,8 @@ def id_of_run(config: core.RunConfig, system: core.System, texts: Texts) -> str:
         "fingerprint": texts.fingerprint,
         "versions": current_versions(system, texts.metrics),
     }
+    if core.counts_letters(texts.splits[config.dataset.split][0].source_text()):
+        deciding["letters"] = True  # earlier runs counted words between blanks
     return digest(deciding)[:12]
 
 

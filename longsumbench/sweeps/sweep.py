@@ -14,7 +14,7 @@ from longsumbench.errors import PointsFailed, SuiteError
 from longsumbench.formatting import escape_line, format_count, format_duration
 from longsumbench.progress import Progress
 from longsumbench.runs.overrides import swept_settings
-from longsumbench.runs.pipeline import BASELINES, needs_no_work, run_point, score_baselines
+from longsumbench.runs.pipeline import needs_no_work, run_point, score_baselines
 from longsumbench.runs.plan import Point, plan
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.runs.results import Results
@@ -106,7 +106,7 @@ class Launch:
 
     def _run_points(self, points: Sequence[Point], sweep: Sweep) -> None:
         tasks, times = [], Counter(point.identity for point in points)
-        baseline_ids = {point.identity for point in points if point.config.model.name in BASELINES}
+        baseline_ids = {point.identity for point in points}
         for point in points:
             if point.identity not in self.states:
                 if (more := times[point.identity] - 1) and point.name:

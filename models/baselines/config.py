@@ -35,12 +35,15 @@ class RandomConfig:
 
 @dataclass
 class LexRankConfig:
-    """The paragraphs most similar to all others, best first."""
+    """The sentences, or paragraphs, that are most similar to all others."""
 
     name: core.Text = core.setting("lexrank", "name of the system")
+    unit: core.RankedUnit = core.setting(
+        "sentence", "what is ranked and copied: sentence, in the order of the source | paragraph | section, best first"
+    )
     length: core.SummaryWords = core.setting("train", "length of the extract, as for lead", "words")
     damping: core.FractionBelowOne = core.setting(
-        0.85, "weight of the ranks of similar paragraphs", source="Erkan & Radev 2004"
+        0.85, "weight of the ranks of similar texts", source="Erkan & Radev 2004"
     )
 
 

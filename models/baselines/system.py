@@ -19,12 +19,9 @@ from longsumbench.rouge.selection import oracle_sentences
 class FixedLength(core.System):
     """Base class of systems that write `model.length` words."""
 
-    def __init__(
-        self,
-        config: settings.LeadConfig | settings.RandomConfig | settings.LexRankConfig | settings.RankedExtractConfig,
-    ) -> None:
+    def __init__(self, config: core.Settings) -> None:
         super().__init__(config)
-        self.capabilities = core.Capabilities(oracle=config.length == "reference")
+        self.capabilities = core.Capabilities(oracle=self.config.length == "reference")
 
     def prepare(self, context: core.FitContext) -> None:
         """Learn the mean length of the training targets if `model.length=train`."""
@@ -51,10 +48,10 @@ class FixedLength(core.System):
 class RankedBaseline(FixedLength):
     """Base class of baselines with a ranker (`model.rank`), which `fit` trains if it learns."""
 
-    def __init__(self, config: settings.LeadConfig | settings.RankedExtractConfig) -> None:
+    def __init__(self, config: core.Settings) -> None:
         super().__init__(config)
-        self.ranking = Ranking(config.rank, config.ranker_settings)
-        if core.learned_ranker(config.rank):
+        self.ranking = Ranking(self.config.rank, self.config.ranker_settings)
+        if core.learned_ranker(self.config.rank):
             self.decided_by = frozenset({"seed"})  # only the ranker's training uses it
 
     def check_examples(self, examples: Iterable[core.Example]) -> None:
@@ -97,7 +94,11 @@ class Lead(RankedBaseline):
         for example in examples:
             title = [example.title] if self.config.title and example.title else []
             sentences = [*title, *self._sentences(example)]
-            yield _first_words(example, sentences, self.length(example), core.count_words(title))
+            lines = extraction.leading_sentences(sentences, self.length(example))
+            source = example.source_words()
+            cut = source - max(0, core.count_words(lines) - core.count_words(title))
+            cuts = (core.Cut("length", cut, cut),) if cut > 0 else ()
+            yield core.Summary(example.id, "\n".join(lines), core.Truncation(source, source, cuts))
 
     def _sentences(self, example: core.Example) -> list[str]:
         """Return the source's sentences, in the order of the ranked paragraphs if there is a ranker."""
@@ -128,23 +129,28 @@ class RankedExtract(RankedBaseline):
 
 
 class LexRank(FixedLength):
-    """The paragraphs most similar to all others, best first; the last is cut (Hierarchical Transformer, §4).
+    """The sentences that are most similar to all others, in the order of the source; the text chosen last is cut.
 
-    Ranks all paragraphs of all documents together (`longsumbench.modeling.ranking.lexrank`). Equal paragraphs keep the
-    order of the source. A text of one paragraph is summarized as Lead does.
+    Ranks the sentences of all documents together (`longsumbench.modeling.ranking.lexrank`), and chooses as `ranker`
+    does. Paragraphs and sections are copied best first, with copies of each other, as in the Hierarchical Transformer's
+    paper (§4). A text of one paragraph is then summarized as Lead does.
     """
 
     Config = settings.LexRankConfig
+    version = 2  # 1 ranked paragraphs by default
 
     def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
-        """Yield the best paragraphs of every example, one sentence per line."""
+        """Yield an extract of every example, one sentence per line."""
         for example in examples:
-            paragraphs = list(example.texts("paragraph"))
-            order = rank(lexrank([" ".join(paragraph) for paragraph in paragraphs], self.config.damping))
-            ranked = list(chain.from_iterable(paragraphs[index] for index in order))
-            yield core.Summary(
-                example.id, "\n".join(extraction.leading_sentences(ranked, self.length(example))), _all_read(example)
-            )
+            length, parts = self.length(example), paragraphs_of(example, self.config.unit)
+            scores = lexrank([part.text for part in parts], self.config.damping)
+            if self.config.unit == "sentence":
+                scored = extraction.ScoredSpans([part.span for part in parts], scores)
+                lines = list(extraction.chosen_sentences(example, scored, length).values())
+            else:
+                ranked = list(chain.from_iterable(parts[index].sentences for index in rank(scores)))
+                lines = extraction.leading_sentences(ranked, length)
+            yield core.Summary(example.id, "\n".join(lines), _all_read(example))
 
 
 class Random(FixedLength):
@@ -189,11 +195,3 @@ class Oracle(core.System):
 def _all_read(example: core.Example) -> core.Truncation:
     """Return the ledger of a system that reads the whole source, in words."""
     return core.Truncation(example.source_words(), example.source_words())
-
-
-def _first_words(example: core.Example, sentences: Sequence[str], length: int, title_words: int = 0) -> core.Summary:
-    """Return the first `length` words of some sentences; the ledger counts the source without the title."""
-    summary_lines = extraction.leading_sentences(sentences, length)
-    seen, source = max(0, core.count_words(summary_lines) - title_words), example.source_words()
-    cuts = (core.Cut("length", source - seen, source - seen),) if seen < source else ()
-    return core.Summary(example.id, "\n".join(summary_lines), core.Truncation(source, source, cuts))

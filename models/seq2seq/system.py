@@ -88,7 +88,7 @@ class TextReader(UnitReader):
     def encode_target(self, text: str) -> packing.EncodedSentence:
         """Tokenize a target; Marian has another vocabulary for it."""
         ids = self.tokenizer(text_target=text, add_special_tokens=False, split_special_tokens=True, verbose=False)
-        return packing.EncodedSentence(ids["input_ids"], len(text.split()))
+        return packing.EncodedSentence(ids["input_ids"], core.count_words([text]))
 
     def target(self, ids: Sequence[int]) -> list[int]:
         """Add the special tokens to a target; the end token is always there."""

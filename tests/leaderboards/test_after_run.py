@@ -114,6 +114,16 @@ def test_warnings_on_outputs(describe: Describe) -> None:
     ]
 
 
+def test_lengths_that_differ_and_equal_outputs_are_said(describe: Describe) -> None:
+    """What the table says below about lengths and equal outputs, the screen says, too."""
+    lengths = {"outputs": OutputFacts(20, 20, 20, 0, words=100.0, reference_words=100.0), "outputs_digest": "a"}
+    longer = {"outputs": OutputFacts(20, 20, 20, 0, words=276.0, reference_words=100.0)}
+    rows = [record("lead", 20, **lengths), record("random", 18, **longer)]
+    text = " ".join(describe(rows, [record("lexrank", 20, **lengths)]))
+    assert "Equal outputs: lead = lexrank." in text
+    assert "Lengths differ: outputs have 1.00 (lexrank) to 2.76 (random) times the words of the references." in text
+
+
 def test_two_datasets_have_a_table_each(describe: Describe) -> None:
     """Both tables are shown, what was found of planted facts, and that training does not help; the commands once."""
     means = {"fact_recall": 90.0, "fact_recall_single": 90.0, "fact_recall_chance": 4.2}

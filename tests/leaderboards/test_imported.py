@@ -6,7 +6,7 @@ import pytest
 from support.run_records import record
 
 from longsumbench.leaderboards.columns import columns_of
-from longsumbench.leaderboards.notes import describe_lengths, describe_unlearned, footnotes
+from longsumbench.leaderboards.notes import describe_equal, describe_lengths, describe_unlearned, footnotes
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, UNKNOWN, Learned, SeedGroup
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.metrics.output_facts import OutputFacts
@@ -43,6 +43,22 @@ def test_only_ranked_rows_and_f1_are_judged_by_length() -> None:
     assert lengths(pair[0], replace(pair[1], oracle=True)) == ""
     assert lengths(*pair, part="r") == ""
     assert lengths(*(replace(run, outputs=None) for run in pair)) == ""
+
+
+def test_rows_with_equal_outputs_are_named() -> None:
+    """By the hash of all outputs, in every seed; records without one say nothing."""
+
+    def equal(*runs: RunRecord) -> str:
+        (block,) = comparable_rows(runs)
+        assert describe_equal(block.rows) in ("", *footnotes(block, {"rougeLsum"}))
+        return describe_equal(block.rows)
+
+    seeds = [replace(record("random", 20, seed=seed), outputs_digest=f"r{seed}", run_id=f"r{seed}") for seed in (1, 2)]
+    lead, lexrank, other = (replace(record(name, 20), outputs_digest="a") for name in ("lead", "lexrank", "other"))
+    assert equal(lead, lexrank, replace(other, outputs_digest="b"), *seeds) == "Equal outputs: lead = lexrank."
+    assert equal(lead, lexrank, other) == "Equal outputs: lead = lexrank = other."
+    assert equal(replace(lead, outputs_digest="r1"), *seeds) == ""
+    assert equal(*(replace(run, outputs_digest="") for run in (lead, lexrank))) == ""
 
 
 def test_the_source_of_outputs_is_below_the_table_once() -> None:

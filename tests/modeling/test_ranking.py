@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from longsumbench.core.registry import rankers
 from longsumbench.errors import UsageError
-from longsumbench.modeling.ranking import lexrank, rank, similarities, tfidf, tfidf_with_title, title_similarity
+from longsumbench.modeling.ranking import bm25, lexrank, rank, similarities, tfidf, tfidf_with_title, title_similarity
 
 WORDS = r"(?u)\b\w+\b"  # for the library
 PARAGRAPHS = ["The red fox.", "A red den", "fox, fox: the red", "", "…", "hen Hen c", "The red fox."]
@@ -49,6 +49,33 @@ def test_worked_tfidf() -> None:
     scores = tfidf_with_title("Fox den!", ["Red fox.", "red den den", "red"])
     assert scores == pytest.approx([1 / sqrt(2), 1 / sqrt(2), 0])
     assert rank(scores) == [0, 1, 2]
+
+
+def bm25_by_hand(query: str, paragraphs: list[str]) -> list[float]:
+    """BM25 of ATIRE, written down with lists."""
+    bags, scores = [text.split() for text in paragraphs], []
+    mean = sum(map(len, bags)) / len(bags) if bags else 0.0
+    for words in bags:
+        score = 0.0
+        for word in query.split():
+            if count := words.count(word):
+                weight = log(len(bags) / sum(word in bag for bag in bags))
+                score += weight * 2.2 * count / (count + 1.2 * (0.25 + 0.75 * len(words) / mean))
+        scores.append(score)
+    return scores
+
+
+@given(TEXT, st.lists(TEXT, max_size=6))
+def test_bm25_is_the_equation(query: str, paragraphs: list[str]) -> None:
+    """Scores equal the equation written down word by word; a word twice in the query counts twice."""
+    assert bm25(query, paragraphs) == pytest.approx(bm25_by_hand(query, paragraphs))
+
+
+def test_worked_bm25() -> None:
+    """Of texts as long as the mean, one occurrence of a word in one of two texts scores ln 2, two 2.2 · 2 / 3.2."""
+    assert bm25("Fox?", ["fox den", "red hen"]) == pytest.approx([log(2), 0])
+    assert bm25("Fox?", ["fox fox", "red hen"]) == pytest.approx([log(2) * 4.4 / 3.2, 0])
+    assert rank(bm25("What about the fox den?", ["the hen", "the fox", "the fox den", "the red"])) == [2, 1, 0, 3]
 
 
 def test_worked_title_similarity() -> None:
@@ -114,8 +141,8 @@ def test_rank_sorts_stably(scores: list[float]) -> None:
     assert rank(scores) == sorted(range(len(scores)), key=lambda index: (-scores[index], index))
 
 
-@pytest.mark.parametrize("name", ["tfidf", "title"])
+@pytest.mark.parametrize("name", ["tfidf", "bm25", "title"])
 def test_a_missing_title_is_an_error(name: str) -> None:
-    """Both registered rankers need a title, and say so."""
+    """The registered rankers by the title need one, and say so."""
     with pytest.raises(UsageError, match="title"):
         rankers.load(name)(None, ["a paragraph"])

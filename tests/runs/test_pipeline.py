@@ -23,7 +23,7 @@ from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 from longsumbench.runs import pipeline
 from longsumbench.runs.evidence import kept_places, read_kept_inputs
-from longsumbench.runs.pipeline import BASELINES, run_point, score_baseline
+from longsumbench.runs.pipeline import run_point, score_baselines
 from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, read_run_config, write_run_config
@@ -59,6 +59,11 @@ def run_id(config: RunConfig) -> str:
     return id_of_run(config, system, load_texts(config.dataset, ArtifactCache(cache_folder())))
 
 
+def write_test_rows(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Replace the test split of a dataset."""
+    (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
 def folder_of(config: RunConfig, record: RunRecord) -> Path:
     """Return a finished run's folder."""
     return Results(Path(config.results_dir)).find(record.run_id)
@@ -66,9 +71,7 @@ def folder_of(config: RunConfig, record: RunRecord) -> Path:
 
 def with_baselines(point: Point) -> list[RunRecord]:
     """Do a run and those of the baselines that are not the run itself, as the command does."""
-    taken: set[str] = set()
-    names = [name for name in BASELINES if point.config.baselines and name != point.config.model.name]
-    return [run_point(point), *(record for name in names for record in score_baseline(point, name, taken))]
+    return [run_point(point), *score_baselines(point, set())]
 
 
 @pytest.mark.parametrize("model", ["lead", "random", "oracle", "trunc"])
@@ -268,6 +271,62 @@ def test_baselines_have_one_seed(toy: Path) -> None:
     """Whatever the seed of a run, its baselines are the same runs."""
     ids = [[one.run_id for one in with_baselines(Point(configured(toy, "oracle", seed=seed)))] for seed in (1, 2)]
     assert ids[0] == ids[1]
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "variant"),
+    [
+        ("lexrank", {"length": "3"}, "length=3"),
+        ("prompt", {"length": "3"}, "length=3"),
+        ("lexrank", {"length": "reference"}, "length=reference"),
+        ("lexrank", {}, ""),
+        ("ea", {"decode.mode": "extract", "decode.extract_length": "3"}, "length=3"),
+    ],
+)
+def test_baselines_are_as_long_as_their_run(model: str, settings: dict[str, str], variant: str, toy: Path) -> None:
+    """They take the words that the run is asked for, and name them as a typed setting."""
+    config = configured(toy, model)
+    changes = {key: value for key, value in settings.items() if not key.startswith("decode.")}
+    decode: dict[str, Any] = {
+        key.partition(".")[2]: value for key, value in settings.items() if key.startswith("decode.")
+    }
+    config = replace(config, model=replace(config.model, **changes), decode=replace(config.decode, **decode))
+    records = {record.model: record for record in score_baselines(Point(config), set())}
+    assert {name: record.variant for name, record in records.items()} == {
+        "lead": variant,
+        "random": variant,
+        "oracle": "",
+    }
+    if variant == "length=3":
+        assert {record.outputs and record.outputs.words for name, record in records.items() if name != "oracle"} == {3}
+
+
+def test_texts_with_queries_have_a_baseline_that_goes_by_them(tmp_path: Path, log_lines: list[str]) -> None:
+    """Where examples have queries, one baseline copies what answers them; one without a query ends no run."""
+    folder = write_jsonl(tmp_path / "toy")
+    rows = [json.loads(line) for line in (folder / "test.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [{**row, "title": None} for row in rows]
+    document = "Rain fell on the town. The fox left its den. Snow came later."
+    asked = [{**row, "document": document, "query": "What did the fox do?"} for row in rows]
+    write_test_rows(folder, asked)
+    config = configured(folder, "lead")
+    config = replace(config, model=replace(config.model, length="5"))
+    *_, ranker = with_baselines(Point(config))
+    assert (ranker.model, ranker.variant) == ("ranker", "length=5,rank=bm25")
+    predictions = folder_of(config, ranker) / "predictions.jsonl"
+    assert json.loads(predictions.read_text(encoding="utf-8").splitlines()[0])["prediction"] == "The fox left its den."
+    write_test_rows(folder, [*asked[1:], rows[0]])
+    assert [record.model for record in with_baselines(Point(config))] == ["lead", "random", "oracle"]
+    assert log_lines[-1].startswith(f"ranker is not in the table: example '{rows[0]['id']}' has no title and no query")
+
+
+def test_runs_on_texts_without_blanks_have_ids_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lengths once counted such texts otherwise: their runs are made again; ids of other runs stay."""
+    folder = write_jsonl(tmp_path / "toy")
+    config = configured(folder, "lead")
+    plain_id = run_id(config)
+    monkeypatch.setattr("longsumbench.core.counts_letters", lambda text: True)
+    assert run_id(config) != plain_id
 
 
 def test_baselines_that_need_a_train_split_are_left_out(tmp_path: Path, log_lines: list[str]) -> None:

@@ -100,12 +100,12 @@ def test_a_failing_baseline_leaves_its_point_alone(
         raise MemoryError
 
     monkeypatch.setattr("longsumbench.models.baselines.system.Random.summarize", exhausted)
-    assert main(["run", "-m", *untrained(toy, tmp_path), "model=lead", "model.length=5,9"]) == 1
+    assert main(["run", "-m", *untrained(toy, tmp_path), "model=lead", "model.length=5", "model.title=true,false"]) == 1
     assert sorted(one["model"] for one in records(tmp_path / "r").values()) == ["lead", "lead", "oracle"]
     said = capsys.readouterr().err
     assert "2 runs: 2 done, 0 found finished, 0 failed" in said
     assert "1 of 2 points failed, the others are kept:" in said
-    assert "\nmodel.length=5  baseline random: out of memory" in said
+    assert "\nmodel.title=True  baseline random: out of memory" in said
 
 
 def test_a_bug_fails_its_point_alone(

@@ -32,7 +32,7 @@ from longsumbench.progress import Progress
 
 _log = logging.getLogger(__name__)
 
-_VERSION = 3  # version of the normal form on disk
+_VERSION = 4  # version of the normal form on disk
 _MEGABYTE = 1_000_000
 
 

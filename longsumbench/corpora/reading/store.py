@@ -42,7 +42,7 @@ def hash_of(text: str) -> int:
 def store_example(example: Example, reference_needed: bool) -> StoredExample:
     """Return an example as it is stored; with `reference_needed`, a missing summary is a problem."""
     source = "\n".join(example.sentences())
-    source_words, reference_words = len(source.split()), count_words(example.references[0])
+    source_words, reference_words = count_words([source]), count_words(example.references[0])
     text, problem = b"", None
     if not source_words:
         problem = BadRow("the document is empty", f"example '{example.id}'")

@@ -211,9 +211,33 @@ CLUSTER = clustered(
 )  # the two of foxes share two words; fell is in two paragraphs, too
 
 
-def test_worked_lexrank() -> None:
+def test_lexrank_chooses_sentences_in_the_order_of_the_source() -> None:
+    """In one paragraph, the best are the sentence like two others and the one like none; it is not Lead."""
+    source = ("Red.", "Red dogs.", "Dogs.", "Cats.", "Cats.")  # the copy is skipped
+    system = LexRank(LexRankConfig(length="3"))
+    assert texts(system, example(source=source[:4])) == ["Red dogs.\nCats."]
+    assert texts(LexRank(LexRankConfig(length="99")), example(source=source)) == ["\n".join(source[:4])]
+    (summary,) = system.summarize([example(source=source[:4])], Decoding())
+    assert summary.truncation == Truncation(5, 5)
+
+
+def test_lexrank_of_sentences_is_the_ranker_of_that_name() -> None:
+    """Both score and choose alike, across documents."""
+    for length in ("2", "6", "11", "99"):
+        ranker = RankedExtract(RankedExtractConfig(rank="lexrank", length=length))
+        assert texts(LexRank(LexRankConfig(length=length)), CLUSTER) == texts(ranker, CLUSTER)
+
+
+def test_lexrank_of_paragraphs_is_lead_where_there_is_one() -> None:
+    """A text without blank lines is one paragraph: `unit=paragraph` copies its beginning, sentences do not."""
+    source = ("Red.", "Red dogs.", "Dogs.", "Cats.")
+    paragraphs = LexRank(LexRankConfig(unit="paragraph", length="3"))
+    assert texts(paragraphs, example(source=source)) == ["Red.\nRed dogs."]
+
+
+def test_worked_lexrank_of_paragraphs() -> None:
     """Best first is the paragraph like two others, then the one like none (1/4, the mean), then those two."""
-    (summary,) = LexRank(LexRankConfig(length="99")).summarize([CLUSTER], Decoding())
+    (summary,) = LexRank(LexRankConfig(unit="paragraph", length="99")).summarize([CLUSTER], Decoding())
     ranked = ["Foxes dug a den.", "Snow fell.", "Cars passed.", "Foxes left the den.", "Nobody saw.", "Rain fell."]
     assert summary.text.split("\n") == [*ranked, "Hens hid."]
     assert summary.truncation == Truncation(18, 18)
@@ -224,7 +248,7 @@ def test_worked_lexrank() -> None:
 )
 def test_lexrank_cuts_the_last_paragraph(length: str, expected: str) -> None:
     """It stops at the length, within a sentence if need be; it has read everything."""
-    (summary,) = LexRank(LexRankConfig(length=length)).summarize([CLUSTER], Decoding())
+    (summary,) = LexRank(LexRankConfig(unit="paragraph", length=length)).summarize([CLUSTER], Decoding())
     assert summary.text == expected
     assert summary.truncation == Truncation(18, 18)
 
@@ -241,6 +265,37 @@ def test_the_length_is_learned_and_kept(system: System, tmp_path: Path) -> None:
     assert loaded.state == {"length": 3}
     assert texts(loaded, example()) == texts(system, example())
     assert len(texts(loaded, example())[0].split()) == 3
+
+
+CHINESE = (
+    "会议于周一上午九点在市政厅开始。",
+    "市长首先介绍了今年的预算情况！",
+    "GPT-4 很好。",
+    "下次会议定于下个月举行。",
+)
+
+
+@pytest.mark.parametrize("length", [1, 9, 17, 30])
+def test_a_length_counts_letters_where_a_script_has_no_blanks(length: int, tmp_path: Path) -> None:
+    """Every baseline writes as many letters of a Chinese text as it is asked for, and learns such lengths."""
+    train = Train([example(references=[("会议开始。",)]), example(references=[("会议",)])])
+    kinds: list[tuple[Any, Any]] = [
+        (Lead, LeadConfig),
+        (Random, RandomConfig),
+        (LexRank, LexRankConfig),
+        (RankedExtract, RankedExtractConfig),
+    ]
+    for kind, config in kinds:
+        (written,) = texts(kind(config(length=str(length))), example(source=CHINESE))
+        assert count_words([written]) == length
+        assert fitted(kind(config()), train, tmp_path).state == {"length": 3}
+    assert texts(Lead(LeadConfig(length="17")), example(source=CHINESE)) == [f"{CHINESE[0]}\n市长"]
+
+
+def test_lexrank_compares_letters_where_a_script_has_no_blanks() -> None:
+    """Of Chinese sentences, that which shares letters with two others is best; as words, none would share any."""
+    source = ("红狐狸。", "红狗跑。", "狗叫了。", "天上有云彩。")
+    assert texts(LexRank(LexRankConfig(length="3")), example(source=source)) == ["红狗跑。"]
 
 
 @pytest.mark.parametrize("train", [None, Train()])
