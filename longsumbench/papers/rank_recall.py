@@ -9,6 +9,7 @@ from msgspec import structs
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall, RankRecallSettings, rank_recall
 from longsumbench.core import UNRANKED, RankerSettings, build_settings
 from longsumbench.core.ranker import learned_ranker
+from longsumbench.leaderboards import seed_groups
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.aggregate import PERCENT, Estimate
 from longsumbench.papers import claims
@@ -122,5 +123,5 @@ class _Recalls:
                 reason = f"{num or 'no'} example has {condition}"
             else:
                 gaps = self.result.recalls[higher][more, place] - self.result.recalls[lower][more, place]
-                comparison = claims.compare_examples(PERCENT * gaps[:, None])
+                comparison = seed_groups.compare_examples(PERCENT * gaps[:, None])
             yield claims.claim_about_texts(paper, self.dataset.name, comparison, reason)

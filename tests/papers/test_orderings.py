@@ -170,7 +170,7 @@ def test_too_few_seeds_decide_nothing(tmp_path: Path) -> None:
     }
     found = {outcome: decide(paper_job(table("a > b"), tmp_path, runs))[0] for outcome, runs in rows.items()}
     assert {outcome: verdict.outcome for outcome, verdict in found.items()} == {outcome: outcome for outcome in rows}
-    assert found[NOT_TESTED].reason == "40 examples, no common seed"
+    assert found[NOT_TESTED].reason == "40 examples, different seeds"
     assert found[REPRODUCED].reason == "40 examples"
     assert (found[ONE_SEED].p, found[ONE_SEED].low) == (None, None)
     against_lead = decide(paper_job(table("a > b"), tmp_path, {"a": lead, "b": rows[ONE_SEED]["b"]}))
