@@ -17,7 +17,7 @@ from longsumbench.core import DatasetSettings, Device, Scoring, Sentences, Text,
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
-from longsumbench.leaderboards.seed_groups import compare_examples
+from longsumbench.leaderboards.seed_groups import compare_examples, seed_matters
 from longsumbench.leaderboards.significance import LEVEL, UNDISTINGUISHED, judge_differences
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.coherence import Coherence
@@ -64,6 +64,7 @@ class CoherenceFound(AnalysisResult):
     labels: dict[str, str]  # row → label in tables
     baseline: str  # the row that the others are tested against
     without: int = 0  # number of examples left out because they have no reference
+    one_seed: frozenset[str] = frozenset()  # rows of trained systems
 
     @property
     def title(self) -> str:
@@ -79,7 +80,8 @@ class CoherenceFound(AnalysisResult):
             row: dict[str, Any] = {"row": name, "label": self.labels[name]}
             row |= {"coherence": values.mean() if len(values) else np.nan, "low": low, "high": high, "n": len(values)}
             row |= {"one_sentence_or_none": len(scores) - len(values)}
-            pair = compare_examples(100 * (scores - self.scores[self.baseline])[:, None])
+            one_seed = bool({name, self.baseline} & self.one_seed)
+            pair = compare_examples(100 * (scores - self.scores[self.baseline])[:, None], one_seed)
             if name != self.baseline and pair is not None:
                 row |= {"difference": pair.effect.mean, "tested": pair.examples}
                 pairs[name] = pair
@@ -94,13 +96,15 @@ class CoherenceFound(AnalysisResult):
 
     def notes(self) -> list[str]:
         """Return lines about the examples and the columns."""
-        count = int(self.table()["p_holm"].notna().sum())
+        count = int(self.table()["tested"].notna().sum())
         lines = [f"{self.sample}; means over summaries of two sentences or more, with the 95 % interval (bootstrap)"]
         if count:
             lines.append(
                 f"difference: from '{self.labels[self.baseline]}' on the examples where both have a score; p (Holm): "
                 f"paired t test, corrected for the {count} tests"
             )
+        if self.one_seed:
+            lines.append("trained systems have one seed here: another may differ, so there is no verdict on them")
         if self.without:
             lines.append(f"{format_count(self.without, 'example')} left out: no reference")
         return lines
@@ -123,10 +127,10 @@ class CoherenceFound(AnalysisResult):
 
 
 def _tested(row: Any) -> list[str]:
-    if not np.isfinite(row["p_holm"]):
+    if not np.isfinite(row["difference"]):
         return ["", ""]
-    gap = f"{row['difference']:+.2f}"
-    return [Tied(gap) if row["outcome"] == UNDISTINGUISHED else gap, format_p(row["p_holm"])]
+    gap, p = f"{row['difference']:+.2f}", row["p_holm"]
+    return [Tied(gap) if row["outcome"] == UNDISTINGUISHED else gap, format_p(p) if np.isfinite(p) else ""]
 
 
 def analyze_coherence(
@@ -172,6 +176,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
         labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED} | {run.record.run_id: run.label for run in sampled.runs},
         baseline=names[2] if sampled.runs else REFERENCE,
         without=without,
+        one_seed=frozenset(run.record.run_id for run in sampled.runs if seed_matters(run.record)),
     )
 
 

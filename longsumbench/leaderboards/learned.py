@@ -130,7 +130,7 @@ def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str
             examples = format_count(gain.examples, "example")
             return seed_groups.NOT_SHOWN, f"{examples}: not shown that its outputs depend on their sources"
         if not shown or lift < LEAST_LIFT:
-            return failed, f"{lift:.1f} % of the possible gain"
+            return failed, f"{lift:z.1f} % of the possible gain"
     elif run.settings.decode.mode != "extract":  # what is copied from a source depends on it
         return seed_groups.UNKNOWN, "its floor is not known"
     fall = last_fall(run.fit)

@@ -7,7 +7,7 @@ be 0–1 or 0–100; every interval and difference is in their unit.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 
+_NUMBERS_AT_ONCE = 2**22  # size of an array of approximate randomization, 8 bytes each
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
 _TAIL = 0.025  # outside a 95 % interval, on each side
 _SHARE_OF_SEEDS = 0.85  # power of the share of seeds in the degrees of freedom
 _SUM_ERROR = 1e-12  # per term of a sum: sums that differ by less are equal
 _MOST_SWAPPED = 1_000  # examples: 2 to the power of minus this number is still larger than 0
+_FEW_UNEQUAL = 14  # examples; with more, swaps have p-values below any level of a test
 
 
 def bootstrap_interval(values: Sequence[float] | NDArray[np.float64], resamples: int, seed: int) -> tuple[float, float]:
@@ -126,9 +128,9 @@ def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64])
 def paired_effect(values: NDArray[np.float64], second: NDArray[np.float64] | None = None) -> MeanOverSeeds:
     """Return the mean of paired differences, with its error over other examples and, of several runs, other seeds.
 
-    The error is at least so large that the p-value is not below 2^(1 − m): m examples with unequal scores have 2^m
-    swaps of the two outputs. So few examples are never significant, however alike their differences.
-    benchmarks/paired_tests.py measures how often the test is wrong.
+    With few examples, or equal differences, the error is at least so large that the p-value is not below 2^(1 − m): m
+    examples with unequal scores have 2^m swaps of the two outputs. So few examples are never significant, however alike
+    their differences. benchmarks/paired_tests.py measures how often the test is wrong.
 
     Args:
         values: differences [examples, seeds]; of systems without common seeds, the scores of the first.
@@ -137,11 +139,12 @@ def paired_effect(values: NDArray[np.float64], second: NDArray[np.float64] | Non
     by_example = values.mean(axis=1) - (0.0 if second is None else second.mean(axis=1))
     single = values.shape[1] == 1 and (second is None or second.shape[1] == 1)
     effect = mean_over_examples(by_example) if single else mean_over_seeds(values, second)
-    unequal = min(int(np.count_nonzero(by_example)), _MOST_SWAPPED)
-    if unequal < 2 or math.isnan(effect.error):
+    unequal = int(np.count_nonzero(by_example))
+    enough = unequal > _FEW_UNEQUAL and effect.error > 0
+    if unequal < 2 or enough or math.isnan(effect.error):
         return effect
     degrees = float(len(by_example) - 1) if math.isnan(effect.degrees) else effect.degrees
-    deviations = -float(scipy.special.stdtrit(degrees, 2.0**-unequal))
+    deviations = -float(scipy.special.stdtrit(degrees, 2.0 ** -min(unequal, _MOST_SWAPPED)))
     return MeanOverSeeds(effect.mean, max(effect.error, abs(effect.mean) / deviations), degrees)
 
 
@@ -284,6 +287,35 @@ def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArr
     return np.stack([means.mean(axis=0), *bounds], axis=1)
 
 
+def approximate_randomization(
+    differences: Sequence[float] | NDArray[np.float64], resamples: int = 10_000, seed: int = 1
+) -> NDArray[np.float64]:
+    """Test whether two systems differ, by swapping their outputs at random, example by example; return p-values.
+
+    A p-value is the share of swaps with a mean difference at least as far from 0. It is valid for any number of
+    examples: at 5 %, the test rejects at most 5 % of equal systems.
+
+    Args:
+        differences: [examples] or [examples, columns], first system's score minus the second's. All columns have the
+            same swaps. A difference of 0 has no effect, so it can replace the value of an example to which a column
+            does not apply.
+        resamples: number of random swaps of all examples.
+        seed: of the swaps.
+
+    Returns:
+        A single p-value, or [columns].
+
+    Raises:
+        DataError: there are no differences, or one is not finite.
+    """
+    values = _finite(differences, "a paired test")
+    bound = np.abs(values.sum(axis=0)) - _SUM_ERROR * np.abs(values).sum(axis=0)
+    rows_at_once = max(1, _NUMBERS_AT_ONCE // max(values.shape))
+    blocks = _signs(resamples, len(values), seed, rows_at_once)
+    far = sum((np.abs(signs @ values) >= bound).sum(axis=0) for signs in blocks)
+    return np.asarray((far + 1) / (resamples + 1))
+
+
 def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Return p-values corrected for multiple comparisons (Holm 1979), in their order.
 
@@ -368,6 +400,17 @@ def _seed_factor(scores: NDArray[np.float64]) -> float:
     noise = (scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()).var() * examples * seeds
     share = max(0.0, 1 - noise / (examples - 1) / (seeds - 1) / examples / spread)
     return math.sqrt(share * seeds / (seeds - 1)) * float(scipy.special.stdtrit(seeds - 1, 1 - _TAIL)) / 1.96
+
+
+def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[NDArray[np.float64]]:
+    """Draw signs, +1 or -1: [resamples, count] in arrays of a few rows; the draws do not depend on `rows_at_once`."""
+    draw = np.random.default_rng(seed)
+    words = -(-count // 64)
+    for start in range(0, resamples, rows_at_once):
+        rows = min(rows_at_once, resamples - start)
+        integers = draw.integers(0, 2**64, (rows, words), dtype=np.uint64).astype("<u8")
+        bits = np.unpackbits(integers.view(np.uint8), axis=1, count=count)
+        yield 1 - 2 * bits.astype(np.float64)
 
 
 def _finite(values: Sequence[float] | NDArray[np.float64], user: str) -> NDArray[np.float64]:

@@ -17,8 +17,7 @@ from longsumbench.core import Scoring, build_settings
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count, format_interval
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.seed_groups import compare_examples
-from longsumbench.leaderboards.significance import UNDISTINGUISHED, judge_differences
+from longsumbench.leaderboards.significance import LEVEL
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
 from longsumbench.metrics.rank_statistics import (
     Numbers,
@@ -30,6 +29,7 @@ from longsumbench.metrics.rank_statistics import (
     rank_agreement,
     tau_b,
 )
+from longsumbench.metrics.statistics import approximate_randomization, holm
 from longsumbench.outputs.judgements import CONTROLS, JudgedOutputs, Measures, read_judged, score_judged
 from longsumbench.render.tables import Block, ShownInNotebooks, Stressed, Tied, terminal
 
@@ -40,7 +40,7 @@ _PARTS = {"f": "", "p": " precision", "r": " recall"}
 _MARK = "†"
 _STATISTICS = ("tau", "tau_both", "spearman", "accuracy", "close", "partial", "alpha")
 _BOUNDS = [f"{name}{end}" for name in _STATISTICS for end in ("", "_lo", "_hi")]
-_COLUMNS = ["aspect", "level", "measure", "kind", "documents", "systems", *_BOUNDS, "best", "p_holm", "outcome", "note"]
+_COLUMNS = ["aspect", "level", "measure", "kind", "documents", "systems", *_BOUNDS, "best", "p", "p_holm", "note"]
 _LEGEND = (
     "τ: Kendall's τ-b within documents; 95 %: its interval over documents. Given length: partial τ. Systems: τ-b of "
     "their means, with its interval over documents and systems. Pairs: share of pairs in people's order. Close: τ-b "
@@ -115,7 +115,7 @@ class Agreement(ShownInNotebooks):
         for (name, row), (_, means) in zip(rows.iterrows(), of_systems.iterrows(), strict=True):
             tau = _number(row["tau"]) + (_MARK if systems < FEWEST_SYSTEMS else "")
             if any(_is_clear(best, "tau") for _, best in rows[rows["best"]].iterrows()):
-                tau = Stressed(tau) if row["best"] else Tied(tau) if row["outcome"] == UNDISTINGUISHED else tau
+                tau = Stressed(tau) if row["best"] else Tied(tau) if row["p_holm"] >= LEVEL else tau
             texts = [measure_heading(str(name)), tau, _interval(row, "tau"), _number(row["partial"])]
             texts += [_number(means["tau"]), _interval(means, "tau_both")]
             cells.append([*texts, _number(row["accuracy"]), _number(row["close"])])
@@ -263,7 +263,7 @@ def _tested(table: pd.DataFrame, taus: Mapping[str, Numbers]) -> pd.DataFrame:
 
     This metric must apply to half as many documents as any other.
     """
-    table = table.assign(best=False, p_holm=np.nan, outcome="")
+    table = table.assign(best=False, p=np.nan, p_holm=np.nan)
     tested = table["measure"].isin(taus.keys()) & table["tau"].notna()
     places = {str(table["measure"][row]): row for row in table.index[(table["level"] == "within") & tested]}
     counts = {name: int(table["documents"][row]) for name, row in places.items() if name not in CONTROLS}
@@ -271,10 +271,7 @@ def _tested(table: pd.DataFrame, taus: Mapping[str, Numbers]) -> pd.DataFrame:
     if metrics:
         best = max(metrics, key=lambda name: abs(float(table["tau"][places[name]])))
         table.loc[places.pop(best), "best"] = True
-        pairs = {}
-        for name, place in places.items():
-            if (pair := compare_examples((taus[name] - taus[best])[:, None])) is not None:
-                pairs[place] = pair
-        for place, judged in judge_differences(pairs).items():
-            table.loc[place, "p_holm"], table.loc[place, "outcome"] = judged.p, judged.outcome
+        gaps = np.stack([taus[name] - taus[best] for name in places], axis=1)
+        p_values = approximate_randomization(np.nan_to_num(gaps))
+        table.loc[list(places.values()), "p"], table.loc[list(places.values()), "p_holm"] = p_values, holm(p_values)
     return table

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from longsumbench.errors import DataError
 from longsumbench.metrics.statistics import (
     MeanOverSeeds,
+    approximate_randomization,
     bootstrap_interval,
     holm,
     holm_levels,
@@ -93,7 +94,9 @@ def swaps_as_far(differences: NDArray[np.float64]) -> float:
 def test_a_paired_effect_against_all_swaps(seed: int) -> None:
     """On twelve examples the p-value is close to the share of all 4,096 swaps that are as far from 0."""
     differences = np.random.default_rng(seed).normal(0.5, 1, 12)
-    assert paired_effect(differences[:, None]).p_value() == pytest.approx(swaps_as_far(differences), abs=0.02)
+    exact = swaps_as_far(differences)
+    assert paired_effect(differences[:, None]).p_value() == pytest.approx(exact, abs=0.02)
+    assert approximate_randomization(differences, 20_000) == pytest.approx(exact, abs=0.012)
 
 
 @given(st.lists(st.floats(-1, 1).map(lambda value: round(value, 3)), min_size=2, max_size=9))
@@ -102,6 +105,18 @@ def test_a_paired_effect_claims_no_more_than_its_swaps(differences: list[float])
     unequal = sum(value != 0 for value in differences)
     least = 2 ** (1 - unequal) if unequal > 1 else 0.3
     assert paired_effect(np.array(differences)[:, None]).p_value() >= least * (1 - 1e-6)
+
+
+def test_randomization_by_hand() -> None:
+    """Of the eight swaps of three equal differences two are as far from 0: p = ¼."""
+    assert approximate_randomization([0.2, 0.2, 0.2], 20_000) == pytest.approx(0.25, abs=0.01)
+
+
+@pytest.mark.parametrize("differences", [[], [1.0, float("nan")], [float("inf")]])
+def test_refuses_differences(differences: list[float]) -> None:
+    """No differences, or one that is not a number, is an error and not a p-value."""
+    with pytest.raises(DataError, match="a paired test needs"):
+        approximate_randomization(differences)
 
 
 def test_equal_differences_by_hand() -> None:

@@ -153,7 +153,7 @@ def test_the_gate_reads_the_outputs(tmp_path: Path) -> None:
             runs[label].append(run)
     (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
     assert (verdict.outcome, verdict.learned) == (NOT_LEARNED, NOT_LEARNED)
-    assert "b: outputs that do not depend on their sources in 3 of 3 seeds" in verdict.reason
+    assert "b: 0.0 % of the possible gain in 3 of 3 seeds" in verdict.reason
 
 
 def test_too_few_seeds_decide_nothing(tmp_path: Path) -> None:
