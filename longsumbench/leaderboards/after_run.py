@@ -254,11 +254,11 @@ def _describe_difference(located: _LocatedRuns) -> str:
 
 
 def _describe_comparable(table: Table, block: ComparableRows) -> str:
-    """Describe how many systems the block has, and why other runs are in other blocks; empty if all rows are shown."""
+    """Describe how many rows the block has, and why other runs are in other blocks; empty if all rows are shown."""
     if len(block.rows) <= _SMALL_TABLE and len(table.comparable) == 1:
         return ""
     ids = _run_ids(block)
-    text = f"Same texts, split, examples and scoring: {format_count(len(block.rows), 'system')}"
+    text = f"Same texts, split, examples and scoring: {format_count(len(block.rows), 'row')}"
     text += f" ({format_count(len(ids), 'run')})."
     reasons: Counter[str] = Counter()
     for other_block in table.comparable:

@@ -264,7 +264,7 @@ def score_baseline(point: Point, name: str, baseline_ids: set[str]) -> Iterator[
     try:
         yield run_point(Point(config, command=point.command, quiet=True))
     except DataError as error:
-        _log.warning(f"{name} is not in the table: {error}")
+        _log.warning(f"{name} was not run with these settings: {error}")
 
 
 def is_incomplete(config: core.RunConfig, system: core.System, texts: Texts, folder: Path) -> bool:

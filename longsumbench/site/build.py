@@ -144,8 +144,9 @@ class Site:
         shown = sorted((item for item in shown if item["blocks"]), key=lambda item: (-item["runs"], item["name"]))
         tables = {item["name"]: item["comparable"] for item in shown}
         blocks = matrix_blocks(matrix_of_tables(tables), brief=True) if tables else []
-        systems = len({row.label for table in tables.values() for block in table for row in block.rows})
-        values = {"shown": shown, "matrix": blocks, "problems": problems, "systems": systems}
+        rows = [row for table in tables.values() for block in table for row in block.rows]
+        counts = {"systems": len({row.first.model for row in rows}), "rows": len({row.label for row in rows})}
+        values = {"shown": shown, "matrix": blocks, "problems": problems, "counts": counts}
         self._write_page("index.html", "Overview", "overview.html", **values)
 
     def _write_dataset(self, name: str) -> _Shown:

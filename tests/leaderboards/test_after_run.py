@@ -52,7 +52,7 @@ def test_a_short_screen(describe: Describe) -> None:
     assert places == ["1", "⋮", "5", "6", "7"]
     assert [line for line in lines if line.startswith("→")] == [lines[8]]
     assert lines[-5:] == [
-        "Same texts, split, examples and scoring: 13 systems (13 runs).",
+        "Same texts, split, examples and scoring: 13 rows (13 runs).",
         "Table: results/leaderboard/arxiv.md, .csv, .tex",
         "Next: longsumbench leaderboard arxiv  # the whole table",
         "      longsumbench compare 0001seal 0000seal  # do these two differ?",
@@ -169,4 +169,4 @@ def test_one_run_among_five_hundred(
     assert max(map(len, lines)) <= 80
     (own,) = [line for line in lines if line.startswith("→")]
     assert own.split()[2] == "lead"
-    assert "101 systems (501 runs)" in " ".join(lines)
+    assert "101 rows (501 runs)" in " ".join(lines)

@@ -96,7 +96,7 @@ def test_the_verdict_by_hand() -> None:
         "trunc (trunc000) minus lead (lead0000): -9.80 points in R-Lsum (interval -9.86 to -9.74), distinguished."
     )
     assert verdict(level).startswith(
-        "random (random00) minus lead (lead0000): +0.00 points in R-Lsum (interval -4.04 to +4.04), not distinguished."
+        "random (random00) minus lead (lead0000): +0.00 points in R-Lsum (interval -4.19 to +4.19), not distinguished."
     )
     assert "would often not be found with 40 examples" in verdict(level)
 

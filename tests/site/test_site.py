@@ -67,6 +67,19 @@ def test_overview_has_real_systems_first(root: Path, tmp_path: Path) -> None:
     assert "7 runs of 5 systems" in page  # GPT-9, lead, oracle, random, seal
 
 
+def test_settings_of_a_system_are_no_systems(tmp_path: Path) -> None:
+    """Two settings of one system and a baseline are two systems with three settings; one setting each needs no word."""
+    results = Results(tmp_path)
+    seal = [
+        record("seal", 30, run_id=f"seal{length}", variant=f"segment_length={length}", config={"model": {"s": length}})
+        for length in (8, 16)
+    ]
+    store(tmp_path, *seal, record("lead", 20))
+    page = write_site(results, tmp_path / "site").read_text(encoding="utf-8")
+    assert "3 runs of 2 systems with 3 settings on 1 dataset" in page
+    assert "3 rows in this table, 3 runs in all" in page
+
+
 def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
     """Rows are in the order of the leaderboard and link their runs; only ranked rows have intervals and places."""
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
