@@ -129,8 +129,10 @@ class CoherenceFound(AnalysisResult):
 def _tested(row: Any) -> list[str]:
     if not np.isfinite(row["difference"]):
         return ["", ""]
-    gap, p = f"{row['difference']:+.2f}", row["p_holm"]
-    return [Tied(gap) if row["outcome"] == UNDISTINGUISHED else gap, format_p(p) if np.isfinite(p) else ""]
+    gap = f"{row['difference']:+.2f}"
+    if row["outcome"] == UNDISTINGUISHED:
+        gap = Tied(gap)
+    return [gap, format_p(row["p_holm"]) if np.isfinite(row["p_holm"]) else ""]
 
 
 def analyze_coherence(
@@ -168,6 +170,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
         raise DataError(f"no example of split '{sampled.split.name}' has a reference: there is nothing to score")
     columns = dict(zip(names, np.array(rows, np.float64).T, strict=True))
     metric_signature = metric.signature(len(rows)).replace("|", ",")
+    trained = [run.record.run_id for run in sampled.runs if seed_matters(run.record)]
     return CoherenceFound(
         dataset=sampled.dataset,
         sample=sampled.describe(),
@@ -176,7 +179,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
         labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED} | {run.record.run_id: run.label for run in sampled.runs},
         baseline=names[2] if sampled.runs else REFERENCE,
         without=without,
-        one_seed=frozenset(run.record.run_id for run in sampled.runs if seed_matters(run.record)),
+        one_seed=frozenset(trained),
     )
 
 

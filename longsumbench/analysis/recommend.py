@@ -108,12 +108,15 @@ def describe_choice(comparable: ComparableRows) -> list[str]:
     name_of = {row.key: row.label if models.count(row.first.model) > 1 else row.first.model for row in ranked}
     behind = {row.key: comparable.tests.differences.get((row.key, score)) for row in ranked[1:]}
     alike = [ranked[0]]
-    alike += [row for row in ranked[1:] if (judged := behind[row.key]) is None or not judged.high < 0]
+    for row in ranked[1:]:
+        judged = behind[row.key]
+        if judged is None or not judged.high < 0:
+            alike.append(row)
     cheapest = min(alike, key=lambda row: (_price(row.first), _seconds(row.first)))
     name, run = name_of[cheapest.key], cheapest.first
     if other_names := ", ".join(name_of[row.key] for row in alike if row is not cheapest):
         choice = f"{name}: no difference in {heading} is shown between it and {other_names}, and it costs the least"
-    elif ranked[1:] and (judged := behind[ranked[1].key]):
+    elif ranked[1:] and (judged := behind[ranked[1].key]) is not None:
         bounds = f"{-judged.mean:+.1f} (interval {-judged.high:+.1f} to {-judged.low:+.1f})"
         choice = f"{name}: its {heading} is {bounds} from the next, {name_of[ranked[1].key]}; {judged.outcome}"
     else:

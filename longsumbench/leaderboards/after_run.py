@@ -56,11 +56,11 @@ def describe_facts_found(block: ComparableRows, scores: ScoresOfRuns) -> list[st
     without intervals, are left out.
     """
     systems = _best_rows(block.rows)
-    halves = {
-        system: [_share_of_places(row, tenths, scores) for tenths in (_TENTH_MEASURES[:5], _TENTH_MEASURES[5:])]
-        for system, row in systems.items()
-    }
-    distances = {system: [row.numbers.get(name) for name in (_SAME, _OTHER)] for system, row in systems.items()}
+    halves, distances = {}, {}
+    for system, row in systems.items():
+        first_half = _share_of_places(row, _TENTH_MEASURES[:5], scores)
+        halves[system] = [first_half, _share_of_places(row, _TENTH_MEASURES[5:], scores)]
+        distances[system] = [row.numbers.get(_SAME), row.numbers.get(_OTHER)]
     sentences = [
         _by_system(block, systems, _SINGLE, "Single facts (in one place)"),
         _describe_contrasts("Single facts, in the first half of the source against the second", halves),
@@ -166,7 +166,8 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
     warnings = warnings_on_outputs(runs, _WARNINGS)
     num_shown = _MOST_LINES - 3 - len(warnings)
     lines += map(_describe_best, datasets[:num_shown])
-    lines += [f"… and {len(datasets) - num_shown} more datasets."] if len(datasets) > num_shown else []
+    if len(datasets) > num_shown:
+        lines.append(f"… and {format_count(len(datasets) - num_shown, 'more dataset')}.")
     lines += [*warnings, f"Next: {_command('leaderboard', 'DATASET', results=updated[0].results)}"]
     return "\n".join(line for text in lines for line in _wrapped(text, 1))
 

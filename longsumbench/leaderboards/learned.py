@@ -85,12 +85,12 @@ def _measure_gain(run: RunRecord, scores: seed_groups.ScoresOfRuns) -> _Gain | N
     if not len(values):
         return None
     gain = paired_effect(values[:, :1] - values[:, 1:])
-    half = gain.half_width() if gain.error > 0 else 0.0 if gain.error == 0 else math.inf
+    half = 0.0 if gain.error == 0 else gain.half_width()
     return _Gain(
         mean=gain.mean,
         floor=float(values[:, 1].mean()),
         p=gain.p_value(),
-        high=gain.mean + half,
+        high=math.inf if math.isnan(half) else gain.mean + half,
         top=factor if chance in table else None,
         examples=len(values),
     )

@@ -112,10 +112,11 @@ def describe_undecided(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     few = [row.label for row in rows if (row.key, ranked_by) in tests.with_outcome(FEW_EXAMPLES)]
     ranked = [row for row in rows if row.ranked]
     one_seed = [row.label for row in ranked if row.one_seed] if len(ranked) > 1 else []
-    return join(
-        f"Of one seed, so without a verdict (another may differ): {shorten_list(one_seed)}." if one_seed else "",
-        f"Too few examples for a test against the best: {shorten_list(few)}." if few else "",
-    )
+    starts = {
+        "Of one seed, so without a verdict (another may differ)": one_seed,
+        "Too few examples for a test against the best": few,
+    }
+    return join(*(f"{start}: {shorten_list(labels)}." for start, labels in starts.items() if labels))
 
 
 def join(*sentences: str) -> str:
@@ -151,7 +152,8 @@ def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE
         if (problems := output_warnings(record.outputs, record.outputs_cut))
     ]
     if len(warnings) > limit:
-        warnings[limit:] = [f"Such warnings for {len(warnings) - limit} more runs (outputs_* in the CSV)."]
+        more = format_count(len(warnings) - limit, "more run")
+        warnings[limit:] = [f"Such warnings for {more} (outputs_* in the CSV)."]
     return warnings
 
 

@@ -98,7 +98,7 @@ class Agreement(ShownInNotebooks):
             also = "also" if _is_clear(best.iloc[0], "partial") else "but not clearly"
             text = f"{name} {'follows it' if tau > 0 else 'goes against it'} (τ {tau:.2f}), {also} given length"
         else:
-            text = f"no metric follows it: the interval of the largest τ, of {name}, includes 0"
+            text = f"{name}, of the largest τ, is not shown to follow it: the interval includes 0"
         if ANNOTATORS in rows.index:
             text += f"; annotators reach {float(rows['tau'][ANNOTATORS]):.2f}"
         for control, row in rows[(rows["kind"] == "control") & (rows["tau"].abs() > abs(tau))].iterrows():

@@ -436,7 +436,8 @@ def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
     scores = read_scores_of_run(folder, record)
     predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
     if missing := set(scores.index) - predictions.keys():
-        problem = f"lacks {len(missing)} summaries that scores.csv has; overwrite=true repeats the run"
+        summaries = format_count(len(missing), "output")
+        problem = f"lacks {summaries} that scores.csv has; overwrite=true repeats the run"
         raise DataError(problem, folder / "predictions.jsonl")
     return ComparedRun(folder, record, scores, predictions, read_verdicts(folder))
 

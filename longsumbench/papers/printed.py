@@ -205,6 +205,11 @@ class RowMeans(NamedTuple):
                     number = self.table_number(OURS, row, dataset, measure, Estimate(value, *NO_INTERVAL))
                     yield number._replace(outcome=group.learned.word)
 
+    def describe_interval(self) -> str:
+        """Return a sentence on what ± is."""
+        seeds = " and seeds" if any(len(group.runs) > 1 for group in self.groups.values()) else ""
+        return f"±: half the 95 % interval over examples{seeds}."
+
     @property
     def facts(self) -> bool:
         """True if any run measured planted facts."""

@@ -29,13 +29,10 @@ _PEOPLE = "Rating: best minus worst, -1 to 1, by people. It is out of reach of a
 def questions_page(job: Job) -> Page:
     """Make the page of a table of answered questions."""
     means, datasets = printed.read_row_means(job), job.paper_table.datasets
-    verdicts = judge_claims(
-        [
-            claim_about_texts(paper, dataset, None, _NOBODY_ASKED)
-            for paper in job.paper_table.claims
-            for dataset in paper.datasets or job.datasets
-        ]
-    )
+    claims = []
+    for paper in job.paper_table.claims:
+        claims += [claim_about_texts(paper, dataset, None, _NOBODY_ASKED) for dataset in paper.datasets or job.datasets]
+    verdicts = judge_claims(claims)
     numbers = [row for dataset in datasets for row in _qa_numbers(job, means, dataset)]
     return Page(
         blocks=tuple(_qa_block(job, means, dataset) for dataset in datasets),

@@ -11,6 +11,7 @@ from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.leaderboards.after_run import UpdatedTable, describe_runs
+from longsumbench.leaderboards.notes import warnings_on_outputs
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
@@ -143,6 +144,16 @@ def test_several_datasets_take_a_line_each(describe: Describe) -> None:
     assert lines[0] == "30 runs on 30 datasets. The best of them:"
     assert lines[1] == "corpus0: seal segment_length=0, R-Lsum 30.0 ±0.8, place 2 of 2"
     assert lines[-2:] == ["… and 8 more datasets.", "Next: longsumbench leaderboard DATASET"]
+
+
+@pytest.mark.parametrize(("more", "noun"), [(1, "dataset"), (2, "datasets")])
+def test_what_is_left_out_is_counted(describe: Describe, more: int, noun: str) -> None:
+    """One more dataset is a dataset, and one more run with a warning is a run."""
+    runs = [seal(30 + number, dataset=f"corpus{number}") for number in range(22 + more)]
+    assert describe([], runs)[-2] == f"… and {more} more {noun}."
+    alike = [seal(30 + number, number, outputs=OutputFacts(20, 20, 3, 0)) for number in range(2 + more)]
+    lines = warnings_on_outputs(alike, 2)
+    assert lines[-1] == f"Such warnings for {more} more run{'s' * (more > 1)} (outputs_* in the CSV)."
 
 
 def test_one_run_among_five_hundred(
