@@ -281,7 +281,7 @@ def compare_examples(differences: NDArray[np.float64], one_seed: bool = False) -
     gaps = differences[np.isfinite(differences).all(axis=1)]
     if not len(gaps):
         return None
-    return PairDifference(statistics.paired_effect(gaps), *gaps.shape, one_seed)
+    return PairDifference(statistics.paired_effect(gaps), len(gaps), gaps.shape[1], one_seed)
 
 
 def _with_differing_settings(groups: Sequence[SeedGroup]) -> list[SeedGroup]:

@@ -485,8 +485,8 @@ def compare_measures(
                 measured[place, measure] = _MeasuredPair(baseline_scores, scores, pair)
     judged = judge_differences({key: pair.difference for key, pair in measured.items()})
     tables: list[list[ComparisonRow]] = [[] for _ in sides]
-    for (place, measure), pair in measured.items():
-        tables[place].append(_comparison_row(measure, pair, judged[place, measure]))
+    for (place, measure), both in measured.items():
+        tables[place].append(_comparison_row(measure, both, judged[place, measure]))
     return [tuple(rows) for rows in tables]
 
 
