@@ -21,7 +21,7 @@ from tabulate import tabulate
 
 import longsumbench
 from longsumbench.core import Example
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
+from longsumbench.leaderboards.seed_groups import NOT_LEARNED, NOT_RANKED, STILL_LEARNING
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.results import Results
 
@@ -112,7 +112,7 @@ def main(datasets: Sequence[str]) -> None:
         for name, dataset in read.items():
             lines += run_systems(name, dataset, Path(folder))
     print(tabulate(lines, ["texts", "system", "R-Lsum", "floor", "lift, %", "learned", "why"], disable_numparse=True))
-    caught = {tuple(line[:2]): line[5] in (NOT_LEARNED, STILL_LEARNING) for line in lines}
+    caught = {tuple(line[:2]): line[5] in (NOT_LEARNED, NOT_RANKED, STILL_LEARNING) for line in lines}
     wrong = [
         " on ".join(key[::-1])
         for key, found in caught.items()

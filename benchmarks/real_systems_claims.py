@@ -151,7 +151,8 @@ def sentences(rows: Rows) -> Iterator[str]:
     """Yield the words with numbers."""
     score, gain, outputs = rows.score, rows.gain, rows.outputs
     opus = rows.row("Claude-Opus-5").first.scores["rouge1"]
-    smallest = [value for (_, name), value in rows.blocks[QMSUM].tests.detectable.items() if name == "rougeLsum"]
+    tests = rows.blocks[QMSUM].tests.differences
+    smallest = [judged.detectable for (_, name), judged in tests.items() if name == "rougeLsum"]
     yield f"with 80 % power is {min(smallest):.1f} to {max(smallest):.1f}, by row"
     released, port = score("Socratic-SegEnc released"), score("Socratic-SegEnc run")
     yield f"R-Lsum {released} as released, {port} as the repository ran it"

@@ -17,10 +17,11 @@ from longsumbench.core import DatasetSettings, Device, Scoring, Sentences, Text,
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
-from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
+from longsumbench.leaderboards.seed_groups import compare_examples, seed_matters
+from longsumbench.leaderboards.significance import LEVEL, UNDISTINGUISHED, judge_differences
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.coherence import Coherence
-from longsumbench.metrics.statistics import approximate_randomization, bootstrap_interval, holm
+from longsumbench.metrics.statistics import bootstrap_interval
 from longsumbench.render.figures import GREY, add_title_and_notes, draw_intervals, render_picture, system_styles
 from longsumbench.render.tables import Block, Tied
 from longsumbench.runs.results import Results
@@ -63,6 +64,7 @@ class CoherenceFound(AnalysisResult):
     labels: dict[str, str]  # row → label in tables
     baseline: str  # the row that the others are tested against
     without: int = 0  # number of examples left out because they have no reference
+    one_seed: frozenset[str] = frozenset()  # rows of trained systems
 
     @property
     def title(self) -> str:
@@ -71,41 +73,45 @@ class CoherenceFound(AnalysisResult):
 
     def table(self) -> pd.DataFrame:
         """Return one row per kind of text: mean, 0–100, interval, and test against the baseline."""
-        rows, p_values = [], {}
+        rows, pairs = [], {}
         for name, scores in self.scores.items():
             values = 100 * scores[np.isfinite(scores)]
             low, high = bootstrap_interval(values, MEAN_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
             row: dict[str, Any] = {"row": name, "label": self.labels[name]}
             row |= {"coherence": values.mean() if len(values) else np.nan, "low": low, "high": high, "n": len(values)}
             row |= {"one_sentence_or_none": len(scores) - len(values)}
-            gaps = 100 * (scores - self.scores[self.baseline])
-            gaps = gaps[np.isfinite(gaps)]
-            if name != self.baseline and len(gaps):
-                row |= {"difference": gaps.mean(), "tested": len(gaps)}
-                p_values[name] = float(approximate_randomization(gaps, RESAMPLES))
+            one_seed = bool({name, self.baseline} & self.one_seed)
+            pair = compare_examples(100 * (scores - self.scores[self.baseline])[:, None], one_seed)
+            if name != self.baseline and pair is not None:
+                row |= {"difference": pair.effect.mean, "tested": pair.examples}
+                pairs[name] = pair
             rows.append(row)
-        corrected = dict(zip(p_values, holm(list(p_values.values())).tolist(), strict=True))
+        judged = judge_differences(pairs)
         columns = ("row", "label", "coherence", "low", "high", "n", "one_sentence_or_none", "difference", "tested")
         table = pd.DataFrame(rows).reindex(columns=columns)
         names = table["row"]
-        return table.assign(p=names.map(p_values).astype(float), p_holm=names.map(corrected).astype(float))
+        p_values = {name: test.p for name, test in judged.items()}
+        outcomes = {name: test.outcome for name, test in judged.items()}
+        return table.assign(p_holm=names.map(p_values).astype(float), outcome=names.map(outcomes))
 
     def notes(self) -> list[str]:
         """Return lines about the examples and the columns."""
-        count = int(self.table()["p"].notna().sum())
+        count = int(self.table()["tested"].notna().sum())
         lines = [f"{self.sample}; means over summaries of two sentences or more, with the 95 % interval (bootstrap)"]
         if count:
             lines.append(
-                f"difference: from '{self.labels[self.baseline]}' on the examples where both have a score; p: "
-                f"approximate randomization, {RESAMPLES:,} resamples; Holm: corrected for the {count} tests"
+                f"difference: from '{self.labels[self.baseline]}' on the examples where both have a score; p (Holm): "
+                f"paired t test, corrected for the {count} tests"
             )
+        if self.one_seed:
+            lines.append("trained systems have one seed here: another may differ, so there is no verdict on them")
         if self.without:
             lines.append(f"{format_count(self.without, 'example')} left out: no reference")
         return lines
 
     def blocks(self) -> list[Block]:
         """Return the table."""
-        view = ("", "coherence", "95 % interval", "n", "of one sentence or none", "difference", "p", "p (Holm)")
+        view = ("", "coherence", "95 % interval", "n", "of one sentence or none", "difference", "p (Holm)")
         rows = []
         for _, row in self.table().iterrows():
             interval = f"{row['low']:.2f} to {row['high']:.2f}" if np.isfinite(row["low"]) else ""
@@ -113,7 +119,7 @@ class CoherenceFound(AnalysisResult):
             cells = [row["label"], mean, interval, f"{row['n']:,}", f"{row['one_sentence_or_none']:,}"]
             rows.append([*cells, *_tested(row)])
         tied = f"not distinguishable from '{self.labels[self.baseline]}' (p (Holm) ≥ {LEVEL})"
-        return [Block("", tuple(self.notes()), view, "lrlrrrrr", rows, tied=tied)]
+        return [Block("", tuple(self.notes()), view, "lrlrrrr", rows, tied=tied)]
 
     def pictures(self) -> dict[str, bytes]:
         """Draw each mean with its interval; return "png" and "svg" → bytes."""
@@ -121,10 +127,12 @@ class CoherenceFound(AnalysisResult):
 
 
 def _tested(row: Any) -> list[str]:
-    if not np.isfinite(row["p"]):
-        return ["", "", ""]
+    if not np.isfinite(row["difference"]):
+        return ["", ""]
     gap = f"{row['difference']:+.2f}"
-    return [gap if row["p_holm"] < LEVEL else Tied(gap), format_p(row["p"]), format_p(row["p_holm"])]
+    if row["outcome"] == UNDISTINGUISHED:
+        gap = Tied(gap)
+    return [gap, format_p(row["p_holm"]) if np.isfinite(row["p_holm"]) else ""]
 
 
 def analyze_coherence(
@@ -162,6 +170,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
         raise DataError(f"no example of split '{sampled.split.name}' has a reference: there is nothing to score")
     columns = dict(zip(names, np.array(rows, np.float64).T, strict=True))
     metric_signature = metric.signature(len(rows)).replace("|", ",")
+    trained = [run.record.run_id for run in sampled.runs if seed_matters(run.record)]
     return CoherenceFound(
         dataset=sampled.dataset,
         sample=sampled.describe(),
@@ -170,6 +179,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
         labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED} | {run.record.run_id: run.label for run in sampled.runs},
         baseline=names[2] if sampled.runs else REFERENCE,
         without=without,
+        one_seed=frozenset(trained),
     )
 
 

@@ -21,6 +21,7 @@ from longsumbench import sentences
 from longsumbench.analysis.sampled import AnalysisResult, Outputs, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import Between, Count, DatasetSettings, Example, OneOf, Percentage, Scoring, Text, setting
 from longsumbench.errors import DataError
+from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.render.figures import (
@@ -208,9 +209,10 @@ class FusionsFound(AnalysisResult):
             )
             lines.append("The intervals are over examples; a share of one example has no interval")
         if across := sum(len(set(fusion.documents)) > 1 for fusion in self.fusions):
-            lines.append(f"{across:,} pairs ({100 * across / num_fusions:.1f} %) join two documents")
+            lines.append(f"{format_count(across, 'pair')} ({100 * across / num_fusions:.1f} %) of two documents")
         if self.without:
-            lines.append(f"{self.without:,} examples left out: no reference, or fewer than two source sentences")
+            left_out = format_count(self.without, "example")
+            lines.append(f"{left_out} left out: no reference, or fewer than two source sentences")
         return lines
 
     def blocks(self) -> list[Block]:

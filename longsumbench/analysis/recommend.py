@@ -10,7 +10,7 @@ from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.notes import describe_unlearned, describe_untrained
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, group_by_seed
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, group_by_seed
 from longsumbench.leaderboards.significance import ComparableRows, against_best, read_all_scores
 from longsumbench.leaderboards.table import row_cells, table_block
 from longsumbench.render.tables import terminal_block, wrap_text
@@ -20,7 +20,6 @@ from longsumbench.runs.results import Results
 from longsumbench.sweeps.run import plan_launch, updating_tables
 
 SAMPLE = 100  # examples that are summarized
-_LEAST_SAMPLE = 20  # examples from which systems can be distinguished
 _WHOLE_PERCENT = 99.5  # percent of a text
 _COST_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "peak_memory_gb", "price", "run")
 
@@ -86,35 +85,40 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
     rows = tuple(replace(row, learned=learned[row.key]) for row in groups)
     columns_by_name = columns_of(same)
     columns = [columns_by_name[name] for name in ("system", "settings", first.ranked_by, *_COST_COLUMNS)]
-    table = table_block(columns, row_cells(ComparableRows(rows, against_best(rows, scores)), columns))
+    comparable = ComparableRows(rows, against_best(rows, scores))
+    table = table_block(columns, row_cells(comparable, columns))
     heading = f"{first.dataset}, {first.split} split, {format_count(first.n, 'example')}"
-    lines = [*describe_choice(rows, scores), describe_untrained(rows), describe_unlearned(rows)]
+    lines = [*describe_choice(comparable), describe_untrained(rows), describe_unlearned(rows)]
     return "\n".join([heading, "", terminal_block(table), "", *(wrap_text(line) for line in lines if line)])
 
 
-def describe_choice(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str]:
+def describe_choice(comparable: ComparableRows) -> list[str]:
     """Say of comparable rows, best first, what to choose, what that never reads, and what it costs.
 
-    Of the best and those that cannot be distinguished from it, the one with the lowest price, then time, is chosen.
+    Of the best and those whose difference from it has an interval with 0, the one with the lowest price, then time, is
+    chosen. The tests are those of the table.
     """
+    rows = comparable.rows
     ranked = [row for row in rows if row.ranked and row.first.model != "random"]
     if not ranked:
-        return ["No system can be recommended: none of them learned."]
-    score, n = rows[0].first.ranked_by, rows[0].first.n
+        return ["No system can be recommended: none is ranked."]
+    score = rows[0].first.ranked_by
     heading = columns_of([rows[0].first])[score].heading.replace("\n", " ")
     models = [row.first.model for row in ranked]
     name_of = {row.key: row.label if models.count(row.first.model) > 1 else row.first.model for row in ranked}
-    ahead = [difference(ranked[0], row, score, scores) for row in ranked[1:]]
-    alike = [ranked[0], *(row for row, by in zip(ranked[1:], ahead, strict=True) if by is None or by.low <= 0)]
-    cheapest = min(ranked if n < _LEAST_SAMPLE else alike, key=lambda row: (_price(row.first), _seconds(row.first)))
+    behind = {row.key: comparable.tests.differences.get((row.key, score)) for row in ranked[1:]}
+    alike = [ranked[0]]
+    for row in ranked[1:]:
+        judged = behind[row.key]
+        if judged is None or not judged.high < 0:
+            alike.append(row)
+    cheapest = min(alike, key=lambda row: (_price(row.first), _seconds(row.first)))
     name, run = name_of[cheapest.key], cheapest.first
-    if n < _LEAST_SAMPLE:
-        choice = f"{name} for now: {format_count(n, 'example')} cannot tell the systems apart"
-    elif other_names := ", ".join(name_of[row.key] for row in alike if row is not cheapest):
+    if other_names := ", ".join(name_of[row.key] for row in alike if row is not cheapest):
         choice = f"{name}: no difference in {heading} is shown between it and {other_names}, and it costs the least"
-    elif ahead and (by := ahead[0]):
-        bounds = f"{by.mean:+.1f} (95 % interval {by.low:+.1f} to {by.high:+.1f})"
-        choice = f"{name}: its {heading} is {bounds} from the next, {name_of[ranked[1].key]}"
+    elif ranked[1:] and (judged := behind[ranked[1].key]) is not None:
+        bounds = f"{-judged.mean:+.1f} (interval {-judged.high:+.1f} to {-judged.low:+.1f})"
+        choice = f"{name}: its {heading} is {bounds} from the next, {name_of[ranked[1].key]}; {judged.outcome}"
     else:
         choice = f"{name}: it is the only one with a place"
     return [f"Choose {choice}.", _describe_reading(name, run), _describe_cost(name, run)]

@@ -16,9 +16,9 @@ Compare finished runs, example by example. The first run is the baseline.
   longsumbench compare 85f3139c 36e2 c6f0 --all-pairs     every pair of runs, corrected together
   longsumbench compare 85f3139c results/runs/pydoc/lead/c6f0ec26c16b --output lead_or_not --examples 30
 
-For every measure: both means, their difference with its 95 % interval, p by approximate randomization, p corrected for
-the whole table (Holm), and the smallest difference that the test could detect. All runs must have the same texts and
-the same scoring. If they have different examples, --intersect compares the examples in common.
+For every measure: both means, their difference with the interval and p of a paired test that is corrected for the whole
+table (Holm), and the smallest difference that the test could detect. All runs must have the same texts and the same
+scoring. If they have different examples, --intersect compares the examples in common.
 Prints the table and writes it as .csv, .md and .html. The .md and .html files also show the examples that changed
 most, with both outputs. The page is one file without other dependencies.
 """

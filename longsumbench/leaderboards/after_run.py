@@ -2,9 +2,8 @@
 
 It has at most 25 lines, or 40 with two tables or planted facts. `longsumbench leaderboard` prints the whole table.
 
-Numbers are the percent of the facts that summaries state right, with 95 % intervals. Two systems are distinguished if
-the interval of their paired difference does not contain 0, as in `longsumbench compare`. Places, distances, and systems
-without per-example scores are distinguished if their intervals do not overlap. Systems that did not learn are left out.
+Numbers are the percent of the facts that summaries state right, with 95 % intervals. What they decide is what the tests
+of the table decide (`judge_differences`). Systems that did not learn are left out.
 """
 
 import math
@@ -13,7 +12,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,24 +23,22 @@ from longsumbench.leaderboards.notes import (
     caution,
     describe_equal,
     describe_lengths,
-    describe_too_few,
+    describe_undecided,
     describe_unlearned,
     warnings_on_outputs,
 )
 from longsumbench.leaderboards.recall import CHANCE, MOST_SYSTEMS
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, difference, estimate_share
-from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, estimate_share
+from longsumbench.leaderboards.significance import UNDISTINGUISHED, ComparableRows
 from longsumbench.leaderboards.table import Table, describe_block, row_cells, seeds_column, table_block
-from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
+from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.tables import Block, on_one_line, terminal_block, terminal_width
 from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
 from longsumbench.runs.results import Results
 
 _SINGLE, _RELAYED = "fact_recall_single", "fact_recall_relayed"
 _SAME, _OTHER = "fact_recall_silent_same", "fact_recall_silent_other"
-_GUESS_OF_TWO = 50.0  # percent of silent facts that a guess between both bids states right
 _TENTH_MEASURES = [f"{_SINGLE}_position_{tenth}" for tenth in range(10)]
-_MOST_ITEMS = 3  # pairs, or systems with their numbers, in a sentence
 _MOST_LINES = 25
 _TABLES_SHOWN = 2  # more datasets have a line each
 _LINES_OF_A_SENTENCE = 4
@@ -61,40 +57,26 @@ _MEANINGS = {  # of words in the table
 }
 
 
-class _Contrast(NamedTuple):
-    """What a system states right of two groups of facts."""
-
-    system: str
-    first: Estimate
-    second: Estimate
-
-
-def describe_facts_found(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> list[str]:
+def describe_facts_found(block: ComparableRows, scores: ScoresOfRuns) -> list[str]:
     """Return sentences on facts by system, by place and by distance; without fact recall, none.
 
     The best row of each model counts, of at most six models, as in the picture. Rows that did not learn, and rows
     without intervals, are left out.
     """
-    systems = _best_rows(rows)
-    halves = [
-        _Contrast(system, first, second)
-        for system, row in systems.items()
-        if (first := _share_of_places(row, _TENTH_MEASURES[:5], scores))
-        and (second := _share_of_places(row, _TENTH_MEASURES[5:], scores))
-    ]
-    distances = [
-        _Contrast(system, row.numbers[_SAME], row.numbers[_OTHER])
-        for system, row in systems.items()
-        if _has_interval(row, _SAME) and _has_interval(row, _OTHER)
-    ]
+    systems = _best_rows(block.rows)
+    halves, distances = {}, {}
+    for system, row in systems.items():
+        first_half = _share_of_places(row, _TENTH_MEASURES[:5], scores)
+        halves[system] = [first_half, _share_of_places(row, _TENTH_MEASURES[5:], scores)]
+        distances[system] = [row.numbers.get(_SAME), row.numbers.get(_OTHER)]
     sentences = [
-        _by_system(systems, scores, _SINGLE, "Single facts (in one place)"),
+        _by_system(block, systems, _SINGLE, "Single facts (in one place)"),
         _describe_contrasts("Single facts, in the first half of the source against the second", halves),
-        _by_system(systems, scores, _RELAYED, "Relayed facts (in two places; which bid won is stated)"),
+        _by_system(block, systems, _RELAYED, "Relayed facts (in two places; which bid won is stated)"),
         _describe_contrasts(
-            "Silent facts (in two places; which bid won is not stated), in one section against several",
+            "Silent facts (in two places; which bid won is not stated; a guess of two is right in 50 %), in one "
+            "section against several",
             distances,
-            _GUESS_OF_TWO,
         ),
     ]
     return [sentence for sentence in sentences if sentence]
@@ -119,66 +101,32 @@ def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns
     return estimate_share(row.runs, _SINGLE, means)
 
 
-def _by_system(systems: Mapping[str, SeedGroup], scores: ScoresOfRuns, measure: str, facts: str) -> str:
-    numbers = {name: row.numbers[measure] for name, row in systems.items() if _has_interval(row, measure)}
-    ranked = sorted(((number, name) for name, number in numbers.items()), key=lambda pair: -pair[0].mean)
-    if not ranked:
+def _by_system(block: ComparableRows, systems: Mapping[str, SeedGroup], measure: str, facts: str) -> str:
+    """List what systems state right, the best first, and name those that the table marks as tied with its best row."""
+    rows = {name: row for name, row in systems.items() if _has_interval(row, measure)}
+    names = sorted(rows, key=lambda name: -rows[name].numbers[measure].mean)
+    if not names:
         return ""
-    stated = ", ".join(f"{name} {_bounds(number)}" for number, name in ranked)
-    chance = next((row.numbers[CHANCE].mean for row in systems.values() if CHANCE in row.numbers), None)
+    stated = ", ".join(f"{name} {_bounds(rows[name].numbers[measure])}" for name in names)
+    chance = next((row.numbers[CHANCE].mean for row in rows.values() if CHANCE in row.numbers), None)
     guesses = "" if chance is None else f" (guesses: right in {chance:.0f} %)"
-    text = f"{facts}, stated right{guesses}: {stated}."
-    if len(ranked) == 1:
-        return text
-    names = [name for _, name in ranked]
-    equal = [
-        f"{first} and {second}"
-        for first, second in combinations(names, 2)
-        if _alike(systems[first], systems[second], scores, measure)
-    ]
-    return f"{text} {f'Not distinguished: {_listed(equal)}' if equal else 'All are distinguished'}."
+    tied = [name for name in names if (rows[name].key, measure) in block.tests.tied()]
+    verdict = f" {UNDISTINGUISHED.capitalize()} from the best: {', '.join(tied)}." if tied else ""
+    return f"{facts}, stated right{guesses}: {stated}.{verdict}"
 
 
-def _describe_contrasts(topic: str, contrasts: Sequence[_Contrast], guess: float = 0.0) -> str:
-    """Compare two places by system; those whose intervals do not lie above `guess` percent in either are only named."""
-    if not contrasts:
-        return ""
-    clear = [pair for pair in contrasts if not guess or max(pair.first.low, pair.second.low) > guess]
-    guessing = _enumerated([pair.system for pair in contrasts if pair not in clear])
-    stated = [
-        f"{pair.system} {_bounds(pair.first)} against {_bounds(pair.second)}"
-        for pair in clear
-        if not _intervals_overlap(pair.first, pair.second)
-    ]
-    equal = _enumerated([pair.system for pair in clear if _intervals_overlap(pair.first, pair.second)])
-    texts = [_listed(stated)] if stated else []
-    texts += [f"no difference is found for {equal}"] if equal else []
-    texts += [f"not shown to beat a guess of two ({guess:.0f} %): {guessing}"] if guessing else []
-    return f"{topic}: {'; '.join(texts)}."
-
-
-def _alike(first_row: SeedGroup, second_row: SeedGroup, scores: ScoresOfRuns, measure: str) -> bool:
-    paired = difference(first_row, second_row, measure, scores, resamples=MEAN_RESAMPLES)
-    if paired is None:
-        return _intervals_overlap(first_row.numbers[measure], second_row.numbers[measure])
-    return not (paired.low > 0 or paired.high < 0)
-
-
-def _intervals_overlap(first: Estimate, second: Estimate) -> bool:
-    return first.low <= second.high and second.low <= first.high
+def _describe_contrasts(topic: str, numbers: Mapping[str, Sequence[Estimate | None]]) -> str:
+    """List by system what it states right of two groups of facts; systems without an interval of both are left out."""
+    stated = []
+    for system, pair in numbers.items():
+        known = [number for number in pair if number is not None and not math.isnan(number.low)]
+        if len(known) == len(pair):
+            stated.append(f"{system} {' against '.join(map(_bounds, known))}")
+    return f"{topic}: {'; '.join(stated)}." if stated else ""
 
 
 def _bounds(number: Estimate) -> str:
     return f"{number.mean:.0f} % ({number.low:.0f} to {number.high:.0f})"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = [f"{len(texts) - _MOST_ITEMS} more"] if len(texts) > _MOST_ITEMS else []
-    return "; ".join([*texts[:_MOST_ITEMS], *more])
-
-
-def _enumerated(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 @dataclass(frozen=True)
@@ -226,7 +174,8 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
     warnings = warnings_on_outputs(runs, _WARNINGS)
     num_shown = _MOST_LINES - 3 - len(warnings)
     lines += map(_describe_best, datasets[:num_shown])
-    lines += [f"… and {len(datasets) - num_shown} more datasets."] if len(datasets) > num_shown else []
+    if len(datasets) > num_shown:
+        lines.append(f"… and {format_count(len(datasets) - num_shown, 'more dataset')}.")
     lines += [*warnings, f"Next: {_command('leaderboard', 'DATASET', results=updated[0].results)}"]
     return "\n".join(line for text in lines for line in _wrapped(text, 1))
 
@@ -254,11 +203,11 @@ def _detailed_lines(located: _LocatedRuns) -> Iterator[str]:
     count = f"{len(runs)} runs, " if len(runs) > 1 else ""
     yield from _wrapped(f"Done: {count}{', '.join(map(run_label, runs))}", 1)
     yield from ("", terminal_block(_nearby_rows(located)), "")
-    about_facts = describe_facts_found(block.rows, table.scores)
+    about_facts = describe_facts_found(block, table.scores)
     sentences = [(sentence, _LINES_OF_A_SENTENCE) for sentence in about_facts]
     if not about_facts or len(runs) == 1:
-        sentences.append((_describe_differences(located), 2))
-    sentences += [(describe_too_few(block.tests, block.rows), 2), (caution(block.rows), 2)]
+        sentences.append((_describe_difference(located), 2))
+    sentences += [(describe_undecided(block.tests, block.rows), 2), (caution(block.rows), 2)]
     sentences += [(describe_equal(block.rows), 2), (describe_lengths(block.rows), 3)]
     sentences += [(describe_unlearned(block.rows), 3), *((line, 2) for line in warnings_on_outputs(runs, _WARNINGS))]
     for sentence, most_lines in (*sentences, (_describe_comparable(table, block), 3)):
@@ -303,28 +252,31 @@ def _oracle_leads(rows: Sequence[SeedGroup]) -> bool:
     return scores.get("oracle", 0.0) > 0 and scores["oracle"] >= max(scores.values())
 
 
-def _describe_differences(located: _LocatedRuns) -> str:
-    """Describe how far the best row of the runs just done, if any of a trained system, is from Lead and the best."""
+def _describe_difference(located: _LocatedRuns) -> str:
+    """Describe how far the first row of a trained system is from the best row; if it is the best, how far Lead is."""
+    ranked = [row for row in located.block.rows if row.ranked]
     own_rows = [located.block.rows[place] for place in located.places]
     row = next((entry for entry in own_rows if entry.first.trained), own_rows[0])
+    if row not in ranked:
+        return ""
+    below = row
+    if row is ranked[0] and ranked[1:]:
+        below = max(ranked[1:], key=lambda entry: entry.first.model == LEAD)
     name = located.block.rows[0].first.ranked_by
-    ranked = [entry for entry in located.block.rows if row.ranked and entry.ranked and entry is not row]
-    leads = [entry for entry in ranked if entry.first.model == LEAD]
-    best = next((entry for entry in located.block.rows if entry.ranked), None)
-    texts = []
-    for rival in {rival.key: rival for rival in (*leads[:1], *ranked[:1])}.values():
-        if (gap := difference(row, rival, name, located.table.scores)) is not None:
-            label = f"the best, {rival.label}" if rival is best else rival.label
-            texts.append(f"{gap.mean:+.1f} ({format_interval(gap.low, gap.high)}) from {label}")
-    return f"{row.label}, difference in {heading_of(name)} with 95 % interval: {'; '.join(texts)}." if texts else ""
+    judged = located.block.tests.differences.get((below.key, name))
+    if judged is None:
+        return ""
+    interval = format_interval(judged.low, judged.high)
+    subject = f"{below.label}, difference in {heading_of(name)} from the best, {ranked[0].label}"
+    return f"{subject}: {judged.mean:+.1f} ({interval}), {judged.outcome}."
 
 
 def _describe_comparable(table: Table, block: ComparableRows) -> str:
-    """Describe how many systems the block has, and why other runs are in other blocks; empty if all rows are shown."""
+    """Describe how many rows the block has, and why other runs are in other blocks; empty if all rows are shown."""
     if len(block.rows) <= _SMALL_TABLE and len(table.comparable) == 1:
         return ""
     ids = _run_ids(block)
-    text = f"Same texts, split, examples and scoring: {format_count(len(block.rows), 'system')}"
+    text = f"Same texts, split, examples and scoring: {format_count(len(block.rows), 'row')}"
     text += f" ({format_count(len(ids), 'run')})."
     reasons: Counter[str] = Counter()
     for other_block in table.comparable:

@@ -14,7 +14,7 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_duration, format_plain_value, percent, plain_table
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, ROUGE_PARTS
 from longsumbench.leaderboards.notes import checkpoint_name
-from longsumbench.leaderboards.seed_groups import NEVER_RANKED, Learned, SeedGroup
+from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_SHOWN, Learned, SeedGroup
 from longsumbench.metrics.evaluate import agreement_clause
 from longsumbench.render.tables import Block
 from longsumbench.runs.record import (
@@ -186,8 +186,8 @@ def _system_cell(row: SeedGroup) -> str:
 
 def _settings_cell(row: SeedGroup) -> str:
     noted = dict.fromkeys(remark for run in row.runs for remark in remarks(run))
-    if row.learned.word in NEVER_RANKED:
-        noted["not ranked" if row.first.imported else row.learned.word] = None
+    if row.learned.word in (*NEVER_RANKED, NOT_SHOWN):
+        noted[row.learned.word] = None
     return "; ".join(text for text in (", ".join(row.table_settings or row.settings), *noted) if text)
 
 

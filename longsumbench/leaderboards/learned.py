@@ -4,27 +4,37 @@ rows of comparable runs, per-example scores --judge_learning--> a `Learned` for 
 
 A run learned if (a) its outputs depend on their sources: they score higher than against the references of other
 examples, by a quarter of what is possible; (b) they have words, differ from each other and do not repeat themselves;
-(c) training had levelled off. A row learned if all its runs did.
+(c) training had levelled off. A row learned if all its runs did. If examples are too few to show (a) or its opposite,
+that is "not shown", and the row is ranked. A system that was not trained here is never "not learned", but "not ranked".
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from longsumbench.core import FitReport
+from longsumbench.formatting import format_count
 from longsumbench.leaderboards import seed_groups
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.evaluate import floor_column, score_column
 from longsumbench.metrics.output_facts import collapse_reasons
-from longsumbench.metrics.statistics import approximate_randomization, randomization_bound
+from longsumbench.metrics.statistics import paired_effect
 from longsumbench.runs.record import RunRecord
 
 LEAST_LIFT = 25.0  # percent of the possible gain
 _NEAR_THE_TOP = 90.0  # percent of the possible gain, after which the slope of the loss does not matter
 _LAST_PART, _LARGEST_FALL = 0.25, 0.04  # of the steps, and of the whole fall of the validation loss
-_LEVEL, _FEWEST = 0.05, 6  # of the test; fewer examples cannot reach its level
+_LEVEL = 0.05  # of the test
 _FEWEST_LOSSES = 2  # validations, with which the fall in the last part is known
+_WORST_FIRST = (
+    seed_groups.NOT_LEARNED,
+    seed_groups.NOT_RANKED,
+    seed_groups.UNKNOWN,
+    seed_groups.NOT_SHOWN,
+    seed_groups.STILL_LEARNING,
+)
 
 
 class _Gain(NamedTuple):
@@ -34,13 +44,17 @@ class _Gain(NamedTuple):
         mean: the score minus the floor.
         floor: the score against other examples, or by chance.
         p: of the test that the mean is 0.
+        high: upper end of the 95 % interval of the mean.
         top: the highest score that there is; None if it is unknown.
+        examples: number of examples.
     """
 
     mean: float
     floor: float
     p: float
+    high: float
     top: float | None
+    examples: int
 
 
 def judge_learning(
@@ -68,12 +82,18 @@ def _measure_gain(run: RunRecord, scores: seed_groups.ScoresOfRuns) -> _Gain | N
     factor = seed_groups.unit_factor(run, name)
     values = factor * table[[column, base]].to_numpy()
     values = values[np.isfinite(values).all(axis=1)]
-    if len(values) < _FEWEST:
+    if not len(values):
         return None
-    differences = values[:, 0] - values[:, 1]
-    p = randomization_bound(differences)
-    p = p if p <= _LEVEL else float(approximate_randomization(differences))
-    return _Gain(float(differences.mean()), float(values[:, 1].mean()), p, factor if chance in table else None)
+    gain = paired_effect(values[:, :1] - values[:, 1:])
+    half = 0.0 if gain.error == 0 else gain.half_width()
+    return _Gain(
+        mean=gain.mean,
+        floor=float(values[:, 1].mean()),
+        p=gain.p_value(),
+        high=math.inf if math.isnan(half) else gain.mean + half,
+        top=factor if chance in table else None,
+        examples=len(values),
+    )
 
 
 def _possible_gain(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None]) -> float:
@@ -93,7 +113,7 @@ def _judge_row(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None], po
         run for run in row.runs if run.trained or run.zero_shot or run.imported is not None or run.facts.engine
     )
     judged = [_judge_run(run, gains[run.run_id], possible) for run in trained_runs]
-    for word in (seed_groups.NOT_LEARNED, seed_groups.UNKNOWN, seed_groups.STILL_LEARNING):
+    for word in _WORST_FIRST:
         if reasons := [reason for verdict, reason in judged if verdict == word]:
             part = f" in {len(reasons)} of {len(judged)} seeds" if judged[1:] else ""
             return seed_groups.Learned(word, f"{reasons[0]}{part}", floor, lift)
@@ -101,15 +121,18 @@ def _judge_row(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None], po
 
 
 def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str, str]:
+    failed = seed_groups.NOT_LEARNED if run.trained else seed_groups.NOT_RANKED
     if problems := collapse_reasons(run.outputs):
-        return seed_groups.NOT_LEARNED, problems[0]
+        return failed, problems[0]
     lift = None
     if gain is not None:
         lift = PERCENT * gain.mean / possible if possible > 0 else 0.0
-        if gain.mean <= 0 or gain.p >= _LEVEL:
-            return seed_groups.NOT_LEARNED, "outputs that do not depend on their sources"
-        if lift < LEAST_LIFT:
-            return seed_groups.NOT_LEARNED, f"{lift:.1f} % of the possible gain"
+        shown = gain.mean > 0 and gain.p < _LEVEL
+        if not shown and PERCENT * gain.high >= LEAST_LIFT * possible:
+            examples = format_count(gain.examples, "example")
+            return seed_groups.NOT_SHOWN, f"{examples}: not shown that its outputs depend on their sources"
+        if not shown or lift < LEAST_LIFT:
+            return failed, f"{lift:z.1f} % of the possible gain"
     elif run.settings.decode.mode != "extract":  # what is copied from a source depends on it
         return seed_groups.UNKNOWN, "its floor is not known"
     fall = last_fall(run.fit)

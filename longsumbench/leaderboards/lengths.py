@@ -137,7 +137,15 @@ def _recall_line(system: LengthCurves) -> RecallLine:
     points = {name: point for name, point in places.items() if point is not None}
     chance = system.point(CHANCE, min(system.tested))
     hollow = {_recall_at(kind, length) for kind in FACT_PANELS for length in system.tested if system.is_cut(length)}
-    return RecallLine(system.model, system.label, points, chance.mean if chance else None, hollow, system.learned)
+    return RecallLine(
+        system.model,
+        system.label,
+        points,
+        chance.mean if chance else None,
+        hollow,
+        system.learned,
+        one_seed=any(group.one_seed for group in system.tested.values()),
+    )
 
 
 def _recall_at(kind: str, length: int) -> str:

@@ -20,7 +20,7 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.columns import how_to_compute
 from longsumbench.leaderboards.comparability import heading_of
-from longsumbench.leaderboards.significance import LEVEL, ComparableRows
+from longsumbench.leaderboards.significance import LEVEL, METHOD, ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render import tables
@@ -50,6 +50,7 @@ class MatrixColumn:
         cells: label of the system and its settings → the number, best first.
         ranks: label → rank from 1 among the systems that learned; equal means share their average rank.
         tied: labels of systems that are not distinguishable from the best.
+        one_seed: labels of trained systems with one seed, which are never called the best.
     """
 
     dataset: str
@@ -58,6 +59,7 @@ class MatrixColumn:
     cells: Mapping[str, Estimate]
     ranks: Mapping[str, float]
     tied: frozenset[str]
+    one_seed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,8 @@ def _column(
         first = rows[0].first
         texts = f"{first.split} split, {format_count(first.n, 'example')}"
         ranks = ranked({row.label: row.numbers[name] for row in rows if row.ranked})
-        return MatrixColumn(dataset, name, texts, cells, ranks, tied)
+        one_seed = frozenset(row.label for row in rows if row.one_seed)
+        return MatrixColumn(dataset, name, texts, cells, ranks, tied, one_seed)
     return None
 
 
@@ -245,7 +248,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
         f"l{'r' * (len(headings) + 2)}",
         rows,
         optional=tuple(headings[place] for place in fewest),
-        tied=f"not distinguishable from the best (paired test, p ≥ {LEVEL})",
+        tied=f"not distinguishable from the best ({METHOD})",
         footnotes=notes,
     )
 
@@ -256,7 +259,8 @@ def _matrix_cell(column: MatrixColumn, system: str) -> str:
     text = f"{column.cells[system]:.1f}"
     if system not in column.ranks:
         return f"({text})"
-    if column.ranks[system] == min(column.ranks.values()) and len(column.ranks) > 1:
+    best = column.ranks[system] == min(column.ranks.values()) and len(column.ranks) > 1
+    if best and system not in column.one_seed:
         return Stressed(text)
     return Tied(text) if system in column.tied else text
 
@@ -269,7 +273,7 @@ def _matrix_notes(matrix: Matrix) -> tuple[str, ...]:
         "Mean rank: over the datasets that a system has; equal means share their average rank.",
     ]
     if any(len(column.ranks) < len(column.cells) for column in matrix.columns):
-        notes.append("In parentheses: systems that did not learn on the dataset, without a rank.")
+        notes.append("In parentheses: systems that are not ranked on the dataset.")
     if matrix.empty:
         cells = format_count(len(matrix.systems) * len(matrix.columns), "cell")
         notes.append(f"{matrix.empty:,} of {cells} are empty: the system has no comparable run on the dataset.")

@@ -8,9 +8,14 @@ from longsumbench.cache.hub import HUB_NAME
 from longsumbench.core import Recipe, names_deciding
 from longsumbench.formatting import format_count, format_plain_value
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
-from longsumbench.leaderboards.seed_groups import NEVER_RANKED, UNKNOWN, SeedGroup
-from longsumbench.leaderboards.significance import LEVEL, AgainstBest, ComparableRows
-from longsumbench.metrics.aggregate import Estimate
+from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_RANKED, NOT_SHOWN, UNKNOWN, SeedGroup
+from longsumbench.leaderboards.significance import (
+    DISTINGUISHED,
+    FEW_EXAMPLES,
+    UNDISTINGUISHED,
+    AgainstBest,
+    ComparableRows,
+)
 from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio
 
 PLANTED = "fact_recall"
@@ -73,8 +78,8 @@ def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str = 
 def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     sentences = []
     ranked_by = rows[0].first.ranked_by
-    detectable = {key: gap for key, gap in tests.detectable.items() if key not in tests.too_few}
-    smallest = [gap for key, gap in detectable.items() if key[1] == ranked_by]
+    judged = [test for (_, name), test in tests.differences.items() if name == ranked_by]
+    smallest = [test.detectable for test in judged if test.outcome in (DISTINGUISHED, UNDISTINGUISHED)]
     if differences := [difference for difference in smallest if difference <= _LARGEST]:
         low, high = f"{min(differences):.1f}", f"{max(differences):.1f}"
         bounds = low if low == high else f"{low} to {high}, by row"
@@ -83,7 +88,7 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     if blind := len(smallest) - len(differences):
         blind_rows = format_count(blind, "row")
         sentences.append(f"For {blind_rows} there are too few examples or seeds to find any difference.")
-    sentences += [describe_too_few(tests, rows), _describe_best_set(tests, rows)]
+    sentences += [describe_undecided(tests, rows), _describe_best_set(tests, rows)]
     if tests.untested:
         labels = {row.key: f"{row.label} ({row.key[:SHORT_ID]})" for row in rows}
         untested = shorten_list([labels[key] for key in tests.untested])
@@ -94,24 +99,24 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
 def _describe_best_set(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     """Name the rows in the set of best systems; empty if it is unknown, or the marks in the table say the same."""
     name, labels = rows[0].first.ranked_by, [row.label for row in rows if row.key in tests.best_set]
-    far = {key for (key, column), p in tests.p_values.items() if column == name and p < LEVEL}
+    far = {key for key, column in tests.with_outcome(DISTINGUISHED) if column == name}
     if not labels or far == {row.key for row in rows if row.ranked} - set(tests.best_set):
         return ""
     systems = ", ".join(labels) if len(labels) <= _MOST_IN_SET else shorten_list(labels)
     return f"Set of best systems (95 %, model confidence set): {systems}."
 
 
-def describe_too_few(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
-    """Name the rows that cannot be tested against the best in what ranks them; empty if all can."""
+def describe_undecided(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
+    """Name the rows about which no test can decide: those of one seed, and those with too few examples."""
     ranked_by = rows[0].first.ranked_by
-    labels = [row.label for row in rows if (row.key, ranked_by) in tests.too_few]
-    return f"Too few examples for a test against the best: {shorten_list(labels)}." if labels else ""
-
-
-def describe_method(tests: AgainstBest) -> str:
-    """Name the tests against the best: "paired test over examples and seeds, …"."""
-    over = "examples and seeds" if tests.over_seeds else "examples"
-    return f"paired test over {over}, Holm-corrected in each column, p ≥ {LEVEL}"
+    few = [row.label for row in rows if (row.key, ranked_by) in tests.with_outcome(FEW_EXAMPLES)]
+    ranked = [row for row in rows if row.ranked]
+    one_seed = [row.label for row in ranked if row.one_seed] if len(ranked) > 1 else []
+    starts = {
+        "Of one seed, so without a verdict (another may differ)": one_seed,
+        "Too few examples for a test against the best": few,
+    }
+    return join(*(f"{start}: {shorten_list(labels)}." for start, labels in starts.items() if labels))
 
 
 def join(*sentences: str) -> str:
@@ -145,18 +150,20 @@ def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE
         f"Warning, {record.label}: {'; '.join(problems)}." for record in members if (problems := record.output_problems)
     ]
     if len(warnings) > limit:
-        warnings[limit:] = [f"Such warnings for {len(warnings) - limit} more runs (outputs_* in the CSV)."]
+        more = format_count(len(warnings) - limit, "more run")
+        warnings[limit:] = [f"Such warnings for {more} (outputs_* in the CSV)."]
     return warnings
 
 
 def caution(rows: Sequence[SeedGroup]) -> str:
-    """Return a line if no trained system's 95 % interval lies above Lead's; empty otherwise."""
+    """Return a line if no trained system has a higher mean than Lead; empty otherwise."""
     name = rows[0].first.ranked_by
-    leads = _estimates([row for row in rows if row.first.model == LEAD and not row.first.oracle], name)
-    trained = _estimates([row for row in rows if row.first.trained], name)
-    if not leads or not trained or max(number.low for number in trained) > max(number.high for number in leads):
+    measured = [row for row in rows if name in row.numbers]
+    leads = [row.numbers[name].mean for row in measured if row.first.model == LEAD and not row.first.oracle]
+    trained = [row.numbers[name].mean for row in measured if row.first.trained]
+    if not leads or not trained or max(trained) > max(leads):
         return ""
-    return f"No trained system's 95 % interval of {heading_of(name)} lies above Lead's."
+    return f"No trained system has a higher {heading_of(name)} than Lead."
 
 
 def describe_equal(rows: Sequence[SeedGroup]) -> str:
@@ -170,12 +177,17 @@ def describe_equal(rows: Sequence[SeedGroup]) -> str:
 
 
 def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
-    """Name the rows that are not ranked because they did not learn, and those of which it is not known."""
+    """Name the rows that are not ranked because they did not learn, and those of which that is not known or shown."""
+    starts = {
+        "Not ranked": NEVER_RANKED,
+        "Ranked, although it is not known whether outputs depend on their sources": (UNKNOWN, NOT_SHOWN),
+    }
     sentences = []
-    for start, words in (("Not ranked", NEVER_RANKED), ("Not known whether it learned", (UNKNOWN,))):
-        unlike = [row for row in rows if row.learned.word in words]
-        why = ["" if row.learned.word == UNKNOWN or row.first.imported else f"{row.learned.word}: " for row in unlike]
-        labels = [f"{row.label} ({word}{row.learned.reason})" for row, word in zip(unlike, why, strict=True)]
+    for start, words in starts.items():
+        labels = []
+        for row in (row for row in rows if row.learned.word in words):
+            why = f"{row.learned.word}: " if row.learned.word in NEVER_RANKED and row.learned.word != NOT_RANKED else ""
+            labels.append(f"{row.label} ({why}{row.learned.reason})")
         sentences += [f"{start}: {shorten_list(labels, '; ')}."] if labels else []
     return join(*sentences)
 
@@ -192,10 +204,6 @@ def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
         f"({ratios[max(ratios)]}) times the words of the references. F1 may then rank by length: "
         "see precision and recall (rouge1_p, rouge1_r, … in the CSV)."
     )
-
-
-def _estimates(rows: Iterable[SeedGroup], name: str) -> list[Estimate]:
-    return [row.numbers[name] for row in rows if name in row.numbers and not math.isnan(row.numbers[name].low)]
 
 
 def _about_ranking(members: Sequence[RunRecord]) -> str:

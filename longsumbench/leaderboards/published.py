@@ -7,6 +7,7 @@ from io import StringIO
 
 import pandas as pd
 
+from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_PARTS
 from longsumbench.render.tables import Block
 from longsumbench.runs.record import RunRecord
@@ -118,7 +119,7 @@ def published_blocks(dataset: str, runs: Sequence[RunRecord], brief: bool = Fals
         notes.append("Our texts came from local files (dataset.path); nothing shows that they are the official ones.")
     if len(selection) < len(published):
         place = f"leaderboard/{dataset}.md" if part == "f" else "published.csv"
-        notes.append(f"{len(published) - len(selection)} more rows are in {place}.")
+        notes.append(f"In {place}: {format_count(len(published) - len(selection), 'more row')}.")
     rows = [_published_row(row) for row in selection]
     block = Block("Published numbers", (), _VIEW, _ALIGNMENT, rows, optional=_OPTIONAL, footnotes=(" ".join(notes),))
     return [block.without_empty_columns()]

@@ -83,6 +83,7 @@ class RecallLine:
         chance: expected recall of a random guess, in percent; None if unknown.
         hollow: measures that are drawn with hollow markers.
         learned: whether the system learned; if not, the line is grey, and no title names it.
+        one_seed: True if the system was trained with one seed; then the picture has no title about the systems.
     """
 
     model: str
@@ -91,6 +92,7 @@ class RecallLine:
     chance: float | None
     hollow: Set[str] = frozenset()
     learned: Learned = field(default_factory=Learned)
+    one_seed: bool = False
 
 
 def recall_lines(rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS) -> tuple[RecallLine, ...]:
@@ -103,6 +105,7 @@ def recall_lines(rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANE
             {measure: number for measure, number in row.numbers.items() if measure in measures},
             row.numbers[CHANCE].mean if CHANCE in row.numbers else None,
             learned=row.learned,
+            one_seed=row.one_seed,
         )
         for row in rows
         if not row.first.oracle and measures & set(row.numbers)
@@ -135,7 +138,7 @@ def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
 
 
 def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str = "them") -> str:
-    """Return a title that names the systems that find facts; empty if an interval is unknown.
+    """Return a title that names the systems that find facts; empty if an interval is unknown, or of one seed.
 
     A system finds facts if the 95 % interval of their recall is above `_FOUND` percent, and does not if it ends below.
     If an interval has `_FOUND` inside, nothing is known of its system: the title only names those that find facts. The
@@ -146,6 +149,8 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
     judged = [line for line in best if all_comparable or line.learned.word == LEARNED]
     learned = "" if all_comparable else " that learned"
     lows = {line.label: line.points[measure].low for line in judged if measure in line.points}
+    if any(line.one_seed for line in judged):
+        return ""
     if not judged or len(lows) < len(judged) or any(map(math.isnan, lows.values())):
         return ""
     finders = [label for label, low in lows.items() if low > _FOUND]
@@ -193,7 +198,11 @@ def draw_lines(
     top_lines = best[:MOST_SYSTEMS]
     panels = [panel for panel in panels if _reached(panel, top_lines)]
     drawn = _panel_lines(panels, top_lines)
-    below = [f"{topic}." if title else "", "Lines are means over examples and seeds, bands their 95 % intervals."]
+    one_seed = [line.label for line in top_lines if line.one_seed]
+    over = "examples" if len(one_seed) == len(top_lines) else "examples and seeds"
+    below = [f"{topic}." if title else "", f"Lines are means over {over}, bands their 95 % intervals."]
+    if one_seed:
+        below.append(f"One seed, another may differ: {', '.join(one_seed)}.")
     if not all(series.band for line in drawn for series in line.series):
         below.append(f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much.")
     if not all(line.learned.comparable for line in top_lines):

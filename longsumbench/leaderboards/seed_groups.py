@@ -1,4 +1,4 @@
-"""The runs of a system with the same settings, one per seed: averages, and differences between systems.
+"""The runs of a system with the same settings, one per seed: averages, and differences of systems.
 
 comparable records --group_by_seed--> SeedGroups: their means, with 95 % intervals over examples and seeds
 
@@ -22,8 +22,8 @@ from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, split_v
 
 NO_INTERVAL = (math.nan, math.nan)
 LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = "learned", "still learning", "not learned", "not known"
-UNTRAINED = "untrained"
-NEVER_RANKED = (UNTRAINED, NOT_LEARNED, STILL_LEARNING)
+UNTRAINED, NOT_SHOWN, NOT_RANKED = "untrained", "not shown", "not ranked"
+NEVER_RANKED = (UNTRAINED, NOT_LEARNED, NOT_RANKED, STILL_LEARNING)
 _MOST_DIFFERENCES = 3  # settings in a label
 
 ScoresOfRuns = Mapping[str, pd.DataFrame]  # run id → per-example scores, 0–1; runs without them are left out
@@ -34,8 +34,8 @@ class Learned(NamedTuple):
     """Whether the system of a row learned to summarize (`judge_learning`).
 
     Attributes:
-        word: `LEARNED`, `STILL_LEARNING`, `NOT_LEARNED`, `UNTRAINED` or `UNKNOWN`; empty for a system that learns
-            nothing here, such as Lead.
+        word: `LEARNED`, `STILL_LEARNING`, `NOT_LEARNED`, `UNTRAINED`, `UNKNOWN` or `NOT_SHOWN`; `NOT_RANKED` instead of
+            `NOT_LEARNED` for what was not trained here; empty for a system that learns nothing, such as Lead.
         reason: why it is not `LEARNED`; otherwise empty.
         floor: what its outputs score without their sources, in the unit of the ranking score; None if unknown.
         lift: gain over the floor, as percent of the gain that is possible; None if unknown.
@@ -92,6 +92,11 @@ class SeedGroup:
         return not self.first.oracle and self.learned.word not in NEVER_RANKED
 
     @property
+    def one_seed(self) -> bool:
+        """True for a single run of a trained system: another seed may give another number."""
+        return len(self.runs) == 1 and seed_matters(self.first)
+
+    @property
     def settings(self) -> tuple[str, ...]:
         """Its names, and the settings that differ from the recipe, or from other rows of this model."""
         return (*self.names, *split_variant(self.first.variant), *self.differs)
@@ -107,23 +112,20 @@ class SeedGroup:
         return " ".join([self.first.model, *self.settings])
 
 
-class Difference(NamedTuple):
-    """The difference of two systems, in the unit of the number (0–100 for ROUGE).
+class PairDifference(NamedTuple):
+    """The difference of two systems, or of two numbers of the same texts; `judge_differences` tests it.
 
     Attributes:
-        mean: the first system minus the second.
-        low, high: its 95 % interval.
-        p: two-sided; the probability of this or a larger difference between equal systems.
+        effect: the first minus the second, with its error over examples and seeds; 0–100 for ROUGE.
         examples: number of examples that both have.
-        seeds: number of seeds that both have; 1 if each has one run; 0 if they have no common seed.
+        seeds: number of seeds, if both have the same ones; 1 if each has one run; 0 if they have different seeds.
+        one_seed: True if only one run of a trained system is compared.
     """
 
-    mean: float
-    low: float
-    high: float
-    p: float
+    effect: statistics.MeanOverSeeds
     examples: int
-    seeds: int
+    seeds: int = 1
+    one_seed: bool = False
 
 
 def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bool = False) -> tuple[SeedGroup, ...]:
@@ -157,6 +159,11 @@ def _seeds_of(record: RunRecord) -> _Seeds:
     if record.seed is None:
         return ()
     return record.seed, record.settings.train.seed, record.settings.decode.seed
+
+
+def seed_matters(record: RunRecord) -> bool:
+    """Return True if another seed trains another system. That of Random only draws other sentences."""
+    return record.seed is not None and (record.trained or record.imported is not None)
 
 
 def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
@@ -225,76 +232,57 @@ class PairedScores(NamedTuple):
 
     Attributes:
         first, second: [examples, seeds].
-        seeds: number of common seeds, which then are the columns of both; 0 if there are none.
+        seeds: number of seeds, which then are the columns of both; 0 if the systems have different seeds.
     """
 
     first: NDArray[np.float64]
     second: NDArray[np.float64]
     seeds: int
 
-    @property
-    def differences(self) -> NDArray[np.float64]:
-        """The first system's scores minus the second's, averaged over its seeds if none are common."""
-        first, second = self.first, self.second
-        if not self.seeds:
-            first, second = first.mean(axis=1, keepdims=True), second.mean(axis=1, keepdims=True)
-        return first - second
-
-    @property
-    def single(self) -> bool:
-        """True if a single run of each system is compared."""
-        return (self.first.shape[1], self.second.shape[1]) == (1, 1)
-
-    def effect(self) -> statistics.MeanOverSeeds:
-        """Return the mean difference and its error over seeds and examples; not for single runs."""
-        return (
-            statistics.mean_over_seeds(self.differences)
-            if self.seeds
-            else statistics.mean_over_seeds(self.first, self.second)
-        )
-
 
 def pair_scores(first_row: SeedGroup, second_row: SeedGroup, name: str, scores: ScoresOfRuns) -> PairedScores | None:
     """Pair the scores of two systems by example and seed; None if scores are missing, or no example has both.
 
-    A system without seeds is compared with each seed of the other.
+    All runs count, so that the difference is that of the means in tables. A single run of a system that is not trained
+    is compared with each seed of the other.
     """
-    first, second = ({_seeds_of(run): run for run in group.runs} for group in (first_row, second_row))
-    if () in first or () in second:
-        pairs = [(a, b) for a in first_row.runs for b in second_row.runs]
-    else:
-        pairs = [(first[seeds], second[seeds]) for seeds in sorted(first.keys() & second.keys(), key=_by_size)]
-    runs = [*zip(*pairs, strict=True)] if pairs else [first_row.runs, second_row.runs]
-    values = aligned_scores([*runs[0], *runs[1]], name, scores)
+    groups, seeds = (first_row, second_row), max(len(first_row.runs), len(second_row.runs))
+    first, second = first_row.runs, second_row.runs
+    if any(len(group.runs) == 1 and not seed_matters(group.first) for group in groups):
+        first, second = (runs * (seeds // len(runs)) for runs in (first, second))
+    elif [*map(_seeds_of, first)] != [*map(_seeds_of, second)]:
+        seeds = 0
+    values = aligned_scores([*first, *second], name, scores)
     if values is None:
         return None
-    first_of_other = len(runs[0])
     values = unit_factor(first_row.first, name) * values
-    return PairedScores(values[:, :first_of_other], values[:, first_of_other:], len(pairs))
+    return PairedScores(values[:, : len(first)], values[:, len(first) :], seeds)
 
 
-def difference(
-    first_row: SeedGroup, second_row: SeedGroup, name: str, scores: ScoresOfRuns, resamples: int = 10_000
-) -> Difference | None:
-    """Return the difference of two systems on all common seeds; None if per-example scores are missing.
-
-    Single runs are compared by approximate randomization, with a bootstrap interval. Several seeds are compared by a
-    t test over examples and seeds. Without common seeds, the means over seeds are compared.
-    The resamples are for single runs.
-    """
-    paired = pair_scores(first_row, second_row, name, scores)
+def compare_groups(first: SeedGroup, second: SeedGroup, name: str, scores: ScoresOfRuns) -> PairDifference | None:
+    """Compare two systems on their common examples; None if scores are missing."""
+    paired = pair_scores(first, second, name, scores)
     if paired is None:
         return None
-    differences = paired.differences
-    mean = float(differences.mean())
-    if paired.single:
-        low, high = statistics.bootstrap_interval(differences[:, 0], resamples, BOOTSTRAP_SEED)
-        p = float(statistics.approximate_randomization(differences[:, 0], resamples))
-    else:
-        effect = paired.effect()
-        half, p = effect.half_width() if differences.any() else 0.0, effect.p_value()  # 0 as of single runs
-        low, high = mean - half, mean + half
-    return Difference(mean, low, high, p, len(differences), paired.seeds)
+    effect = (
+        statistics.paired_effect(paired.first - paired.second)
+        if paired.seeds
+        else statistics.paired_effect(paired.first, paired.second)
+    )
+    runs = ((first, paired.first), (second, paired.second))
+    one_seed = any(seed_matters(group.first) and values.shape[1] == 1 for group, values in runs)
+    return PairDifference(effect, len(paired.first), paired.seeds, one_seed)
+
+
+def compare_examples(differences: NDArray[np.float64], one_seed: bool = False) -> PairDifference | None:
+    """Compare two numbers of the same examples by their differences, [examples, seeds]; None without an example.
+
+    Examples with NaN are left out.
+    """
+    gaps = differences[np.isfinite(differences).all(axis=1)]
+    if not len(gaps):
+        return None
+    return PairDifference(statistics.paired_effect(gaps), len(gaps), gaps.shape[1], one_seed)
 
 
 def _with_differing_settings(groups: Sequence[SeedGroup]) -> list[SeedGroup]:

@@ -1,21 +1,22 @@
-"""Tests of every number in a table against the best of its column, on the runs' per-example scores.
+"""Which systems differ: `judge_differences` is the only function that decides it, for all tables, pages and sentences.
 
-Rows with several common seeds are compared by a t test over examples and seeds, single runs by approximate
-randomization over examples. P-values are corrected (Holm) over the rows of a column in a block of comparable rows. The
-correction does not account for choosing the best row by the same scores. In simulations with 20 equal systems, a
-quarter of the columns (2 % of the rows) have a significant difference at the 5 % level. The set of best systems, for
-the score that ranks, accounts for it.
+PairDifferences that are tested together --judge_differences--> JudgedDifference: interval, p-value and outcome
+
+The test is a paired t test over examples and, of several runs, seeds (`paired_effect`). P-values and intervals are
+corrected (Holm). A table tests every number against the best of its column, corrected over the rows of that column in
+a block of comparable rows. The correction does not account for choosing the best row by the same scores. In simulations
+with 20 equal systems, a quarter of the columns (2 % of the rows) have a significant difference at the 5 % level. The
+set of best systems, for the score that ranks, accounts for it.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards import comparability, seed_groups
@@ -26,9 +27,87 @@ from longsumbench.runs.record import RunRecord, measured_mean
 from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
-RESAMPLES = 10_000
+METHOD = f"paired t test, Holm-corrected in each column, p ≥ {LEVEL}"  # of the mark for ties
 _LEAST_EXAMPLES = 30  # for a set of best systems; with fewer, bootstrap errors are too small
-RESAMPLES_A_TEST = 100  # lower bound, since p-values are at least 1 / resamples and Holm multiplies them by the tests
+
+# Outcomes of a test. Nothing is decided about systems of which one was trained with a single seed.
+DISTINGUISHED, UNDISTINGUISHED = "distinguished", "not distinguished"
+SINGLE_SEED, FEW_EXAMPLES = "one seed: another may differ", "too few examples for a test"
+
+_Key = TypeVar("_Key")
+
+
+class Correction(NamedTuple):
+    """A p-value of several tests after Holm's correction.
+
+    Attributes:
+        p: the corrected p-value.
+        level: the level of this test; an interval of confidence 1 − level contains 0 unless the test is significant.
+        significant: True if the hypothesis is rejected.
+    """
+
+    p: float
+    level: float
+    significant: bool
+
+
+def correct_together(p_values: Sequence[float]) -> list[Correction]:
+    """Correct p-values for each other: the probability of any false rejection is 5 %."""
+    corrected = statistics.holm(p_values).tolist()
+    levels = statistics.holm_levels(p_values, LEVEL).tolist()
+    return [Correction(p, level, p < LEVEL) for p, level in zip(corrected, levels, strict=True)]
+
+
+class JudgedDifference(NamedTuple):
+    """A difference and what its test decides.
+
+    Attributes:
+        mean: in the unit of the number.
+        low, high: its interval, at the level at which Holm's method tests it. It contains 0 unless the two are
+            distinguished; for a single seed it is over the examples of that seed.
+        p: corrected p-value; None for a single seed.
+        detectable: smallest difference that the corrected test detects with 80 % power; infinite if it detects none.
+        seeds: as in `PairDifference`.
+        outcome: `DISTINGUISHED`, `UNDISTINGUISHED`, `SINGLE_SEED` or `FEW_EXAMPLES`.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float | None
+    detectable: float
+    seeds: int
+    outcome: str
+
+
+def judge_differences(pairs: Mapping[_Key, seed_groups.PairDifference]) -> dict[_Key, JudgedDifference]:
+    """Judge differences that are tested together; corrected for their number."""
+    corrections = correct_together([pair.effect.p_value() for pair in pairs.values()])
+    judged = zip(pairs.items(), corrections, strict=True)
+    return {key: _judge_difference(pair, correction, len(pairs)) for (key, pair), correction in judged}
+
+
+def _judge_difference(pair: seed_groups.PairDifference, correction: Correction, num_tests: int) -> JudgedDifference:
+    effect, strictest = pair.effect, LEVEL / num_tests
+    equal = effect.mean == 0 and effect.error == 0
+    half = 0.0 if equal else effect.half_width(1 - correction.level)
+    if pair.one_seed:
+        outcome = SINGLE_SEED
+    elif correction.significant:
+        outcome = DISTINGUISHED
+    elif 2.0 ** (1 - pair.examples) >= strictest:  # the least p-value of `paired_effect`
+        outcome = FEW_EXAMPLES
+    else:
+        outcome = UNDISTINGUISHED
+    return JudgedDifference(
+        mean=effect.mean,
+        low=effect.mean - half,
+        high=effect.mean + half,
+        p=None if pair.one_seed else correction.p,
+        detectable=effect.detectable(strictest, POWER),
+        seeds=pair.seeds,
+        outcome=outcome,
+    )
 
 
 @dataclass(frozen=True)
@@ -36,30 +115,25 @@ class AgainstBest:
     """The results of testing rows against the best of each column.
 
     Attributes:
-        p_values: (key of the row, number) → corrected p-value of its difference from the best row of that number.
-        detectable: (key of the row, number) → smallest difference that its test detects with 80 % power, in the unit of
-            the number; infinite if it detects none.
-        over_seeds: True if any row has several seeds (t test over examples and seeds); False if all are single runs
-            (approximate randomization over examples).
+        differences: (key of the row, number) → its difference from the best row of that number.
         untested: rows without a test, because their scores.csv or that of the best row is missing.
-        too_few: (key of the row, number) of tests that cannot reach 5 %, because n examples have only 2^n swaps.
         best_set: keys of the rows in the 95 % model confidence set of the score that ranks; empty if it is unknown.
     """
 
-    p_values: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    detectable: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    over_seeds: bool = False
+    differences: Mapping[tuple[str, str], JudgedDifference] = field(default_factory=dict)
     untested: tuple[str, ...] = ()
-    too_few: frozenset[tuple[str, str]] = frozenset()
     best_set: tuple[str, ...] = ()
+
+    def with_outcome(self, outcome: str) -> frozenset[tuple[str, str]]:
+        """Return the (key, number) pairs whose test has an outcome."""
+        return frozenset(key for key, judged in self.differences.items() if judged.outcome == outcome)
 
     def tied(self) -> frozenset[tuple[str, str]]:
         """Return the (key, number) pairs that are not distinguishable from the best."""
-        return frozenset(key for key, p in self.p_values.items() if p >= LEVEL) - self.too_few
+        return self.with_outcome(UNDISTINGUISHED)
 
 
 UNTESTED = AgainstBest()
-_Compared = NDArray[np.float64] | statistics.MeanOverSeeds  # differences of single runs, or the effect over seeds
 
 
 def read_all_scores(results: Results, records: Iterable[RunRecord], parts: str = "f") -> dict[str, pd.DataFrame]:
@@ -118,70 +192,35 @@ def against_best(
     """
     ranked = [row for row in rows if row.ranked]
     names = comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
-    pairs: dict[tuple[str, str], _Compared] = {}
+    differences: dict[tuple[str, str], JudgedDifference] = {}
     untested: dict[str, None] = {}
     for name, best in best_rows(ranked, names).items():
+        pairs = {}
         for row in ranked:
             if name not in row.numbers or row.numbers[name].mean == best.numbers[name].mean:
                 continue
-            if (paired := seed_groups.pair_scores(best, row, name, scores)) is None:
+            if (pair := seed_groups.compare_groups(row, best, name, scores)) is None:
                 untested[row.key] = None
             else:
-                pairs[row.key, name] = paired.differences[:, 0] if paired.single else paired.effect()
-    return replace(_test_pairs(pairs, tuple(untested)), best_set=_best_set(ranked, scores))
+                pairs[row.key, name] = pair
+        differences |= judge_differences(pairs)
+    return AgainstBest(differences, tuple(untested), _best_set(ranked, scores))
 
 
 def _best_set(ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns) -> tuple[str, ...]:
-    """Return the rows in the model confidence set; none for two rows (the test says it all), or without scores."""
+    """Return the rows in the model confidence set.
+
+    There is none for two rows (the test says it all), without scores, or if a row has one seed.
+    """
+    if len(ranked) <= 2 or any(row.one_seed for row in ranked):
+        return ()
     runs = [run for row in ranked for run in row.runs]
-    values = seed_groups.aligned_scores(runs, runs[0].ranked_by, scores) if len(ranked) > 2 else None
+    values = seed_groups.aligned_scores(runs, runs[0].ranked_by, scores)
     if values is None or len(values) < _LEAST_EXAMPLES:
         return ()
     ends = np.cumsum([len(row.runs) for row in ranked])
     p_values = statistics.model_confidence_set(np.split(values, ends[:-1], axis=1))
     return tuple(row.key for row, p in zip(ranked, p_values, strict=True) if p >= LEVEL)
-
-
-def _test_pairs(pairs: Mapping[tuple[str, str], _Compared], untested: tuple[str, ...]) -> AgainstBest:
-    num_tests = Counter(name for _, name in pairs)
-    p_values, detectable, unclear, too_few = {}, {}, {}, set()
-    for key, compared in pairs.items():
-        level = LEVEL / num_tests[key[1]]
-        if isinstance(compared, statistics.MeanOverSeeds):
-            p_values[key], detectable[key] = compared.p_value(), compared.detectable(level, POWER)
-            continue
-        p_values[key] = statistics.randomization_bound(compared)
-        detectable[key] = statistics.smallest_detectable_difference(compared, level, POWER)
-        if p_values[key] > level:
-            unclear[key] = compared
-        if cannot_reach(level, len(compared)):
-            too_few.add(key)
-    p_values |= _randomized(unclear)
-    corrected: dict[tuple[str, str], float] = {}
-    for name in num_tests:
-        column = [key for key in p_values if key[1] == name]
-        corrected |= zip(column, statistics.holm([p_values[key] for key in column]).tolist(), strict=True)
-    over_seeds = any(isinstance(compared, statistics.MeanOverSeeds) for compared in pairs.values())
-    return AgainstBest(corrected, detectable, over_seeds, untested, frozenset(too_few))
-
-
-def cannot_reach(level: float, examples: int) -> bool:
-    """Return True if no p-value of approximate randomization over so few examples is below the level."""
-    return 2.0 ** (1 - examples) >= level
-
-
-def _randomized(differences: Mapping[tuple[str, str], NDArray[np.float64]]) -> dict[tuple[str, str], float]:
-    """Return the p-values of approximate randomization; all columns have the same swaps.
-
-    A difference of 0 has no effect, so columns are filled with 0 to the same number of examples.
-    """
-    if not differences:
-        return {}
-    table = np.zeros((max(map(len, differences.values())), len(differences)))
-    for place, column in enumerate(differences.values()):
-        table[: len(column), place] = column
-    resamples = max(RESAMPLES, RESAMPLES_A_TEST * len(differences))
-    return dict(zip(differences, statistics.approximate_randomization(table, resamples).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

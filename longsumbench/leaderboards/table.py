@@ -28,11 +28,11 @@ from longsumbench.leaderboards.columns import (
     release_order,
     trained_here,
 )
-from longsumbench.leaderboards.notes import describe_method, describe_untrained, footnotes
+from longsumbench.leaderboards.notes import describe_untrained, footnotes
 from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.recall import FACTS, RECALL_PICTURES, RecallLine, RecallPicture
 from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import ComparableRows, best_rows, comparable_rows, read_all_scores
+from longsumbench.leaderboards.significance import METHOD, ComparableRows, best_rows, comparable_rows, read_all_scores
 from longsumbench.metrics.aggregate import intervals_of
 from longsumbench.render import tables
 from longsumbench.render.figures import draw_figure, draw_intervals, system_styles
@@ -88,14 +88,14 @@ def leaderboard_block(
     The heading describes how the block differs from the first of the table. `column_names` are the columns after system
     and settings; empty for the default ones.
     """
-    rows, tests = comparable.rows, comparable.tests
+    rows = comparable.rows
     number = next(number for number, block in enumerate(table, 1) if block is comparable)
     heading = (f"block {number}: " if table[1:] else "") + describe_block(comparable, table)
     if unlike := comparability.describe_difference(rows[0].first, table[0].rows[0].first):
         heading += f"; not comparable with the first block: {unlike}"
     columns, optional = _columns(rows, part, column_names)
     names = {column.name for column in columns}
-    block = table_block(columns, row_cells(comparable, columns), describe_method(tests))
+    block = table_block(columns, row_cells(comparable, columns))
     return replace(
         block,
         heading=heading,
@@ -139,12 +139,16 @@ def seeds_column(rows: Sequence[SeedGroup]) -> str:
 
 
 def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[list[str]]:
-    """Return for each row its place and its cells; oracles and systems that did not learn have no place and marks."""
+    """Return for each row its place and its cells; oracles and systems that did not learn have no place and marks.
+
+    The best number of a column has no mark if it is of one seed.
+    """
     ranked, tied = [row for row in comparable.rows if row.ranked], comparable.tests.tied()
     best = {}
     if len(ranked) > 1:
         names = comparability.numbers_shown([row.first for row in comparable.rows])
-        best = {name: row.numbers[name].mean for name, row in best_rows(ranked, names).items()}
+        best_of = best_rows(ranked, names)
+        best = {name: row.numbers[name].mean for name, row in best_of.items() if not row.one_seed}
     lines, place = [], 0
     for row in comparable.rows:
         cells = [column.cell(row) for column in columns]
@@ -161,8 +165,8 @@ def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[lis
     return lines
 
 
-def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]], method: str = "") -> Block:
-    """Return a block of the lines of `row_cells`, without empty columns; `method` names the tests of its marks."""
+def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> Block:
+    """Return a block of the lines of `row_cells`, without empty columns."""
     return Block(
         "",
         (),
@@ -170,7 +174,7 @@ def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]], metho
         "r" + "".join(column.align for column in columns),
         cells,
         groups=("", *(column.group for column in columns)),
-        tied="not distinguishable from the best" + (f" ({method})" if method else ""),
+        tied=f"not distinguishable from the best ({METHOD})",
     ).without_empty_columns()
 
 

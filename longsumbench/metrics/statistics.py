@@ -2,8 +2,8 @@
 
 A mean has a percentile bootstrap interval; over several seeds, its interval and test are in closed form
 (`mean_over_seeds`). So are tests whether a difference is smaller or larger than a margin. Two systems are compared by
-the differences of their scores on the same examples, with `approximate_randomization`. `holm` corrects several
-comparisons. Values may be 0–1 or 0–100; every interval and difference is in their unit.
+the differences of their scores on the same examples (`paired_effect`). `holm` corrects several comparisons. Values may
+be 0–1 or 0–100; every interval and difference is in their unit.
 """
 
 import math
@@ -21,6 +21,8 @@ _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl
 _TAIL = 0.025  # outside a 95 % interval, on each side
 _SHARE_OF_SEEDS = 0.85  # power of the share of seeds in the degrees of freedom
 _SUM_ERROR = 1e-12  # per term of a sum: sums that differ by less are equal
+_MOST_SWAPPED = 1_000  # examples: 2 to the power of minus this number is still larger than 0
+_FEW_UNEQUAL = 14  # examples; with more, swaps have p-values below any level of a test
 
 
 def bootstrap_interval(values: Sequence[float] | NDArray[np.float64], resamples: int, seed: int) -> tuple[float, float]:
@@ -121,6 +123,29 @@ def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64])
     noises = parts - ratio * wholes
     error = float(np.sqrt((noises**2).sum() * examples / (examples - 1)) / wholes.sum())
     return MeanOverSeeds(ratio, 0.0 if error <= _SUM_ERROR * abs(ratio) else error, float(examples - 1))
+
+
+def paired_effect(values: NDArray[np.float64], second: NDArray[np.float64] | None = None) -> MeanOverSeeds:
+    """Return the mean of paired differences, with its error over other examples and, of several runs, other seeds.
+
+    With few examples, or equal differences, the error is at least so large that the p-value is not below 2^(1 − m): m
+    examples with unequal scores have 2^m swaps of the two outputs. So few examples are never significant, however alike
+    their differences. benchmarks/paired_tests.py measures how often the test is wrong.
+
+    Args:
+        values: differences [examples, seeds]; of systems without common seeds, the scores of the first.
+        second: [examples, other seeds], the scores of the second system without common seeds.
+    """
+    by_example = values.mean(axis=1) - (0.0 if second is None else second.mean(axis=1))
+    single = values.shape[1] == 1 and (second is None or second.shape[1] == 1)
+    effect = mean_over_examples(by_example) if single else mean_over_seeds(values, second)
+    unequal = int(np.count_nonzero(by_example))
+    enough = unequal > _FEW_UNEQUAL and effect.error > 0
+    if unequal < 2 or enough or math.isnan(effect.error):
+        return effect
+    degrees = float(len(by_example) - 1) if math.isnan(effect.degrees) else effect.degrees
+    deviations = -float(scipy.special.stdtrit(degrees, 2.0 ** -min(unequal, _MOST_SWAPPED)))
+    return MeanOverSeeds(effect.mean, max(effect.error, abs(effect.mean) / deviations), degrees)
 
 
 def largest_difference(effects: Sequence[MeanOverSeeds], margin: float) -> tuple[float, float]:
@@ -291,15 +316,6 @@ def approximate_randomization(
     return np.asarray((far + 1) / (resamples + 1))
 
 
-def randomization_bound(differences: NDArray[np.float64]) -> float:
-    """Return an upper bound of the p-value of all swaps: 2 · exp(−(Σd)² / (2 Σd²)), Hoeffding's inequality.
-
-    A bound is a valid p-value. Where it is small, no swaps need to be drawn.
-    """
-    squares = float((differences**2).sum())
-    return min(1.0, 2 * math.exp(-(float(differences.sum()) ** 2) / (2 * squares))) if squares else 1.0
-
-
 def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Return p-values corrected for multiple comparisons (Holm 1979), in their order.
 
@@ -384,35 +400,6 @@ def _seed_factor(scores: NDArray[np.float64]) -> float:
     noise = (scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()).var() * examples * seeds
     share = max(0.0, 1 - noise / (examples - 1) / (seeds - 1) / examples / spread)
     return math.sqrt(share * seeds / (seeds - 1)) * float(scipy.special.stdtrit(seeds - 1, 1 - _TAIL)) / 1.96
-
-
-def smallest_detectable_difference(
-    differences: Sequence[float] | NDArray[np.float64], significance: float = 0.05, power: float = 0.8
-) -> float:
-    """Return the mean difference that `approximate_randomization` detects with a given power, in the differences' unit.
-
-    (t(1 − significance / 2) + t(power)) · standard deviation / √n, with n − 1 degrees of freedom: swaps of normal
-    differences follow Student's t. In simulations at 5 %, the test detects 75 to 80 % of such differences with 7 to 50
-    examples. It detects 62 % with 6 examples, the minimum (benchmarks/paired_tests.py).
-
-    Args:
-        differences: one per example.
-        significance: the level of the test.
-        power: the probability that such a difference is detected.
-
-    Returns:
-        The difference. It is infinite if no difference can be significant: m non-zero differences have 2^m swaps, so
-        no p-value is below 2 / 2^m. It is also infinite if all differences are equal: their spread is unknown.
-
-    Raises:
-        DataError: there are no differences, or one is not finite.
-    """
-    values = _finite(differences, "a paired test")
-    smallest_p = 2.0 ** (1 - np.count_nonzero(values))
-    if smallest_p > significance or np.ptp(values) == 0:
-        return math.inf
-    deviations = scipy.special.stdtrit(len(values) - 1, [1 - significance / 2, power]).sum()
-    return float(deviations * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[NDArray[np.float64]]:

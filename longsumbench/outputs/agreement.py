@@ -17,7 +17,7 @@ from longsumbench.core import Scoring, build_settings
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count, format_interval
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.significance import LEVEL, RESAMPLES
+from longsumbench.leaderboards.significance import LEVEL
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
 from longsumbench.metrics.rank_statistics import (
     Numbers,
@@ -98,7 +98,7 @@ class Agreement(ShownInNotebooks):
             also = "also" if _is_clear(best.iloc[0], "partial") else "but not clearly"
             text = f"{name} {'follows it' if tau > 0 else 'goes against it'} (τ {tau:.2f}), {also} given length"
         else:
-            text = f"no metric follows it: the interval of the largest τ, of {name}, includes 0"
+            text = f"{name}, of the largest τ, is not shown to follow it: the interval includes 0"
         if ANNOTATORS in rows.index:
             text += f"; annotators reach {float(rows['tau'][ANNOTATORS]):.2f}"
         for control, row in rows[(rows["kind"] == "control") & (rows["tau"].abs() > abs(tau))].iterrows():
@@ -272,6 +272,6 @@ def _tested(table: pd.DataFrame, taus: Mapping[str, Numbers]) -> pd.DataFrame:
         best = max(metrics, key=lambda name: abs(float(table["tau"][places[name]])))
         table.loc[places.pop(best), "best"] = True
         gaps = np.stack([taus[name] - taus[best] for name in places], axis=1)
-        p_values = approximate_randomization(np.nan_to_num(gaps), RESAMPLES)
+        p_values = approximate_randomization(np.nan_to_num(gaps))
         table.loc[list(places.values()), "p"], table.loc[list(places.values()), "p_holm"] = p_values, holm(p_values)
     return table

@@ -22,17 +22,20 @@ from longsumbench.core import Between, Sentences, check_value, count_words, regi
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference, heading_of
-from longsumbench.leaderboards.seed_groups import unit_factor
-from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, cannot_reach, read_scores_of_run
+from longsumbench.leaderboards.seed_groups import PairDifference, compare_examples, seed_matters, unit_factor
+from longsumbench.leaderboards.significance import (
+    DISTINGUISHED,
+    FEW_EXAMPLES,
+    LEVEL,
+    SINGLE_SEED,
+    UNDISTINGUISHED,
+    JudgedDifference,
+    judge_differences,
+    read_scores_of_run,
+)
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
-from longsumbench.metrics.statistics import (
-    approximate_randomization,
-    bootstrap_interval,
-    holm,
-    smallest_detectable_difference,
-)
 from longsumbench.render.figures import COLOURS, GREY, draw_figure, draw_intervals, plain_axes
 from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
@@ -52,10 +55,10 @@ _MOST_IDS = 5  # of the examples compared, on the terminal
 _NO_LIMIT = "–"  # in a cell: no difference can be detected
 _BREAKDOWN = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # measures by position, and chance levels
 COMPARISON_COLUMNS = (
-    *("measure", "baseline", "run", "difference", "95 % interval", "p", "p (Holm)", "detectable"),
+    *("measure", "baseline", "run", "difference", "interval", "p (Holm)", "detectable"),
     *("n", "higher", "lower", "equal"),
 )
-COMPARISON_ALIGNMENT = "lrrrrrrrrrrr"  # numbers are never broken into lines
+COMPARISON_ALIGNMENT = "lrrrrrrrrrr"  # numbers are never broken into lines
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,9 @@ class ComparisonRow:
     Attributes:
         measure: a type of ROUGE (its F), or another metric's column.
         n: number of examples to which the measure applies.
-        low, high: 95 % interval of the difference, from the paired bootstrap.
-        p: two-sided p-value, from approximate randomization.
-        p_holm: p with Holm's correction for all rows of all pairs.
-        detectable: smallest difference that one test at 5 % finds with a power of 80 %; infinite if there is none.
+        low, high, detectable, outcome: as of a `JudgedDifference`, tested together with all rows of all pairs.
+        p_holm: corrected p-value; None if a run was trained here, and so is of one seed.
         higher, lower, equal: number of examples on which the run scores higher, lower or the same.
-        too_few: True if the corrected test cannot reach 5 % with n examples.
     """
 
     measure: str
@@ -111,13 +111,12 @@ class ComparisonRow:
     difference: float
     low: float
     high: float
-    p: float
-    p_holm: float
+    p_holm: float | None
     detectable: float
     higher: int
     lower: int
     equal: int
-    too_few: bool = False
+    outcome: str
 
     @property
     def heading(self) -> str:
@@ -126,8 +125,8 @@ class ComparisonRow:
 
     @property
     def distinguishable(self) -> bool:
-        """Whether the difference is significant after Holm's correction."""
-        return self.p_holm < LEVEL
+        """Whether the corrected test distinguishes the runs."""
+        return self.outcome == DISTINGUISHED
 
 
 class ScoreChange(NamedTuple):
@@ -241,10 +240,11 @@ class Comparison(ShownInNotebooks):
         """Return lines that explain the columns and how the scores were computed."""
         tests = sum(len(pair.rows) for pair in self.pairs)
         columns = (
-            "Difference: run minus baseline, with the 95 % interval of the paired bootstrap. p: approximate "
-            f"randomization, two-sided; Holm: corrected for the {tests} tests of this table. Detectable: the "
-            f"smallest difference that one such test finds with 80 % power; {_NO_LIMIT}: too few examples differ. "
-            "Higher, lower, equal: number of examples with such a score. ROUGE (F1) and other shares are 0–100."
+            "Difference: run minus baseline. Interval and p: paired t test over examples, corrected (Holm) for the "
+            f"{format_count(tests, 'test')} of this table; an interval with 0 is no significant difference. "
+            "Detectable: the smallest difference that such a test finds with 80 % power; "
+            f"{_NO_LIMIT}: too few examples differ. Higher, lower, equal: number of examples with such a score. "
+            "ROUGE (F1) and other shares are 0–100."
         )
         return [columns, _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " ")]
 
@@ -327,29 +327,31 @@ def _draw_examples(plot: "Axes", pair: RunPair) -> None:
 
 
 def _pair_block(pair: RunPair) -> Block:
-    too_few = ", ".join(row.heading for row in pair.rows if row.too_few)
+    few = ", ".join(row.heading for row in pair.rows if row.outcome == FEW_EXAMPLES)
+    notes = [f"Too few examples for a test: {few}."] if few else []
+    if pair.main.outcome == SINGLE_SEED:
+        notes.append("A trained system has one seed here: another may differ, so there is no verdict.")
     return Block(
         pair.title,
         (),
         COMPARISON_COLUMNS,
         COMPARISON_ALIGNMENT,
         [format_row(row) for row in pair.rows],
-        optional=("equal", "lower", "higher", "n", "p", "detectable"),
-        footnotes=(f"Too few examples for a test: {too_few}.",) if too_few else (),
+        optional=("equal", "lower", "higher", "n", "detectable"),
+        footnotes=tuple(notes),
         tied=f"the two are not distinguishable (p (Holm) ≥ {LEVEL})",
     )
 
 
 def format_row(row: ComparisonRow) -> list[str]:
-    """Format a row of `COMPARISON_COLUMNS`; mark a difference that is not significant, unless no test is possible."""
+    """Format a row of `COMPARISON_COLUMNS`; mark a difference that is not significant, if a test is possible."""
     gap = f"{row.difference:+.2f}"
     return [
         row.heading,
         f"{row.baseline_mean:.2f}",
         f"{row.mean:.2f}",
-        gap if row.distinguishable or row.too_few else Tied(gap),
+        Tied(gap) if row.outcome == UNDISTINGUISHED else gap,
         format_interval(row.low, row.high, "+.2f"),
-        format_p(row.p),
         format_p(row.p_holm),
         f"{row.detectable:.2f}" if math.isfinite(row.detectable) else _NO_LIMIT,
         *(f"{number:,}" for number in (row.n, row.higher, row.lower, row.equal)),
@@ -393,9 +395,7 @@ def compare(
         _check_comparable(run, opened[0])
     ids = _common_ids(opened, intersect)
     sides = list(combinations(opened, 2)) if all_pairs else [(opened[0], run) for run in opened[1:]]
-    tests = sum(len(shared_measures(baseline, run)) for baseline, run in sides)
-    resamples = max(RESAMPLES, RESAMPLES_A_TEST * tests)
-    tables = _corrected([compare_measures(baseline, run, ids, resamples) for baseline, run in sides])
+    tables = compare_measures(sides, ids)
     pairs = tuple(compare_pair(baseline, run, rows, ids) for (baseline, run), rows in zip(sides, tables, strict=True))
     comparison = Comparison(opened, pairs, ids, examples, {})
     return replace(comparison, references=_find_references(opened, comparison.shown_ids()))
@@ -438,7 +438,8 @@ def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
     scores = read_scores_of_run(folder, record)
     predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
     if missing := set(scores.index) - predictions.keys():
-        problem = f"lacks {len(missing)} summaries that scores.csv has; overwrite=true repeats the run"
+        summaries = format_count(len(missing), "output")
+        problem = f"lacks {summaries} that scores.csv has; overwrite=true repeats the run"
         raise DataError(problem, folder / "predictions.jsonl")
     return ComparedRun(folder, record, scores, predictions, read_verdicts(folder))
 
@@ -473,16 +474,30 @@ def _common_ids(runs: Sequence[ComparedRun], intersect: bool) -> tuple[str, ...]
 
 
 def compare_measures(
-    baseline: ComparedRun, run: ComparedRun, ids: Sequence[str], resamples: int = RESAMPLES
-) -> tuple[ComparisonRow, ...]:
-    """Test two runs on every shared measure that applies to an example; `p_holm` is not corrected yet."""
-    rows = []
-    for measure in shared_measures(baseline, run):
-        baseline_scores, scores = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
-        applies = np.isfinite(baseline_scores) & np.isfinite(scores)
-        if applies.any():
-            rows.append(compare_measure(measure, baseline_scores[applies], scores[applies], resamples))
-    return tuple(rows)
+    sides: Sequence[tuple[ComparedRun, ComparedRun]], ids: Sequence[str]
+) -> list[tuple[ComparisonRow, ...]]:
+    """Test pairs of a baseline and a run, all together, on every shared measure that applies to an example."""
+    measured: dict[tuple[int, str], _MeasuredPair] = {}
+    for place, (baseline, run) in enumerate(sides):
+        for measure in shared_measures(baseline, run):
+            one_seed = seed_matters(baseline.record) or seed_matters(run.record)
+            baseline_scores, scores = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
+            pair = compare_examples((scores - baseline_scores)[:, None], one_seed)
+            if pair is not None:
+                measured[place, measure] = _MeasuredPair(baseline_scores, scores, pair)
+    judged = judge_differences({key: pair.difference for key, pair in measured.items()})
+    tables: list[list[ComparisonRow]] = [[] for _ in sides]
+    for (place, measure), both in measured.items():
+        tables[place].append(_comparison_row(measure, both, judged[place, measure]))
+    return [tuple(rows) for rows in tables]
+
+
+class _MeasuredPair(NamedTuple):
+    """A measure of a baseline and a run, one score per example; NaN where it does not apply."""
+
+    baseline_scores: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    difference: PairDifference
 
 
 def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
@@ -496,37 +511,24 @@ def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
     return [*ROUGE_HEADINGS, *(name for name in measures if name not in left_out and not _BREAKDOWN.search(name))]
 
 
-def compare_measure(
-    measure: str, baseline_scores: NDArray[np.float64], scores: NDArray[np.float64], resamples: int = RESAMPLES
-) -> ComparisonRow:
-    """Test one measure of the baseline and the run (`scores`), one score per example; `p_holm` equals `p`."""
-    gaps = scores - baseline_scores
-    (low, high), p = bootstrap_interval(gaps, resamples, 1), float(approximate_randomization(gaps, resamples))
+def _comparison_row(measure: str, pair: _MeasuredPair, judged: JudgedDifference) -> ComparisonRow:
+    gaps = pair.scores - pair.baseline_scores
+    applies = np.isfinite(gaps)
     return ComparisonRow(
         measure=measure,
-        n=len(gaps),
-        baseline_mean=float(baseline_scores.mean()),
-        mean=float(scores.mean()),
-        difference=float(gaps.mean()),
-        low=low,
-        high=high,
-        p=p,
-        p_holm=p,
-        detectable=smallest_detectable_difference(gaps),
+        n=pair.difference.examples,
+        baseline_mean=float(pair.baseline_scores[applies].mean()),
+        mean=float(pair.scores[applies].mean()),
+        difference=judged.mean,
+        low=judged.low,
+        high=judged.high,
+        p_holm=judged.p,
+        detectable=judged.detectable,
         higher=int((gaps > 0).sum()),
         lower=int((gaps < 0).sum()),
         equal=int((gaps == 0).sum()),
-        too_few=cannot_reach(LEVEL, len(gaps)),
+        outcome=judged.outcome,
     )
-
-
-def _corrected(tested: Sequence[Sequence[ComparisonRow]]) -> list[tuple[ComparisonRow, ...]]:
-    p_values = holm([row.p for rows in tested for row in rows]).tolist()
-    level, corrected = LEVEL / max(1, len(p_values)), iter(p_values)
-    return [
-        tuple(replace(row, p_holm=next(corrected), too_few=cannot_reach(level, row.n)) for row in rows)
-        for rows in tested
-    ]
 
 
 def compare_pair(

@@ -10,7 +10,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from longsumbench.formatting import format_count, format_interval, format_p
+from longsumbench.formatting import format_count, format_interval
+from longsumbench.leaderboards.significance import UNDISTINGUISHED
 from longsumbench.outputs import compare
 from longsumbench.render.figures import transparent_svg, write_pictures
 from longsumbench.render.html import ShownText, headed_references, render_page
@@ -98,17 +99,13 @@ def _shown_example(
 
 def verdict(pair: compare.RunPair) -> str:
     """Return one or two sentences about the difference in the main measure."""
-    row, name = pair.main, pair.main.heading
-    p = format_p(row.p_holm)
-    p = p if p.startswith("<") else f"= {p}"
-    interval = f"95 % interval {format_interval(row.low, row.high, '+.2f')}, corrected p {p}"
-    if row.distinguishable:
-        way = f"{abs(row.difference):.2f} {name} {'higher' if row.difference > 0 else 'lower'}"
-        return f"{pair.run.label} scores {way} than {pair.baseline.label} ({interval})."
+    row = pair.main
+    unit = pair.run.record.units.get(row.measure, "points")
+    text = f"{pair.title}: {row.difference:+.2f} {unit} in {row.heading}"
+    text += f" (interval {format_interval(row.low, row.high, '+.2f')}), {row.outcome}."
+    if row.outcome != UNDISTINGUISHED:
+        return text
     examples = format_count(row.n, "example")
-    if row.too_few:
-        return f"{examples} are too few for a test by {name}: {row.difference:+.2f} ({interval})."
-    limit = f"A true difference below about {row.detectable:.2f} would often not be found with {examples}."
     if not math.isfinite(row.detectable):
-        limit = f"Too few of the {examples} differ for the test to find any difference."
-    return f"The two are not distinguishable by {name}: {row.difference:+.2f} ({interval}). {limit}"
+        return f"{text} Too few of the {examples} differ for the test to find any difference."
+    return f"{text} A true difference below about {row.detectable:.2f} would often not be found with {examples}."

@@ -7,33 +7,17 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, pair_scores
-from longsumbench.leaderboards.significance import LEVEL
+from longsumbench.leaderboards.seed_groups import PairDifference
+from longsumbench.leaderboards.significance import Correction, correct_together
 from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.papers.page import ALIKE_ROWS, NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, UNLIKE_ROWS, Verdict
 from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.render.tables import rounded_frame
 from longsumbench.runs.record import RunRecord
-
-
-class PairDifference(NamedTuple):
-    """The difference of two rows, or of two numbers of the same texts.
-
-    Attributes:
-        effect: the mean difference, with its error over examples and seeds.
-        examples: number of examples that both have.
-        seeds: number of seeds that both have; 1 if each has one run; 0 if they have no common seed.
-    """
-
-    effect: statistics.MeanOverSeeds
-    examples: int
-    seeds: int = 1
 
 
 class Claim(NamedTuple):
@@ -73,31 +57,6 @@ class Claim(NamedTuple):
         return min(statistics.largest_difference(self.effects, self.margin))
 
 
-def compare_groups(first: SeedGroup, second: SeedGroup, measure: str, scores: ScoresOfRuns) -> PairDifference | None:
-    """Compare two systems on their common examples and seeds; None if scores are missing.
-
-    Single runs have a paired t test over examples. Several seeds have one over examples and seeds.
-    """
-    paired = pair_scores(first, second, measure, scores)
-    if paired is None:
-        return None
-    effect = statistics.mean_over_examples(paired.differences[:, 0]) if paired.single else paired.effect()
-    return PairDifference(effect, len(paired.first), paired.seeds)
-
-
-def compare_examples(differences: NDArray[np.float64]) -> PairDifference | None:
-    """Compare two numbers of the same examples by their differences, [examples, seeds]; None without an example.
-
-    Examples with NaN are left out.
-    """
-    gaps = differences[np.isfinite(differences).all(axis=1)]
-    if not len(gaps):
-        return None
-    single = gaps.shape[1] == 1
-    effect = statistics.mean_over_examples(gaps[:, 0]) if single else statistics.mean_over_seeds(gaps)
-    return PairDifference(effect, *gaps.shape)
-
-
 def claim_about_texts(paper: PaperClaim, dataset: str, comparison: PairDifference | None, reason: str) -> Claim:
     """Return a claim about texts, without runs; without a comparison it is not tested, for this reason."""
     if comparison is None:
@@ -107,20 +66,19 @@ def claim_about_texts(paper: PaperClaim, dataset: str, comparison: PairDifferenc
 
 def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
     """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of tests."""
-    p_values = [claim.p_value for claim in claims if not claim.obstacle]
-    tests = iter(zip(statistics.holm(p_values).tolist(), statistics.holm_levels(p_values, LEVEL).tolist(), strict=True))
-    return tuple(_judge(claim, *(next(tests) if not claim.obstacle else (None, None))) for claim in claims)
+    corrections = iter(correct_together([claim.p_value for claim in claims if not claim.obstacle]))
+    return tuple(_judge(claim, None if claim.obstacle else next(corrections)) for claim in claims)
 
 
-def _judge(claim: Claim, p: float | None, level: float | None) -> Verdict:
+def _judge(claim: Claim, correction: Correction | None) -> Verdict:
     effects, outcome, confidence = claim.effects, claim.obstacle, None
     effect = max(effects, key=lambda effect: abs(effect.mean), default=None)
-    if p is not None and level is not None and effect is not None:
+    if correction is not None and effect is not None:
         if claim.margin is None:
-            outcome = UNDECIDED if p >= LEVEL else REPRODUCED if effect.mean > 0 else REVERSED
-            confidence = 1 - level
+            outcome = UNDECIDED if not correction.significant else REPRODUCED if effect.mean > 0 else REVERSED
+            confidence = 1 - correction.level
         else:
-            outcome, effect, confidence = _judge_alike(effects, claim.margin, p, level)
+            outcome, effect, confidence = _judge_alike(effects, claim.margin, correction)
     if effect is not None and len(effects) > 1:  # of several rows, the difference has no sign
         effect = effect._replace(mean=abs(effect.mean))
     half = effect.half_width(confidence) if effect and confidence else math.nan
@@ -135,7 +93,7 @@ def _judge(claim: Claim, p: float | None, level: float | None) -> Verdict:
         difference=effect.mean if effect else None,
         low=effect.mean - half if effect and has_interval else None,
         high=effect.mean + half if effect and has_interval else None,
-        p=p,
+        p=correction.p if correction else None,
         reason=_describe_test(claim, examples, seeds),
         n=examples,
         seeds=seeds,
@@ -148,26 +106,26 @@ def _judge(claim: Claim, p: float | None, level: float | None) -> Verdict:
 
 
 def _judge_alike(
-    effects: Sequence[statistics.MeanOverSeeds], margin: float, p: float, level: float
+    effects: Sequence[statistics.MeanOverSeeds], margin: float, correction: Correction
 ) -> tuple[str, statistics.MeanOverSeeds, float]:
     """Return the outcome, the difference that decides it, and the confidence of its interval.
 
     The interval is within the margin if rows are alike, outside if they are not, and neither if that is undecided.
     """
     smaller, larger = statistics.largest_difference(effects, margin)
-    outcome = UNDECIDED if p >= LEVEL else ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
+    outcome = UNDECIDED if not correction.significant else ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
     if outcome == UNLIKE_ROWS:
         effect = min(effects, key=lambda effect: effect.p_larger(margin))
     else:
         effect = max(effects, key=lambda effect: effect.p_smaller(margin))
-    return outcome, effect, 1 - 2 * level / (1 if outcome == ALIKE_ROWS else len(effects))
+    return outcome, effect, 1 - 2 * correction.level / (1 if outcome == ALIKE_ROWS else len(effects))
 
 
 def _describe_test(claim: Claim, examples: int | None, seeds: int | None) -> str:
     """Return "400 examples, 3 seeds; margin 0.7", and the reason of the claim."""
     tested = "" if examples is None else format_count(examples, "example")
     if seeds is not None and any(run.seed is not None for run in claim.runs):
-        tested += ", " + {0: "no common seed", 1: "one seed"}.get(seeds, f"{seeds} seeds")
+        tested += ", " + {0: "different seeds", 1: "one seed"}.get(seeds, f"{seeds} seeds")
     margin = "" if claim.margin is None else f"margin {claim.margin:g}"
     return "; ".join(filter(None, [tested, margin, claim.reason]))
 

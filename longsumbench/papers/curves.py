@@ -55,7 +55,7 @@ def _panel_blocks(job: Job, means: printed.RowMeans, measures: Sequence[str]) ->
         panels.setdefault(_panel_name(job, row), []).append(row)
     blocks = [_panel_block(job, means, rows, measures) for rows in panels.values()]
     if means.groups:
-        part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
+        part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. {means.describe_interval()}"
         texts = [compare_texts(job, dataset) for dataset in job.datasets]
         blocks[-1] = replace(blocks[-1], footnotes=(part, printed.LEARNED_NOTE, _LINES_NOTE, *filter(None, texts)))
     return tuple(blocks)

@@ -13,10 +13,11 @@ from msgspec import structs
 from longsumbench.analysis.fusion import FusionSettings, FusionsFound, analyze_fusion, chances
 from longsumbench.analysis.locality import Locality, LocalitySettings, analyze_locality
 from longsumbench.analysis.sampled import AnalysisResult
+from longsumbench.leaderboards import seed_groups
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.statistics import ratio_over_examples
 from longsumbench.papers import claims
-from longsumbench.papers.claims import OURS, PairDifference, TableNumber
+from longsumbench.papers.claims import OURS, TableNumber
 from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
 from longsumbench.papers.page import Job, Page, picture_name
 
@@ -25,7 +26,7 @@ _SIMILARITY_MEASURE = "cosine × 100"
 _HALF = 0.5  # of the source; fused sentences at a smaller distance are near
 _PAIRS_MEASURE = "% of the pairs"
 
-_Comparison = tuple[PairDifference | None, str]  # and what was compared, or why nothing was
+_Comparison = tuple[seed_groups.PairDifference | None, str]  # and what was compared, or why nothing was
 
 
 def similarity_page(job: Job) -> Page:
@@ -101,7 +102,7 @@ def _curve_numbers(dataset: str, curve: Locality) -> Iterator[TableNumber]:
 
 
 def _compare_similarity(curve: Locality) -> _Comparison:
-    comparison = claims.compare_examples(PERCENT * curve.near_minus_far(_LIMIT)[:, None])
+    comparison = seed_groups.compare_examples(PERCENT * curve.near_minus_far(_LIMIT)[:, None])
     near, none = f"near: up to {_LIMIT} sentences apart", f"no source has {_LIMIT + 2} sentences"
     return comparison, near if comparison else none
 
@@ -130,4 +131,4 @@ def _compare_near(fusions: FusionsFound) -> _Comparison:
     has_pairs = pairs > 0
     effect = ratio_over_examples(PERCENT * (2 * num_near - pairs)[has_pairs], pairs[has_pairs])
     near = f"near: less than half of the source apart, {share:.1f} % of the pairs, of random pairs {expected:.1f} %"
-    return PairDifference(effect, int(has_pairs.sum())), near
+    return seed_groups.PairDifference(effect, int(has_pairs.sum())), near

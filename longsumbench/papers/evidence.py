@@ -21,6 +21,7 @@ import pandas as pd
 from msgspec import structs
 
 from longsumbench.errors import DataError
+from longsumbench.leaderboards import seed_groups
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
 from longsumbench.outputs.inspection import inspection_page
 from longsumbench.papers import claims
@@ -124,7 +125,7 @@ def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
     return estimate_mean(np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNT_MEASURES else PERCENT))
 
 
-def compare_steps(tables: Sequence[pd.DataFrame]) -> claims.PairDifference | None:
+def compare_steps(tables: Sequence[pd.DataFrame]) -> seed_groups.PairDifference | None:
     """Compare steps with the same best unit as the step before with any two steps; None without such steps.
 
     `tables` has the measures of the same examples, of one run for each seed.
@@ -132,7 +133,7 @@ def compare_steps(tables: Sequence[pd.DataFrame]) -> claims.PairDifference | Non
     gaps = [PERCENT * (table[SAME_BEST] - table[_CHANCE]) for table in tables if SAME_BEST in table]
     if not gaps or len(gaps) < len(tables):
         return None
-    return claims.compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
+    return seed_groups.compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
 
 
 def evidence_page(job: Job) -> Page:

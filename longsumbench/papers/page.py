@@ -19,8 +19,10 @@ from longsumbench.core import DatasetSettings
 from longsumbench.errors import DataError, EnvironmentProblem, UnknownName
 from longsumbench.files import BadFile, read_json
 from longsumbench.formatting import format_count, format_duration
+from longsumbench.leaderboards.comparability import heading_of
+from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
-from longsumbench.papers.paper_tables import PaperRow, PaperTable, read_paper_tables
+from longsumbench.papers.paper_tables import PaperRow, PaperTable, find_paper_table, read_paper_tables
 from longsumbench.render.figures import COLOURS, GREY
 from longsumbench.render.tables import Block
 from longsumbench.runs.plan import Point
@@ -129,6 +131,16 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     learned: str = ""
 
 
+def describe_tested(paper_table: PaperTable, scale: str, claim: Verdict) -> str:
+    """Return on what a claim was tested: "R-1, probe (for arXiv)"; "nothing (for arXiv)" if it was not."""
+    words = paper_table.datasets.get(claim.dataset, {}).get(scale, "").split()
+    name = next((word.partition("=")[2] for word in words if word.startswith("dataset=")), claim.dataset)
+    of_paper = PUBLISHED_AS.get(claim.dataset, claim.dataset) == name
+    if claim.outcome == NOT_TESTED:
+        return f"nothing (for {claim.dataset})"
+    return f"{heading_of(claim.measure)}, {name}" + ("" if of_paper else f" (for {claim.dataset})")
+
+
 @dataclass(frozen=True)
 class Page:
     """The content of a paper table's files.
@@ -200,6 +212,10 @@ class MadePage(msgspec.Struct, frozen=True):
     runs: dict[str, float] = {}
     missing: tuple[str, ...] = ()
     claims: tuple[Verdict, ...] = ()
+
+    def tested_on(self, claim: Verdict) -> str:
+        """Return the measure and the texts of a claim, with the paper's texts where ours are others."""
+        return describe_tested(find_paper_table(self.name), self.scale, claim)
 
     def describe(self) -> str:
         """Describe scale, runs and outcomes: "probe, 2 of 3 runs, 2.5 min, 3 reproduced, 1 undecided"."""

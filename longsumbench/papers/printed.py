@@ -22,18 +22,21 @@ from longsumbench.leaderboards.seed_groups import (
     LEARNED,
     NO_INTERVAL,
     NOT_LEARNED,
+    NOT_RANKED,
+    NOT_SHOWN,
     STILL_LEARNING,
     UNKNOWN,
     Learned,
     ScoresOfRuns,
     SeedGroup,
     average_seeds,
+    compare_groups,
     latest_per_seed,
 )
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.leaderboards.table import take_part_as_f
 from longsumbench.metrics.aggregate import PERCENT, Estimate
-from longsumbench.papers.claims import OURS, Claim, TableNumber, compare_groups, judge_claims
+from longsumbench.papers.claims import OURS, Claim, TableNumber, judge_claims
 from longsumbench.papers.page import NOT_TESTED, ONE_SEED, TWO_SEEDS, UNDECIDED_LEARNING, Job, RowRuns, Verdict
 from longsumbench.papers.paper_tables import AlikeRows, PaperClaim, PaperRow, PaperTable
 from longsumbench.render.tables import Block
@@ -202,6 +205,11 @@ class RowMeans(NamedTuple):
                     number = self.table_number(OURS, row, dataset, measure, Estimate(value, *NO_INTERVAL))
                     yield number._replace(outcome=group.learned.word)
 
+    def describe_interval(self) -> str:
+        """Return a sentence on what ± is."""
+        seeds = " and seeds" if any(len(group.runs) > 1 for group in self.groups.values()) else ""
+        return f"±: half the 95 % interval over examples{seeds}."
+
     @property
     def facts(self) -> bool:
         """True if any run measured planted facts."""
@@ -245,7 +253,8 @@ def measures_shown(job: Job, means: RowMeans) -> list[str]:
 
 _FEWEST_SEEDS = 3  # of a test of systems with seeds
 # Word → outcome of a claim about such a system, the worst first
-_GATE = {UNKNOWN: NOT_TESTED, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: ""}
+_UNSURE = dict.fromkeys((UNKNOWN, NOT_SHOWN, NOT_RANKED), NOT_TESTED)
+_GATE = {**_UNSURE, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: ""}
 
 
 def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:

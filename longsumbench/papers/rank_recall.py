@@ -9,11 +9,12 @@ from msgspec import structs
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall, RankRecallSettings, rank_recall
 from longsumbench.core import UNRANKED, RankerSettings, build_settings
 from longsumbench.core.ranker import learned_ranker
+from longsumbench.leaderboards import seed_groups
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.aggregate import PERCENT, Estimate
 from longsumbench.papers import claims
 from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
-from longsumbench.papers.page import Job, Page
+from longsumbench.papers.page import ONE_SEED, Job, Page
 from longsumbench.papers.paper_tables import Ordering
 from longsumbench.render.tables import Block
 
@@ -111,16 +112,17 @@ class _Recalls:
         """Yield a claim about two rankers for each number of paragraphs, tested on the examples with more."""
         higher, lower = ordering.rows
         missing = [name for name in ordering.rows if name not in self.result.recalls]
-        trained = "one trained ranker, one seed; " if any(map(learned_ranker, ordering.rows)) else ""
+        trained = any(map(learned_ranker, ordering.rows))
         for place, num_best in enumerate(KEPT):
             paper = structs.replace(ordering, on=_measure_name(num_best))
             more, condition = self.result.texts_of_each > num_best, f"more than {num_best} {self.result.unit}s"
-            comparison, reason = None, f"{trained}those of {len(more):,} with {condition}"
+            comparison, reason = None, f"those of {len(more):,} with {condition}"
             if missing:
                 reason = f"rank= does not name {' and '.join(missing)}"
             elif (num := int(more.sum())) < _FEWEST_TESTED:
                 reason = f"{num or 'no'} example has {condition}"
             else:
                 gaps = self.result.recalls[higher][more, place] - self.result.recalls[lower][more, place]
-                comparison = claims.compare_examples(PERCENT * gaps[:, None])
-            yield claims.claim_about_texts(paper, self.dataset.name, comparison, reason)
+                comparison = seed_groups.compare_examples(PERCENT * gaps[:, None])
+            claim = claims.claim_about_texts(paper, self.dataset.name, comparison, reason)
+            yield claim._replace(obstacle=ONE_SEED) if trained and comparison else claim

@@ -148,7 +148,7 @@ def _scores_block(job: Job, means: printed.RowMeans, dataset: str, lines: Sequen
         "l" + "r" * (len(names) - 1) + "lrrr",
         list(zip(*cells, strict=True)),
         optional=tuple(optional),
-        footnotes=tuple(_footnotes(job.paper_table, lines)),
+        footnotes=tuple(_footnotes(job.paper_table, means, lines)),
     ).without_empty_columns()
 
 
@@ -166,9 +166,9 @@ def _column_cells(lines: Sequence[_Line], column: str) -> dict[str, list[str]]:
     return {"printed": [row.number(column) for row in lines], "ours": estimates, "difference": differences}
 
 
-def _footnotes(paper_table: PaperTable, lines: Sequence[_Line]) -> Iterator[str]:
+def _footnotes(paper_table: PaperTable, means: printed.RowMeans, lines: Sequence[_Line]) -> Iterator[str]:
     if any(row.estimates for row in lines):
-        yield f"ROUGE {ROUGE_PARTS[paper_table.part]}, 0–100. ±: half the 95 % interval over examples and seeds."
+        yield f"ROUGE {ROUGE_PARTS[paper_table.part]}, 0–100. {means.describe_interval()}"
         yield printed.LEARNED_NOTE
     if any(row.difference(column) for row in lines for column in row.estimates):
         yield "Difference: ours minus printed; the printed number counts as a constant."

@@ -17,7 +17,6 @@ from msgspec import structs
 
 from longsumbench.files import writable_folder
 from longsumbench.formatting import format_count, format_duration, format_p
-from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.page import (
     NOT_TESTED,
@@ -27,6 +26,7 @@ from longsumbench.papers.page import (
     MadePage,
     Page,
     Verdict,
+    describe_tested,
     files_folder,
     make_page,
     read_all_written,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _MOST_MISSING = 6  # runs that are named
 _ALL_TABLES = "../../../docs/papers.md"  # from the reference results of a clone
 _INDEX = "All claims of the papers"
-_VERDICTS = ("claim", "the paper says", "measure", "dataset", "outcome", "difference", "p", "facts", "tested on")
+_VERDICTS = ("claim", "the paper says", "tested on", "outcome", "difference", "p", "facts", "test")
 _DECISIONS = (
     "Reproduced or reversed: the difference is significant. Alike: the difference is significantly smaller than the "
     "margin; not alike: significantly larger. The level is 5 % for all claims of the table together (Holm), and so are "
@@ -69,7 +69,7 @@ class PaperReport(tables.ShownInNotebooks):
     def render(self) -> str:
         """Render the verdicts, the tables and the state of the runs for the terminal."""
         tested = [verdict for verdict in self.page.verdicts if verdict.outcome != NOT_TESTED]
-        blocks = [verdict_block(tested), *self.page.blocks] if tested else self.page.blocks
+        blocks = [verdict_block(self.job, tested), *self.page.blocks] if tested else self.page.blocks
         lines = describe_state(self.job)
         if untested := len(self.page.verdicts) - len(tested):
             lines.insert(0, f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
@@ -184,14 +184,13 @@ def page_title(paper_table: PaperTable) -> str:
     return f"{paper_table.citation.rpartition(', ')[2]}, {paper_table.prints}: {paper_table.title}"
 
 
-def verdict_block(verdicts: Sequence[Verdict]) -> tables.Block:
-    """Return the claims as a table."""
+def verdict_block(job: Job, verdicts: Sequence[Verdict]) -> tables.Block:
+    """Return the claims as a table, with the texts that were used."""
     rows = [
         [
             verdict.claim,
             f"{verdict.says} ({verdict.source})" if verdict.says else verdict.source,
-            heading_of(verdict.measure),
-            verdict.dataset,
+            describe_tested(job.paper_table, job.scale, verdict),
             verdict.outcome,
             _format_difference(verdict),
             format_p(verdict.p),
@@ -202,7 +201,7 @@ def verdict_block(verdicts: Sequence[Verdict]) -> tables.Block:
     ]
     notes = (_DECISIONS, _OF_FACTS) if any(verdict.facts is not None for verdict in verdicts) else (_DECISIONS,)
     optional = ("the paper says", "facts", "p")
-    block = tables.Block("What the paper claims", (), _VERDICTS, "lllllrrrl", rows, optional=optional, footnotes=notes)
+    block = tables.Block("What the paper claims", (), _VERDICTS, "llllrrrl", rows, optional=optional, footnotes=notes)
     return block.without_empty_columns()
 
 
@@ -214,7 +213,7 @@ def _render_markdown(job: Job, page: Page) -> str:
     parts = [f"# {title}", tables.escape_markdown(f"{paper_table.citation}, {paper_table.prints}.")]
     parts += [links, f"    {_command_of(job)}", *map(tables.escape_markdown, describe_state(job))]
     if page.verdicts:
-        parts.append(_markdown_blocks([verdict_block(page.verdicts)]))
+        parts.append(_markdown_blocks([verdict_block(job, page.verdicts)]))
     parts += [f"![{title}]({name})" for name in page.pictures]
     parts += filter(None, [_markdown_blocks(page.blocks), page.text.strip()])
     for heading, items in _below(job, page).items():
@@ -227,7 +226,7 @@ def _render_markdown(job: Job, page: Page) -> str:
 
 
 def _render_part(job: Job, page: Page) -> str:
-    verdicts = verdict_block(page.verdicts) if page.verdicts else None
+    verdicts = verdict_block(job, page.verdicts) if page.verdicts else None
     values = {
         "paper_table": job.paper_table,
         "index": _INDEX,
@@ -275,8 +274,10 @@ _TITLE = "What the four papers claim, and what holds here"
 _HEIGHT = 3.2  # inches
 _CLAIM_COLUMNS = ("the paper's claim", "place", "rows", "tested on", "outcome", "seeds", "learned")
 _CLAIMS_LEGEND = (
-    "Each claim is tested once for each dataset, on the paper's measure. Seeds: those that both rows have. Learned: "
-    "whether all compared systems learned to summarize; if one did not, nothing is concluded."
+    "Each claim is tested once for each of the paper's datasets, on the paper's measure and the texts in the column "
+    '"tested on"; generated reports (probe) are no papers or articles. Claims about people are not tested. '
+    "Seeds: those that both rows have. Learned: whether all compared systems learned to summarize; if one did not, "
+    "nothing is concluded."
 )
 
 
@@ -294,7 +295,7 @@ def write_index(results: Results) -> list[Path]:
     claims = []
     for page in pages:
         paper_table = find_paper_table(page.name)
-        rows = [_claim_cells(paper_table, claim) for claim in page.claims]
+        rows = [_claim_cells(page, claim) for claim in page.claims]
         block = tables.Block("", (), _CLAIM_COLUMNS, "lllllrl", rows)
         claims.append((page.name, page_title(paper_table), block))
     text = f"# {_TITLE}\n\n![{_TITLE}]({PICTURE})\n\n{claims_table(results)}"
@@ -313,16 +314,16 @@ def claims_table(results: Results, folder: str = "") -> str:
     lines = [f"| {' | '.join([*_CLAIM_COLUMNS, 'page'])} |", "|---" * (len(_CLAIM_COLUMNS) + 1) + "|"]
     for page in read_all_written(results):
         for claim in page.claims:
-            cells = map(tables.escape_markdown, _claim_cells(find_paper_table(page.name), claim))
+            cells = map(tables.escape_markdown, _claim_cells(page, claim))
             lines.append(f"| {' | '.join([*cells, f'[{page.name}]({folder}{page.name}.md)'])} |")
     return "\n".join([_CLAIMS_LEGEND, "", *lines, ""])
 
 
-def _claim_cells(paper_table: PaperTable, claim: Verdict) -> list[str]:
+def _claim_cells(page: MadePage, claim: Verdict) -> list[str]:
+    paper_table = find_paper_table(page.name)
     place = f"{_paper_name(paper_table)}, {claim.source or paper_table.prints}"
-    tested = f"{heading_of(claim.measure)}, {claim.dataset}"
     seeds = "" if claim.seeds is None else str(claim.seeds)
-    return [claim.says, place, claim.claim, tested, claim.outcome, seeds, claim.learned]
+    return [claim.says, place, claim.claim, page.tested_on(claim), claim.outcome, seeds, claim.learned]
 
 
 def _paper_name(paper_table: PaperTable) -> str:

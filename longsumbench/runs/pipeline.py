@@ -242,7 +242,7 @@ def score_baselines(point: Point, baseline_ids: set[str], failed: dict[str, str]
         try:
             records.append(run_point(baseline))
         except (DataError, UsageError) as error:
-            _log.warning(f"{name} is not in the table: {error}")
+            _log.warning(f"{name} was not run with these settings: {error}")
         except Exception as error:
             if failed is None:
                 raise

@@ -20,6 +20,7 @@ from longsumbench.leaderboards.columns import cut_shares, remarks
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.matrix import matrix_blocks, matrix_of_tables
 from longsumbench.leaderboards.published import published_blocks
+from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.papers.page import OUTCOMES, MadePage, read_written
 from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
@@ -111,8 +112,13 @@ class Site:
         shown = sorted((item for item in shown if item["blocks"]), key=lambda item: (-item["runs"], item["name"]))
         tables = {item["name"]: item["comparable"] for item in shown}
         blocks = matrix_blocks(matrix_of_tables(tables), brief=True) if tables else []
-        systems = len({row.label for table in tables.values() for block in table for row in block.rows})
-        values = {"shown": shown, "matrix": blocks, "problems": problems, "systems": systems}
+        rows: list[SeedGroup] = []
+        for table in tables.values():
+            for block in table:
+                rows += block.rows
+        counts = {"systems": len({row.first.model for row in rows})}
+        counts["rows"] = len({row.label for row in rows})
+        values = {"shown": shown, "matrix": blocks, "problems": problems, "counts": counts}
         self._write_page("index.html", "Overview", "overview.html", **values)
 
     def _write_dataset(self, name: str) -> _Shown:

@@ -10,7 +10,7 @@ import pandas as pd
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import heading_of, numbers_shown
 from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.leaderboards.significance import DISTINGUISHED, ComparableRows
 from longsumbench.leaderboards.table import leaderboard_block
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.metrics.evaluate import score_column
@@ -68,15 +68,18 @@ def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> 
 def rows_at_the_top(comparable: ComparableRows) -> set[str]:
     """Return the keys of the rows that may be the best: the model confidence set, or the best row and its ties.
 
-    There are none if the test of any ranked row is missing, or cannot reach 5 %.
+    There are none if the test of any ranked row is missing, or decides nothing.
     """
     tests, ranked = comparable.tests, [row for row in comparable.rows if row.ranked]
     if tests.best_set:
         return {*tests.best_set}
-    pairs = [(row.key, row.first.ranked_by) for row in ranked[1:]]
-    if any(pair not in tests.p_values or pair in tests.too_few for pair in pairs):
+    if any(row.one_seed for row in ranked[:1]):
         return set()
-    return {row.key for row in ranked[:1]} | {pair[0] for pair in tests.tied() if pair in pairs}
+    name = comparable.rows[0].first.ranked_by
+    tied, below = tests.tied(), tests.with_outcome(DISTINGUISHED)
+    if any((row.key, name) not in tied | below for row in ranked[1:]):
+        return set()
+    return {row.key for row in ranked[:1]} | {row.key for row in ranked[1:] if (row.key, name) in tied}
 
 
 def _intervals(rows: Sequence[SeedGroup], name: str) -> dict[str, tuple[float, ...]]:

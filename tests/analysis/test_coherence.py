@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from support.drawn import drawn, example
-from support.run_records import record
+from support.run_records import TRAINED, record
 from support.tiny_bert import write_bert
 
 from longsumbench.analysis.coherence import REFERENCE, SHUFFLED, NextSentences, score_texts, shuffled
 from longsumbench.core import Example, Scoring
 from longsumbench.errors import DataError
 from longsumbench.metrics.coherence import Coherence
-from longsumbench.metrics.statistics import approximate_randomization, holm
+from longsumbench.metrics.statistics import holm, paired_effect
 
 SENTENCES = ["The cat sat.", "It slept.", "The dog ran.", "A dog slept."]
 
@@ -72,13 +72,26 @@ def test_rows_and_tests() -> None:
     assert table["one_sentence_or_none"].tolist() == [1, 1, 0, 1]
     assert table.loc[other, "difference"] == -100.0
     assert table.loc[other, "tested"] == 4
-    assert math.isnan(table.loc[run, "p"])
+    assert math.isnan(table.loc[run, "p_holm"])
     expected = [
-        float(approximate_randomization(gaps[np.isfinite(gaps)]))
+        paired_effect(gaps[np.isfinite(gaps), None]).p_value()
         for gaps in (100 * (found.scores[name] - found.scores[run]) for name in (REFERENCE, SHUFFLED, other))
     ]
-    assert table.loc[[REFERENCE, SHUFFLED, other], "p"].tolist() == expected
     assert table.loc[[REFERENCE, SHUFFLED, other], "p_holm"].tolist() == holm(expected).tolist()
+
+
+def test_a_trained_run_has_one_seed_and_no_verdict() -> None:
+    """However far apart, a run of a trained system has neither a p-value nor a mark; a line says why."""
+    all_ = examples(40)
+    first = record("up", 1.0), {f"{n}": "a is.\nb is." for n in range(40)}
+    texts = {f"{n}": "z is.\ny is." for n in range(40)}
+    found = score_texts(drawn(all_, first, (record("down", 1.0, fit=TRAINED, seed=1), texts)), Ordered())
+    (row,) = [row for row in found.blocks()[0].rows if "down" in row[0]]
+    assert row[-2:] == ["-100.00", ""]
+    assert "another may differ" in found.render()
+    sure = score_texts(drawn(all_, first, (record("down", 1.0), texts)), Ordered())
+    (row,) = [row for row in sure.blocks()[0].rows if "down" in row[0]]
+    assert row[-2:] == ["-100.00", "< 0.001"]
 
 
 def test_without_runs_the_reference_is_the_baseline() -> None:

@@ -95,7 +95,7 @@ def test_bars_hold_every_pair_once() -> None:
         assert of_all["n"].tolist() == [of_bars["n"].sum()] == [len(found.fusions)]
         assert (of_bars["both"] * of_bars["n"]).sum() / of_bars["n"].sum() == pytest.approx(of_all["both"].iloc[0])
     assert {one.documents for one in found.fusions} >= {(1, 2)}
-    assert "join two documents" in found.render()
+    assert "of two documents" in found.render()
 
 
 def test_words_that_one_source_alone_gives() -> None:

@@ -15,6 +15,7 @@ from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.seed_groups import SeedGroup, group_by_seed
+from longsumbench.leaderboards.significance import ComparableRows, against_best
 from longsumbench.metrics.aggregate import aggregate
 from longsumbench.runs.record import RunRecord, StepSeconds
 
@@ -39,7 +40,8 @@ def finished(name: str, scores: pd.DataFrame, seconds: float, **changes: object)
 
 def sentences(runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> list[str]:
     """Return what is said about these runs."""
-    return describe_choice(group_by_seed(runs, scores), scores)
+    rows = group_by_seed(runs, scores)
+    return describe_choice(ComparableRows(rows, against_best(rows, scores)))
 
 
 def test_the_first_sentence_names_the_best_or_the_cheapest_of_those_like_it() -> None:
@@ -49,10 +51,12 @@ def test_the_first_sentence_names_the_best_or_the_cheapest_of_those_like_it() ->
         sentences([finished("ea", one["ea"], 40), finished("lead", one["lead"], 1)], one)[0] for one in (apart, alike)
     )
     assert clear.startswith("Choose ea: its R-Lsum is +")
-    assert clear.endswith("from the next, lead.")
+    assert clear.endswith("from the next, lead; distinguished.")
     assert unclear == "Choose lead: no difference in R-Lsum is shown between it and ea, and it costs the least."
     dearer = [finished("ea", alike["ea"], 1), finished("lead", alike["lead"], 40)]
     assert sentences(dearer, alike)[0].startswith("Choose ea: no difference in R-Lsum is shown between it and lead,")
+    trained = [finished("ea", apart["ea"], 40, fit=TRAINED, seed=1), finished("lead", apart["lead"], 1)]
+    assert sentences(trained, apart)[0].endswith("from the next, lead; one seed: another may differ.")
 
 
 def test_price_goes_before_time() -> None:
@@ -96,7 +100,8 @@ def test_oracles_and_random_sentences_are_not_chosen() -> None:
     runs = [finished("oracle", scores["oracle"], 1, oracle=True), finished("lead", scores["lead"], 1)]
     runs.append(finished("random", scores["random"], 0))
     assert sentences(runs, scores)[0] == "Choose lead: it is the only one with a place."
-    assert describe_choice([SeedGroup((runs[0],))], scores) == ["No system can be recommended: none of them learned."]
+    oracle = ComparableRows((SeedGroup((runs[0],)),))
+    assert describe_choice(oracle) == ["No system can be recommended: none is ranked."]
     assert "other" not in describe_recommendation([*runs, finished("other", scores["lead"], 1, examples="e2")], scores)
 
 

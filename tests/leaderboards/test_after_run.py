@@ -11,6 +11,7 @@ from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.leaderboards.after_run import UpdatedTable, describe_runs
+from longsumbench.leaderboards.notes import warnings_on_outputs
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
@@ -52,7 +53,7 @@ def test_a_short_screen(describe: Describe) -> None:
     assert places == ["1", "⋮", "5", "6", "7"]
     assert [line for line in lines if line.startswith("→")] == [lines[8]]
     assert lines[-5:] == [
-        "Same texts, split, examples and scoring: 13 systems (13 runs).",
+        "Same texts, split, examples and scoring: 13 rows (13 runs).",
         "Table: results/leaderboard/arxiv.md, .csv, .tex",
         "Next: longsumbench leaderboard arxiv  # the whole table",
         "      longsumbench compare 0001seal 0000seal  # do these two differ?",
@@ -138,8 +139,8 @@ def test_two_datasets_have_a_table_each(describe: Describe) -> None:
         "pydoc, test split, 20 examples",
     ]
     text = " ".join(lines)
-    assert "seal 90 % (88 to 91), ea 40 % (38 to 41). All are distinguished." in text
-    assert "No trained system's 95 % interval of R-Lsum lies above Lead's." in text
+    assert "seal 90 % (88 to 91), ea 40 % (38 to 41)." in text
+    assert "No trained system has a higher R-Lsum than Lead." in text
     (first_command,) = [line for line in lines if line.startswith("Next")]
     assert first_command == "Next: longsumbench leaderboard probe  # the whole table"
 
@@ -153,6 +154,16 @@ def test_several_datasets_take_a_line_each(describe: Describe) -> None:
     assert lines[0] == "30 runs on 30 datasets. The best of them:"
     assert lines[1] == "corpus0: seal segment_length=0, R-Lsum 30.0 ±0.8, place 2 of 2"
     assert lines[-2:] == ["… and 8 more datasets.", "Next: longsumbench leaderboard DATASET"]
+
+
+@pytest.mark.parametrize(("more", "noun"), [(1, "dataset"), (2, "datasets")])
+def test_what_is_left_out_is_counted(describe: Describe, more: int, noun: str) -> None:
+    """One more dataset is a dataset, and one more run with a warning is a run."""
+    runs = [seal(30 + number, dataset=f"corpus{number}") for number in range(22 + more)]
+    assert describe([], runs)[-2] == f"… and {more} more {noun}."
+    alike = [seal(30 + number, number, outputs=OutputFacts(20, 20, 3, 0)) for number in range(2 + more)]
+    lines = warnings_on_outputs(alike, 2)
+    assert lines[-1] == f"Such warnings for {more} more run{'s' * (more > 1)} (outputs_* in the CSV)."
 
 
 def test_one_run_among_five_hundred(
@@ -179,4 +190,4 @@ def test_one_run_among_five_hundred(
     assert max(map(len, lines)) <= 80
     (own,) = [line for line in lines if line.startswith("→")]
     assert own.split()[2] == "lead"
-    assert "101 systems (501 runs)" in " ".join(lines)
+    assert "101 rows (501 runs)" in " ".join(lines)

@@ -1,14 +1,15 @@
-"""The sentences on planted facts: they name what intervals distinguish, and what they do not."""
+"""The sentences on planted facts: numbers with intervals, and the ties of the table."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
 import pytest
-from support.run_records import measured, record
+from support.run_records import TRAINED, measured, record
 
 from longsumbench.leaderboards.after_run import describe_facts_found
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned, group_by_seed
+from longsumbench.leaderboards.seed_groups import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned, group_by_seed
+from longsumbench.leaderboards.significance import ComparableRows, against_best, comparable_rows
 from longsumbench.runs.record import RunRecord
 
 TENTHS = [f"fact_recall_single_position_{tenth}" for tenth in range(10)]
@@ -37,33 +38,25 @@ def system(
 
 def sentences(systems: Sequence[_System]) -> list[str]:
     scores = {run.run_id: table for run, table in systems}
-    return describe_facts_found(group_by_seed([run for run, _ in systems], scores), scores)
+    (block,) = comparable_rows([run for run, _ in systems], scores)
+    return describe_facts_found(block, scores)
 
 
-def test_systems_places_and_distances_that_differ() -> None:
-    """Each difference has both numbers with their intervals; the best system comes first."""
+def test_systems_places_and_distances() -> None:
+    """Each number has its interval; the best system comes first."""
     assert sentences([system("trunc", 25, second_half=0), system("pagesum", 98, silent_other=53)]) == [
         "Single facts (in one place), stated right (guesses: right in 4 %): pagesum 98 % (96 to 100), "
-        "trunc 25 % (23 to 27). All are distinguished.",
-        "Single facts, in the first half of the source against the second: trunc 100 % (91 to 100) against 0 % (0 to "
-        "9); no difference is found for pagesum.",
-        "Silent facts (in two places; which bid won is not stated), in one section against several: pagesum 90 % (88 "
-        "to 92) against 53 % (51 to 55); no difference is found for trunc.",
+        "trunc 25 % (23 to 27).",
+        "Single facts, in the first half of the source against the second: pagesum 100 % (91 to 100) against 100 % "
+        "(91 to 100); trunc 100 % (91 to 100) against 0 % (0 to 9).",
+        "Silent facts (in two places; which bid won is not stated; a guess of two is right in 50 %), in one section "
+        "against several: pagesum 90 % (88 to 92) against 53 % (51 to 55); trunc 90 % (88 to 92) against 90 % (88 to "
+        "92).",
     ]
 
 
-def test_systems_that_guess_are_not_compared() -> None:
-    """Silent facts at 50 % or below, in one section and in several, are no difference and no finding."""
-    guessing = system("ea", 50, silent_other=5, silent_same=40)
-    *_, silent = sentences([system("pagesum", 98, silent_other=53), guessing])
-    assert (
-        "against several: pagesum 90 % (88 to 92) against 53 % (51 to 55); not shown to beat a guess of two" in silent
-    )
-    assert silent.endswith("(50 %): ea.")
-
-
 def test_relayed_facts_have_their_own_sentence() -> None:
-    """Systems are ordered and distinguished by relayed facts, not by single ones."""
+    """Systems are ordered by relayed facts, not by single ones."""
     runs = [system("ea", 40), system("seal", 60)]
     relayed = {"ea": 88.0, "seal": 5.0}
     more = [
@@ -74,28 +67,27 @@ def test_relayed_facts_have_their_own_sentence() -> None:
         for run, table in runs
     ]
     text = next(sentence for sentence in sentences(more) if sentence.startswith("Relayed facts"))
-    assert text.endswith("ea 88 % (86 to 90), seal 5 % (3 to 7). All are distinguished.")
+    assert text.endswith("ea 88 % (86 to 90), seal 5 % (3 to 7).")
 
 
-def test_overlapping_intervals_distinguish_nothing() -> None:
-    """Systems, places and distances whose intervals overlap are named as such."""
-    by_system, by_place, by_distance = sentences([system("ea", 50), system("seal", 53), system("trunc", 25)])
-    assert by_system.endswith(" Not distinguished: seal and ea.")
-    no_difference = "no difference is found for seal, ea and trunc."
-    assert by_place == f"Single facts, in the first half of the source against the second: {no_difference}"
-    assert (
-        by_distance
-        == f"Silent facts (in two places; which bid won is not stated), in one section against several: {no_difference}"
-    )
-
-
-def test_no_paired_difference_is_denied() -> None:
-    """Systems with overlapping intervals that differ alike on every example are distinguished, as by `compare`."""
+def test_ties_are_those_of_the_table() -> None:
+    """Systems that the column's test does not distinguish from its best row are named, whatever their intervals."""
     (ahead, first), (behind, second) = systems = [system("ea", 55), system("seal", 53)]
-    assert sentences(systems)[0].endswith("Not distinguished: ea and seal.")
+    assert sentences([*systems, system("trunc", 25)])[0].endswith(" Not distinguished from the best: seal.")
     better = first.assign(fact_recall_single=second["fact_recall_single"] * 0.9 + 0.1)
     worse = second.assign(fact_recall_single=second["fact_recall_single"] * 0.9)
-    assert sentences([(ahead, better), (behind, worse)])[0].endswith("All are distinguished.")
+    assert sentences([(ahead, better), (behind, worse)])[0].endswith("seal 53 % (51 to 55).")
+
+
+@pytest.mark.parametrize(("seeds", "tie"), [((1,), ""), ((1, 2, 3), " Not distinguished from the best: seal.")])
+def test_one_seed_is_no_verdict(seeds: Sequence[int], tie: str) -> None:
+    """Of single runs of trained systems only the numbers are given; the same scores over three seeds name a tie."""
+    systems = [system(name, share, seed) for name, share in (("ea", 55), ("seal", 53)) for seed in seeds]
+    scores = {run.run_id: table for run, table in systems}
+    groups = group_by_seed([replace(run, fit=TRAINED) for run, _ in systems], scores)
+    rows = [replace(row, learned=Learned(LEARNED)) for row in groups]
+    text = describe_facts_found(ComparableRows(tuple(rows), against_best(rows, scores)), scores)[0]
+    assert text.endswith(f").{tie}")
 
 
 @pytest.mark.parametrize("word", [NOT_LEARNED, STILL_LEARNING, UNKNOWN])
@@ -104,8 +96,9 @@ def test_systems_that_did_not_learn_are_left_out(word: str) -> None:
     systems = [system("pagesum", 98), system("trunc", 25, second_half=0, silent_other=53)]
     scores = {run.run_id: table for run, table in systems}
     pagesum, trunc = group_by_seed([run for run, _ in systems], scores)
-    texts = describe_facts_found([pagesum, replace(trunc, learned=Learned(word))], scores)
-    assert texts == describe_facts_found([pagesum], scores)
+    both = ComparableRows((pagesum, replace(trunc, learned=Learned(word))))
+    texts = describe_facts_found(both, scores)
+    assert texts == describe_facts_found(ComparableRows((pagesum,)), scores)
     assert len(texts) == 3
     assert "trunc" not in " ".join(texts)
 
@@ -113,6 +106,6 @@ def test_systems_that_did_not_learn_are_left_out(word: str) -> None:
 def test_the_best_row_of_each_model_counts() -> None:
     """Further rows of a model are left out; the label then has the settings."""
     runs = [replace(system("ea", single, seed)[0], variant=f"x={seed}") for seed, single in ((1, 40.0), (2, 60.0))]
-    assert describe_facts_found(group_by_seed(runs, {}), {})[0].endswith(
+    assert describe_facts_found(ComparableRows(group_by_seed(runs, {})), {})[0].endswith(
         "(guesses: right in 4 %): ea x=2 60 % (58 to 62)."
     )

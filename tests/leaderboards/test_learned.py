@@ -12,13 +12,21 @@ from longsumbench.core import FitReport
 from longsumbench.leaderboards.columns import choose_columns, columns_of
 from longsumbench.leaderboards.learned import LEAST_LIFT, last_fall
 from longsumbench.leaderboards.notes import describe_unlearned
-from longsumbench.leaderboards.seed_groups import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN, UNTRAINED
+from longsumbench.leaderboards.seed_groups import (
+    LEARNED,
+    NOT_LEARNED,
+    NOT_RANKED,
+    NOT_SHOWN,
+    STILL_LEARNING,
+    UNKNOWN,
+    UNTRAINED,
+)
 from longsumbench.leaderboards.significance import ComparableRows, comparable_rows
 from longsumbench.leaderboards.table import row_cells
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.render.tables import Stressed, Tied
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import ImportedOutputs, RunRecord
 
 EXAMPLES = 100
 LEVELLED = FitReport(steps=400, first_loss=9.0, validation_losses=((100, 4.0), (200, 3.1), (300, 3.05), (400, 3.0)))
@@ -46,6 +54,11 @@ def judged(*runs: tuple[RunRecord, pd.DataFrame]) -> ComparableRows:
     return block
 
 
+def blocks(*runs: tuple[RunRecord, pd.DataFrame]) -> tuple[ComparableRows, ...]:
+    """The runs as blocks of a table: checkpoints that were not trained here have their own."""
+    return comparable_rows([run for run, _ in runs], {run.run_id: scores for run, scores in runs})
+
+
 def words(*runs: tuple[RunRecord, pd.DataFrame]) -> dict[str, str]:
     """System → whether it learned."""
     return {row.first.model: row.learned.word for row in judged(*runs).rows}
@@ -64,12 +77,49 @@ def test_the_lift_is_the_share_of_the_best_gain() -> None:
     assert LEAST_LIFT == 25
 
 
+def without_gain(name: str, number: int = EXAMPLES, **changes: Any) -> tuple[RunRecord, pd.DataFrame]:
+    """A run that scores as high against other references: its outputs do not depend on their sources."""
+    run, scores = trained(name, 35, floor=35.0, **changes)
+    scores = scores.head(number)
+    return replace(run, n=number), scores.assign(rougeLsum_floor=scores["rougeLsum_f"].to_numpy()[::-1])
+
+
 def test_outputs_that_fit_any_source_are_not_learned() -> None:
-    """A system that writes what it writes anyway scores as high against other references: there is no gain."""
-    constant = trained("constant", 35, floor=35.0)
-    constant[1]["rougeLsum_floor"] = constant[1]["rougeLsum_f"].sample(frac=1, random_state=1).to_numpy()
-    assert words(BEST, constant) == {"best": LEARNED, "constant": NOT_LEARNED}
-    assert words(constant) == {"constant": NOT_LEARNED}  # also if nothing else is in the table
+    """Many examples show that there is less than a quarter of the possible gain, where that is known."""
+    assert words(BEST, without_gain("constant")) == {"best": LEARNED, "constant": NOT_LEARNED}
+    assert words(without_gain("constant")) == {"constant": NOT_SHOWN}  # nothing else is in the table
+
+
+@pytest.mark.parametrize("examples", [1, 2, 5, 8])
+def test_few_examples_show_nothing(examples: int) -> None:
+    """Not shown is not the opposite: the row is ranked, and the sentence gives the number of examples."""
+    run, scores = BEST
+    best = replace(run, n=examples, examples="few"), scores.head(examples)
+    few = without_gain("few", examples, examples="few")
+    row = next(row for row in judged(best, few).rows if row.first.model == "few")
+    assert row.learned.word == NOT_SHOWN
+    assert row.ranked
+    counted = "1 example" if examples == 1 else f"{examples} examples"
+    assert f"few ({counted}: not shown that its outputs depend on their sources)" in describe_unlearned([row])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"system": {"checkpoint": "facebook/bart-large-cnn"}},
+        {"system": {"engine": "vllm"}},
+        {"imported": ImportedOutputs("them.txt", "0", "")},
+    ],
+)
+def test_what_was_not_trained_here_is_never_not_learned(changes: dict[str, Any]) -> None:
+    """A checkpoint, a language model and imported outputs may be not ranked, for what their outputs are."""
+    others = {"fit": FitReport(), **changes}
+    repeated = {"outputs": OutputFacts(EXAMPLES, EXAMPLES, 1, 0)}
+    cases = {"none": without_gain("none", **others), "same": trained("same", 38, **others, **repeated)}
+    for name, case in cases.items():
+        row = next(row for block in blocks(BEST, case) for row in block.rows if row.first.model == name)
+        assert row.learned.word in (NOT_RANKED, NOT_SHOWN)
+        assert "learned" not in describe_unlearned([row])
 
 
 def test_a_training_of_no_steps_is_untrained_and_not_ranked() -> None:
@@ -144,5 +194,5 @@ def test_rows_that_did_not_learn_are_not_ranked() -> None:
     assert [type(line[3]) for line in cells] == [str, Stressed, Tied]
     assert cells[0][2] == NOT_LEARNED
     assert [line[4] for line in cells][1:] == ["100 %", "99 %"]
-    assert all(row != high[0].run_id for row, _ in block.tests.p_values)
-    assert describe_unlearned(block.rows).startswith("Not ranked: high (not learned: outputs that do not depend")
+    assert all(row != high[0].run_id for row, _ in block.tests.differences)
+    assert describe_unlearned(block.rows).startswith("Not ranked: high (not learned: 0.0 % of the possible gain")

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from numpy.typing import NDArray
 from support.swept_runs import baseline, trained
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.seed_groups import NO_INTERVAL, SeedGroup, difference, group_by_seed
+from longsumbench.leaderboards.seed_groups import NO_INTERVAL, SeedGroup, compare_groups, group_by_seed
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.metrics.statistics import approximate_randomization, mean_over_seeds
+from longsumbench.metrics.statistics import mean_over_seeds
 from longsumbench.runs.record import RunRecord
 
 EXAMPLES = 30
@@ -87,43 +88,56 @@ def test_an_interval_covers_examples_and_seeds() -> None:
     assert widths[1] > 2 * widths[0]
 
 
-def test_a_difference_on_common_seeds() -> None:
-    """It is that of the seeds that both have, on the examples that both have, 0–100; the other way it is negated."""
-    rows, scores = grouped(one := system("ea", 0.05, (1, 2, 3)), other := system("seal", 0, (2, 3, 4)))
-    found = difference(rows[0], rows[1], "rougeLsum", scores)
-    assert found is not None
-    pairs = [(values, its) for run, values in one for its_run, its in other if run.seed == its_run.seed]
+def test_a_difference_on_the_same_seeds() -> None:
+    """It is paired by example and seed, 0–100; the other way it is negated."""
+    rows, scores = grouped(one := system("ea", 0.05, (1, 2, 3)), other := system("seal", 0, (1, 2, 3)))
+    found = compare_groups(rows[0], rows[1], "rougeLsum", scores)
+    pairs = [(values, its) for (_, values), (_, its) in zip(one, other, strict=True)]
     by_hand = mean_over_seeds(100 * np.stack([values - its for values, its in pairs], axis=1))
-    assert found.mean == pytest.approx(by_hand.mean)
-    assert found.p == pytest.approx(by_hand.p_value())
-    assert (found.high - found.low) / 2 == pytest.approx(by_hand.half_width())
-    assert (found.examples, found.seeds) == (EXAMPLES, 2)
-    back = difference(rows[1], rows[0], "rougeLsum", scores)
+    assert found == (pytest.approx(by_hand), EXAMPLES, 3, False)
+    back = compare_groups(rows[1], rows[0], "rougeLsum", scores)
     assert back is not None
-    assert (back.mean, back.low, back.p) == pytest.approx((-found.mean, -found.high, found.p))
+    assert back.effect == pytest.approx((-by_hand.mean, by_hand.error, by_hand.degrees))
 
 
 def test_a_difference_from_a_system_without_seeds() -> None:
     """Each seed of the one is compared with the run of the other."""
     runs, lead = system("ea", 0.05, (1, 2, 3)), baseline("lead", 30, n=EXAMPLES)
     rows, scores = grouped(runs, [(lead, HARD)])
-    found = difference(rows[1], rows[0], "rouge1", scores)
-    assert found is not None
+    found = compare_groups(rows[1], rows[0], "rouge1", scores)
     by_hand = mean_over_seeds(100 * (HARD[:, None] - np.stack([values for _, values in runs], axis=1)))
-    assert (found.mean, found.p, found.seeds) == (pytest.approx(by_hand.mean), pytest.approx(by_hand.p_value()), 3)
+    assert found == (pytest.approx(by_hand), EXAMPLES, 3, False)
 
 
-def test_a_difference_without_common_seeds() -> None:
-    """The means over seeds are compared; two single runs by approximate randomization, whatever their seeds."""
-    rows, scores = grouped(one := system("ea", 0.1, (1, 2, 3)), other := system("seal", 0, (4, 5)))
-    found = difference(rows[0], rows[1], "rougeL", scores)
+def test_a_difference_of_different_seeds() -> None:
+    """The means over all seeds are compared, or two single runs, whatever their seeds; without scores there is none."""
+    rows, scores = grouped(one := system("ea", 0.1, (1, 2, 3)), other := system("seal", 0, (3, 4)))
+    found = compare_groups(rows[0], rows[1], "rougeL", scores)
     assert found is not None
     means = [np.mean([values for _, values in runs]) for runs in (one, other)]
-    assert found.mean == pytest.approx(100 * (means[0] - means[1]))
-    assert (found.seeds, found.low < found.mean < found.high, found.p < 0.05) == (0, True, True)
+    assert found.effect.mean == pytest.approx(100 * (means[0] - means[1]))
+    assert (found.seeds, found.one_seed, found.effect.p_value() < 0.05) == (0, False, True)
     rows, scores = grouped(system("ea", 0.004, (1,)), system("seal", 0, (4,)))
-    found = difference(rows[0], rows[1], "rougeL", scores)
+    found = compare_groups(rows[0], rows[1], "rougeL", scores)
     assert found is not None
     first, second = (scores[row.key]["rougeL_f"].to_numpy() for row in rows)
-    assert found.p == float(approximate_randomization(100 * (first - second)))
-    assert difference(rows[0], rows[1], "rougeL", {}) is None
+    assert found.effect.p_value() == pytest.approx(scipy.stats.ttest_rel(first, second).pvalue)
+    assert compare_groups(rows[0], rows[1], "rougeL", {}) is None
+
+
+def test_who_has_one_seed() -> None:
+    """A single run of a trained system is of one seed; baselines and several runs are not."""
+    lead = [(baseline("lead", 30, n=EXAMPLES), HARD)]
+    random = [(baseline("random", 20, n=EXAMPLES, seed=1), HARD)]
+    cases = [
+        (system("ea", 0, (1,)), lead, True),
+        (system("ea", 0, (1,)), system("seal", 0, (2, 3)), True),
+        (system("ea", 0, (1, 2)), system("seal", 0, (2, 3)), False),
+        (system("ea", 0, (1, 2)), lead, False),
+        (lead, random, False),
+    ]
+    for first, second, expected in cases:
+        rows, scores = grouped(first, second)
+        found = compare_groups(rows[0], rows[1], "rouge1", scores)
+        assert found is not None
+        assert found.one_seed == expected

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from support.run_records import record
 
 from longsumbench.leaderboards import table as leaderboard
@@ -14,7 +15,7 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import AgainstBest, comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
-from longsumbench.metrics.statistics import approximate_randomization, holm, randomization_bound
+from longsumbench.metrics.statistics import holm
 from longsumbench.render.tables import Stressed, Tied
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -66,19 +67,15 @@ def test_near_and_far(tmp_path: Path) -> None:
     assert kinds == {"best": {Stressed}, "near": {Tied}, "far": {str}}
 
 
-def test_p_values_are_of_single_tests() -> None:
-    """Each is what its pair's differences alone give: by randomization, or its bound if that is small enough."""
-    tests = against_best_of(RUNS, SCORES).p_values
+def test_p_values_are_of_paired_tests() -> None:
+    """Each is what its pair's differences give to scipy, corrected over the rows of its column."""
+    tests = against_best_of(RUNS, SCORES).differences
     assert list(tests) == [(run, kind) for kind in ROUGE_HEADINGS for run in ("near", "far")]
-    gaps = [SCORES["best"][f"{kind}_f"] - SCORES[run][f"{kind}_f"] for run, kind in tests]
-    bounds = [randomization_bound(gap.to_numpy()) for gap in gaps]
     single = [
-        bound if bound <= 0.05 / 2 else float(approximate_randomization(gap.to_numpy()))
-        for bound, gap in zip(bounds, gaps, strict=True)
+        scipy.stats.ttest_rel(SCORES[run][f"{kind}_f"], SCORES["best"][f"{kind}_f"]).pvalue for run, kind in tests
     ]
-    assert sum(bound <= 0.05 / 2 for bound in bounds) == 4
     corrected = [p for column in zip(single[::2], single[1::2], strict=True) for p in holm(column).tolist()]
-    assert list(tests.values()) == pytest.approx(corrected)
+    assert [judged.p for judged in tests.values()] == pytest.approx(corrected)
 
 
 @pytest.mark.parametrize(("examples", "rivals", "tested"), [(5, 1, False), (6, 1, True), (6, 2, False), (7, 2, True)])
@@ -92,12 +89,12 @@ def test_too_few_examples_are_no_tie(tmp_path: Path, examples: int, rivals: int,
     assert (f"Too few examples for a test against the best: {labels}." in table.markdown()) == (not tested)
 
 
-def test_many_tests_have_resamples_enough() -> None:
+def test_many_tests_can_be_significant() -> None:
     """However many the tests, a run that is below is distinguished from the best: p-values can be small enough."""
     lower = per_example(-0.03, 3)
     runs = [RUNS[0], *(finished(f"lower{number}", lower) for number in range(60))]
     tests = against_best_of(runs, {one.run_id: SCORES["best"] if one.run_id == "best" else lower for one in runs})
-    assert len(tests.p_values) == 240
+    assert len(tests.differences) == 240
     assert tests.tied() == frozenset()
 
 
@@ -122,10 +119,10 @@ def test_measures_that_do_not_apply_everywhere() -> None:
         for name, table in scores.items()
     ]
     tests = against_best_of(runs, scores)
-    single = float(approximate_randomization((half - low)[::4]))
+    single = scipy.stats.ttest_1samp((half - low)[::4], 0).pvalue
     assert 0.01 < single < 0.2
-    assert tests.p_values["far", "found"] == pytest.approx(single)
-    assert list(tests.p_values) == [("far", "found"), ("far", "rougeLsum")]
+    assert tests.differences["far", "found"].p == pytest.approx(single)
+    assert list(tests.differences) == [("far", "found"), ("far", "rougeLsum")]
 
 
 def test_latex_of_marks_and_groups(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import math
 import shutil
 import subprocess
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -23,10 +22,9 @@ from longsumbench.metrics.statistics import (
     interval_over_seeds,
     mean_over_examples,
     mean_over_seeds,
+    paired_effect,
     perl_intervals,
-    randomization_bound,
     ratio_over_examples,
-    smallest_detectable_difference,
 )
 
 SCORES = np.random.default_rng(7).beta(2, 5, size=200) * 100
@@ -86,13 +84,27 @@ def test_perl_draws_as_perl_does() -> None:
     assert perl_intervals(values.reshape(-1, 1))[0] == pytest.approx([float(part) for part in message.stdout.split()])
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_randomization_against_all_swaps(seed: int) -> None:
-    """The p-value is the share of all 1,024 swaps of ten examples that lie as far from 0, up to drawing."""
-    differences = np.random.default_rng(seed).normal(0.6, 1, 10)
-    swaps = np.array(list(product([-1, 1], repeat=10))) @ differences
-    exact = np.mean(np.abs(swaps) >= abs(differences.sum()) - 1e-9)
+def swaps_as_far(differences: NDArray[np.float64]) -> float:
+    """The share of all swaps of outputs whose mean difference is as far from 0: the exact p-value."""
+    swaps = np.array(list(product([-1, 1], repeat=len(differences)))) @ differences
+    return float(np.mean(np.abs(swaps) >= abs(differences.sum()) - 1e-9))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_paired_effect_against_all_swaps(seed: int) -> None:
+    """On twelve examples the p-value is close to the share of all 4,096 swaps that are as far from 0."""
+    differences = np.random.default_rng(seed).normal(0.5, 1, 12)
+    exact = swaps_as_far(differences)
+    assert paired_effect(differences[:, None]).p_value() == pytest.approx(exact, abs=0.02)
     assert approximate_randomization(differences, 20_000) == pytest.approx(exact, abs=0.012)
+
+
+@given(st.lists(st.floats(-1, 1).map(lambda value: round(value, 3)), min_size=2, max_size=9))
+def test_a_paired_effect_claims_no_more_than_its_swaps(differences: list[float]) -> None:
+    """No p-value is below the least that swapping the unequal pairs can give; a single one is never significant."""
+    unequal = sum(value != 0 for value in differences)
+    least = 2 ** (1 - unequal) if unequal > 1 else 0.3
+    assert paired_effect(np.array(differences)[:, None]).p_value() >= least * (1 - 1e-6)
 
 
 def test_randomization_by_hand() -> None:
@@ -100,42 +112,43 @@ def test_randomization_by_hand() -> None:
     assert approximate_randomization([0.2, 0.2, 0.2], 20_000) == pytest.approx(0.25, abs=0.01)
 
 
-@pytest.mark.parametrize("test", [approximate_randomization, smallest_detectable_difference])
 @pytest.mark.parametrize("differences", [[], [1.0, float("nan")], [float("inf")]])
-def test_refuses_differences(test: Callable[[list[float]], object], differences: list[float]) -> None:
+def test_refuses_differences(differences: list[float]) -> None:
     """No differences, or one that is not a number, is an error and not a p-value."""
     with pytest.raises(DataError, match="a paired test needs"):
-        test(differences)
+        approximate_randomization(differences)
+
+
+def test_equal_differences_by_hand() -> None:
+    """Seven times 0.1, in one run or in three, are 2 of 128 swaps; the interval at that level ends at 0."""
+    for seeds in (1, 3):
+        effect = paired_effect(np.full((7, seeds), 0.1))
+        assert effect.p_value() == pytest.approx(2 / 128)
+        assert effect.mean == pytest.approx(effect.half_width(1 - 2 / 128))
+    assert paired_effect(np.zeros((7, 1))).p_value() == 1
 
 
 def test_equal_systems_are_seldom_called_different() -> None:
     """Of 4,000 pairs of equal systems on 100 examples, 4 to 6 % differ at 5 %."""
-    scores = np.random.default_rng(5).beta(4, 8, size=(2, 100, 4_000))
-    assert 0.04 <= np.mean(approximate_randomization(scores[0] - scores[1], 2_000) <= 0.05) <= 0.06
+    scores = np.random.default_rng(5).beta(4, 8, size=(4_000, 2, 100))
+    p_values = [paired_effect((first - second)[:, None]).p_value() for first, second in scores]
+    assert 0.04 <= np.mean(np.array(p_values) < 0.05) <= 0.06
 
 
 def test_the_smallest_detectable_difference_is_found() -> None:
     """Of 2,000 pairs of systems that differ by it, four in five are found."""
-    drawn = np.random.default_rng(6).beta(4, 8, size=(2, 200, 2_000))
-    differences = drawn[0] - drawn[1]
-    planted = smallest_detectable_difference(differences.ravel()) * math.sqrt(differences.size / 200)
-    assert np.mean(approximate_randomization(differences + planted, 1_000) <= 0.05) == pytest.approx(0.8, abs=0.03)
+    scores = np.random.default_rng(6).beta(4, 8, size=(2_000, 2, 200))
+    gaps = scores[:, 0] - scores[:, 1]
+    planted = np.mean([paired_effect(row[:, None]).detectable(0.05, 0.8) for row in gaps])
+    p_values = [paired_effect(row[:, None] + planted).p_value() for row in gaps]
+    assert np.mean(np.array(p_values) < 0.05) == pytest.approx(0.8, abs=0.03)
 
 
 def test_smallest_detectable_difference_by_hand() -> None:
     """Of a standard deviation of 10 over 100 examples it is (1.984 + 0.845) · 10 / √100, by Student's t of 99."""
-    differences = np.array([10.0, -10.0] * 50) * math.sqrt(99 / 100)
-    assert smallest_detectable_difference(differences) == pytest.approx(2.8295, abs=1e-4)
-    assert smallest_detectable_difference(differences, 0.01, 0.5) == pytest.approx(2.6264, abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("differences", "significance"),
-    [([3.0], 0.05), ([1.0, 2, 3, 4, 5], 0.05), ([0.0] * 50, 0.05), ([2.0] * 50, 0.05), ([1.0, 2, 3, 4, 5, 6], 0.03)],
-)
-def test_nothing_can_be_detected(differences: list[float], significance: float) -> None:
-    """M examples that differ have 2^m swaps: 5 reach no p of 0.05, 6 none of 0.03; equal ones have no known spread."""
-    assert smallest_detectable_difference(differences, significance) == math.inf
+    effect = paired_effect(np.array([10.0, -10.0] * 50)[:, None] * math.sqrt(99 / 100))
+    assert effect.detectable(0.05, 0.8) == pytest.approx(2.8295, abs=1e-4)
+    assert effect.detectable(0.01, 0.5) == pytest.approx(2.6264, abs=1e-4)
 
 
 def test_a_mean_over_seeds_by_hand() -> None:
@@ -186,15 +199,6 @@ def test_intervals_cover_other_seeds_and_examples(seeds: int, apart: float) -> N
     bounds = np.array([interval_over_seeds(one, is_share=False) for one in values])
     covered = ((bounds[:, 0] <= 0.4) & (bounds[:, 1] >= 0.4)).mean()
     assert 0.93 - 0.014 <= covered <= 0.97 + 0.014
-
-
-@given(st.lists(st.floats(-1, 1), min_size=1, max_size=12).filter(lambda found: any(abs(one) > 1e-6 for one in found)))
-def test_hoeffding_bounds_all_swaps(differences: list[float]) -> None:
-    """The bound is at least the share of all swaps that are as far from 0."""
-    values = np.array(differences)
-    swaps = np.array(list(product((-1, 1), repeat=len(values)))) @ values
-    exact = (np.abs(swaps) >= abs(values.sum()) * (1 - 1e-9)).mean()
-    assert randomization_bound(values) >= exact - 1e-9
 
 
 def test_holm_by_hand() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from support.run_records import TRAINED, record
 from support.toys import write_jsonl
 
@@ -123,9 +124,19 @@ def test_corrected_over_the_whole_table(finished: Callable[..., Path], tmp_path:
         finished(model, {f"{place}": value + 0.03 * shift for place, value in enumerate(chance.uniform(0, 0.9, 40))})
     few = compared(tmp_path, "lead", "random", "trunc")
     many = compared(tmp_path, "lead", "random", "trunc", all_pairs=True)
-    for comparison in (few, many):
+    for comparison, tests in ((few, 8), (many, 12)):
         rows = [row for pair in comparison.pairs for row in pair.rows]
-        assert [row.p_holm for row in rows] == holm([row.p for row in rows]).tolist()
+        scores = {run.record.run_id: run.scores for run in comparison.runs}
+        single = [
+            scipy.stats.ttest_rel(
+                scores[pair.run.record.run_id][f"{row.measure}_f"],
+                scores[pair.baseline.record.run_id][f"{row.measure}_f"],
+            ).pvalue
+            for pair in comparison.pairs
+            for row in pair.rows
+        ]
+        assert [row.p_holm for row in rows] == pytest.approx(holm(single).tolist())
+        assert f"corrected (Holm) for the {tests} tests of this table" in " ".join(comparison.method())
     assert [(pair.baseline.record.model, pair.run.record.model) for pair in many.pairs] == [
         ("lead", "random"),
         ("lead", "trunc"),
@@ -257,8 +268,8 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
     table = pd.read_csv(folder / "comparison.csv")
     assert list(table.columns) == [
         *("baseline_model", "baseline_variant", "baseline_run_id", "model", "variant", "run_id", "measure", "n"),
-        *("baseline_mean", "mean", "difference", "low", "high", "p", "p_holm", "detectable"),
-        *("higher", "lower", "equal", "too_few"),
+        *("baseline_mean", "mean", "difference", "low", "high", "p_holm", "detectable"),
+        *("higher", "lower", "equal", "outcome"),
     ]
     assert table["measure"].tolist() == [*ROUGE_TYPES, *ROUGE_TYPES]
     assert table["difference"].tolist() == [15.0] * 8

@@ -9,13 +9,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from support.pages import HOSTILE, Reading
-from support.run_records import record
+from support.run_records import TRAINED, measured as measured_means, record
 
 from longsumbench.core import Sentences
 from longsumbench.outputs.compare import ComparedRun, Comparison, compare_measures, compare_pair
 from longsumbench.outputs.compare_page import comparison_page, verdict, write_comparison
 from longsumbench.render.figures import transparent_svg
 from longsumbench.rouge.scorer import ROUGE_TYPES
+
+ONE_SEED = {"fit": TRAINED, "seed": 1}
 
 
 def made(model: str, scores: Mapping[str, float], texts: Mapping[str, str], **facts: object) -> ComparedRun:
@@ -29,7 +31,9 @@ def comparison(
 ) -> Comparison:
     """Runs against the first of them, on its examples."""
     ids = tuple(sorted(runs[0].scores.index))
-    pairs = tuple(compare_pair(runs[0], run, compare_measures(runs[0], run, ids), ids) for run in runs[1:])
+    sides = [(runs[0], run) for run in runs[1:]]
+    tables = compare_measures(sides, ids)
+    pairs = tuple(compare_pair(*side, rows, ids) for side, rows in zip(sides, tables, strict=True))
     return Comparison(runs, pairs, ids, shown, references or {})
 
 
@@ -89,17 +93,33 @@ def test_the_verdict_by_hand() -> None:
     runs = made("lead", lead, texts), made("trunc", worse, texts), made("random", mixed, texts)
     lower, level = comparison(runs).pairs
     assert verdict(lower).startswith(
-        "trunc (trunc000) scores 9.80 R-Lsum lower than lead (lead0000) (95 % interval -9.8"
+        "trunc (trunc000) minus lead (lead0000): -9.80 points in R-Lsum (interval -9.86 to -9.74), distinguished."
     )
-    assert "corrected p < 0.001)." in verdict(lower)
-    assert verdict(level).startswith("The two are not distinguishable by R-Lsum: +0.00 (95 % interval -3.")
+    assert verdict(level).startswith(
+        "random (random00) minus lead (lead0000): +0.00 points in R-Lsum (interval -4.19 to +4.19), not distinguished."
+    )
     assert "would often not be found with 40 examples" in verdict(level)
+
+
+def test_the_verdict_has_the_unit_of_its_measure() -> None:
+    """Of a measure in words the difference is in words, and not in points; of one seed no run is called better."""
+    lead = {f"{place}": 0.2 + 0.01 * place for place in range(40)}
+    texts, measured = dict.fromkeys(lead, "text"), {"density": 3.0}
+    facts = {"measures": measured_means(measured), "units": {"density": "words"}, "ranked_by": "density"}
+    runs = [made("lead", lead, texts, **facts), made("ea", lead, texts, **facts, **ONE_SEED)]
+    for run, more in zip(runs, (0.0, 2.0), strict=True):
+        run.scores["density"] = [3 + more + 0.01 * place for place in range(40)]
+    (pair,) = comparison(tuple(runs)).pairs
+    assert ": +2.00 words in density (interval" in verdict(pair)
+    assert verdict(pair).endswith(", one seed: another may differ.")
+    (block,) = comparison(tuple(runs)).blocks()[1:]
+    assert any("A trained system has one seed here" in note for note in block.footnotes)
 
 
 def test_the_verdict_on_few_examples() -> None:
     """Two examples are too few for a test: the verdict says so, and the table has no mark."""
     (pair,) = two().pairs
-    assert verdict(pair).startswith("2 examples are too few for a test by R-Lsum: ")
+    assert verdict(pair).endswith(", too few examples for a test.")
     assert " ≈</td>" not in comparison_page(two())
 
 
@@ -109,7 +129,7 @@ def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
     assert [path.name for path in paths] == ["comparison.csv", "comparison.md", "comparison.html"]
     table = paths[1].read_text(encoding="utf-8")
     rows = [line for line in table.split("\n") if line.startswith("|")]
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 13}
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 12}
     assert "<img" not in table
     assert len(list(csv.DictReader(io.StringIO(paths[0].read_text(encoding="utf-8"))))) == 4
 

@@ -9,8 +9,9 @@ import pytest
 import scipy.stats
 from support.run_records import record
 
+from longsumbench.leaderboards.seed_groups import PairDifference, compare_examples
 from longsumbench.metrics.statistics import MeanOverSeeds, holm, mean_over_seeds
-from longsumbench.papers.claims import Claim, PairDifference, claim_about_texts, compare_examples, judge_claims
+from longsumbench.papers.claims import Claim, claim_about_texts, judge_claims
 from longsumbench.papers.page import (
     ALIKE_ROWS,
     NOT_TESTED,
@@ -39,10 +40,11 @@ def ordered(mean: float, p: float) -> Claim:
 
 def test_a_mean_of_examples() -> None:
     """The test is a paired t test of the known values; an unknown value counts nowhere, and none gives None."""
-    found = compare_examples(np.array([[1.0], [2.0], [math.nan], [3.5]]))
+    known = [1.0, 2.0, 3.5, -1.0, 0.5, 2.5, -2.0, 1.5]
+    found = compare_examples(np.array([*known, math.nan])[:, None])
     assert found is not None
-    assert (found.examples, found.seeds, found.effect.degrees) == (3, 1, 2)
-    expected = scipy.stats.ttest_1samp([1.0, 2.0, 3.5], 0)
+    assert (found.examples, found.seeds, found.effect.degrees) == (8, 1, 7)
+    expected = scipy.stats.ttest_1samp(known, 0)
     assert found.effect.p_value() == pytest.approx(expected.pvalue)
     low, high = expected.confidence_interval()
     assert found.effect.mean - found.effect.half_width() == pytest.approx(low)
@@ -54,7 +56,7 @@ def test_several_seeds_are_compared_over_examples_and_seeds() -> None:
     """With a column for each seed, the effect is that of `mean_over_seeds`."""
     values = np.random.default_rng(1).normal(1, 1, (30, 3))
     found = compare_examples(values)
-    assert found == (mean_over_seeds(values), 30, 3)
+    assert found == (mean_over_seeds(values), 30, 3, False)
 
 
 def test_a_significant_difference_is_reproduced_or_reversed() -> None:

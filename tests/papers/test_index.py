@@ -9,7 +9,7 @@ from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED
-from longsumbench.papers.page import OUTCOMES, REPRODUCED, UNDECIDED, MadePage, Verdict
+from longsumbench.papers.page import NOT_TESTED, OUTCOMES, REPRODUCED, UNDECIDED, MadePage, Verdict, describe_tested
 from longsumbench.papers.write import claims_table, write_index
 from longsumbench.runs.results import Results
 
@@ -46,6 +46,17 @@ def test_every_claim_is_in_the_index(tmp_path: Path) -> None:
     assert "&lt;not learned&gt;" in html
     assert rows_of(text)[2].endswith("| undecided | 3 |  | [best-table2](best-table2.md) |")
     assert rows_of(claims_table(Results(tmp_path), "x/"))[2].endswith("[best-table2](x/best-table2.md) |")
+
+
+def test_the_column_has_the_texts_that_were_used() -> None:
+    """A claim about arXiv that was tested on generated reports says so; what was not tested was tested on nothing."""
+    table = toy_paper_table(
+        datasets={"arXiv": {"paper": "dataset=arxiv", "probe": "dataset=probe dataset.document_length=128"}}
+    )
+    reproduced, untested = (Verdict("a > b", "rouge1", "arXiv", outcome) for outcome in (REPRODUCED, NOT_TESTED))
+    assert describe_tested(table, "probe", reproduced) == "R-1, probe (for arXiv)"
+    assert describe_tested(table, "paper", reproduced) == "R-1, arxiv"
+    assert describe_tested(table, "probe", untested) == "nothing (for arXiv)"
 
 
 def test_the_picture_shows_the_outcomes(tmp_path: Path) -> None:

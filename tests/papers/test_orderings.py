@@ -153,7 +153,7 @@ def test_the_gate_reads_the_outputs(tmp_path: Path) -> None:
             runs[label].append(run)
     (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
     assert (verdict.outcome, verdict.learned) == (NOT_LEARNED, NOT_LEARNED)
-    assert "b: outputs that do not depend on their sources in 3 of 3 seeds" in verdict.reason
+    assert "b: 0.0 % of the possible gain in 3 of 3 seeds" in verdict.reason
 
 
 def test_too_few_seeds_decide_nothing(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_too_few_seeds_decide_nothing(tmp_path: Path) -> None:
     }
     found = {outcome: decide(paper_job(table("a > b"), tmp_path, runs))[0] for outcome, runs in rows.items()}
     assert {outcome: verdict.outcome for outcome, verdict in found.items()} == {outcome: outcome for outcome in rows}
-    assert found[NOT_TESTED].reason == "40 examples, no common seed"
+    assert found[NOT_TESTED].reason == "40 examples, different seeds"
     assert found[REPRODUCED].reason == "40 examples"
     assert (found[ONE_SEED].p, found[ONE_SEED].low) == (None, None)
     against_lead = decide(paper_job(table("a > b"), tmp_path, {"a": lead, "b": rows[ONE_SEED]["b"]}))

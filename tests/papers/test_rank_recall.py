@@ -10,7 +10,7 @@ from support.paper_jobs import analysis_job, write_texts
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
-from longsumbench.papers.page import NOT_TESTED, REPRODUCED
+from longsumbench.papers.page import NOT_TESTED, ONE_SEED
 from longsumbench.papers.paper_tables import Ordering
 from longsumbench.papers.rank_recall import rank_recall_page
 
@@ -56,15 +56,16 @@ def test_printed_and_ours(tmp_path: Path) -> None:
         assert len(rows[rows["kind"] == "ours"]) == len(recalls)
     assert set(numbers["kind"]) == {"printed", "ours", "verdict"}  # on other texts nothing is subtracted
     assert {row[1] for row in page.blocks[0].rows} == {"printed on WikiSum", "ours on jsonl"}
-    assert [verdict.outcome for verdict in page.verdicts] == [REPRODUCED, *[NOT_TESTED] * 3]
+    assert [verdict.outcome for verdict in page.verdicts] == [ONE_SEED, *[NOT_TESTED] * 3]
     assert page.verdicts[1].reason == "no example has more than 10 paragraphs"
     assert len(page.verdicts) == len(KEPT)
 
 
 def test_only_examples_with_more_paragraphs_are_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twelve examples of three paragraphs, all kept, do not decide; the eight with more differ by 20.
+    """Twelve examples of three paragraphs, all kept, do not count; the eight with more differ by 20.
 
-    Over all twenty the mean difference would be -22. One example with more than 10 paragraphs is too few for a test.
+    Over all twenty the mean difference would be -22. One trained ranker decides nothing. One example with more than 10
+    paragraphs is too few for a test.
     """
     gaps = np.array([-0.5] * 12 + [0.15, 0.25] * 4)
     recalls = {"tfidf": np.full((20, len(KEPT)), 0.5), "lstm": 0.5 + np.repeat(gaps[:, None], len(KEPT), axis=1)}
@@ -73,8 +74,8 @@ def test_only_examples_with_more_paragraphs_are_tested(tmp_path: Path, monkeypat
     datasets = {"WikiSum": texts(tmp_path / "texts")}
     page = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, orderings=[CLAIM]))
     best5, *others = page.verdicts
-    assert (best5.outcome, best5.difference, best5.n) == (REPRODUCED, pytest.approx(20), 8)
-    assert best5.reason == "8 examples; one trained ranker, one seed; those of 20 with more than 5 paragraphs"
+    assert (best5.outcome, best5.difference, best5.n) == (ONE_SEED, pytest.approx(20), 8)
+    assert best5.reason == "8 examples; those of 20 with more than 5 paragraphs"
     assert [verdict.reason for verdict in others] == [f"1 example has more than {kept} paragraphs" for kept in KEPT[1:]]
 
 

@@ -10,12 +10,20 @@ from typing import Any
 
 import pytest
 from support.pages import BREAKOUT, HOSTILE, Reading, text_of
-from support.run_records import record
+from support.run_records import TRAINED, judged, record
 from support.stored_runs import small_results, store
 
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.significance import AgainstBest, comparable_rows
+from longsumbench.leaderboards.significance import (
+    DISTINGUISHED,
+    FEW_EXAMPLES,
+    SINGLE_SEED,
+    UNDISTINGUISHED,
+    AgainstBest,
+    ComparableRows,
+    comparable_rows,
+)
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 from longsumbench.site.build import page_name, write_site
@@ -57,6 +65,19 @@ def test_overview_has_real_systems_first(root: Path, tmp_path: Path) -> None:
     assert page.index("Systems trained here") < page.index(">arxiv</a></h3>")
     assert re.findall(r'<tr class="best"><th scope="row"><a[^>]*>([^<]*)', page) == ["GPT-9", "seal"]
     assert "7 runs of 5 systems" in page  # GPT-9, lead, oracle, random, seal
+
+
+def test_settings_of_a_system_are_no_systems(tmp_path: Path) -> None:
+    """Two settings of one system and a baseline are two systems with three settings; one setting each needs no word."""
+    results = Results(tmp_path)
+    seal = [
+        record("seal", 30, run_id=f"seal{length}", variant=f"segment_length={length}", config={"model": {"s": length}})
+        for length in (8, 16)
+    ]
+    store(tmp_path, *seal, record("lead", 20))
+    page = write_site(results, tmp_path / "site").read_text(encoding="utf-8")
+    assert "3 runs of 2 systems with 3 settings on 1 dataset" in page
+    assert "3 rows in this table, 3 runs in all" in page
 
 
 def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
@@ -229,20 +250,23 @@ def test_links_out_of_the_results_are_not_followed(root: Path, tmp_path: Path, l
 
 
 def test_no_system_is_called_the_best_without_its_tests(tmp_path: Path) -> None:
-    """Of three rows, both others need a test that can reach 5 %; a confidence set says it by itself."""
+    """Of three rows, both others need a test that decides; a confidence set says it by itself; one seed is never it."""
     table = comparable_rows([record("seal", 30), record("ea", 29.9), record("lead", 20)])[0]
     first, second, third = (row.key for row in table.rows)
     kind = table.rows[0].first.ranked_by
 
-    def best(p_values: dict[str, float], **tests: Any) -> set[str]:
-        against = AgainstBest({(key, kind): p for key, p in p_values.items()}, **tests)
-        return rows_at_the_top(replace(table, tests=against))
+    def best(outcomes: dict[str, str], block: ComparableRows = table, **tests: Any) -> set[str]:
+        against = AgainstBest({(key, kind): judged(outcome) for key, outcome in outcomes.items()}, **tests)
+        return rows_at_the_top(replace(block, tests=against))
 
-    assert best({}) == best({third: 0.01}) == set()
-    assert best({second: 0.5, third: 0.01}) == {first, second}
-    assert best({second: 0.01, third: 0.01}) == {first}
-    assert best({second: 0.5, third: 0.01}, too_few=frozenset({(second, kind)})) == set()
+    assert best({}) == best({third: DISTINGUISHED}) == set()
+    assert best({second: UNDISTINGUISHED, third: DISTINGUISHED}) == {first, second}
+    assert best({second: DISTINGUISHED, third: DISTINGUISHED}) == {first}
+    assert best({second: FEW_EXAMPLES, third: DISTINGUISHED}) == set()
+    assert best({second: SINGLE_SEED, third: DISTINGUISHED}) == set()
     assert best({}, best_set=(first, third)) == {first, third}
+    alone = comparable_rows([record("seal", 30, seed=1, fit=TRAINED)])[0]
+    assert best({}, alone) == set()
     store(tmp_path / "results", *table.rows[0].runs, *table.rows[1].runs)
     for file in (tmp_path / "results").rglob("scores*.csv"):
         file.unlink()

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from longsumbench.core import SECTIONS, DatasetSettings, Decoding, FitReport, Recipe, Scoring
+from longsumbench.leaderboards.significance import JudgedDifference
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans
 from longsumbench.runs.environment import Environment
 from longsumbench.runs.record import RunRecord, StepSeconds
@@ -23,6 +24,11 @@ def measured(means: Mapping[str, float], below: float = 2.0, above: float = 1.0)
     return {
         name: MeasureMean(float(mean), float(mean - below), float(mean + above), 20) for name, mean in means.items()
     }
+
+
+def judged(outcome: str) -> JudgedDifference:
+    """A difference from the best row with this outcome of its test."""
+    return JudgedDifference(-1.0, -2.0, 0.5, 0.4, 1.0, 1, outcome)
 
 
 def record(model: str, f: float, **changes: object) -> RunRecord:

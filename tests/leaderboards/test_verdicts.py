@@ -1,0 +1,161 @@
+"""One test decides: a mark, an interval, a footnote and a sentence about two systems never contradict each other."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.run_records import TRAINED, record
+
+from longsumbench.leaderboards.after_run import UpdatedTable, describe_runs
+from longsumbench.leaderboards.columns import choose_columns, columns_of
+from longsumbench.leaderboards.matrix import matrix_block, matrix_of_tables
+from longsumbench.leaderboards.notes import footnotes
+from longsumbench.leaderboards.seed_groups import PairDifference
+from longsumbench.leaderboards.significance import (
+    DISTINGUISHED,
+    FEW_EXAMPLES,
+    SINGLE_SEED,
+    UNDISTINGUISHED,
+    ComparableRows,
+    comparable_rows,
+    judge_differences,
+)
+from longsumbench.leaderboards.table import Table, row_cells
+from longsumbench.metrics.aggregate import aggregate
+from longsumbench.metrics.statistics import MeanOverSeeds, paired_effect
+from longsumbench.outputs.compare import ComparedRun, compare_measures, compare_pair, format_row
+from longsumbench.outputs.compare_page import verdict
+from longsumbench.render.tables import Stressed, Tied
+from longsumbench.rouge.scorer import ROUGE_TYPES
+from longsumbench.runs.record import RunRecord
+from longsumbench.runs.results import Results
+from longsumbench.site.shown_tables import rows_at_the_top
+
+NUMBER = "rougeLsum"
+Scores = dict[str, pd.DataFrame]
+
+
+def drawn_table(seed: int) -> tuple[list[RunRecord], Scores]:
+    """A table of Lead, Random and trained systems with one to four seeds, equal, close or far, on 4 to 60 examples."""
+    draw = np.random.default_rng(seed)
+    examples = int(draw.choice([4, 7, 12, 60]))
+    hard = draw.uniform(0.2, 0.5, examples)
+    systems: list[tuple[str, Sequence[int | None]]] = [("lead", [None]), ("random", [1])]
+    systems += [(name, range(1, 1 + int(draw.integers(1, 5)))) for name in ("ca", "ea", "seal")]
+    runs, scores = [], {}
+    for name, seeds in systems:
+        better = draw.choice([0.0, 0.01, 0.03, 0.1])
+        for number in seeds:
+            values = hard + better + draw.normal(0, 0.03, examples) + draw.normal(0, 0.01)
+            columns = {f"{kind}_{part}": values.clip(0, 1) for kind in ROUGE_TYPES for part in "prf"}
+            table = pd.DataFrame(columns, index=[f"e{place:02}" for place in range(examples)])
+            changes: dict[str, Any] = {"fit": TRAINED} if name not in ("lead", "random") else {}
+            run = record(name, 0, run_id=f"{name}{number}", seed=number, n=examples, scores=aggregate(table), **changes)
+            runs.append(run)
+            scores[run.run_id] = table
+    return runs, scores
+
+
+def marks_of(block: ComparableRows) -> dict[str, str]:
+    """Label of a row → its mark in the column that ranks."""
+    columns = choose_columns(["system", NUMBER], columns_of([row.first for row in block.rows]))
+    lines = row_cells(block, columns)
+    kinds = {Stressed: "best", Tied: "tied", str: ""}
+    return {row.label: kinds[type(line[2])] for row, line in zip(block.rows, lines, strict=True)}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_marks_intervals_notes_and_sentences_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """≈ stands where the interval holds 0, no mark where it does not, and what no test decides is named below."""
+    monkeypatch.setenv("COLUMNS", "1000")
+    runs, scores = drawn_table(seed)
+    (block,) = comparable_rows(runs, scores)
+    marks, notes = marks_of(block), " ".join(footnotes(block, {NUMBER}))
+    best, *others = block.rows
+    assert marks[best.label] == ("" if best.one_seed else "best")
+    top = rows_at_the_top(block)
+    for row in others:
+        judged = block.tests.differences[row.key, NUMBER]
+        assert judged.mean <= 0
+        holds_zero = judged.low <= 0 <= judged.high
+        expected = {DISTINGUISHED: "", UNDISTINGUISHED: "tied", SINGLE_SEED: "", FEW_EXAMPLES: ""}
+        assert marks[row.label] == expected[judged.outcome]
+        assert (judged.p is None) == (judged.outcome == SINGLE_SEED) == (best.one_seed or row.one_seed)
+        if judged.p is not None:
+            assert holds_zero == (judged.outcome != DISTINGUISHED) == (judged.p >= 0.05)
+        if judged.outcome == FEW_EXAMPLES:
+            assert re.search(rf"Too few examples for a test against the best: [^.]*\b{row.label}\b", notes)
+        assert row.one_seed == bool(
+            re.search(rf"without a verdict \(another may differ\): [^.]*\b{row.label}\b", notes)
+        )
+        assert not (row.key in top and row.one_seed)
+        table = Table("arxiv", (block,), scores=scores)
+        text = describe_runs([UpdatedTable(table, Results(Path("results")))], [*row.runs[:1]])
+        (sentence,) = re.findall(r"^.*, difference in .*$", text, re.MULTILINE)
+        assert sentence == (
+            f"{row.label}, difference in R-Lsum from the best, {best.label}: {judged.mean:+.1f} "
+            f"({judged.low:+.1f} to {judged.high:+.1f}), {judged.outcome}."
+        )
+    if any(row.one_seed for row in block.rows):
+        assert top == set()
+        assert "Set of best systems" not in notes
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_matrix_has_the_marks_of_its_tables(seed: int) -> None:
+    """A cell of systems × datasets is bold or ≈ where that of the dataset's own table is."""
+    block = comparable_rows(*drawn_table(seed))[0]
+    table = matrix_block(matrix_of_tables({"arxiv": [block]}))
+    kinds = {Stressed: "best", Tied: "tied", str: ""}
+    assert {line[0]: kinds[type(line[1])] for line in table.rows} == marks_of(block)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_runs_are_compared_without_a_contradiction(seed: int) -> None:
+    """In `compare`, the mark, the interval, the p-value and the sentence say the same; of one seed there is no p."""
+    runs, scores = drawn_table(seed)
+    opened = [ComparedRun(Path(run.run_id), run, scores[run.run_id], {}) for run in runs]
+    sides = [(opened[0], run) for run in opened[1:]]
+    ids = [*scores[runs[0].run_id].index]
+    for (baseline, run), rows in zip(sides, compare_measures(sides, ids), strict=True):
+        pair = compare_pair(baseline, run, rows, ids)
+        for row in rows:
+            cells = format_row(row)
+            holds_zero = row.low <= 0 <= row.high
+            assert isinstance(cells[3], Tied) == (row.outcome == UNDISTINGUISHED)
+            assert row.distinguishable == (row.p_holm is not None and row.p_holm < 0.05)
+            assert row.distinguishable == (not holds_zero and not run.record.trained)
+            assert (row.outcome == SINGLE_SEED) == (row.p_holm is None) == run.record.trained
+        assert f", {pair.main.outcome}." in verdict(pair)
+        assert f"{pair.main.difference:+.2f} points in R-Lsum" in verdict(pair)
+
+
+def test_one_seed_has_no_verdict_however_far_apart() -> None:
+    """The same differences are distinguished over seeds and decide nothing when they are of one seed."""
+    effect = MeanOverSeeds(30.0, 0.5, 50.0)
+    judged = judge_differences(
+        {"seeds": PairDifference(effect, 60, 3), "one": PairDifference(effect, 60, 1, one_seed=True)}
+    )
+    assert [test.outcome for test in judged.values()] == [DISTINGUISHED, SINGLE_SEED]
+    assert judged["one"].p is None
+
+
+def test_an_interval_by_hand() -> None:
+    """Of two tests, the clearer one has the level 2.5 % and, as it is significant, the other one 5 %: Holm's steps."""
+    pairs = {name: PairDifference(MeanOverSeeds(mean, 1.0, 1e9), 99) for name, mean in (("far", 3.0), ("near", 1.0))}
+    judged = judge_differences(pairs)
+    assert (judged["far"].low, judged["far"].high) == pytest.approx((3 - 2.2414, 3 + 2.2414), abs=1e-4)
+    assert (judged["near"].low, judged["near"].high) == pytest.approx((1 - 1.96, 1 + 1.96), abs=1e-3)
+    assert [test.outcome for test in judged.values()] == [DISTINGUISHED, UNDISTINGUISHED]
+
+
+def test_equal_outputs_are_not_distinguished() -> None:
+    """Without any difference the interval is 0 to 0; a constant difference on many examples is clear."""
+    equal, constant = (PairDifference(paired_effect(np.full((40, 1), gap)), 40) for gap in (0.0, 5.0))
+    judged = judge_differences({"equal": equal, "constant": constant})
+    assert judged["equal"][:3] == (0, 0, 0)
+    assert [test.outcome for test in judged.values()] == [UNDISTINGUISHED, DISTINGUISHED]
