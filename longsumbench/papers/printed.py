@@ -26,6 +26,7 @@ from longsumbench.leaderboards.seed_groups import (
     NOT_SHOWN,
     STILL_LEARNING,
     UNKNOWN,
+    UNTRAINED,
     Learned,
     ScoresOfRuns,
     SeedGroup,
@@ -253,7 +254,7 @@ def measures_shown(job: Job, means: RowMeans) -> list[str]:
 
 _FEWEST_SEEDS = 3  # of a test of systems with seeds
 # Word → outcome of a claim about such a system, the worst first
-_UNSURE = dict.fromkeys((UNKNOWN, NOT_SHOWN, NOT_RANKED), NOT_TESTED)
+_UNSURE = dict.fromkeys((UNTRAINED, UNKNOWN, NOT_SHOWN, NOT_RANKED), NOT_TESTED)
 _GATE = {**_UNSURE, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: ""}
 
 
