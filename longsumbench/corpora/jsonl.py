@@ -43,6 +43,7 @@ CORPUS = Corpus(
     title="Your own texts as JSON lines: dataset.path=FOLDER with train, validation and test .jsonl, "
     "or one FILE (then test only).",
     licence="yours",
+    own_keys=True,
     homepage="",
     version=2,
     from_file_row=jsonl_example,
