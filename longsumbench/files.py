@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from longsumbench.errors import IMPOSSIBLE, EnvironmentProblem, naming_path
-from longsumbench.formatting import escape_line
+from longsumbench.formatting import escape_line, guard_cell
 
 _T = TypeVar("_T")
 
@@ -51,6 +51,18 @@ def parse_json(text: str | bytes, kind: type[_T]) -> _T:
     except RecursionError as error:
         raise BadFile("nested too deeply") from error
     except msgspec.DecodeError as error:
+        raise BadFile(escape_line(error)) from error
+
+
+def as_type(value: Any, kind: type[_T], strict: bool = True) -> _T:
+    """Convert JSON values to a type; without `strict`, text becomes a number where the type has one.
+
+    Raises:
+        BadFile: the value does not fit the type.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
         raise BadFile(escape_line(error)) from error
 
 
@@ -95,6 +107,11 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def csv_of(table: Any, **options: Any) -> str:
+    """Return a table of pandas as CSV without its index; texts that look like formulas are guarded for spreadsheets."""
+    return str(table.map(guard_cell).to_csv(index=False, lineterminator="\n", **options))
 
 
 def digest(value: Any) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.columns import columns_of
@@ -15,8 +17,10 @@ from longsumbench.leaderboards.significance import ComparableRows, against_best,
 from longsumbench.leaderboards.table import row_cells, table_block
 from longsumbench.render.tables import terminal_block, wrap_text
 from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.plan import plan_dataset
 from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_id import check_split
 from longsumbench.sweeps.run import plan_launch, updating_tables
 
 SAMPLE = 100  # examples that are summarized
@@ -54,11 +58,14 @@ def recommend(
     of each further system, such as a checkpoint; `show` is given the table and the sentences.
 
     Raises:
-        SuiteError: settings are invalid, or a system failed; the others are shown before.
+        SuiteError: the texts cannot be read or settings are invalid, before anything else is done; or a system failed,
+            and the others are shown before.
     """
     texts = texts_overrides(words)
     if not any(word.startswith("decode.limit=") for word in texts):
         texts.append(f"decode.limit={SAMPLE}")
+    settings = plan_dataset([word for word in texts if word.startswith("dataset")])
+    check_split(settings, load_texts(settings, user_cache()))
     launches = [plan_launch(["experiment=recommend", *texts], True, None, command)]
     of_others = [*(word for word in texts if not word.startswith("train.")), "scale=paper", "baselines=false"]
     launches += [plan_launch([*of_others, *system_words], False, None, command) for system_words in more]

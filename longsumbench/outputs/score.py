@@ -6,7 +6,7 @@ files --read_pairs--> pairs --split_sides--> two TextTables --evaluate--> a row 
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -123,8 +123,8 @@ def rouge_of(**options: Any) -> Rouge:
 
 @suite_errors()
 def score(
-    predictions: Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
-    references: Sequence[str | Sequence[str | Sequence[str]]] | Mapping[str, str | Sequence[str | Sequence[str]]],
+    predictions: Iterable[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
+    references: Iterable[str | Sequence[str | Sequence[str]]] | Mapping[str, str | Sequence[str | Sequence[str]]],
     *,
     mode: str = "google",
     stem: bool = True,
@@ -140,7 +140,7 @@ def score(
         score(["The cat sat."], ["A cat sat down."]).f1["rouge1"]
 
     Args:
-        predictions: for each example, a text or a list of its sentences; a list, or a dictionary by id.
+        predictions: for each example, a text or a list of its sentences; a list, a generator, or a dictionary by id.
         references: for each example, a text or a list of references; each of these a text or a list of its sentences.
             A dictionary if `predictions` is one, with the same ids in any order.
         mode: "google", as rouge_score, or "perl", as ROUGE-1.5.5.

@@ -132,7 +132,7 @@ def test_documents_and_systems_are_chosen(rows: Rows, tmp_path: Path) -> None:
         ("outputs", {"id": "three"}, "outputs.jsonl:1: unknown document 'three'"),
         ("outputs", {"id": "two"}, "outputs.jsonl:4: a second output of a for 'two'"),
         ("outputs", {"output": 3}, "outputs.jsonl:1: Expected `str`, got `int`"),
-        ("documents", {"references": "text"}, "'references' must be a list"),
+        ("documents", {"references": {"a": "text"}}, "'references' must be a list"),
         ("documents", {"id": "two"}, "documents.jsonl:2: a second document 'two'"),
     ],
 )

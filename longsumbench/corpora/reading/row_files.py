@@ -12,12 +12,13 @@ The ending of a name decides; without a known one, the first line does. A file t
 """
 
 import csv
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from longsumbench.core import Row
 from longsumbench.corpora.reading.fields import BadRow, describe_names
@@ -33,8 +34,12 @@ from longsumbench.corpora.reading.text_files import (
     text_of_file,
     undivided_name,
 )
-from longsumbench.corpora.reading.usual_keys import describe_keys, keys_of, usual_fields
+from longsumbench.corpora.reading.usual_keys import describe_keys, keys_of, rename_keys, usual_fields
 from longsumbench.errors import DataError
+from longsumbench.files import BadFile
+
+_Value = TypeVar("_Value")
+_log = logging.getLogger(__name__)
 
 JSON_LINES, JSON, TABLE, PARQUET = "JSON lines", "JSON", "a table", "Parquet"
 LINES, FOLDER = "lines of text", "a folder"
@@ -78,6 +83,8 @@ def format_of(path: Path) -> str:
         return FOLDER
     if not path.exists():
         raise DataError("no such file or folder", path)
+    if not path.is_file():  # a pipe can be read only once, and perhaps never ends
+        raise DataError("not a regular file; write the texts into a file first", path)
     named = _FORMATS.get(Path(undivided_name(path).removesuffix(".gz")).suffix)
     start = b"".join(islice(lines_of(path), 1)).decode("utf-8", "replace").lstrip() if named != PARQUET else ""
     if named in (JSON_LINES, JSON):
@@ -132,6 +139,23 @@ def describe_file(path: Path, fields: Sequence[str]) -> str:
         except BadRow:  # reported when the rows are read
             continue
     return "; ".join(filter(None, notes))
+
+
+def parse_rows(
+    path: Path, fields: Sequence[str], parse: Callable[[Row], _Value]
+) -> Iterator[tuple[int | None, _Value]]:
+    """Yield the line and `parse(row)` of each row; log under which names the fields were recognized.
+
+    Raises:
+        DataError: the file cannot be read, or `parse` raises BadRow or BadFile.
+    """
+    if note := describe_file(path, fields):
+        _log.info(f"{path}: {note}")
+    for row in file_rows(path):
+        try:
+            yield row.line, parse(rename_keys(row.load(), fields))
+        except (BadRow, BadFile) as problem:
+            raise DataError(f"{problem}", row.path, row.line) from problem
 
 
 def _loaded(row: Row) -> Row:

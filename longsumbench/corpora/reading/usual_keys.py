@@ -36,6 +36,7 @@ _USUAL_NAMES: Mapping[str, Sequence[Sequence[str]]] = {
         ("output", "generated", "predicted", "generation", "hypothesis", "candidate"),
         ("generated_summary", "predicted_summary", "generated_text", "output_text", "response"),
     ),
+    "output": (("output",), ("prediction",)),
     "system": (("system",), ("model",)),
     "annotator": (("annotator",),),
     "aspect": (("aspect",),),
@@ -102,7 +103,7 @@ def usual_fields(names: Iterable[str]) -> set[str]:
 def describe_keys(row: Row, fields: Sequence[str]) -> str:
     """Return which names hold the fields of a row; empty if they are the suite's own."""
     keys = keys_of(tuple(row), tuple(fields))
-    unusual = {field: key.strip() for field, key in keys.items() if key not in (field, *_SEVERAL)}
+    unusual = {field: key.strip() for field, key in keys.items() if key not in _USUAL_NAMES[field][0]}
     return ", ".join(f"{field} from '{key}'" if key else f"{field} without name" for field, key in unusual.items())
 
 
