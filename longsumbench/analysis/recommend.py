@@ -7,7 +7,7 @@ from pathlib import Path
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import load_texts
-from longsumbench.errors import SuiteError, UsageError
+from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.learned import judge_learning
@@ -64,8 +64,7 @@ def recommend(
     texts = texts_overrides(words)
     if not any(word.startswith("decode.limit=") for word in texts):
         texts.append(f"decode.limit={SAMPLE}")
-    settings = plan_dataset([word for word in texts if word.startswith("dataset")])
-    check_split(settings, load_texts(settings, user_cache()))
+    _check_texts([word for word in texts if word.startswith("dataset")])
     launches = [plan_launch(["experiment=recommend", *texts], True, None, command)]
     of_others = [*(word for word in texts if not word.startswith("train.")), "scale=paper", "baselines=false"]
     launches += [plan_launch([*of_others, *system_words], False, None, command) for system_words in more]
@@ -82,6 +81,15 @@ def recommend(
         show(describe_recommendation(runs, read_all_scores(results, runs)))
     if failed:
         raise failed[0]
+
+
+def _check_texts(words: Sequence[str]) -> None:
+    """Read the texts before anything else is done: every system would raise the same error."""
+    settings = plan_dataset(words)
+    dataset = load_texts(settings, user_cache())
+    check_split(settings, dataset)
+    if "train" not in dataset.splits:
+        raise DataError(f"{settings.name} has no train split to learn from{dataset.way_to_splits}: add one")
 
 
 def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> str:

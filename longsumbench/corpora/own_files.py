@@ -197,11 +197,9 @@ def check_input(item: Input, file: str | None = None, line: int | None = None) -
 
 def _text_in(file: str) -> str:
     """Return a file's text; raise DataError if it is missing, empty, or not text."""
-    path = Path(file)
-    if file != _STANDARD_INPUT and not path.exists():
-        raise DataError("no such file", path)
+    from_input = file == _STANDARD_INPUT
     try:
-        text = decoded(sys.stdin.buffer.read(), "the text") if file == _STANDARD_INPUT else text_of_file(path)
+        text = decoded(sys.stdin.buffer.read(), "the text") if from_input else text_of_file(Path(file))
     except BadRow as problem:
         raise DataError(f"{problem}, or extract its text first", _display_name(file)) from problem
     if not text.strip():

@@ -266,7 +266,7 @@ def _read_texts(path: Path, fields: Sequence[str], parse: Callable[[Row], Value]
 
 def _prediction_in(row: Row) -> RawText:
     if "prediction" not in row:
-        raise BadRow("the field 'prediction' is missing", f"the row has {describe_names(row)}; rename one of them")
+        raise BadRow("the field 'prediction' is missing", f"the row has {describe_names(row)}; rename one")
     return _read_text(row["prediction"], "prediction")
 
 
@@ -274,7 +274,7 @@ def _references_in(row: Row) -> tuple[RawText, ...]:
     if "references" in row and isinstance(row["references"], list):
         return tuple(_read_text(item, "references") for item in row["references"])
     if "references" not in row and "summary" not in row:
-        names = f"the row has {describe_names(row)}; rename one of them, or add a file of REFERENCES"
+        names = f"the row has {describe_names(row)}; rename one, or add a file of REFERENCES"
         raise BadRow("the field 'references' is missing", names)
     return (_read_text(row.get("summary", row.get("references")), "references"),)
 

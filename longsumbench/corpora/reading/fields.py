@@ -45,10 +45,14 @@ def describe_names(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names))
 
 
+def describe_choice(row: Row, field: str) -> str:
+    """Say which fields a row has, and how one of them is chosen."""
+    return f"the row has {describe_names(row)}; rename one, or for a dataset set dataset.columns.{field}"
+
+
 def _require_field(row: Row, field: str) -> None:
     if row.get(field) is None:
-        advice = "rename one of them" if row else "add it"
-        raise BadRow(f"the field '{field}' is missing", f"the row has {describe_names(row) or 'no field'}; {advice}")
+        raise BadRow(f"the field '{field}' is missing", describe_choice(row, field))
 
 
 def text_in(row: Row, field: str, required: bool = True) -> str | None:
@@ -163,8 +167,9 @@ def given_field(row: Row, first: str, second: str) -> str:
     names = [name for name in (first, second) if row.get(name) is not None]
     if len(names) != 1:
         problem = "both given" if names else "missing"
-        detail = f"the row has {describe_names(row)}; give one of them"
-        raise BadRow(f"the fields '{first}' and '{second}' are {problem}", detail)
+        raise BadRow(
+            f"the fields '{first}' and '{second}' are {problem}; give one of them", describe_choice(row, first)
+        )
     return names[0]
 
 

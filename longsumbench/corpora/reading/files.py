@@ -10,7 +10,7 @@ from pathlib import Path
 
 from longsumbench.core import Entry, FromRow, Read, Row, Source
 from longsumbench.corpora.reading.row_files import ROW_ENDINGS, describe_file, files_in_folder, read_file
-from longsumbench.corpora.reading.text_files import parts_of, undivided_name
+from longsumbench.corpora.reading.text_files import check_is_file, parts_of, undivided_name
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")
@@ -30,7 +30,7 @@ def files_source(path: Path, from_row: FromRow, split_by_hash: bool, fields: Seq
         UsageError: `split_by_hash` is set for a folder.
     """
     splits = _find_splits(path)
-    if split_by_hash and path.is_dir():
+    if split_by_hash and path not in splits.values():
         raise UsageError(f"dataset.split_by_hash=true divides one file, but {path} is a folder: name the file")
     pairs: list[tuple[str | None, Path]] = []
     for split, first in splits.items():
@@ -62,15 +62,16 @@ def local_source(
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror or error})", file) from error
         content.update(os.fsencode(f"{file.parent.name}/{file.name} {stat.st_size} {stat.st_mtime_ns}\n"))
-    names = [file.relative_to(path if path.is_dir() else path.parent).as_posix() for file in files]
+    root = path.parent if path in files else path
+    names = [file.relative_to(root).as_posix() for file in files]
     inputs = {"path": str(path.resolve()), "files": names, "content": content.hexdigest()}
     return Source(inputs, {"source": "local files", "files": names}, entries)
 
 
 def _find_splits(path: Path) -> dict[str, Path]:
     """Return split name → file or folder of texts, in the order train, validation, test; one alone is `test`."""
-    if not path.exists():
-        raise DataError("no such file or folder; correct dataset.path", path)
+    if not path.is_dir():
+        check_is_file(path)
     if path.is_file() or files_in_folder(path):
         return {"test": path}
     splits = one_per_split((_split_name(place), place) for place in path.iterdir() if _is_split(place))

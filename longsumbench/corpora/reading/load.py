@@ -100,6 +100,8 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     _log.debug(f"dataset '{settings.name}': {folder}")
     with reading_artifact(folder):
         texts = _open_splits(settings.name, corpus, folder)
+    for note in texts.facts.get("read_as", ()):
+        _note_once(note)
     for problem in texts.facts.get("cut_references", ()):
         warn_once(f"{texts.name}: {problem}")
     _report_overlaps(texts, settings.strict is True)
@@ -296,7 +298,7 @@ def warn_once(problem: str) -> None:
 
 
 @cache
-def note_once(note: str) -> None:
+def _note_once(note: str) -> None:
     """Log how a file was read, once for a sweep, or for a run with its baselines."""
     _log.info(note)
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 from longsumbench.core import Row
 from longsumbench.corpora.reading.fields import BadRow, describe_names
 from longsumbench.corpora.reading.text_files import (
+    check_is_file,
     decoded_lines,
     encoding_of,
     lines_of,
@@ -81,10 +82,7 @@ def format_of(path: Path) -> str:
     """
     if path.is_dir():
         return FOLDER
-    if not path.exists():
-        raise DataError("no such file or folder", path)
-    if not path.is_file():  # a pipe can be read only once, and perhaps never ends
-        raise DataError("not a regular file; write the texts into a file first", path)
+    check_is_file(path)
     named = _FORMATS.get(Path(undivided_name(path).removesuffix(".gz")).suffix)
     start = b"".join(islice(lines_of(path), 1)).decode("utf-8", "replace").lstrip() if named != PARQUET else ""
     if named in (JSON_LINES, JSON):
@@ -130,6 +128,8 @@ def describe_file(path: Path, fields: Sequence[str]) -> str:
     kind, notes = format_of(path), list[str]()
     if kind != FOLDER and (encoding := encoding_of(path)) != "UTF-8":
         notes.append(encoding)
+    if kind == TABLE and not undivided_name(path).endswith((".csv", ".csv.gz")):
+        notes.append("a table")
     if kind == TABLE and (delimiter := _delimiter_in(_first_line(path))) != ",":
         notes.append(f"{_DELIMITERS[delimiter]} between columns")
     for row in read_file(path):

@@ -54,6 +54,18 @@ def undivided_name(path: Path) -> str:
     return _PART_NAME.sub(r"\1\4", path.name).lower()
 
 
+def check_is_file(path: Path) -> None:
+    """Check that a path is a file: a pipe can be read only once, and perhaps never ends.
+
+    Raises:
+        DataError: there is nothing, a folder or a pipe.
+    """
+    if not path.exists():
+        raise DataError("no such file or folder", path)
+    if not path.is_file():
+        raise DataError("not a regular file; write the texts into a file first", path)
+
+
 def encoding_of(path: Path) -> str:
     """Return the encoding that a byte order mark names, or "UTF-8"."""
     with _opened(path) as file:
@@ -79,6 +91,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 def lines_with_position(path: Path) -> Iterator[tuple[bytes, int]]:
     """Yield each line of `lines_of` with the number of bytes of the file that were read up to its end."""
+    check_is_file(path)
     packed = path.suffix.lower() == ".gz"
     try:
         with path.open("rb") as stored, gzip.open(stored) if packed else nullcontext(stored) as file:
