@@ -100,7 +100,7 @@ def lines_with_position(path: Path) -> Iterator[tuple[bytes, int]]:
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataError(f"not a whole gzip file ({error}); fetch it again, or drop .gz from its name", path) from error
     except UnicodeDecodeError as error:
-        raise DataError(f"not {error.encoding}, which its first bytes announce; save it as UTF-8", path) from error
+        raise DataError(f"not {error.encoding.upper()}, which its first bytes announce; save it as UTF-8", path) from error
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
 
