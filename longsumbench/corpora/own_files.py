@@ -87,8 +87,6 @@ def list_files(paths: Sequence[str]) -> list[str]:
 
 
 def _files_in(folder: str) -> list[str]:
-    if texts := texts_in_folder(Path(folder), "document"):  # next to their summaries
-        return list(map(str, texts.values()))
     visible: list[str] = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -97,6 +95,10 @@ def _files_in(folder: str) -> list[str]:
         raise DataError(f"no file in this folder ends in {_KNOWN}", folder)
     if num_skipped := len(visible) - len(files):
         _log.info(f"{folder}: {format_count(num_skipped, 'file')} with other endings left out")
+    if texts_in_folder(Path(folder), "document"):
+        references = set(map(str, texts_in_folder(Path(folder), "summary").values()))
+        _log.info(f"{folder}: {format_count(len(references), 'reference')} left out")
+        files = [file for file in files if file not in references]
     return files
 
 

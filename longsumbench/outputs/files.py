@@ -300,7 +300,7 @@ def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
 def _read_text_lines(path: Path) -> list[str]:
     lines: list[str] = []
     for part in parts_of(path):
-        lines += (line.rstrip("\r\n") for line, _ in decoded_lines(part))
+        lines += (line.rstrip("\r\n") for line in decoded_lines(part))
     if not lines:
         raise DataError("the file is empty", path)
     return lines
@@ -348,5 +348,5 @@ def _last_number(stem: str) -> str:
 
 def _text_in_file(file: Path) -> RawText:
     """Return the running text of a .txt file, or the sentences of a .dec or .ref file."""
-    lines = [line.strip() for line, _ in decoded_lines(file)]
+    lines = [line.strip() for line in decoded_lines(file)]
     return "\n".join(lines) if file.suffix == ".txt" else tuple(filter(None, lines))

@@ -187,10 +187,7 @@ BAD = {
     "latin.txt": ("Grüße".encode("latin-1"), "latin.txt: not UTF-8: byte 3 of the file"),
     "empty.jsonl": (b"", "empty.jsonl: the file is empty"),
     "broken.jsonl": (b'{"id": "a", "document": "A."}\n{"id"\n', "broken.jsonl:2: not a JSON object on one line"),
-    "none.jsonl": (
-        b'{"id": "a"}\n',
-        "none.jsonl:1: the fields 'document' and 'documents' are missing",
-    ),
+    "none.jsonl": (b'{"id": "a"}\n', "none.jsonl:1: the fields 'document' and 'documents' are missing"),
     "void.jsonl": (b'{"id": "a", "document": ""}\n', "void.jsonl:1: there is no text to summarize in it"),
     "half.jsonl": (b'{"id": "a", "document": "\\ud800"}\n', "half.jsonl:1: half a character"),
     "torn.jsonl.gz": (gzip.compress(b'{"id": "a", "document": "A."}\n')[:-9], "torn.jsonl.gz: not a whole gzip file"),

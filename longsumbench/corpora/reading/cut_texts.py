@@ -1,8 +1,7 @@
 """References that look as if they were cut at a length limit: scores against them are not comparable with others."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 _LEAST_CUT = 3  # references of the same length; fewer may be chance
@@ -34,55 +33,41 @@ def end_of_text(text: str) -> TextEnd:
     return TextEnd(len(text.split()), len(text), not _END_MARK.search(text), text.rstrip().endswith(_ELLIPSES))
 
 
-@dataclass
-class _Alike:
-    """Texts that end in the same way: the first one, and how many there are."""
-
-    count: int = 0
-    first: str = ""
-    num_open: int = 0
-    length: int = 0
-    words: int = 0
-
-    def add(self, name: str, end: TextEnd) -> None:
-        self.first = self.first if self.count else name
-        self.words = self.words if self.count else end.words
-        self.count += 1
-        self.num_open += end.is_open
-
-
-@dataclass
 class CutTexts:
     """Counts texts that look cut, one after the other."""
 
-    total: int = 0
-    elided: _Alike = field(default_factory=_Alike)
-    longest: dict[str, _Alike] = field(default_factory=lambda: {"words": _Alike(), "characters": _Alike()})
+    def __init__(self) -> None:
+        self._total = 0
+        self._elided: list[str] = []  # ids
+        self._longest: dict[str, list[tuple[str, TextEnd]]] = {"words": [], "characters": []}  # by unit of length
 
-    def add(self, name: str, ends: Sequence[TextEnd]) -> None:
+    def add(self, name: str, ends: Iterable[TextEnd]) -> None:
         """Add the texts of an example; `name` is its id."""
         for end in ends:
-            self.total += 1
+            self._total += 1
             if end.is_elided:
-                self.elided.add(name, end)
-            for unit, length in (("words", end.words), ("characters", end.characters)):
-                if length > self.longest[unit].length:
-                    self.longest[unit] = _Alike(length=length)
-                if length == self.longest[unit].length:
-                    self.longest[unit].add(name, end)
+                self._elided.append(name)
+            for unit, longest in self._longest.items():
+                length = getattr(end, unit)
+                if longest and length > getattr(longest[0][1], unit):
+                    longest.clear()
+                if not longest or length == getattr(longest[0][1], unit):
+                    longest.append((name, end))
 
     def describe(self, side: str = "references") -> list[str]:
         """Return a sentence about each sign that texts were cut; `side` names the texts."""
         sentences = []
-        if self.elided.count > _CUT_SHARE * self.total:
-            sentences.append(f"{self._describe_count(self.elided, side)} end in an ellipsis, as if cut: {_EFFECT}")
-        for unit, longest in self.longest.items():
-            many = longest.count >= max(_LEAST_CUT, _CUT_SHARE * self.total)
-            if many and longest.words >= _LEAST_WORDS and longest.num_open >= _OPEN_SHARE * longest.count:
-                length = f"{longest.length:,} {unit} long, and none is longer"
-                sentences.append(f"{self._describe_count(longest, side)} are {length}, as if cut there: {_EFFECT}")
+        if len(self._elided) > _CUT_SHARE * self._total:
+            sentences.append(f"{self._count(self._elided, side)} end in an ellipsis, as if cut: {_EFFECT}")
+        for unit, longest in self._longest.items():
+            num_open = sum(end.is_open for _, end in longest)
+            many = len(longest) >= max(_LEAST_CUT, _CUT_SHARE * self._total)
+            if many and longest[0][1].words >= _LEAST_WORDS and num_open >= _OPEN_SHARE * len(longest):
+                length = f"{getattr(longest[0][1], unit):,} {unit} long, and none is longer"
+                names = [name for name, _ in longest]
+                sentences.append(f"{self._count(names, side)} are {length}, as if cut there: {_EFFECT}")
                 break
         return sentences
 
-    def _describe_count(self, alike: _Alike, side: str) -> str:
-        return f"{alike.count:,} of {self.total:,} {side} (e.g. {alike.first!r})"
+    def _count(self, names: Sequence[str], side: str) -> str:
+        return f"{len(names):,} of {self._total:,} {side} (e.g. {names[0]!r})"

@@ -72,9 +72,10 @@ def _find_splits(path: Path) -> dict[str, Path]:
     """Return split name → file or folder of texts, in the order train, validation, test; one alone is `test`."""
     if not path.is_dir():
         check_is_file(path)
-    if path.is_file() or files_in_folder(path):
         return {"test": path}
     splits = one_per_split((_split_name(place), place) for place in path.iterdir() if _is_split(place))
+    if not splits and files_in_folder(path):
+        return {"test": path}
     if not splits:
         expected = "no split files; expected train, validation or test .jsonl, .json, .txt, .csv, .tsv (or .gz) or"
         expected = f"{expected} .parquet, or texts/ID.txt and references/ID.txt"

@@ -3,7 +3,7 @@
     path --file_rows--> FileRows: where they are, and what loads them
 
     JSON lines      an object per line
-    JSON            an array of objects, an object of columns, an object of rows by id, or one object
+    JSON            an array of objects, or one object
     CSV, TSV        columns separated by commas, semicolons or tabs, below a line of their names
     Parquet
     a folder        `texts/ID.txt` and `references/ID.txt`: a row per id
@@ -15,14 +15,15 @@ import csv
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from longsumbench.core import Row
 from longsumbench.corpora.reading.fields import BadRow, describe_names
 from longsumbench.corpora.reading.text_files import (
+    as_object,
     check_is_file,
     decoded_lines,
     encoding_of,
@@ -54,7 +55,6 @@ ROW_ENDINGS = tuple(_FORMATS)
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _PARQUET_ROWS = 1_000  # read together
 _FOLDER_ENDINGS = {"prediction": ".dec", "summary": ".ref"}  # of DUC
-_CSV_PROBLEMS = {"unexpected end of data": "a quote is opened and not closed"}
 csv.field_size_limit(sys.maxsize)  # a value may be a book
 
 
@@ -65,7 +65,7 @@ class FileRow(NamedTuple):
         path: the file.
         line: where the row begins; of Parquet and of a JSON array its number; None for a text of a folder.
         load: returns the row; raises BadRow.
-        position: bytes of the file that were read up to the end of the row; 0 if unknown.
+        position: bytes of the file that were read up to the end of the row, of JSON lines.
     """
 
     path: Path
@@ -84,12 +84,14 @@ def format_of(path: Path) -> str:
         return FOLDER
     check_is_file(path)
     named = _FORMATS.get(Path(undivided_name(path).removesuffix(".gz")).suffix)
-    start = b"".join(islice(lines_of(path), 1)).decode("utf-8", "replace").lstrip() if named != PARQUET else ""
-    if named in (JSON_LINES, JSON):
-        return JSON if start.startswith("[") else named
-    if named is None and start.startswith("{"):
+    if named == PARQUET:
+        return PARQUET
+    line = _first_line(path)
+    if line.startswith("[") or (named == JSON and line and not line.endswith("}")):
+        return JSON
+    if named == JSON or line.startswith("{"):
         return JSON_LINES
-    return named or (TABLE if _is_header(start) else LINES)
+    return named or (TABLE if _is_header(line) else LINES)
 
 
 def _is_header(line: str) -> bool:
@@ -132,12 +134,8 @@ def describe_file(path: Path, fields: Sequence[str]) -> str:
         notes.append("a table")
     if kind == TABLE and (delimiter := _delimiter_in(_first_line(path))) != ",":
         notes.append(f"{_DELIMITERS[delimiter]} between columns")
-    for row in read_file(path):
-        try:
-            notes.append(describe_keys(row.load(), fields))
-            break
-        except BadRow:  # reported when the rows are read
-            continue
+    with suppress(BadRow):  # raised when the rows are read
+        notes.append(describe_keys(next(read_file(path)).load(), fields))
     return "; ".join(filter(None, notes))
 
 
@@ -158,10 +156,6 @@ def parse_rows(
             raise DataError(f"{problem}", row.path, row.line) from problem
 
 
-def _loaded(row: Row) -> Row:
-    return row
-
-
 def _line_rows(path: Path) -> Iterator[FileRow]:
     for number, (line, position) in enumerate(lines_with_position(path), start=1):
         if line.strip():
@@ -169,55 +163,17 @@ def _line_rows(path: Path) -> Iterator[FileRow]:
 
 
 def _json_rows(path: Path) -> Iterator[FileRow]:
-    lines = list(islice(filter(bytes.strip, lines_of(path)), 2))
-    if len(lines) > 1 and _is_object(lines[0]):
-        yield from _line_rows(path)
-        return
     try:
-        rows = _rows_in_json(parse_json_text(text_of_file(path), "not JSON") if lines else [])
+        value = parse_json_text(text_of_file(path), "not JSON")
     except BadRow as problem:
         raise DataError(f"{problem}", path) from problem
-    for number, row in enumerate(rows, start=1):
-        yield FileRow(path, number, partial(_checked_object, row))
-
-
-def _is_object(line: bytes) -> bool:
-    try:
-        row_in(line)
-    except BadRow:
-        return False
-    return True
-
-
-def _checked_object(row: Any) -> Row:
-    if not isinstance(row, dict):
-        raise BadRow("an item of the JSON array is not an object", f"{row!r}")
-    return row
-
-
-def _rows_in_json(value: Any) -> Sequence[Any]:
-    """Return the rows that a JSON file holds as an array, as columns, by id, or as one object."""
-    if isinstance(value, list):
-        return value
-    if not isinstance(value, dict):
-        raise BadRow("not a JSON object or array of objects")
-    columns = [list(item.values()) if isinstance(item, dict) else item for item in value.values()]
-    are_lists = all(isinstance(column, list) for column in columns)
-    fields = usual_fields(value)
-    if are_lists and "id" in fields:
-        if len({len(column) for column in columns}) > 1:
-            raise BadRow("the columns have different numbers of values")
-        return [dict(zip(value, values, strict=True)) for values in zip(*columns, strict=True)]
-    if not fields and all(isinstance(item, dict) for item in value.values()):
-        return [{"id": name, **item} for name, item in value.items()]
-    return [value]
+    for number, row in enumerate(value if isinstance(value, list) else [value], start=1):
+        yield FileRow(path, number, partial(as_object, row, "not a JSON object"))
 
 
 def _first_line(path: Path) -> str:
-    for text, _ in decoded_lines(path):
-        if text.strip():
-            return text
-    return ""
+    line = next(filter(bytes.strip, lines_of(path)), b"")
+    return line.decode("utf-8", "replace").strip(" \r\n")
 
 
 def _delimiter_in(header: str) -> str:
@@ -239,30 +195,23 @@ def _split_header(header: str, delimiter: str) -> tuple[str, ...]:
 
 def _table_rows(path: Path) -> Iterator[FileRow]:
     """Yield the rows of a CSV or TSV file, whose values are text."""
-    position, start = 0, 1
+    delimiter = _delimiter_in(_first_line(path))
+    reader = csv.reader(decoded_lines(path), delimiter=delimiter, strict=True, skipinitialspace=True)
     names: list[str] = []
-
-    def lines() -> Iterator[str]:
-        nonlocal position
-        for text, position in decoded_lines(path):  # noqa: B007 - the position of the row that ends there
-            yield text
-
-    reader = csv.reader(lines(), delimiter=_delimiter_in(_first_line(path)), strict=True, skipinitialspace=True)
+    start = 1
     try:
         for values in reader:
             line, start = start, reader.line_num + 1
             if not any(map(str.strip, values)):
                 continue
             if names:
-                yield FileRow(path, line, partial(_named_values, names, values), position)
+                yield FileRow(path, line, partial(_named_values, names, values))
             else:
                 names = [name.strip() for name in values]
                 refuse_repeated(names, "column")
     except csv.Error as error:
-        problem = _CSV_PROBLEMS.get(f"{error}", f"{error}")
-        raise DataError(
-            f'not a row of a table ({problem}); a quote within quotes is written twice: ""', path, start
-        ) from error
+        advice = 'close every quote, and write a quote within quotes twice: ""'
+        raise DataError(f"not a row of a table ({error}); {advice}", path, start) from error
     except BadRow as problem:
         raise DataError(f"{problem}", path, line) from problem
 
@@ -284,7 +233,7 @@ def _parquet_rows(path: Path) -> Iterator[FileRow]:
         for batch in file.iter_batches(_PARQUET_ROWS):
             for row in batch.to_pylist():
                 number += 1
-                yield FileRow(path, number, partial(_loaded, row))
+                yield FileRow(path, number, partial(dict, row))
     except BadRow as problem:
         raise DataError(f"{problem}", path) from problem
     except (ValueError, OSError) as error:  # the library's errors are subclasses

@@ -68,16 +68,12 @@ def check_is_file(path: Path) -> None:
 
 def encoding_of(path: Path) -> str:
     """Return the encoding that a byte order mark names, or "UTF-8"."""
-    with _opened(path) as file:
+    with path.open("rb") as file:
         return _marked_encoding(file.read(4))
 
 
 def _marked_encoding(start: bytes) -> str:
     return next((name for mark, name in _ENCODINGS.items() if start.startswith(mark)), "UTF-8")
-
-
-def _opened(path: Path) -> Any:
-    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -100,7 +96,9 @@ def lines_with_position(path: Path) -> Iterator[tuple[bytes, int]]:
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataError(f"not a whole gzip file ({error}); fetch it again, or drop .gz from its name", path) from error
     except UnicodeDecodeError as error:
-        raise DataError(f"not {error.encoding.upper()}, which its first bytes announce; save it as UTF-8", path) from error
+        raise DataError(
+            f"not {error.encoding.upper()}, which its first bytes announce; save it as UTF-8", path
+        ) from error
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
 
@@ -153,15 +151,15 @@ def decoded(content: bytes, place: str = "the line") -> str:
     return text
 
 
-def decoded_lines(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield the text of each line, with the position that `lines_with_position` gives.
+def decoded_lines(path: Path) -> Iterator[str]:
+    """Yield the text of each line.
 
     Raises:
         DataError: the file cannot be read, or is not text.
     """
-    for number, (line, position) in enumerate(lines_with_position(path), start=1):
+    for number, line in enumerate(lines_of(path), start=1):
         try:
-            yield decoded(line), position
+            yield decoded(line)
         except BadRow as problem:
             raise DataError(f"{problem}", path, number) from problem
 
@@ -182,7 +180,7 @@ def row_in(line: bytes) -> Row:
     Raises:
         BadRow: the line is not UTF-8, not JSON, or not an object that can be used.
     """
-    return _as_object(parse_json_text(decoded(line), _NOT_ON_LINE), _NOT_ON_LINE)
+    return as_object(parse_json_text(decoded(line), _NOT_ON_LINE), _NOT_ON_LINE)
 
 
 def row_in_file(path: Path) -> Row:
@@ -192,10 +190,15 @@ def row_in_file(path: Path) -> Row:
         BadRow: the file is not UTF-8, not JSON, or not an object that can be used.
         DataError: the file cannot be read.
     """
-    return _as_object(parse_json_text(text_of_file(path), _NOT_OBJECT), _NOT_OBJECT)
+    return as_object(parse_json_text(text_of_file(path), _NOT_OBJECT), _NOT_OBJECT)
 
 
-def _as_object(value: Any, problem: str) -> Row:
+def as_object(value: Any, problem: str) -> Row:
+    """Return a JSON object.
+
+    Raises:
+        BadRow: the value is another one, as `problem` says.
+    """
     if not isinstance(value, dict):
         raise BadRow(problem, f"it is {json_type(value)}")
     return value

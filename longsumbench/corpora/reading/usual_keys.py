@@ -56,24 +56,19 @@ def rename_keys(row: Row, fields: Sequence[str], columns: Mapping[str, str] | No
     Raises:
         BadRow: a name of `columns` is missing, or two usual names could be the same field.
     """
-    values: dict[str, Any] = {}
-    names = dict.fromkeys(row)
-    for field, column in (columns or {}).items():
-        key = _column_named(column, tuple(row))
-        values[field] = row[key]
-        names.pop(key, None)
-    rivals = {rival for field in values for rival in _rivals(field)}
-    names = {name: None for name in names if _plain(name) not in rivals}
-    empty = tuple(name for name in names if row[name] is None)
-    for field, key in keys_of(tuple(names), tuple(name for name in fields if name not in rivals), empty).items():
-        values[_plain(key) if _plain(key) in _SEVERAL else field] = row[key]
-        del names[key]
-    return {**values, **{name: row[name] for name in names}}
+    keys = {field: _column_named(column, tuple(row)) for field, column in (columns or {}).items()}
+    rivals = {rival for field in keys for rival in _rivals(field)}
+    names = [name for name in row if name not in keys.values() and _plain(name) not in rivals]
+    given = tuple(name for name in names if row[name] is not None)
+    usual = keys_of(given, tuple(field for field in fields if field not in rivals))
+    values = {name: row[name] for name in names if name not in usual.values()}
+    values |= {_plain(key) if _plain(key) in _SEVERAL else field: row[key] for field, key in usual.items()}
+    return values | {field: row[key] for field, key in keys.items()}
 
 
 @cache
-def keys_of(names: tuple[str, ...], fields: tuple[str, ...], empty: tuple[str, ...] = ()) -> Mapping[str, str]:
-    """Return field → its name among `names`; of two names for a field, one of `empty` does not count.
+def keys_of(names: tuple[str, ...], fields: tuple[str, ...]) -> Mapping[str, str]:
+    """Return field → its name among `names`.
 
     Raises:
         BadRow: two names could be the same field.
@@ -83,9 +78,8 @@ def keys_of(names: tuple[str, ...], fields: tuple[str, ...], empty: tuple[str, .
         for group in _USUAL_NAMES[field]:
             candidates = [name for name in names if _plain(name) in group]
             candidates = candidates or [name for name in names if _plain(name).removesuffix("s") in group]
-            candidates = [name for name in candidates if name not in empty] or candidates[:1]
             if len(candidates) > 1:
-                advice = f"keep one, or choose by dataset.columns.{field} (of a dataset)"
+                advice = f"keep one, or for a dataset set dataset.columns.{field}"
                 raise BadRow(f"two fields could be the {field}", f"{describe_names(candidates)}: {advice}")
             if candidates:
                 keys[field] = candidates[0]
@@ -102,7 +96,7 @@ def usual_fields(names: Iterable[str]) -> set[str]:
 
 def describe_keys(row: Row, fields: Sequence[str]) -> str:
     """Return which names hold the fields of a row; empty if they are the suite's own."""
-    keys = keys_of(tuple(row), tuple(fields))
+    keys = keys_of(tuple(name for name in row if row[name] is not None), tuple(fields))
     unusual = {field: key.strip() for field, key in keys.items() if key not in _USUAL_NAMES[field][0]}
     return ", ".join(f"{field} from '{key}'" if key else f"{field} without name" for field, key in unusual.items())
 

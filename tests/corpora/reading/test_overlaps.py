@@ -135,7 +135,9 @@ def test_dealt_and_generated_splits_are_looked_at(
     corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {}))
     monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
     found = load_texts(DatasetSettings(name="mine"), stages).facts["overlaps"]
-    assert found == {"test in train": {"examples": 1, "same_text": 1, "same_id": 0, "same_reference": 0, "first": "test-1"}}
+    assert found == {
+        "test in train": {"examples": 1, "same_text": 1, "same_id": 0, "same_reference": 0, "first": "test-1"}
+    }
 
 
 SPLIT = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)))
