@@ -12,10 +12,11 @@ from longsumbench.corpora.reading import fields
 from longsumbench.sentences import split_sentences
 
 
-def jsonl_example(row: Row) -> Example:
-    """Turn one JSON object of the schema above into an Example."""
+def jsonl_example(row: Row, with_summary: bool = True) -> Example:
+    """Turn one JSON object of the schema above into an Example; without summary its reference is empty."""
     title, query = fields.text_in(row, "title", required=False), fields.text_in(row, "query", required=False)
-    return Example(fields.id_in(row, "id"), title or None, query or None, _jsonl_documents(row), _jsonl_references(row))
+    references = _jsonl_references(row) if with_summary else ((),)
+    return Example(fields.id_in(row, "id"), title or None, query or None, _jsonl_documents(row), references)
 
 
 def _jsonl_documents(row: Row) -> tuple[Document, ...]:

@@ -173,8 +173,7 @@ def _markdown_input(text: str, file: str) -> Input:
 
 def _row_input(file: str, row: FileRow) -> Input:
     try:
-        values = rename_keys(row.load(), _ROW_FIELDS)
-        example = jsonl.jsonl_example({**values, "references": None, "summary": ""})
+        example = jsonl.jsonl_example(rename_keys(row.load(), _ROW_FIELDS), with_summary=False)
         return check_input(Input(f"{file}: {example.id}", example), file, row.line)
     except BadRow as problem:
         raise DataError(f"{problem}", row.path, row.line) from problem

@@ -184,7 +184,9 @@ def _as_side(texts: Any, name: str) -> Any:
     if isinstance(texts, Mapping):
         return texts
     if isinstance(texts, str | bytes | set | frozenset) or not isinstance(texts, Iterable):
-        raise UsageError(f"{name} must be a list or a dictionary, not {type(texts).__name__}: put a text into a list")
+        raise UsageError(
+            f"{name} must be a list or a dictionary, not {type(texts).__name__}: put a single text into a list"
+        )
     return list(texts)
 
 

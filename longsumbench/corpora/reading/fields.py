@@ -45,14 +45,14 @@ def describe_names(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def describe_choice(row: Row, field: str) -> str:
+def advise_field(row: Row, field: str) -> str:
     """Say which fields a row has, and how one of them is chosen."""
     return f"the row has {describe_names(row)}; rename one, or for a dataset set dataset.columns.{field}"
 
 
 def _require_field(row: Row, field: str) -> None:
     if row.get(field) is None:
-        raise BadRow(f"the field '{field}' is missing", describe_choice(row, field))
+        raise BadRow(f"the field '{field}' is missing", advise_field(row, field))
 
 
 def text_in(row: Row, field: str, required: bool = True) -> str | None:
@@ -167,9 +167,7 @@ def given_field(row: Row, first: str, second: str) -> str:
     names = [name for name in (first, second) if row.get(name) is not None]
     if len(names) != 1:
         problem = "both given" if names else "missing"
-        raise BadRow(
-            f"the fields '{first}' and '{second}' are {problem}; give one of them", describe_choice(row, first)
-        )
+        raise BadRow(f"the fields '{first}' and '{second}' are {problem}; give one of them", advise_field(row, first))
     return names[0]
 
 

@@ -61,7 +61,7 @@ def check_is_file(path: Path) -> None:
         DataError: there is nothing, a folder or a pipe.
     """
     if not path.exists():
-        raise DataError("no such file or folder", path)
+        raise DataError("no such file or folder; correct the path", path)
     if not path.is_file():
         raise DataError("not a regular file; write the texts into a file first", path)
 
