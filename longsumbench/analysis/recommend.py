@@ -30,7 +30,7 @@ _COST_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "peak_memory_gb"
 
 
 def texts_overrides(words: Sequence[str]) -> list[str]:
-    """Return settings of a dataset: as typed, or those of one file or folder of JSON lines.
+    """Return settings of a dataset: as typed, or those of one file or folder.
 
     Raises:
         UsageError: several paths, or a path and `dataset=`.
@@ -38,7 +38,7 @@ def texts_overrides(words: Sequence[str]) -> list[str]:
     paths = [word for word in words if "=" not in word or Path(word).exists()]
     settings = [word for word in words if word not in paths]
     if len(paths) > 1 or (paths and any(word.startswith("dataset=") for word in settings)):
-        raise UsageError("name one file or folder of JSON lines, or dataset=NAME with its dataset.* settings")
+        raise UsageError("name one file or folder, or dataset=NAME with its dataset.* settings")
     if not paths:
         return settings
     path = Path(paths[0]).expanduser()

@@ -1,4 +1,4 @@
-"""The user's own texts as JSON lines, one object per example.
+"""The user's own texts: rows of JSON lines, tables or folders; `usual_keys` has the other names of these fields.
 
     id, title?, query?,
     document (text) | documents [{source?, sections [{name?, paragraphs [text] | text}]}],
@@ -41,7 +41,7 @@ def _jsonl_references(row: Row) -> tuple[Sentences, ...]:
 
 CORPUS = Corpus(
     name="jsonl",
-    title="Your own texts as JSON lines: dataset.path=FOLDER with train, validation and test .jsonl, "
+    title="Your own texts: dataset.path=FOLDER with train, validation and test .jsonl, .csv and the like, "
     "or one FILE (then test only).",
     licence="yours",
     own_keys=True,
