@@ -28,10 +28,10 @@ from tabulate import tabulate
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Example
 from longsumbench.corpora.jsonl import jsonl_example
-from longsumbench.corpora.reading.files import lines_of, row_in
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.reading.rows import make_examples, thinned_examples
 from longsumbench.corpora.reading.store import SplitWriter, hash_of
+from longsumbench.corpora.reading.text_files import lines_of, row_in
 
 ASKED = 2_000  # documents of 4,000 words a second on two cores
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "elife"

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 
 from longsumbench.errors import IMPOSSIBLE, DataError, EnvironmentProblem, naming_path
-from longsumbench.formatting import escape_line
+from longsumbench.formatting import escape_line, guard_cell
 
 _T = TypeVar("_T")
 _DEEPEST = 20  # folders inside each other that are looked at
@@ -126,6 +126,18 @@ def parse_json(text: str | bytes, kind: type[_T]) -> _T:
         raise BadFile(escape_line(error)) from error
 
 
+def as_type(value: Any, kind: type[_T], strict: bool = True) -> _T:
+    """Convert JSON values to a type; without `strict`, text becomes a number where the type has one.
+
+    Raises:
+        BadFile: the value does not fit the type.
+    """
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        raise BadFile(escape_line(error)) from error
+
+
 def read_json(path: Path, kind: type[_T]) -> _T:
     """Read a JSON file of a type.
 
@@ -177,6 +189,11 @@ def replaced_file(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def csv_of(table: Any, **options: Any) -> str:
+    """Return a table of pandas as CSV without its index; texts that look like formulas are guarded for spreadsheets."""
+    return str(table.map(guard_cell).to_csv(index=False, lineterminator="\n", **options))
 
 
 def digest(value: Any) -> str:

@@ -14,6 +14,8 @@ from math import isnan
 # C0, DEL, C1; line and paragraph separators; overrides of the writing direction; lone surrogates
 _CONTROL_CODES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
+_FORMULA = re.compile(r"'*[=+\-@]")
+
 
 def escape_line(text: object) -> str:
     """Escape all control characters of a text, line breaks included."""
@@ -23,6 +25,19 @@ def escape_line(text: object) -> str:
 def escape_lines(text: object) -> str:
     """Escape all control characters of a text except line breaks and tabs."""
     return _CONTROL_CODES.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match[0]), str(text))
+
+
+def guard_cell(value: object) -> object:
+    """Return a text that a spreadsheet would take for a formula with an apostrophe before it; other values unchanged.
+
+    `unguard_cell` returns the text again.
+    """
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+
+def unguard_cell(text: str) -> str:
+    """Return the text that `guard_cell` was given."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def break_command(command: str, width: int) -> str:

@@ -68,4 +68,4 @@ def test_hostile_ids_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(words) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert escape_line(line) == line
-    assert "the document is empty" in line
+    assert "an id has a control character" in line

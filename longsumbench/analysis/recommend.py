@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from longsumbench.errors import SuiteError, UsageError
+from longsumbench.cache.artifacts import user_cache
+from longsumbench.corpora.reading.load import load_texts
+from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.learned import judge_learning
@@ -15,8 +17,10 @@ from longsumbench.leaderboards.significance import ComparableRows, against_best,
 from longsumbench.leaderboards.table import row_cells, table_block
 from longsumbench.render.tables import terminal_block, wrap_text
 from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.plan import plan_dataset
 from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
+from longsumbench.runs.run_id import check_split
 from longsumbench.sweeps.run import plan_launch, updating_tables
 
 SAMPLE = 100  # examples that are summarized
@@ -25,7 +29,7 @@ _COST_COLUMNS = ("source_seen", "seconds", "summarize_seconds", "peak_memory_gb"
 
 
 def texts_overrides(words: Sequence[str]) -> list[str]:
-    """Return settings of a dataset: as typed, or those of one file or folder of JSON lines.
+    """Return settings of a dataset: as typed, or those of one file or folder.
 
     Raises:
         UsageError: several paths, or a path and `dataset=`.
@@ -33,7 +37,7 @@ def texts_overrides(words: Sequence[str]) -> list[str]:
     paths = [word for word in words if "=" not in word or Path(word).exists()]
     settings = [word for word in words if word not in paths]
     if len(paths) > 1 or (paths and any(word.startswith("dataset=") for word in settings)):
-        raise UsageError("name one file or folder of JSON lines, or dataset=NAME with its dataset.* settings")
+        raise UsageError("name one file or folder, or dataset=NAME with its dataset.* settings")
     if not paths:
         return settings
     path = Path(paths[0]).expanduser()
@@ -53,11 +57,13 @@ def recommend(
     of each further system, such as a checkpoint; `show` is given the table and the sentences.
 
     Raises:
-        SuiteError: settings are invalid, or a system failed; the others are shown before.
+        SuiteError: the texts cannot be read or settings are invalid, before anything else is done; or a system failed,
+            and the others are shown before.
     """
     texts = texts_overrides(words)
     if not any(word.startswith("decode.limit=") for word in texts):
         texts.append(f"decode.limit={SAMPLE}")
+    _check_texts([word for word in texts if word.startswith("dataset")])
     launches = [plan_launch(["experiment=recommend", *texts], True, None, command)]
     of_others = [*(word for word in texts if not word.startswith("train.")), "scale=paper", "baselines=false"]
     launches += [plan_launch([*of_others, *system_words], False, None, command) for system_words in more]
@@ -74,6 +80,15 @@ def recommend(
         show(describe_recommendation(runs, read_all_scores(results, runs)))
     if failed:
         raise failed[0]
+
+
+def _check_texts(words: Sequence[str]) -> None:
+    """Read the texts before anything else is done: every system would raise the same error."""
+    settings = plan_dataset(words)
+    dataset = load_texts(settings, user_cache())
+    check_split(settings, dataset)
+    if "train" not in dataset.splits:
+        raise DataError(f"{settings.name} has no train split to learn from{dataset.way_to_splits}: add one")
 
 
 def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> str:

@@ -23,8 +23,8 @@ Summarize your own files with a trained system, or with one that needs no traini
   longsumbench summarize seq2seq report.txt model.checkpoint=FOLDER        a checkpoint that was trained elsewhere
   pdftotext paper.pdf - | longsumbench summarize 85f3139c -
 
-files:     .txt or no ending (blank lines separate paragraphs), .md (headings name sections), .jsonl[.gz], .csv and
-           .parquet (see docs/get-started/own-texts.md; summaries are not needed), folders, - for standard input
+files:     .txt or no ending (blank lines separate paragraphs), .md (headings name sections), .jsonl, .json, .csv, .tsv
+           and .parquet (see docs/get-started/own-texts.md; summaries are not needed), folders, - for standard input
 settings:  decode.*  device=auto|cpu|cuda  seed=1; with a system's name also model.*   (longsumbench list settings)
 
 For a run, its own decode settings are the defaults. What the system did not read is reported on stderr.
@@ -74,10 +74,11 @@ _SCORE_HELP = """\
 Compute the ROUGE of any system's outputs.
 
   longsumbench score out.jsonl test.jsonl       {"id", "prediction"} and {"id", "references": [...]}, matched by id
+  longsumbench score out.csv test.parquet       the same in tables; usual names of columns are recognized
   longsumbench score both.jsonl                 prediction and references in the same row
   longsumbench score out.txt references.txt     one text per line, matched by line number
   longsumbench score RUN                        a finished run, by its folder or id, against its dataset's references
-  longsumbench score decoded gold               folders with NAME.dec and NAME.ref (or NAME.A.ref, …), a sentence a line
+  longsumbench score decoded gold               folders with ID.txt; or NAME.dec and NAME.ref (or NAME.A.ref, …)
   longsumbench score out.jsonl test.jsonl --mode perl --no-stem --per-example scores.csv
 
 A text is a string or a list of sentences. Lists are scored as they are. The suite splits strings at line breaks and
@@ -136,7 +137,8 @@ run, marked as imported.
 
   longsumbench import out.jsonl --model theirs --dataset pubmed                      {"id", "prediction"}, matched by id
   longsumbench import out.txt --model theirs --dataset jsonl dataset.path=my_texts   line n: the n-th example
-  longsumbench import decoded --model theirs --dataset arxiv --split validation      a folder of NAME.dec
+  longsumbench import out.csv --model theirs --dataset pubmed                        the same in a table; also .tsv
+  longsumbench import decoded --model theirs --dataset arxiv --split validation      a folder of ID.txt or NAME.dec
   longsumbench import beam5.jsonl --model theirs --variant "beam 5" --seed 2 --from https://example.org/outputs \\
       --dataset gov_report score.metrics=[novel_ngrams]
 
@@ -150,7 +152,7 @@ More: docs/how-to/import.md
 
 
 def _add_import_arguments(command: Parser) -> None:
-    command.add_argument("outputs", metavar="OUTPUTS", help="JSON lines, lines of text, or a folder of .dec files")
+    command.add_argument("outputs", metavar="OUTPUTS", help="rows with ids, lines of text, or a folder of texts")
     command.add_argument("overrides", nargs="*", default=[], metavar="KEY=VALUE", help="settings, as listed above")
     command.add_argument("--model", required=True, metavar="NAME", help="a name for the system that wrote them")
     command.add_argument("--dataset", required=True, metavar="NAME", help="what was summarized")
@@ -182,7 +184,7 @@ import_command = Command(
 _AGREEMENT_HELP = """\
 Measure how far metrics agree with what people judged. Writes the table as CSV and a picture as PNG and SVG.
 
-  longsumbench agreement judged                                 documents.jsonl, outputs.jsonl, judgements.jsonl
+  longsumbench agreement judged                                 documents, outputs and judgements, .jsonl, .csv …
   longsumbench agreement judged score.metrics=[extractive]      ROUGE and other metrics
   longsumbench agreement judged --where corpus=arXiv            only documents with this value of a field
   longsumbench agreement judged --leave-out human               without a system, for example the references' author

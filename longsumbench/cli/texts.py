@@ -13,7 +13,7 @@ _DATASET_ACTIONS = ("add", "remove")
 _DATASET_HELP = """\
 Give your own texts a name, so that dataset=NAME chooses them.
 
-  longsumbench dataset add scisumm my_texts                 a folder or file of JSON lines, CSV or Parquet
+  longsumbench dataset add scisumm my_texts                 a folder or file of texts: JSON, CSV, Parquet …
   longsumbench dataset add my_arxiv FOLDER dataset=arxiv    texts in the format of another dataset
   longsumbench dataset add notes notes.jsonl dataset.split_by_hash=true
   longsumbench run dataset=scisumm scale=tiny               in any folder
@@ -181,7 +181,7 @@ More: docs/how-to/recommend.md
 
 
 def _add_recommend_arguments(command: Parser) -> None:
-    command.add_argument("overrides", nargs="*", metavar="TEXTS", help="a file or folder of JSON lines, or settings")
+    command.add_argument("overrides", nargs="*", metavar="TEXTS", help="a file or folder of texts, or settings")
     command.add_argument(
         "--also", action="append", default=[], metavar="SETTINGS", help="one more system, its settings in one text"
     )
@@ -191,7 +191,7 @@ def _execute_recommend(options: argparse.Namespace, words: Sequence[str]) -> Non
     from longsumbench.progress import phase
 
     if not options.overrides:
-        raise UsageError("name the TEXTS: a file or folder of JSON lines, or dataset=NAME (see --help)")
+        raise UsageError("name the TEXTS: a file or folder, or dataset=NAME (see --help)")
     with phase("loading the libraries"):
         from longsumbench.analysis.recommend import recommend
 

@@ -85,11 +85,11 @@ class DatasetSettings:
     """Which dataset, and which of its examples."""
 
     name: Text = setting("pydoc", "name of the dataset in records, tables and folders; any name for own texts")
-    path: Text | None = setting(None, "original release, JSON lines, CSV or Parquet; null: download or built-in")
+    path: Text | None = setting(None, "original release, or rows (JSON, CSV, TSV, Parquet); null: download or built-in")
     reader: _ReaderName | None = setting(None, "dataset whose format the texts have; null: name, else jsonl")
     tokenizer: Text | None = setting(None, "SentencePiece model of a release of token ids instead of text (wikisum)")
     columns: dict[Text, Text] | None = setting(
-        None, "columns of hub, CSV, Parquet or jsonl by field (columns.document=article); null: the fields' names"
+        None, "columns of own texts by field (columns.document=teaser); null: usual names are recognized"
     )
     split: SplitName = setting("test", "the split that is summarized and scored", decides="examples")
     limit: Count | None = setting(None, "most examples of each split; null: all")

@@ -115,6 +115,7 @@ class Corpus:
             None for a path without that release. None: the dataset has no such release.
         built_in: how to generate it.
         metrics: names of the metrics that score its runs in addition to ROUGE.
+        own_keys: True if the rows are the user's own, whose fields may have other usual names ("article").
         published: the month in which its texts first appeared as a dataset ("2018-04"), for tables; None if unknown.
     """
 
@@ -131,4 +132,5 @@ class Corpus:
     tokenized: Callable[[Path, str | None], Source | None] | None = None
     built_in: BuiltIn | None = None
     metrics: tuple[str, ...] = ()
+    own_keys: bool = False
     published: str | None = None

@@ -7,6 +7,7 @@ CORPUS = Corpus(
     name="hub",
     title="Any dataset of the hub: dataset.path=OWNER/NAME, with dataset.columns.document=COLUMN and .summary=COLUMN.",
     licence="its own",
+    own_keys=True,
     homepage="https://huggingface.co/datasets",
     version=1,
     hub=Hub(""),

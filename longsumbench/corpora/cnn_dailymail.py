@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from longsumbench.core import Corpus, Entry, Example, Hub, Row, Source
-from longsumbench.corpora.reading import fields, files
+from longsumbench.corpora.reading import fields, files, text_files
 from longsumbench.errors import DataError
 
 _LISTS = {"all_train.txt": "train", "all_val.txt": "validation", "all_test.txt": "test"}
@@ -102,7 +102,7 @@ def _raise_unreadable(error: OSError) -> None:
 def _story_entries(lists: dict[str, Path], stories: dict[str, Path], full: set[str]) -> Iterator[Entry]:
     for split, path in lists.items():
         number = 0
-        for number, url in files.names_in_list(path):
+        for number, url in text_files.names_in_list(path):
             if split in full:
                 break
             name = hashlib.sha1(url, usedforsecurity=False).hexdigest() + _STORY
@@ -118,7 +118,7 @@ def _story_entries(lists: dict[str, Path], stories: dict[str, Path], full: set[s
 
 
 def _read_story(path: Path, address: str) -> Example:
-    return from_story(files.text_of_file(path), path.name.removesuffix(_STORY), address)
+    return from_story(text_files.text_of_file(path), path.name.removesuffix(_STORY), address)
 
 
 CORPUS = Corpus(

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longsumbench.core import Corpus, Document, Entry, Example, Hub, Read, Row, Section, Sentences, Source, Thinned
-from longsumbench.corpora.reading import fields, files
+from longsumbench.corpora.reading import fields, files, text_files
 from longsumbench.errors import DataError
 
 _AGENCIES = ("crs", "gao")
@@ -161,7 +161,7 @@ def _report_entries(
 ) -> Iterator[Entry]:
     for split, pair in lists.items():
         empty = True
-        names = ([(path, *entry) for entry in files.names_in_list(path)] for path in pair)
+        names = ([(path, *entry) for entry in text_files.names_in_list(path)] for path in pair)
         for listed, number, name in filter(None, chain.from_iterable(zip_longest(*names))):
             if split in full:
                 break
@@ -177,7 +177,7 @@ def _report_entries(
 
 
 def _read_report(path: Path, identity: str) -> Read:
-    return gov_report_example({**files.row_in_file(path), "id": identity})
+    return gov_report_example({**text_files.row_in_file(path), "id": identity})
 
 
 CORPUS = Corpus(

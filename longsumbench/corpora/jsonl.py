@@ -1,4 +1,4 @@
-"""The user's own texts as JSON lines, one object per example.
+"""The user's own texts: rows of JSON lines, tables or folders; `usual_keys` has the other names of these fields.
 
     id, title?, query?,
     document (text) | documents [{source?, sections [{name?, paragraphs [text] | text}]}],
@@ -12,10 +12,11 @@ from longsumbench.corpora.reading import fields
 from longsumbench.sentences import split_sentences
 
 
-def jsonl_example(row: Row) -> Example:
-    """Turn one JSON object of the schema above into an Example."""
+def jsonl_example(row: Row, with_summary: bool = True) -> Example:
+    """Turn one JSON object of the schema above into an Example; without summary its reference is empty."""
     title, query = fields.text_in(row, "title", required=False), fields.text_in(row, "query", required=False)
-    return Example(fields.id_in(row, "id"), title or None, query or None, _jsonl_documents(row), _jsonl_references(row))
+    references = _jsonl_references(row) if with_summary else ((),)
+    return Example(fields.id_in(row, "id"), title or None, query or None, _jsonl_documents(row), references)
 
 
 def _jsonl_documents(row: Row) -> tuple[Document, ...]:
@@ -40,9 +41,10 @@ def _jsonl_references(row: Row) -> tuple[Sentences, ...]:
 
 CORPUS = Corpus(
     name="jsonl",
-    title="Your own texts as JSON lines: dataset.path=FOLDER with train, validation and test .jsonl, "
+    title="Your own texts: dataset.path=FOLDER with train, validation and test .jsonl, .csv and the like, "
     "or one FILE (then test only).",
     licence="yours",
+    own_keys=True,
     homepage="",
     version=2,
     from_file_row=jsonl_example,

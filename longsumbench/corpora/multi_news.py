@@ -19,7 +19,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from longsumbench.core import Corpus, Entry, Example, Hub, Row, Source
-from longsumbench.corpora.reading import files
+from longsumbench.corpora.reading import files, text_files
 from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, Paragraphs, id_in, plain_document, text_in
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
@@ -84,7 +84,7 @@ def _cluster_entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Ite
         if split in full:
             continue
         index = -1
-        for index, lines in enumerate(zip_longest(files.lines_of(clusters), files.lines_of(summaries))):
+        for index, lines in enumerate(zip_longest(text_files.lines_of(clusters), text_files.lines_of(summaries))):
             if split in full:
                 break
             if None in lines:  # a line that is missing shifts the summaries of all later clusters
@@ -98,7 +98,7 @@ def _cluster_entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Ite
 
 
 def _read_cluster(identity: str, cluster: bytes, summary: bytes, summary_at: str) -> Example:
-    return _cluster(identity, files.decoded(cluster), files.decoded(summary), summary_at)
+    return _cluster(identity, text_files.decoded(cluster), text_files.decoded(summary), summary_at)
 
 
 CORPUS = Corpus(

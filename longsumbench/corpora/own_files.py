@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -20,25 +20,26 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from longsumbench.core import Document, Entry, Example, Row, Section, Sentences
+from longsumbench.core import Document, Example, Section, Sentences
 from longsumbench.corpora import jsonl
-from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.files import files_source
-from longsumbench.corpora.reading.rows import thinned_examples
+from longsumbench.corpora.reading.fields import BadRow, paragraphs_in, plain_document
+from longsumbench.corpora.reading.row_files import ROW_ENDINGS, FileRow, describe_file, read_file, texts_in_folder
+from longsumbench.corpora.reading.text_files import decoded, parts_of, text_of_file
+from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import read_bytes
 from longsumbench.formatting import format_count
 from longsumbench.sentences import split_sentences
 
 _log = logging.getLogger(__name__)
 
 _STANDARD_INPUT = "-"
-_MARKDOWN, _ROWS = (".md", ".markdown"), (".jsonl", ".jsonl.gz", ".csv", ".parquet")
+_MARKDOWN = (".md", ".markdown")
+_ROW_FIELDS = tuple(field for field in OWN_FIELDS if field != "summary")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _DEEPEST = 1_000  # depth of nested lists; the library's default, 20, would lose text silently
 _NO_PROSE = ("fence", "code_block", "html_block")
 _ONE_PARAGRAPH = ("bullet_list", "ordered_list", "table")
-_KNOWN = f"{', '.join(('.txt', *_MARKDOWN, *_ROWS))} or nothing"
+_KNOWN = f"{', '.join(('.txt', *_MARKDOWN, *ROW_ENDINGS))} or nothing"
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,10 @@ def list_files(paths: Sequence[str]) -> list[str]:
     for path in paths:
         if not Path(path).is_dir() and not _has_known_ending(path):
             raise UsageError(f"{path}: its name should end in {_KNOWN}; any text can be read by `- < {path}`")
-    return [file for path in paths for file in (_files_in(path) if Path(path).is_dir() else [path])]
+    files: list[str] = []
+    for path in paths:
+        files += _files_in(path) if Path(path).is_dir() else map(str, parts_of(Path(path)))
+    return files
 
 
 def _files_in(folder: str) -> list[str]:
@@ -91,16 +95,20 @@ def _files_in(folder: str) -> list[str]:
         raise DataError(f"no file in this folder ends in {_KNOWN}", folder)
     if num_skipped := len(visible) - len(files):
         _log.info(f"{folder}: {format_count(num_skipped, 'file')} with other endings left out")
+    if texts_in_folder(Path(folder), "document"):
+        references = set(map(str, texts_in_folder(Path(folder), "summary").values()))
+        _log.info(f"{folder}: {format_count(len(references), 'reference')} left out")
+        files = [file for file in files if file not in references]
     return files
 
 
 def _has_known_ending(file: str) -> bool:
-    return not Path(file).suffix or file.lower().endswith((".txt", *_MARKDOWN, *_ROWS))
+    return not Path(file).suffix or file.lower().endswith((".txt", *_MARKDOWN)) or is_of_rows(file)
 
 
 def is_of_rows(file: str) -> bool:
     """Return True if the name of a file says that it has a text in each row."""
-    return file.lower().endswith(_ROWS)
+    return file.lower().removesuffix(".gz").endswith(ROW_ENDINGS)
 
 
 def input_jobs(files: Iterable[str]) -> Iterator[InputJob]:
@@ -113,10 +121,10 @@ def input_jobs(files: Iterable[str]) -> Iterator[InputJob]:
         if not is_of_rows(file):
             yield InputJob(file, partial(_file_input, file))
             continue
-        if not Path(file).is_file():
-            _read_file(file)  # raises the error
-        for entry in files_source(Path(file), _row_example, split_by_hash=False).entries(set()):
-            yield InputJob(f"{file}:{entry.line}", partial(_row_input, file, entry))
+        if note := describe_file(Path(file), _ROW_FIELDS):
+            _log.info(f"{file}: {note}")
+        for row in read_file(Path(file)):
+            yield InputJob(f"{file}:{row.line}", partial(_row_input, file, row))
 
 
 def merge_inputs(inputs: Sequence[Input]) -> Input:
@@ -151,9 +159,8 @@ def plain_input(text: str, name: str) -> Input:
     Raises:
         DataError: the text has no words, or cannot be encoded.
     """
-    example = jsonl.jsonl_example({"id": name, "document": text, "summary": ""})
-    documents = tuple(replace(document, source=_display_name(name)) for document in example.documents)
-    return check_input(Input(_display_name(name), replace(example, documents=documents)))
+    document = plain_document(paragraphs_in(text), _display_name(name))
+    return check_input(Input(_display_name(name), Example(name, None, None, (document,), ((),))))
 
 
 def _markdown_input(text: str, file: str) -> Input:
@@ -167,16 +174,12 @@ def _markdown_input(text: str, file: str) -> Input:
     return check_input(Input(file, example, reading.words_left_out))
 
 
-def _row_input(file: str, entry: Entry) -> Input:
+def _row_input(file: str, row: FileRow) -> Input:
     try:
-        example = thinned_examples(entry.load())[0].example
-        return check_input(Input(f"{file}: {example.id}", example), file, entry.line)
+        example = jsonl.jsonl_example(rename_keys(row.load(), _ROW_FIELDS), with_summary=False)
+        return check_input(Input(f"{file}: {example.id}", example), file, row.line)
     except BadRow as problem:
-        raise DataError(f"{problem}", entry.path, entry.line) from problem
-
-
-def _row_example(row: Row) -> Example:
-    return jsonl.jsonl_example({**row, "references": None, "summary": ""})
+        raise DataError(f"{problem}", row.path, row.line) from problem
 
 
 def check_input(item: Input, file: str | None = None, line: int | None = None) -> Input:
@@ -197,27 +200,15 @@ def check_input(item: Input, file: str | None = None, line: int | None = None) -
 
 
 def _text_in(file: str) -> str:
-    """Return a file's text; raise DataError if it is missing, empty, or not UTF-8."""
-    content = _read_file(file)
-    advice = "convert it to UTF-8, or extract its text first"
+    """Return a file's text; raise DataError if it is missing, empty, or not text."""
+    from_input = file == _STANDARD_INPUT
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"not text in UTF-8: see byte {error.start + 1}; {advice}", _display_name(file)) from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _read_file(file: str) -> bytes:
-    path = Path(file)
-    try:
-        content = sys.stdin.buffer.read() if file == _STANDARD_INPUT else read_bytes(path)
-    except FileNotFoundError:
-        raise DataError("no such file", path) from None
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror or error})", path) from error
-    if not content.strip():
+        text = decoded(sys.stdin.buffer.read(), "the text") if from_input else text_of_file(Path(file))
+    except BadRow as problem:
+        raise DataError(f"{problem}, or extract its text first", _display_name(file)) from problem
+    if not text.strip():
         raise DataError("the file is empty", _display_name(file))
-    return content
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _display_name(file: str) -> str:

@@ -29,7 +29,8 @@ from typing import Any
 
 from longsumbench.core import Corpus, Document, Entry, Example, Row, Section, Sentences, Source, Thinned
 from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, objects_in, text_in, words_in
-from longsumbench.corpora.reading.files import local_source, one_per_split, row_in_file
+from longsumbench.corpora.reading.files import local_source, one_per_split
+from longsumbench.corpora.reading.text_files import row_in_file
 from longsumbench.sentences import split_sentences
 
 SOUND_MARKS = "marks of sounds and breaks"  # names in the record

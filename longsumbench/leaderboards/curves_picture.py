@@ -17,6 +17,7 @@ from statistics import pstdev
 from typing import Any
 
 from longsumbench.errors import UnknownName, UsageError
+from longsumbench.files import csv_of
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurves, parse_number, short_name, sweep_of
 from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, shorten_list
@@ -345,7 +346,7 @@ def sweep_csv(sweep: SweepCurves) -> str:
                 groups.setdefault(ids, []).append(group.number)
                 rows.setdefault(ids, _point_row(sweep, group, curve, place))
     values = [{"group": " ".join(map(str, groups[ids])), **row} for ids, row in rows.items()]
-    return rounded_frame(values).to_csv(index=False, lineterminator="\n")
+    return csv_of(rounded_frame(values))
 
 
 def _point_row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:

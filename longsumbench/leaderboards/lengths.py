@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import log2
 from typing import Any
 
+from longsumbench.files import csv_of
 from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.recall import CHANCE, KINDS, RecallLine, RecallPanel, draw_recall, headline
@@ -171,4 +172,4 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
                 row |= with_bounds(measure, system.point(measure, length))
             row["run_ids"] = " ".join(run.run_id for run in group.runs)
             rows.append(row)
-    return rounded_frame(rows).to_csv(index=False, lineterminator="\n")
+    return csv_of(rounded_frame(rows))

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.stats
 
 from longsumbench.errors import UsageError, did_you_mean
+from longsumbench.files import csv_of
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.columns import how_to_compute
 from longsumbench.leaderboards.comparability import heading_of
@@ -303,7 +304,7 @@ def matrix_csv(matrix: Matrix) -> str:
     if matrix.untrained is not None:
         untrained = [{**row, "block": "not trained here"} for row in _csv_rows(matrix.untrained)]
         rows = [{**row, "block": "trained here"} for row in rows] + untrained
-    return rounded_frame(rows).to_csv(index=False, lineterminator="\n")
+    return csv_of(rounded_frame(rows))
 
 
 def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
+from longsumbench.files import csv_of
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards import comparability, lengths
 from longsumbench.leaderboards.columns import (
@@ -261,7 +262,7 @@ class Table:
 
     def csv(self) -> str:
         """Return `frame` as CSV."""
-        return self.frame().to_csv(index=False, lineterminator="\n")
+        return csv_of(self.frame())
 
     def render(self) -> str:
         """Return the table for the terminal, with few published numbers; each footnote once."""

@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
-from longsumbench.files import open_regular, write_atomically
+from longsumbench.files import csv_of, open_regular, write_atomically
+from longsumbench.formatting import unguard_cell
 from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
@@ -165,7 +166,7 @@ def aggregate_measures(
 def write_scores(path: Path, per_example: pd.DataFrame, decimals: int | None = None) -> None:
     """Write `scores.csv`: `id` and a column for each score; "nan" where it does not apply. Default: full precision."""
     digits = None if decimals is None else f"%.{decimals}f"
-    write_atomically(path, per_example.to_csv(index_label="id", lineterminator="\n", na_rep="nan", float_format=digits))
+    write_atomically(path, csv_of(per_example.reset_index(names="id"), na_rep="nan", float_format=digits))
 
 
 def read_scores(path: Path) -> pd.DataFrame:
@@ -186,6 +187,7 @@ def read_scores(path: Path) -> pd.DataFrame:
         if name != "id":
             raise ValueError("its first column is not id")
         values = np.array([table[column].to_numpy() for column in columns], dtype=float).reshape(len(columns), -1)
-        return pd.DataFrame(values.T, pd.Index(table["id"].to_pylist(), name="id", dtype=object), columns)
+        ids = [unguard_cell(cell) for cell in table["id"].to_pylist()]
+        return pd.DataFrame(values.T, pd.Index(ids, name="id", dtype=object), columns)
     except (OSError, ValueError) as error:
         raise DataError(f"not a table of scores ({error}); repeat its run with overwrite=true", path) from error

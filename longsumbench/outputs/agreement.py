@@ -15,6 +15,7 @@ from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
 from longsumbench.core import Scoring, build_settings
 from longsumbench.errors import UsageError, suite_errors
+from longsumbench.files import csv_of
 from longsumbench.formatting import format_count, format_interval
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import LEVEL
@@ -76,7 +77,7 @@ class Agreement(ShownInNotebooks):
 
     def csv(self) -> str:
         """Return the table as CSV."""
-        return self.table.to_csv(index=False, lineterminator="\n", float_format="%.4f")
+        return csv_of(self.table, float_format="%.4f")
 
     def render(self) -> str:
         """Return a table for each aspect and its reading, for the terminal."""

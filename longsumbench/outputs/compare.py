@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from longsumbench.core import Between, Sentences, check_value, count_words, registry
 from longsumbench.errors import DataError, UsageError, suite_errors
+from longsumbench.files import csv_of
 from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference, heading_of
 from longsumbench.leaderboards.seed_groups import PairDifference, compare_examples, seed_matters, unit_factor
@@ -296,7 +297,7 @@ class Comparison(ShownInNotebooks):
     def csv(self) -> str:
         """Return `frame` as CSV."""
         table = self.frame().replace(math.inf, math.nan)  # an empty cell: no difference is detectable
-        return table.round(_CSV_DECIMALS).to_csv(index=False, lineterminator="\n")
+        return csv_of(table.round(_CSV_DECIMALS))
 
 
 def _draw_means(plot: "Axes", rows: Sequence[ComparisonRow]) -> None:

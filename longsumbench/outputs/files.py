@@ -1,11 +1,11 @@
 """Reads outputs and references of any system from files, and pairs them.
 
-    JSON lines (.jsonl, .json)   {"id", "prediction"}; {"id", "references" | "reference" | "summary"}; or both in a row
-    text (any other file)        line n of one belongs to line n of the other
-    a finished run               its predictions, with the references of its examples
-    folders                      NAME.dec and NAME.ref, one sentence per line; NAME.A.ref, NAME.B.ref: two references
+    rows (`row_files`)      {"id", "prediction"}; {"id", "references" | "summary"}; or both in a row
+    text (any other file)   line n of one belongs to line n of the other
+    a finished run          its predictions, with the references of its examples
+    folders                 outputs/ID.txt and references/ID.txt; or NAME.dec and NAME.ref, one sentence per line
 
-Files may be compressed (.gz). A text is running text or a list of sentences; in folders it is always a list.
+Files may be compressed (.gz). A text is running text or a list of sentences; in .dec and .ref files it is a list.
 """
 
 import re
@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from longsumbench.core import Row, Sentences
-from longsumbench.corpora.reading.fields import BadRow, id_in, json_type
-from longsumbench.corpora.reading.files import decoded, lines_of, row_in
+from longsumbench.core import Row
+from longsumbench.corpora.reading.fields import BadRow, describe_names, id_in, json_type
+from longsumbench.corpora.reading.row_files import FOLDER, LINES, format_of, parse_rows, texts_in_folder
 from longsumbench.corpora.reading.store import ReadSplit
+from longsumbench.corpora.reading.text_files import decoded_lines, parts_of, refuse_half_characters
+from longsumbench.corpora.reading.usual_keys import OUTPUT_FIELDS, REFERENCE_FIELDS
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.evaluate import RawText
@@ -27,10 +29,7 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, split_read_by
 
 Value = TypeVar("Value")
-_REFERENCE_FIELDS = ("references", "reference", "summary")
 _IDS_IN_MESSAGE = 3  # in a message
-_ROWS = re.compile(r".*\.jsonl?(\.gz)?", re.IGNORECASE)
-_JSON_LINES, _LINES, _FOLDER = "JSON lines", "lines of text", "a folder"
 
 
 @dataclass(frozen=True)
@@ -75,11 +74,11 @@ def find_predictions(name: str, results: Results) -> Path:
 
 
 def read_pairs(predictions: Path, references: Path | None = None, intersect: bool = False) -> PairedTexts:
-    """Read predictions and references of the same kind.
+    """Read predictions and references: both lines of text, or both rows or folders.
 
     Args:
-        predictions: a file, a folder of .dec files, or a run's folder.
-        references: a file, or a folder of .ref files; None: the predictions' file or folder has them, or the run.
+        predictions: a file, a folder of texts, or a run's folder.
+        references: a file or a folder of texts; None: the predictions' file or folder has them, or the run.
         intersect: leave out ids that only one side has.
 
     Raises:
@@ -89,19 +88,20 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
     if references is None and (predictions / "record.json").is_file():
         return _pairs_of_run(predictions)
     predictions = _file_of_run(predictions)
-    kind = _format_of(predictions)
-    reference_kind = kind if references is None else _format_of(references)
-    if kind != reference_kind:
-        raise UsageError(f"{predictions} is {kind}, {references} is {reference_kind}; both sides must be of one kind")
-    if kind == _LINES:
+    kind = format_of(predictions)
+    reference_kind = kind if references is None else format_of(references)
+    if kind != reference_kind and LINES in (kind, reference_kind):
+        raise UsageError(f"{predictions} is {kind}, {references} is {reference_kind}; both sides need ids, or neither")
+    if kind == LINES:
         if references is None:
             raise UsageError(f"{predictions} is lines of text: add a file of REFERENCES with the same lines")
         return _paired_lines(predictions, references)
     gold = references or predictions
-    if kind == _FOLDER:
+    if kind == reference_kind == FOLDER:
         predicted, referenced = _read_folders(predictions, gold)
     else:
-        predicted, referenced = _read_rows(predictions, _prediction_in), _read_rows(gold, _references_in)
+        predicted = _read_texts(predictions, OUTPUT_FIELDS, _prediction_in)
+        referenced = _read_texts(gold, REFERENCE_FIELDS, _references_in)
     texts, targets = _by_id(predicted, predictions), _by_id(referenced, gold)
     return _pair_by_id(texts, targets, f"{predictions} and {gold}", "score the {:,} others by --intersect", intersect)
 
@@ -110,7 +110,7 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
     """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
     record.check_written(folder, ["predictions.jsonl"])
-    texts = _by_id(_read_rows(path := folder / "predictions.jsonl", _prediction_in), folder)
+    texts = _by_id(_read_texts(path := folder / "predictions.jsonl", OUTPUT_FIELDS, _prediction_in), folder)
     if record.left_out:
         texts = {summary.id: summary.text for summary in read_summaries(path) if not summary.counts.get("failed")}
     split = split_read_by(folder, record)
@@ -126,40 +126,40 @@ def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
     """Read a system's outputs for a split, in one of the formats of this module.
 
     Args:
-        path: a file, a folder of .dec files, or a run's folder. Lines of text belong to the examples in their order; so
-            do .dec files in the order of their numbers, if none has an example's id as its name.
+        path: a file, a folder of texts, or a run's folder. Lines of text belong to the examples in their order; so do
+            the files of a folder in the order of their numbers, if none has an example's id as its name.
         ids: of the examples, in the split's order.
 
     Returns:
-        Id → output. Ids of rows and of .dec files may be unknown.
+        Id → output. Ids of rows and of files may be unknown.
 
     Raises:
         DataError: the file cannot be read, an id occurs twice, or the number of lines is not that of the examples.
     """
     path = _file_of_run(path)
-    kind = _format_of(path)
-    if kind == _JSON_LINES:
-        return _by_id(_read_rows(path, _prediction_in), path)
+    kind = format_of(path)
+    if kind not in (LINES, FOLDER):
+        return _by_id(_read_texts(path, OUTPUT_FIELDS, _prediction_in), path)
     texts: Sequence[RawText]
-    if kind == _LINES:
+    if kind == LINES:
         texts = _read_text_lines(path)
     else:
-        files = {file.stem: _sentences(file) for file in _list_files(path, ".dec")}
+        files = {name: _text_in_file(file) for name, file in _list_files(path, "prediction", alone=True).items()}
         if files.keys() & set(ids):
-            return dict(files)
+            return files
         texts = [files[name] for name in sorted(files, key=lambda name: (len(_last_number(name)), _last_number(name)))]
     if len(texts) != len(ids):
-        count = format_count(len(texts), "line" if kind == _LINES else "output")
-        advice = "the n-th must belong to the n-th example, empty ones included, or give JSON lines with ids"
+        count = format_count(len(texts), "line" if kind == LINES else "output")
+        advice = "the n-th must belong to the n-th example, empty ones included, or give rows with ids"
         raise DataError(f"{count} for {format_count(len(ids), 'example')}; {advice}", path)
     return dict(zip(ids, texts, strict=True))
 
 
 def pair_texts(
-    predictions: Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
-    references: Sequence[str | Sequence[str | Sequence[str]]] | Mapping[str, str | Sequence[str | Sequence[str]]],
+    predictions: Iterable[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
+    references: Iterable[str | Sequence[str | Sequence[str]]] | Mapping[str, str | Sequence[str | Sequence[str]]],
 ) -> PairedTexts:
-    """Pair the texts of two dictionaries by id, those of two lists by place, counted from 1.
+    """Pair the texts of two dictionaries by id, those of two lists or generators by place, counted from 1.
 
     An example's references are a text or a list of texts.
 
@@ -167,8 +167,7 @@ def pair_texts(
         UsageError: a side is a single text, or one side is a dictionary and the other is not.
         DataError: the sides differ in ids or length, or are empty; or an item is neither text nor a list of texts.
     """
-    if isinstance(predictions, str) or isinstance(references, str):
-        raise UsageError("predictions and references are lists: put a single text into a list")
+    predictions, references = _as_side(predictions, "predictions"), _as_side(references, "references")
     if isinstance(predictions, Mapping) != isinstance(references, Mapping):
         raise UsageError("of predictions and references one is a dictionary: give two dictionaries, or two lists")
     differ = len(predictions) != len(references) and not isinstance(predictions, Mapping)
@@ -180,10 +179,31 @@ def pair_texts(
     return _pair_by_id(texts, targets, "predictions and references", "leave these out")
 
 
+def _as_side(texts: Any, name: str) -> Any:
+    """Return a dictionary unchanged, and the items of a generator or another iterable as a list."""
+    if isinstance(texts, Mapping):
+        return texts
+    if isinstance(texts, str | bytes | set | frozenset) or not isinstance(texts, Iterable):
+        raise UsageError(
+            f"{name} must be a list or a dictionary, not {type(texts).__name__}: put a single text into a list"
+        )
+    return list(texts)
+
+
+def given_outputs(outputs: Mapping[str, str | Sequence[str]]) -> dict[str, RawText]:
+    """Return outputs by id from Python.
+
+    Raises:
+        DataError: an item is neither text nor a list of sentences.
+    """
+    return _by_id(_given_texts(outputs, lambda value: _read_text(value, "prediction")))
+
+
 def _given_texts(side: Any, parse: Callable[[Any], Value]) -> Iterator[tuple[str, Value]]:
     """Yield (id, `parse(value)`) of a dictionary, or (number, `parse(value)`) of a list; an error names the example."""
     for name, value in side.items() if isinstance(side, Mapping) else enumerate(side, start=1):
         try:
+            refuse_half_characters([name, value])
             yield id_in({"id": name}, "id"), parse(value)
         except BadRow as problem:
             raise DataError(f"example {name!r}: {problem}") from problem
@@ -202,14 +222,6 @@ def _file_of_run(path: Path) -> Path:
     """Return the file of predictions in a run's folder; return any other path unchanged."""
     inside = path / "predictions.jsonl"
     return inside if inside.is_file() and not any(path.glob("*.dec")) else path
-
-
-def _format_of(path: Path) -> str:
-    if path.is_dir():
-        return _FOLDER
-    if not path.exists():
-        raise DataError("no such file or folder", path)
-    return _JSON_LINES if _ROWS.fullmatch(path.name) else _LINES
 
 
 def _pair_by_id(
@@ -246,40 +258,27 @@ def _by_id(entries: Iterable[tuple[str, Value]], path: Path | None = None) -> di
     return values
 
 
-def _read_rows(path: Path, parse: Callable[[Row], Value]) -> list[tuple[str, Value]]:
-
-    def entry(line: bytes) -> tuple[str, Value] | None:
-        return (id_in(row := row_in(line), "id"), parse(row)) if line.strip() else None
-
-    rows = [row for row in _read_lines(path, entry) if row is not None]
-    if not rows:
-        raise DataError("the file is empty", path)
-    return rows
-
-
-def _read_lines(path: Path, parse: Callable[[bytes], Value]) -> Iterator[Value]:
-    for number, line in enumerate(lines_of(path), start=1):
-        try:
-            yield parse(line)
-        except BadRow as problem:
-            raise DataError(f"{problem}", path, number) from problem
+def _read_texts(path: Path, fields: Sequence[str], parse: Callable[[Row], Value]) -> list[tuple[str, Value]]:
+    """Read ids and texts of rows, or of a folder's texts; say which of their names were recognized."""
+    if format_of(path) == FOLDER:
+        files = _list_files(path, fields[1], alone=True)
+        return [(name, parse({fields[1]: _text_in_file(file)})) for name, file in files.items()]
+    return [text for _, text in parse_rows(path, fields, lambda row: (id_in(row, "id"), parse(row)))]
 
 
 def _prediction_in(row: Row) -> RawText:
     if "prediction" not in row:
-        raise BadRow("the field 'prediction' is missing")
+        raise BadRow("the field 'prediction' is missing", f"the row has {describe_names(row)}; rename one")
     return _read_text(row["prediction"], "prediction")
 
 
 def _references_in(row: Row) -> tuple[RawText, ...]:
-    names = [field for field in _REFERENCE_FIELDS if field in row]
-    if len(names) != 1:
-        fields = f"several of the fields {', '.join(names)}" if names else f"none of {', '.join(_REFERENCE_FIELDS)}"
-        raise BadRow(f"the row has {fields}: give one, or add a file of REFERENCES")
-    value = row[names[0]]
-    if names[0] == "references" and isinstance(value, list):
-        return tuple(_read_text(item, "references") for item in value)
-    return (_read_text(value, names[0]),)
+    if "references" in row and isinstance(row["references"], list):
+        return tuple(_read_text(item, "references") for item in row["references"])
+    if "references" not in row and "summary" not in row:
+        names = f"the row has {describe_names(row)}; rename one, or add a file of REFERENCES"
+        raise BadRow("the field 'references' is missing", names)
+    return (_read_text(row.get("summary", row.get("references")), "references"),)
 
 
 def _read_text(value: Any, field: str) -> RawText:
@@ -301,7 +300,9 @@ def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
 
 
 def _read_text_lines(path: Path) -> list[str]:
-    lines = [line.rstrip("\r\n") for line in _read_lines(path, decoded)]
+    lines: list[str] = []
+    for part in parts_of(path):
+        lines += (line.rstrip("\r\n") for line in decoded_lines(part))
     if not lines:
         raise DataError("the file is empty", path)
     return lines
@@ -310,25 +311,28 @@ def _read_text_lines(path: Path) -> list[str]:
 def _read_folders(
     predictions: Path, references: Path
 ) -> tuple[list[tuple[str, RawText]], list[tuple[str, tuple[RawText, ...]]]]:
-    """Read a folder of .dec files and one of .ref files; ids are the file names, or the numbers in them."""
-    decoded_files, gold = _list_files(predictions, ".dec"), _list_files(references, ".ref")
-    names = {file.stem for file in decoded_files}
-    by_name = bool(names & {_owner(file.stem, names) for file in gold})
-    texts: list[tuple[str, RawText]] = [
-        (file.stem if by_name else _last_number(file.stem), _sentences(file)) for file in decoded_files
-    ]
+    """Read the texts of two folders, or of one; ids are the file names, or the numbers in them."""
+    alone = predictions != references
+    outputs, gold = _list_files(predictions, "prediction", alone), _list_files(references, "summary", alone)
+    names = set(outputs)
+    by_name = bool(names & {_owner(name, names) for name in gold})
+    texts = [(name if by_name else _last_number(name), _text_in_file(file)) for name, file in outputs.items()]
     several: dict[str, list[RawText]] = {}
-    for file in gold:
-        owner = _owner(file.stem, names) if by_name else _last_number(file.stem)
-        several.setdefault(owner, []).append(_sentences(file))
+    for name, file in gold.items():
+        owner = _owner(name, names) if by_name else _last_number(name)
+        several.setdefault(owner, []).append(_text_in_file(file))
     return texts, [(name, tuple(targets)) for name, targets in several.items()]
 
 
-def _list_files(folder: Path, ending: str) -> list[Path]:
-    files = sorted(file for file in folder.glob(f"*{ending}") if file.is_file())
+def _list_files(folder: Path, field: str, alone: bool) -> dict[str, Path]:
+    """Return name → file of the outputs or references in a folder; `alone`: it has no texts of another field."""
+    files = texts_in_folder(folder, field)
+    if not files and alone:
+        files = {file.stem: file for file in sorted(folder.glob("*.txt"))}
     if not files:
-        run = "" if ending != ".dec" else " and no record.json: it contains neither outputs nor a finished run"
-        raise DataError(f"the folder has no {ending} files{run}", folder)
+        names = ".dec files, nor outputs/ID.txt" if field == "prediction" else ".ref files, nor references/ID.txt"
+        run = ", and no record.json: it contains neither outputs nor a finished run" if field == "prediction" else ""
+        raise DataError(f"the folder has no {names}{run}", folder)
     return files
 
 
@@ -344,5 +348,7 @@ def _last_number(stem: str) -> str:
     return (numbers[-1].lstrip("0") or "0") if numbers else stem
 
 
-def _sentences(file: Path) -> Sentences:
-    return tuple(text for line in _read_lines(file, decoded) if (text := line.strip()))
+def _text_in_file(file: Path) -> RawText:
+    """Return the running text of a .txt file, or the sentences of a .dec or .ref file."""
+    lines = [line.strip() for line in decoded_lines(file)]
+    return "\n".join(lines) if file.suffix == ".txt" else tuple(filter(None, lines))

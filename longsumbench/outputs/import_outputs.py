@@ -19,7 +19,8 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
-from longsumbench.outputs.files import first_ids, read_outputs
+from longsumbench.metrics.evaluate import RawText
+from longsumbench.outputs.files import first_ids, given_outputs, read_outputs
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point, score_baselines
 from longsumbench.runs.plan import Point, plan
@@ -37,12 +38,13 @@ class OutputsToImport:
     """What is said about outputs when they are imported.
 
     Attributes:
-        path: their file or folder.
+        path: their file or folder; with `texts` only a name.
         model: the name of the system that wrote them.
         variant: its settings, in any words ("beam 5").
         seed: None if it has none, or if it is unknown.
         origin: where the outputs come from: a URL or a paper.
         intersect: leave out examples without an output, and outputs with unknown ids.
+        texts: id → output, if they are in no file.
     """
 
     path: Path
@@ -51,6 +53,7 @@ class OutputsToImport:
     seed: int | None = None
     origin: core.Text = ""
     intersect: bool = False
+    texts: Mapping[str, RawText] | None = None
 
 
 @dataclass
@@ -84,7 +87,9 @@ class ImportedSystem(core.System):
     def facts(self) -> dict[str, Any]:
         """Return the fields of the record that say where the outputs come from, and that their costs are unknown."""
         path, texts = self.outputs.path, [summary.text for summary in self.summaries.values()]
-        checksum = digest(texts) if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
+        checksum = (
+            digest(texts) if self.outputs.texts or path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
+        )
         costs = {"timings": StepSeconds(), "decode_tokens_per_second": None, "peak_memory_gb": None}
         source = ImportedOutputs(path.name or str(path), checksum, self.outputs.origin)
         return {"imported": source, "seed": self.outputs.seed, **costs}
@@ -100,7 +105,8 @@ def match_outputs(outputs: OutputsToImport, texts: Texts, settings: core.Dataset
     split, split_name = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
     if not any(sentence.strip() for example in split for text in example.references for sentence in text):
         raise DataError(f"{split_name} has no references{texts.way_to_splits}: nothing to score")
-    by_id, ids = read_outputs(outputs.path, split.ids), set(split.ids)
+    by_id = read_outputs(outputs.path, split.ids) if outputs.texts is None else outputs.texts
+    ids = set(split.ids)
     unknown, missing = [name for name in by_id if name not in ids], [name for name in split.ids if name not in by_id]
     counts = {
         f"{format_count(len(unknown), 'output')} with an unknown id": unknown,
@@ -138,7 +144,7 @@ def _other_split(unknown: Sequence[str], texts: Texts, split: str) -> str:
 
 @suite_errors()
 def import_outputs(
-    outputs: str | Path,
+    outputs: str | Path | Mapping[str, str | Sequence[str]],
     *,
     model: str,
     dataset: str | Mapping[str, Any],
@@ -154,7 +160,8 @@ def import_outputs(
         import_outputs("out.jsonl", model="theirs", dataset={"name": "jsonl", "path": "my_texts"}, origin="their paper")
 
     Args:
-        outputs: JSON lines with `id` and `prediction`, lines of text in the order of the split, or a folder.
+        outputs: a file of rows with `id` and `prediction`, lines of text in the order of the split, or a folder; or
+            a dictionary, id → output.
         model: a name for the system that wrote them.
         dataset: a dataset's name, or its settings with `name`.
         split: "train", "validation" or "test", the default.
@@ -171,7 +178,9 @@ def import_outputs(
         UsageError: the model is a system of the suite, or a setting is unknown or invalid.
         DataError: the outputs do not fit the examples, or cannot be read.
     """
-    request = OutputsToImport(Path(outputs).expanduser(), model, variant, seed, origin, intersect)
+    texts = given_outputs(outputs) if isinstance(outputs, Mapping) else None
+    path = Path("dictionary" if isinstance(outputs, Mapping) else outputs)
+    request = OutputsToImport(path.expanduser(), model, variant, seed, origin, intersect, texts)
     overrides = format_overrides({"dataset": dataset, **settings})
     words = [word for word in overrides if not word.startswith("dataset=")]
     names = [word.partition("=")[2] for word in overrides if word not in words]
@@ -180,7 +189,7 @@ def import_outputs(
     flags: dict[str, Any] = {"--model": model, "--dataset": names[0], "--split": split}
     flags |= {"--variant": variant, "--seed": seed, "--from": origin}
     flag_words = [word for flag, value in flags.items() if value not in (None, "") for word in (flag, f"{value}")]
-    command = ("longsumbench", "import", str(outputs), *flag_words, *(["--intersect"] if intersect else []), *words)
+    command = ("longsumbench", "import", str(path), *flag_words, *(["--intersect"] if intersect else []), *words)
     return run_import(request, plan_import(request, names[0], split, words), command)
 
 
@@ -204,7 +213,7 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
             raise UsageError(f"'{word}': write --dataset {word.partition('=')[2]}")
         if not key.startswith(("dataset.", "score.")) and key not in _TOP_KEYS:
             raise UsageError(f"'{word}': import takes dataset.*, score.* and {', '.join(_TOP_KEYS)}; nothing is run")
-    if not outputs.path.exists():
+    if outputs.texts is None and not outputs.path.exists():
         raise DataError("no such file or folder", outputs.path)
     overrides = [f"dataset.split={split}"] if split else []
     overrides += [] if outputs.seed is None else [f"seed={outputs.seed}"]

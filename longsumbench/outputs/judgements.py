@@ -4,7 +4,7 @@ documents.jsonl, outputs.jsonl, judgements.jsonl --read_judged--> JudgedOutputs 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from longsumbench.core import Example, Metric, Row, Scoring, count_words, registry
 from longsumbench.corpora.reading.fields import BadRow, id_in, paragraphs_in, plain_document, text_in, texts_in
-from longsumbench.corpora.reading.files import lines_of, row_in
+from longsumbench.corpora.reading.row_files import ROW_ENDINGS, TABLE, file_rows, format_of, parse_rows
+from longsumbench.corpora.reading.text_files import undivided_name
+from longsumbench.corpora.reading.usual_keys import rename_keys
 from longsumbench.errors import DataError, UnknownName, UsageError
-from longsumbench.files import BadFile, parse_json
+from longsumbench.files import as_type
 from longsumbench.formatting import format_count
 from longsumbench.metrics.evaluate import DEFAULT_METRICS
 from longsumbench.outputs.files import first_ids
@@ -27,6 +29,7 @@ CONTROLS = ("words", "copied_bigrams", "repeated_bigrams")
 _REPEATED = "repetition_2"
 _METRICS_OF_CONTROLS = {"copied": "copied_bigrams", "repetition": "repeated_bigrams"}  # metric → what it is read for
 _PAIR = ["id", "system"]
+_DOCUMENT_FIELDS = ("id", "document", "summary")
 _DECIMALS = 12  # of scores, so that equal sums in another order are ties
 
 
@@ -43,14 +46,14 @@ class _WithoutSource(Example):  # without it, a metric would find no words, and 
 
 @dataclass
 class _Output:
-    id: str | int
+    id: str
     system: str
     output: str
 
 
 @dataclass
 class _Judgement:
-    id: str | int
+    id: str
     system: str
     annotator: str | int
     aspect: str
@@ -88,7 +91,7 @@ def read_judged(folder: Path, where: Sequence[str] = (), leave_out: Sequence[str
     """Read documents, outputs and judgements. If some documents have a reference, the others are left out.
 
     Args:
-        folder: contains the three files.
+        folder: contains the three files, each in a format of `row_files`.
         where: "FIELD=VALUE" of documents.jsonl: only these documents are read.
         leave_out: names of systems.
 
@@ -96,10 +99,10 @@ def read_judged(folder: Path, where: Sequence[str] = (), leave_out: Sequence[str
         UsageError: no document has a value of `where`, or a system of `leave_out` is unknown.
         DataError: a file is missing or damaged, or an output or a judgement is of an unknown document or system.
     """
-    paths = [folder / f"{name}.jsonl" for name in ("documents", "outputs", "judgements")]
-    documents = _read_table(paths[0], lambda line: {"id": id_in(row := row_in(line), "id"), "row": row})
-    texts = _read_table(paths[1], lambda line: vars(parse_json(line, _Output)))
-    judged = _read_table(paths[2], lambda line: vars(parse_json(line, _Judgement)))
+    paths = [_file_in(folder, name) for name in ("documents", "outputs", "judgements")]
+    documents = _read_table(paths[0], _DOCUMENT_FIELDS, lambda row: {"row": row})
+    texts = _read_table(paths[1], [item.name for item in fields(_Output)], _reader_of(_Output, paths[1]))
+    judged = _read_table(paths[2], [item.name for item in fields(_Judgement)], _reader_of(_Judgement, paths[2]))
     _refuse(documents, documents["id"].duplicated(), "a second document {id!r}; keep one", paths[0])
     _refuse(texts, texts.duplicated(_PAIR), "a second output of {system} for {id!r}; keep one", paths[1])
     _refuse(texts, ~texts["id"].isin(documents["id"]), "unknown document {id!r}; correct or remove the row", paths[1])
@@ -113,7 +116,7 @@ def read_judged(folder: Path, where: Sequence[str] = (), leave_out: Sequence[str
     if not rows:
         raise UsageError(f"no document has {' and '.join(where)} (FIELD=VALUE of {paths[0]})")
     notes: list[str] = []
-    examples = {id_in(row, "id"): _example_in(row, folder) for row in rows}
+    examples = {id_in(row, "id"): _example_in(row, paths[0]) for row in rows}
     without = [name for name, example in examples.items() if not example.references]
     if without and len(without) < len(examples):
         notes.append(f"left out: {format_count(len(without), 'document')} without reference ({first_ids(without)})")
@@ -196,17 +199,27 @@ def _named(pairs: "pd.Index[Any]", message: str, noun: str, ending: str = "") ->
     return [message.format(format_count(len(names), noun) + ending) + f" ({first_ids(names)})"] if names else []
 
 
-def _read_table(path: Path, parse: Callable[[bytes], dict[str, Any]]) -> pd.DataFrame:
-    """Read a file of JSON lines with the number of each `line`; DataError if it is missing, empty or damaged."""
-    rows = []
-    for number, line in enumerate(lines_of(path), start=1):
-        try:
-            rows.append({**(cells := parse(line)), "id": str(cells["id"]), "line": number})
-        except (BadFile, BadRow) as problem:
-            raise DataError(f"{problem}", path, number) from problem
-    if not rows:
-        raise DataError("the file is empty", path)
-    return pd.DataFrame(rows)
+def _file_in(folder: Path, name: str) -> Path:
+    """Return the file with a name in a folder, whatever its format; the usual one if there is none."""
+    names = [f"{name}{ending}" for ending in ROW_ENDINGS]
+    files = sorted(file for file in folder.glob("*") if undivided_name(file).removesuffix(".gz") in names)
+    if len({undivided_name(file) for file in files}) > 1:
+        raise DataError(f"{files[0].name} and {files[1].name}: keep one of them", folder)
+    return files[0] if files else folder / f"{name}.jsonl"
+
+
+def _reader_of(kind: type[_Output] | type[_Judgement], path: Path) -> Callable[[Row], dict[str, Any]]:
+    strict = format_of(path) != TABLE  # whose values are text
+    return lambda row: vars(as_type({**row, "id": id_in(row, "id")}, kind, strict))
+
+
+def _read_table(path: Path, names: Sequence[str], parse: Callable[[Row], dict[str, Any]]) -> pd.DataFrame:
+    """Read a file of rows with the `line` of each; DataError if it is missing, empty or damaged."""
+
+    def cells(row: Row) -> dict[str, Any]:
+        return {"id": id_in(row, "id"), **parse(row)}
+
+    return pd.DataFrame([{**values, "line": line} for line, values in parse_rows(path, names, cells)])
 
 
 def _pairs_in(table: pd.DataFrame, other_table: pd.DataFrame) -> NDArray[np.bool_]:
@@ -218,21 +231,36 @@ def _refuse(table: pd.DataFrame, wrong: Any, message: str, path: Path) -> None:
         raise DataError(message.format(**{str(field): value for field, value in row.items()}), path, row["line"])
 
 
-def _example_in(row: Row, folder: Path) -> Example:
-    """Turn a row of documents.jsonl into an example. Another file may have its source, in a row with its ids."""
-    path = folder / "documents.jsonl"
+def _example_in(row: Row, path: Path) -> Example:
+    """Turn a row of the documents into an example. Another file may have its source, in a row with its ids."""
     try:
-        references = texts_in(row, "references") if row.get("references") else []
-        source, place = row.get("document"), text_in(row, "document_at", required=False)
-        if source is None and place and (folder / place).is_file():
-            path, names = folder / place, {key for key in row if key == "id" or key.endswith("_id")}
-            others = ((other, names & other.keys()) for other in map(row_in, lines_of(path)))
-            same = (other for other, keys in others if keys and all(other[key] == row[key] for key in keys))
-            source = next(same, {}).get("document")
-        source = [source] if isinstance(source, str) else source
-        texts = texts_in({"document": source}, "document") if source else []
+        references = _list_of(row, "references") or _list_of(row, "summary")
+        place = text_in(row, "document_at", required=False)
+        if row.get("document") is None and place and (path.parent / place).is_file():
+            path = path.parent / place
+            row = {**row, "document": _source_of(row, path)}
+        texts = _list_of(row, "document")
     except BadRow as problem:
         raise DataError(f"{problem} (document {row['id']!r})", path) from problem
     targets = tuple(filter(None, map(split_summary, references)))
     documents = tuple(plain_document(paragraphs_in(text)) for text in texts if text.strip())
     return (Example if documents else _WithoutSource)(id_in(row, "id"), None, None, documents, targets)
+
+
+def _list_of(row: Row, field: str) -> list[str]:
+    """Return the texts of a field: one text, or a list; none if it is absent."""
+    value = row.get(field)
+    if not value:
+        return []
+    return [value] if isinstance(value, str) else texts_in(row, field)
+
+
+def _source_of(row: Row, path: Path) -> Any:
+    """Return the document in the row of another file with the same ids; None if no row has them."""
+    names = {key for key in row if key == "id" or key.endswith("_id")}
+    for file_row in file_rows(path):
+        other = file_row.load()
+        keys = names & other.keys()
+        if keys and all(other[key] == row[key] for key in keys):
+            return rename_keys(other, ("document",)).get("document")
+    return None

@@ -6,13 +6,14 @@ files --read_pairs--> pairs --split_sides--> two TextTables --evaluate--> a row 
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
+from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -34,15 +35,10 @@ _TAGS = ("<s>", "</s>", "<t>", "</t>", "[CLS]", "<pad>")  # what systems write a
 _GIVEN = "given"  # in a signature: the texts are lists of sentences
 _MANY, _FEW = 0.5, 0.1  # shares of a side's texts
 _LONG_SENTENCE = 60  # words; a longer sentence is probably unsplit text
-_LEAST_CUT = 3  # references of the same length; fewer may be chance
-_CUT_SHARE = 0.05  # share of references cut at one length or ending in an ellipsis
-_LEAST_CUT_WORDS = 20  # shorter references have the same length by chance
 _DROPPED_SHARE = 0.02  # of the letters and digits; a few accents stay below it
 
 _WORD_IN = re.compile(r"[a-z]+", re.IGNORECASE)
 _ALNUM_BEYOND_ASCII = re.compile(r"(?![\x00-\x7f])[^\W_]")
-_END_MARK = re.compile(r"[.!?…।。！？][\"'’”»)\]\s]*\Z")
-_ELLIPSES = ("...", "…", ". . .")
 
 
 @dataclass(frozen=True)
@@ -127,8 +123,8 @@ def rouge_of(**options: Any) -> Rouge:
 
 @suite_errors()
 def score(
-    predictions: Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
-    references: Sequence[str | Sequence[str | Sequence[str]]] | Mapping[str, str | Sequence[str | Sequence[str]]],
+    predictions: Iterable[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
+    references: Iterable[str | Sequence[str | Sequence[str]]] | Mapping[str, str | Sequence[str | Sequence[str]]],
     *,
     mode: str = "google",
     stem: bool = True,
@@ -144,7 +140,7 @@ def score(
         score(["The cat sat."], ["A cat sat down."]).f1["rouge1"]
 
     Args:
-        predictions: for each example, a text or a list of its sentences; a list, or a dictionary by id.
+        predictions: for each example, a text or a list of its sentences; a list, a generator, or a dictionary by id.
         references: for each example, a text or a list of references; each of these a text or a list of its sentences.
             A dictionary if `predictions` is one, with the same ids in any order.
         mode: "google", as rouge_score, or "perl", as ROUGE-1.5.5.
@@ -334,22 +330,11 @@ def _lower_cased(side: TextTable, other_side: TextTable) -> Iterator[str]:
         yield f"{side.describe(rows)} are lower-cased, the {other_side.name} are not: {effect}"
 
 
-def _find_cut_texts(side: TextTable) -> Iterator[str]:
-    """Find references that were cut at a length limit."""
-    texts = [text if isinstance(text, str) else " ".join(text) for text in side.texts]
-    effect = "scores against cut references are not comparable with others; use complete references"
-    elided = [row for row, text in enumerate(texts) if text.rstrip().endswith(_ELLIPSES)]
-    if len(elided) > _CUT_SHARE * len(texts):
-        yield f"{side.describe(elided)} end in an ellipsis, as if cut: {effect}"
-    words = [len(text.split()) for text in texts]
-    for unit, lengths in (("words", words), ("characters", list(map(len, texts)))):
-        limit = max(lengths, default=0)
-        longest = [row for row, length in enumerate(lengths) if length == limit]
-        open_ended = [row for row in longest if not _END_MARK.search(texts[row])]
-        many = len(longest) >= max(_LEAST_CUT, _CUT_SHARE * len(texts))
-        if many and words[longest[0]] >= _LEAST_CUT_WORDS and len(open_ended) >= _MANY * len(longest):
-            yield f"{side.describe(longest)} are {limit:,} {unit} long, and none is longer, as if cut there: {effect}"
-            return
+def _find_cut_texts(side: TextTable) -> list[str]:
+    cut = CutTexts()
+    for name, text in zip(side.ids, side.texts, strict=True):
+        cut.add(name, [end_of_text(text if isinstance(text, str) else " ".join(text))])
+    return cut.describe(side.name)
 
 
 def _dropped(side: TextTable) -> Iterator[str]:

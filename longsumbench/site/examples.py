@@ -23,6 +23,7 @@ import msgspec
 from longsumbench.core import Example, Summary
 from longsumbench.errors import DataError
 from longsumbench.files import write_atomically
+from longsumbench.formatting import unguard_cell
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
 from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.metrics.aggregate import PERCENT
@@ -107,7 +108,9 @@ def _read_scores(results: Results, run: RunRecord) -> dict[str, dict[str, float]
     scores = {}
     with _leaving_out(results, path), path.open(encoding="utf-8-sig", newline="") as file:
         for row in islice(csv.DictReader(file), SHOWN_EXAMPLES):
-            scores[row["id"]] = {name: round(scales[name] * float(row[name]), 2) for name in row.keys() & scales}
+            scores[unguard_cell(row["id"])] = {
+                name: round(scales[name] * float(row[name]), 2) for name in row.keys() & scales
+            }
     return scores
 
 

@@ -9,6 +9,7 @@ import pytest
 from support.run_records import TRAINED, record
 from support.toys import write_jsonl
 
+from longsumbench.analysis import recommend as recommendation
 from longsumbench.analysis.recommend import describe_choice, describe_recommendation, texts_overrides
 from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
@@ -114,6 +115,25 @@ def test_texts_are_a_path_or_settings(tmp_path: Path) -> None:
     assert texts_overrides(["dataset=pydoc", "seed=2"]) == ["dataset=pydoc", "seed=2"]
     with pytest.raises(UsageError, match="one file or folder"):
         texts_overrides([str(file), "dataset=pydoc"])
+
+
+def test_texts_are_checked_before_anything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Texts that no system could use are one line, once, before a system is made."""
+    monkeypatch.setattr(recommendation, "plan_launch", lambda *_: pytest.fail("planned"))
+    bad, only_test = tmp_path / "bad.csv", tmp_path / "only"
+    bad.write_text("id,document\n1,Text.\n")
+    only_test.mkdir()
+    (only_test / "test.csv").write_text("id,document,summary\n1,Text one.,Text.\n")
+    for path, message in (
+        (bad, "bad.csv:2: the fields 'summary' and 'references' are missing"),
+        (only_test, "texts-only has no train split to learn from"),
+    ):
+        assert main(["recommend", str(path), f"results_dir={tmp_path / 'results'}"]) == 3
+        lines = capsys.readouterr().err.splitlines()
+        assert [message in line for line in lines] == [True]
+    assert not (tmp_path / "results").exists()
 
 
 def test_the_command_recommends(

@@ -144,7 +144,7 @@ def test_one_wrong_point_ends_a_sweep_before_it_begins(toy: Path, fails: Callabl
 
 def test_a_missing_folder_is_named(tmp_path: Path, fails: Callable[..., str]) -> None:
     """A path where nothing is, or nothing usable, is bad data."""
-    assert "correct dataset.path" in fails(3, f"dataset.path={tmp_path / 'nowhere'}")
+    assert "correct the path" in fails(3, f"dataset.path={tmp_path / 'nowhere'}")
     assert "no split files" in fails(3, f"dataset.path={tmp_path}")
 
 

@@ -111,7 +111,10 @@ BAD_STORIES = {
     "no highlights": (b"It was late.\n", "there is no highlight"),
     "empty highlights": (b"It was late.\n\n@highlight\n\n@highlight\n", "there is no highlight"),
     "nothing": (b"", "the article is empty"),
-    "latin-1": ("Café.\n\n@highlight\n\nCafé".encode("latin-1"), "not UTF-8: byte 4; convert the file"),
+    "latin-1": (
+        "Café.\n\n@highlight\n\nCafé".encode("latin-1"),
+        "not UTF-8: byte 4 of the file; save the file as UTF-8",
+    ),
 }
 
 

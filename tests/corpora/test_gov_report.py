@@ -193,7 +193,7 @@ def test_json_lines_are_the_same_texts(release: Path, tmp_path: Path, stages: Ar
 
 
 BAD_FILES = {
-    "latin-1": ('{"id": "é"}'.encode("latin-1"), "not UTF-8: byte 9; convert the file"),
+    "latin-1": ('{"id": "é"}'.encode("latin-1"), "not UTF-8: byte 9 of the file; save the file as UTF-8"),
     "cut off": (b'{"id": "R1", "reports": {', "not a JSON object: "),
     "no summary": (json.dumps(crs(summary=[" "])).encode(), "the summary is empty: dataset.strict=false leaves"),
     "no report": (json.dumps(crs(reports=section("A", " "))).encode(), "the report is empty: dataset.strict=false"),

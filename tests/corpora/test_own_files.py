@@ -182,8 +182,9 @@ BAD = {
     "blank.txt": (b" \n\n", "blank.txt: the file is empty"),
     "blank.md": (b"\n", "blank.md: the file is empty"),
     "code.md": (b"```\na b c\n```\n", "code.md: there is no text to summarize in it (3 words of code or HTML"),
-    "utf16.txt": ("Grüße".encode("utf-16"), "utf16.txt: not text in UTF-8: see byte 1"),
-    "latin.txt": ("Grüße".encode("latin-1"), "latin.txt: not text in UTF-8: see byte 3"),
+    "utf16.txt": ("Grüße".encode("utf-16-le"), "utf16.txt: not UTF-8: byte 5 of the file"),
+    "zeros.txt": ("Text".encode("utf-16-le"), "zeros.txt: the character NUL: character 2 of the file"),
+    "latin.txt": ("Grüße".encode("latin-1"), "latin.txt: not UTF-8: byte 3 of the file"),
     "empty.jsonl": (b"", "empty.jsonl: the file is empty"),
     "broken.jsonl": (b'{"id": "a", "document": "A."}\n{"id"\n', "broken.jsonl:2: not a JSON object on one line"),
     "none.jsonl": (b'{"id": "a"}\n', "none.jsonl:1: the fields 'document' and 'documents' are missing"),
@@ -220,7 +221,7 @@ def test_a_file_that_is_not_there_is_told(name: str, tmp_path: Path) -> None:
         ([], "name a FILE"),
         (["-", "-"], "once only"),
         (["paper.pdf"], "paper.pdf: its name should end in .txt, .md"),
-        (["rows.json"], "rows.json: its name should end in"),
+        (["rows.xlsx"], "rows.xlsx: its name should end in"),
     ],
 )
 def test_a_file_that_cannot_be_meant_is_wrong_usage(files: list[str], message: str) -> None:

@@ -111,7 +111,7 @@ def test_a_folder_of_meetings_reads_as_its_json_lines(tmp_path: Path, stages: Ar
     for content, message in (
         (b"{}", "the field 'meeting_transcripts' is missing"),
         (b'{"topic_list": [', "not a JSON object: "),
-        (b"\xff\xfe{", "not UTF-8: byte 1"),
+        (b"\xff\xfe{", "not UTF-16"),
         (b"", "not a JSON object: "),
     ):
         (tmp_path / "dev" / "V2.json").write_bytes(content)

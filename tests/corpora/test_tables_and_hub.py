@@ -64,11 +64,18 @@ def test_nested_columns_of_parquet(tmp_path: Path, stages: ArtifactCache) -> Non
 
 
 BAD = {
-    "a.parquet": (b"no table", r"a\.parquet: not a table in parquet"),
-    "a.csv": (b"\xff\xfe", r"a\.csv: not a table in csv with a line of names, in UTF-8"),
-    "b.csv": (b"id,document\n1,a,b,c\n", r"b\.csv: not a table in csv"),
-    "c.csv": (b"id,document\n1,Text.\n", r"c\.csv:1: the fields 'summary' and 'references' are missing"),
+    "a.parquet": (b"no table", r"a\.parquet: not a Parquet file"),
+    "a.csv": (b"\xff\xfea", r"a\.csv: not UTF-16-LE, which its first bytes announce"),
+    "b.csv": (b"id,document\n1,a,b,c\n", r"b\.csv:2: the row has another number of values .*: 4 for 'id', 'document'"),
+    "c.csv": (b"id,document\n1,Text.\n", r"c\.csv:2: the fields 'summary' and 'references' are missing"),
     "d.csv": (b"id,document\n", r"d\.csv: the file is empty"),
+    "e.csv": (b'id,document\n1,"a\n\nb"\n2,d,e\n', r"e\.csv:2: the fields 'summary' and 'references' are missing"),
+    "f.csv": (b'id,document,summary\n1,"a\nb",c\n2,"d,e\n', r"f\.csv:4: .*\(a quote is opened and not closed"),
+    "g.csv": (b"id,Text,document,text\n1,a,b,c\n", r"g\.csv:2: the fields 'summary' and 'references' are missing"),
+    "h.csv": (b"id,Text,text,summary\n1,a,b,c\n", r"h\.csv:2: two fields could be the document: 'Text', 'text'"),
+    "i.csv": (b"id,summary,document,summary\n1,a,b,c\n", r"i\.csv:1: a column is given twice"),
+    "j.csv": (b"id,document,summary\n1,a\0,c\n", r"j\.csv:2: the character NUL: character 4"),
+    "k.csv": ("id,document,summary\n1,Café,c\n".encode("cp1252"), r"k\.csv:2: not UTF-8: byte 6"),
 }
 
 
@@ -83,7 +90,7 @@ def test_a_bad_table_is_an_error_of_one_line(name: str, tmp_path: Path, stages: 
 def test_a_column_that_is_missing(tmp_path: Path, stages: ArtifactCache) -> None:
     """A wrong column is named, with those that are there."""
     path = write_table(tmp_path / "a.csv")
-    with pytest.raises(DataError, match=r"a\.csv:1: the column 'text' is missing: the row has id, document, summary"):
+    with pytest.raises(DataError, match=r"a\.csv:2: the column 'text' is missing: the row has 'id', 'document'"):
         load_texts(DatasetSettings("mine", path=str(path), columns={"document": "text"}), stages)
 
 

@@ -13,7 +13,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.evaluate import RawText
 from longsumbench.outputs.files import PairedTexts, ScoredPair, read_pairs
 
-LINES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\ufeff"))
+LINES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\n\ufeff"))
 Written = Callable[..., Path]
 
 

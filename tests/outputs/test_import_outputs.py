@@ -13,7 +13,7 @@ from support.toys import write_jsonl
 
 import longsumbench
 from longsumbench.cli.main import main
-from longsumbench.errors import UsageError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_list import list_runs
@@ -264,3 +264,17 @@ def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> N
     assert by_name.run_id == record.run_id
     with pytest.raises(UsageError, match="dataset= has no name"):
         longsumbench.import_outputs(some, model="theirs", dataset={"path": toy})
+
+
+def test_outputs_may_be_a_dictionary(toy: Path, held_out: Path) -> None:
+    """Outputs by id make the run that their file makes; what is no text, or of no example, is refused."""
+    outputs: dict[str, Any] = {row["id"]: output_of(row)["prediction"] for row in rows_of(toy)}
+    how: dict[str, Any] = {"dataset": {"name": "jsonl", "path": str(toy)}, "results_dir": toy.parent / "results"}
+    how |= {"score": {"resamples": 100}, "baselines": False, "model": "theirs"}
+    from_file = longsumbench.import_outputs(held_out, **how)
+    assert longsumbench.import_outputs(outputs, **how).run_id == from_file.run_id
+    for wrong, message in (({**outputs, "x0": 3}, "must be text"), ({}, "no output for 8 of 8 examples")):
+        with pytest.raises(DataError, match=message):
+            longsumbench.import_outputs(wrong, **how)
+    with pytest.raises(UsageError, match="predictions must be a list or a dictionary, not NoneType"):
+        longsumbench.score(None, ["a"])  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from longsumbench.core import Scoring
@@ -112,6 +113,24 @@ def test_sources_in_another_file(rows: Rows, tmp_path: Path) -> None:
     assert [" ".join(document.sentences()) for document in example.documents] == [SOURCE, "The end."]
 
 
+def test_the_files_may_be_tables(rows: Rows, tmp_path: Path) -> None:
+    """Documents, outputs and judgements in other formats, under other usual names, are the same."""
+    expected = read_judged(write_rows(tmp_path, rows))
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    documents = pd.DataFrame(rows["documents"]).rename(columns={"document": "Text", "id": "ID"})
+    documents.to_parquet(tables / "documents.parquet")
+    pd.DataFrame(rows["outputs"]).rename(columns={"output": "prediction"}).to_csv(tables / "outputs.tsv", sep="\t")
+    pd.DataFrame(rows["judgements"]).to_csv(tables / "judgements.csv", index=False)
+    judged = read_judged(tables)
+    assert judged.examples == expected.examples
+    assert judged.outputs.equals(expected.outputs)
+    assert judged.judgements.tolist() == expected.judgements.tolist()
+    (tables / "outputs.csv").touch()
+    with pytest.raises(DataError, match=r"outputs\.csv and outputs\.tsv: keep one"):
+        read_judged(tables)
+
+
 def test_documents_and_systems_are_chosen(rows: Rows, tmp_path: Path) -> None:
     """`where` takes the documents with a value of a field, `leave_out` drops a system."""
     rows["documents"][1]["corpus"] = "arXiv"
@@ -132,7 +151,7 @@ def test_documents_and_systems_are_chosen(rows: Rows, tmp_path: Path) -> None:
         ("outputs", {"id": "three"}, "outputs.jsonl:1: unknown document 'three'"),
         ("outputs", {"id": "two"}, "outputs.jsonl:4: a second output of a for 'two'"),
         ("outputs", {"output": 3}, "outputs.jsonl:1: Expected `str`, got `int`"),
-        ("documents", {"references": "text"}, "'references' must be a list"),
+        ("documents", {"references": {"a": "text"}}, "'references' must be a list"),
         ("documents", {"id": "two"}, "documents.jsonl:2: a second document 'two'"),
     ],
 )

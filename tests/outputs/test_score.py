@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 from rouge_score import rouge_scorer
 from support.toys import write_jsonl
 
+import longsumbench
 from longsumbench.cli.main import main
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.statistics import perl_intervals
@@ -248,3 +250,17 @@ def test_a_run_without_its_texts_is_not_scored_against_nothing(
     assert "texts are not on this machine: name REFERENCES, or read them by longsumbench run" in capsys.readouterr().err
     assert main(["score", "nosuch", "--results-dir", str(results)]) == 3
     assert "nosuch: no such file or folder, and no finished run is called 'nosuch'" in capsys.readouterr().err
+
+
+def test_generators_are_scored_as_lists() -> None:
+    """Texts need not be in a list."""
+    texts = (["the cat sat", "a dog"], ["the cat sat down", "a cat"])
+    predictions, references = ((text for text in side) for side in texts)
+    assert longsumbench.score(predictions, references).f1 == longsumbench.score(*texts).f1
+
+
+def test_a_pipe_is_refused(tmp_path: Path, typed: Typed) -> None:
+    """A pipe would be read twice, or for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    code, _, message = typed(tmp_path / "pipe", tmp_path / "pipe")
+    assert (code, "not a regular file; write the texts into a file first" in message[-1]) == (3, True)

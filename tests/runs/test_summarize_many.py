@@ -102,8 +102,10 @@ def test_what_cannot_be_read_stops_no_other(folder: Path, typed: Typed) -> None:
     code, _, err = typed(*words)
     assert (code, len(lines_of("out.jsonl"))) == (3, 14)
     assert [line for line in err if line.startswith("not summarized: ")] == [
-        "not summarized: texts/r.jsonl:2: the fields 'document' and 'documents' are missing; give one of them",
-        "not summarized: texts/t01.txt: not text in UTF-8: see byte 1; convert it to UTF-8, or extract its text first",
+        "not summarized: texts/r.jsonl:2: the fields 'document' and 'documents' are missing; give one of them: the row"
+        " has 'id'; rename one, or for a dataset set dataset.columns.document",
+        "not summarized: texts/t01.txt: not UTF-8: byte 1 of the file; save the file as UTF-8, or extract its text"
+        " first",
     ]
     assert err[-1].startswith("longsumbench: 2 texts not summarized, the first: texts/r.jsonl:2: ")
     assert [row["summary"] for row in lines_of("out.jsonl") if "r.jsonl" in f"{row['file']}"] == [

@@ -9,6 +9,7 @@ from typing import Any
 
 from longsumbench.core import Document, Row, Section, Sentences
 from longsumbench.errors import DataError
+from longsumbench.formatting import escape_line
 from longsumbench.sentences import split_sentences, split_summary
 
 Paragraphs = tuple[Sentences, ...]
@@ -39,12 +40,27 @@ def refuse_row(reason: str, detail: str) -> tuple[()]:
     raise BadRow(reason, detail)
 
 
+def describe_names(names: Iterable[str]) -> str:
+    """Format the names of fields for a message."""
+    return ", ".join(map(repr, names))
+
+
+def advise_field(row: Row, field: str) -> str:
+    """Say which fields a row has, and how one of them is chosen."""
+    return f"the row has {describe_names(row)}; rename one, or for a dataset set dataset.columns.{field}"
+
+
+def _require_field(row: Row, field: str) -> None:
+    if row.get(field) is None:
+        raise BadRow(f"the field '{field}' is missing", advise_field(row, field))
+
+
 def text_in(row: Row, field: str, required: bool = True) -> str | None:
     """Return a field that holds text; None if it is optional and absent."""
+    if required:
+        _require_field(row, field)
     value = row.get(field)
     if value is None:
-        if required:
-            raise BadRow(f"the field '{field}' is missing")
         return None
     if not isinstance(value, str):
         raise BadRow(f"the field '{field}' must be text, not {json_type(value)}")
@@ -66,11 +82,19 @@ def optional_in(row: Row, field: str) -> str | None:
 
 
 def id_in(row: Row, field: str) -> str:
-    """Return the row's id; a number becomes its digits."""
+    """Return the row's id; a number becomes its digits. Tables of scores need ids without control characters."""
     value = row.get(field)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return words_in(row, field)
+    name = words_in(row, field)
+    check_id(name)
+    return name
+
+
+def check_id(name: str) -> None:
+    """Raise BadRow if an id has a control character or half a character."""
+    if name != escape_line(name):
+        raise BadRow("an id has a control character or half a character", f"'{escape_line(name)}'; remove it")
 
 
 def sentences_in(value: Any, field: str) -> Sentences:
@@ -143,7 +167,7 @@ def given_field(row: Row, first: str, second: str) -> str:
     names = [name for name in (first, second) if row.get(name) is not None]
     if len(names) != 1:
         problem = "both given" if names else "missing"
-        raise BadRow(f"the fields '{first}' and '{second}' are {problem}; give one of them")
+        raise BadRow(f"the fields '{first}' and '{second}' are {problem}; give one of them", advise_field(row, first))
     return names[0]
 
 

@@ -26,6 +26,7 @@ from longsumbench.corpora.reading.files import ORDER, files_source
 from longsumbench.corpora.reading.hub import hub_source
 from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
+from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.progress import Progress
@@ -100,6 +101,10 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     with reading_artifact(folder):
         check_content(folder / "corpus.json")
         texts = _open_splits(settings.name, corpus, folder)
+    for note in texts.facts.get("read_as", ()):
+        _note_once(note)
+    for problem in texts.facts.get("cut_references", ()):
+        warn_once(f"{texts.name}: {problem}")
     _report_overlaps(texts, settings.strict is True)
     return texts
 
@@ -111,9 +116,10 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
             raise UsageError(f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}")
     if settings.tokenizer is not None and corpus.tokenized is None:
         raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
-    if settings.columns is not None:
+    if corpus.own_keys or settings.columns is not None:
         rows = {"from_file_row": corpus.from_file_row, "from_hub_row": corpus.from_hub_row}
-        renamed: Any = {name: read and partial(_from_columns, settings.columns, read) for name, read in rows.items()}
+        how = (_fields_of(corpus, settings), settings.columns)
+        renamed: Any = {name: read and partial(_from_renamed, *how, read) for name, read in rows.items()}
         corpus = replace(corpus, **renamed)
     if corpus.hub is not None and not corpus.hub.repository:
         return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
@@ -130,11 +136,13 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
     return hub_source(corpus, stages)
 
 
-def _from_columns(columns: Mapping[str, str], from_row: FromRow, row: Row) -> Read:
-    """Read a row whose fields have the names in `columns`; others but `id` are not read."""
-    if absent := [column for column in columns.values() if column not in row]:
-        raise BadRow(f"the column '{absent[0]}' is missing", f"the row has {', '.join(row)}")
-    return from_row({"id": row.get("id"), **{field: row[column] for field, column in columns.items()}})
+def _fields_of(corpus: Corpus, settings: DatasetSettings) -> tuple[str, ...]:
+    """Return the fields that are looked for under usual names: none that `dataset.columns` names."""
+    return tuple(field for field in OWN_FIELDS if corpus.own_keys and field not in (settings.columns or ()))
+
+
+def _from_renamed(fields: Sequence[str], columns: Mapping[str, str] | None, from_row: FromRow, row: Row) -> Read:
+    return from_row(rename_keys(row, fields, columns))
 
 
 def _hub_at(settings: DatasetSettings) -> Hub:
@@ -158,7 +166,7 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
     if corpus.from_file_row is None:
         advice = "leave out dataset.path, or write dataset=jsonl"
         raise UsageError(f"dataset '{corpus.name}' is not read from files: {advice}")
-    return files_source(path, corpus.from_file_row, settings.split_by_hash)
+    return files_source(path, corpus.from_file_row, settings.split_by_hash, _fields_of(corpus, settings))
 
 
 def _generated(rows: Iterator[tuple[str, Read]], full: set[str]) -> Iterator[Entry]:
@@ -236,6 +244,11 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         facts["left_out"] = {split: dict(sorted(counts.items())) for split, counts in reading.left_out.items()}
     if overlaps := _overlaps(folder, writers):
         facts["overlaps"] = overlaps
+    cut_references: list[str] = []
+    for split, writer in writers.items():
+        cut_references += writer.cut_references.describe(f"references of the {split} split")
+    if cut_references:
+        facts["cut_references"] = cut_references
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
         "multi_document": corpus.multi_document or any(writer.multi_document for writer in writers.values()),
@@ -285,22 +298,31 @@ def warn_once(problem: str) -> None:
     _log.warning(f"warning: {problem}")
 
 
+@cache
+def _note_once(note: str) -> None:
+    """Log how a file was read, once for a sweep, or for a run with its baselines."""
+    _log.info(note)
+
+
 def compare_splits(hashes: Mapping[str, Sequence[int]], earlier_hashes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """Count the examples of a split that also occur in an earlier one.
 
-    Both have the hashes "text" and "id" of each example.
+    Both have the same kinds of hashes of each example, as "text" and "id"; 0 is of nothing.
 
     Returns:
-        The number of "examples" found, by "same_text" and by "same_id", and the "place" of the first; {} for none.
+        The number of "examples" found, by "same_text", "same_id" and so on, and the "place" of the first; {} for none.
     """
     import numpy as np
 
-    same = {by: np.isin(np.array(hashes[by]), np.array(earlier_hashes[by])) for by in ("text", "id")}
-    either = same["text"] | same["id"]
-    if not either.any():
+    same = {}
+    for by, numbers in hashes.items():
+        values = np.array(numbers)
+        same[f"same_{by}"] = np.isin(values, np.array(earlier_hashes[by])) & (values != 0)
+    overlapping = np.logical_or.reduce(list(same.values()))
+    if not overlapping.any():
         return {}
-    counts = {f"same_{by}": int(mask.sum()) for by, mask in same.items()}
-    return {"examples": int(either.sum()), **counts, "place": int(either.argmax())}
+    counts = {by: int(mask.sum()) for by, mask in same.items()}
+    return {"examples": int(overlapping.sum()), **counts, "place": int(overlapping.argmax())}
 
 
 def describe_overlaps(overlaps: Mapping[str, Mapping[str, Any]], counts: Mapping[str, int]) -> str:
@@ -308,7 +330,7 @@ def describe_overlaps(overlaps: Mapping[str, Mapping[str, Any]], counts: Mapping
     lines = []
     for pair, overlap in overlaps.items():
         split, _, earlier_split = pair.partition(" in ")
-        kinds = f"{overlap['same_text']:,} by text, {overlap['same_id']:,} by id"
+        kinds = ", ".join(f"{overlap[f'same_{by}']:,} by {by}" for by in ("text", "id", "reference"))
         examples, first = f"{overlap['examples']:,} of {counts[split]:,}", overlap["first"]
         lines.append(f"{examples} in {split} also in {earlier_split} ({kinds}; '{first}')")
     return ", ".join(lines)

@@ -13,8 +13,10 @@ import msgspec
 
 from longsumbench.cache.artifacts import check_content, reading_artifact
 from longsumbench.core import Example, count_words
-from longsumbench.corpora.reading.fields import BadRow
+from longsumbench.corpora.reading.cut_texts import CutTexts, TextEnd, end_of_text
+from longsumbench.corpora.reading.fields import BadRow, check_id
 
+_TELLING_WORDS = 5  # words of references that two different examples do not share by chance
 _BATCH_BYTES = 4_000_000  # bytes of text per record batch
 
 
@@ -25,9 +27,10 @@ class StoredExample(NamedTuple):
     source_words: int
     reference_words: int  # of its first reference
     text: bytes  # the example as JSON, in UTF-8; empty if there is a problem
-    hashes: Mapping[str, int]  # "text": hash of its source's sentences; "id": hash of its id
+    hashes: Mapping[str, int]  # of what tells it from others: "text" (of its source), "id", "reference"; 0: nothing
     multi_document: bool  # True if it has several documents
     queried: bool  # True if it has a query
+    reference_ends: tuple[TextEnd, ...] = ()
     problem: BadRow | None = None  # why it cannot be used
 
 
@@ -50,12 +53,31 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
         problem = BadRow("the summary is empty", f"example '{example.id}'; training needs one")
     else:
         try:
+            check_id(example.id)
             text = msgspec.json.encode(example.to_dict())
         except UnicodeEncodeError:
-            problem = BadRow("half a character (a lone surrogate) in the text", f"example '{example.id!r}'")
-    hashes = {"text": hash_of(source), "id": hash_of(example.id)}
-    several = len(example.documents) > 1
-    return StoredExample(example.id, source_words, reference_words, text, hashes, several, bool(example.query), problem)
+            problem = BadRow("half a character (a lone surrogate) in the text", f"example '{example.id}'")
+        except BadRow as bad_id:
+            problem = bad_id
+    references = [" ".join(reference) for reference in example.references]
+    return StoredExample(
+        id=example.id,
+        source_words=source_words,
+        reference_words=reference_words,
+        text=text,
+        hashes={"text": hash_of(source), "id": hash_of(example.id), "reference": _annotation_hash(example, references)},
+        multi_document=len(example.documents) > 1,
+        queried=bool(example.query),
+        reference_ends=tuple(map(end_of_text, filter(None, references))),
+        problem=problem,
+    )
+
+
+def _annotation_hash(example: Example, references: Sequence[str]) -> int:
+    """Return a hash of what people wrote: the references, with the query if they are short; 0 if that tells nothing."""
+    if sum(count_words(reference) for reference in example.references) >= _TELLING_WORDS:
+        return hash_of("\n".join(references))
+    return hash_of("\n".join([example.query, *references])) if example.query and any(references) else 0
 
 
 class SplitWriter:
@@ -70,7 +92,8 @@ class SplitWriter:
         self._bytes = 0
         self._hash = hashlib.sha256()
         self._ids: set[int] = set()  # hashes
-        self.hashes = {"text": array("Q"), "id": array("Q")}  # of every example
+        self.hashes = {"text": array("Q"), "id": array("Q"), "reference": array("Q")}  # of every example
+        self.cut_references = CutTexts()
         self.multi_document = False  # True if any example has several documents
         self.queried = False  # True if any example has a query
 
@@ -97,6 +120,7 @@ class SplitWriter:
         self._ids.add(example.hashes["id"])
         for name, hashes in self.hashes.items():
             hashes.append(example.hashes[name])
+        self.cut_references.add(example.id, example.reference_ends)
         self.multi_document |= example.multi_document
         self.queried |= example.queried
         self._rows.append(example[: len(self._schema)])  # the first fields are the columns

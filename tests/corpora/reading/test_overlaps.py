@@ -22,9 +22,9 @@ SPLITS = {
     "test": {"f": "One.", "b": "Four.", "c": "Three.", "g": "Five."},
 }
 EXPECTED = {
-    "validation in train": {"examples": 1, "same_text": 1, "same_id": 0, "first": "d"},
-    "test in train": {"examples": 3, "same_text": 2, "same_id": 2, "first": "f"},
-    "test in validation": {"examples": 1, "same_text": 1, "same_id": 0, "first": "g"},
+    "validation in train": {"examples": 1, "same_text": 1, "same_id": 0, "same_reference": 0, "first": "d"},
+    "test in train": {"examples": 3, "same_text": 2, "same_id": 2, "same_reference": 0, "first": "f"},
+    "test in validation": {"examples": 1, "same_text": 1, "same_id": 0, "same_reference": 0, "first": "g"},
 }
 
 
@@ -54,7 +54,7 @@ def test_overlaps_are_counted_and_told(
     assert read(folder, stages).facts["overlaps"] == EXPECTED
     said = capsys.readouterr().err
     assert said.startswith("warning: splits of dataset 'jsonl' overlap: 1 of 2 in validation also in train")
-    assert "3 of 4 in test also in train (2 by text, 2 by id; 'f')" in said
+    assert "3 of 4 in test also in train (2 by text, 2 by id, 0 by reference; 'f')" in said
     assert said.count("\n") == 1
     monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
     for strict in (None, True):  # they differ in no row, so they share the stage
@@ -92,6 +92,31 @@ def test_nothing_is_said_of_splits_apart(
     assert not capsys.readouterr().err
 
 
+MEETING = {"id": "m", "document": "One.", "query": "Why?", "summary": "It was cheap."}
+
+
+@pytest.mark.parametrize(
+    ("changes", "count"),
+    [
+        ({}, 1),  # people's question and answer, of another meeting
+        ({"query": "When?"}, 0),  # a short answer to another question
+        ({"query": None}, 0),
+        ({"query": "When?", "summary": "It was cheap, so they chose it."}, 1),  # as long as chance does not repeat
+        ({"summary": ""}, 0),
+    ],
+)
+def test_an_annotation_in_two_splits_is_an_overlap(
+    changes: dict[str, Any], count: int, tmp_path: Path, stages: ArtifactCache
+) -> None:
+    """A summary that is in two splits is counted, whatever text it stands with; short ones only with their query."""
+    tested = {**MEETING, "id": "n", "document": "Two.", **changes}
+    trained = {**MEETING, "summary": changes.get("summary") or MEETING["summary"]}
+    for split, row in {"train": trained, "test": tested}.items():
+        (tmp_path / f"{split}.jsonl").write_text(json.dumps(row))
+    overlaps = read(tmp_path, stages).facts.get("overlaps", {})
+    assert overlaps.get("test in train", {}).get("same_reference", 0) == count
+
+
 def test_dealt_and_generated_splits_are_looked_at(
     tmp_path: Path, stages: ArtifactCache, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,7 +135,9 @@ def test_dealt_and_generated_splits_are_looked_at(
     corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {}))
     monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
     found = load_texts(DatasetSettings(name="mine"), stages).facts["overlaps"]
-    assert found == {"test in train": {"examples": 1, "same_text": 1, "same_id": 0, "first": "test-1"}}
+    assert found == {
+        "test in train": {"examples": 1, "same_text": 1, "same_id": 0, "same_reference": 0, "first": "test-1"}
+    }
 
 
 SPLIT = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)))

@@ -1,0 +1,280 @@
+"""The rows of a file, whatever its format.
+
+    path --file_rows--> FileRows: where they are, and what loads them
+
+    JSON lines      an object per line
+    JSON            an array of objects, or one object
+    CSV, TSV        columns separated by commas, semicolons or tabs, below a line of their names
+    Parquet
+    a folder        `texts/ID.txt` and `references/ID.txt`: a row per id
+
+The ending of a name decides; without a known one, the first line does. A file that was divided is read as a whole.
+"""
+
+import csv
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from longsumbench.core import Row
+from longsumbench.corpora.reading.fields import BadRow, describe_names
+from longsumbench.corpora.reading.text_files import (
+    as_object,
+    check_is_file,
+    decoded_lines,
+    encoding_of,
+    lines_of,
+    lines_with_position,
+    parse_json_text,
+    parts_of,
+    refuse_repeated,
+    row_in,
+    text_of_file,
+    undivided_name,
+)
+from longsumbench.corpora.reading.usual_keys import describe_keys, keys_of, rename_keys, usual_fields
+from longsumbench.errors import DataError
+from longsumbench.files import BadFile
+
+_Value = TypeVar("_Value")
+_log = logging.getLogger(__name__)
+
+JSON_LINES, JSON, TABLE, PARQUET = "JSON lines", "JSON", "a table", "Parquet"
+LINES, FOLDER = "lines of text", "a folder"
+_FORMATS = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".jsonlines"), JSON_LINES),
+    ".json": JSON,
+    **dict.fromkeys((".csv", ".tsv", ".tab"), TABLE),
+    ".parquet": PARQUET,
+}
+ROW_ENDINGS = tuple(_FORMATS)
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_PARQUET_ROWS = 1_000  # read together
+_FOLDER_ENDINGS = {"prediction": ".dec", "summary": ".ref"}  # of DUC
+csv.field_size_limit(sys.maxsize)  # a value may be a book
+
+
+class FileRow(NamedTuple):
+    """A row of a file that is not read yet.
+
+    Attributes:
+        path: the file.
+        line: where the row begins; of Parquet and of a JSON array its number; None for a text of a folder.
+        load: returns the row; raises BadRow.
+        position: bytes of the file that were read up to the end of the row, of JSON lines.
+    """
+
+    path: Path
+    line: int | None
+    load: Callable[[], Row]
+    position: int = 0
+
+
+def format_of(path: Path) -> str:
+    """Return the format of a file or folder.
+
+    Raises:
+        DataError: it does not exist, or cannot be read.
+    """
+    if path.is_dir():
+        return FOLDER
+    check_is_file(path)
+    named = _FORMATS.get(Path(undivided_name(path).removesuffix(".gz")).suffix)
+    if named == PARQUET:
+        return PARQUET
+    line = _first_line(path)
+    if line.startswith("[") or (named == JSON and line and not line.endswith("}")):
+        return JSON
+    if named == JSON or line.startswith("{"):
+        return JSON_LINES
+    return named or (TABLE if _is_header(line) else LINES)
+
+
+def _is_header(line: str) -> bool:
+    """Return True if a line of text names the columns of a table with ids and texts."""
+    names = _split_header(line, _delimiter_in(line))
+    return "id" in (fields := usual_fields(names)) and not fields.isdisjoint(("document", "summary", "prediction"))
+
+
+def file_rows(path: Path) -> Iterator[FileRow]:
+    """Yield the rows of a file or folder; of a file in parts those of all. Lines of text are read as JSON lines.
+
+    Raises:
+        DataError: it cannot be read, or a part is missing.
+    """
+    for part in parts_of(path):
+        yield from read_file(part)
+
+
+def read_file(path: Path) -> Iterator[FileRow]:
+    """Yield the rows of a folder or of a single file; blank lines are skipped.
+
+    Raises:
+        DataError: it cannot be read, or has no row.
+    """
+    readers = {JSON: _json_rows, TABLE: _table_rows, PARQUET: _parquet_rows, FOLDER: _folder_rows}
+    empty = True
+    for row in readers.get(format_of(path), _line_rows)(path):
+        empty = False
+        yield row
+    if empty:
+        raise DataError("the file is empty", path)
+
+
+def describe_file(path: Path, fields: Sequence[str]) -> str:
+    """Return what was recognized in a file: encoding, delimiter, names of `fields`; empty if nothing is unusual."""
+    kind, notes = format_of(path), list[str]()
+    if kind != FOLDER and (encoding := encoding_of(path)) != "UTF-8":
+        notes.append(encoding)
+    if kind == TABLE and not undivided_name(path).endswith((".csv", ".csv.gz")):
+        notes.append("a table")
+    if kind == TABLE and (delimiter := _delimiter_in(_first_line(path))) != ",":
+        notes.append(f"{_DELIMITERS[delimiter]} between columns")
+    with suppress(BadRow):  # raised when the rows are read
+        notes.append(describe_keys(next(read_file(path)).load(), fields))
+    return "; ".join(filter(None, notes))
+
+
+def parse_rows(
+    path: Path, fields: Sequence[str], parse: Callable[[Row], _Value]
+) -> Iterator[tuple[int | None, _Value]]:
+    """Yield the line and `parse(row)` of each row; log under which names the fields were recognized.
+
+    Raises:
+        DataError: the file cannot be read, or `parse` raises BadRow or BadFile.
+    """
+    if note := describe_file(path, fields):
+        _log.info(f"{path}: {note}")
+    for row in file_rows(path):
+        try:
+            yield row.line, parse(rename_keys(row.load(), fields))
+        except (BadRow, BadFile) as problem:
+            raise DataError(f"{problem}", row.path, row.line) from problem
+
+
+def _line_rows(path: Path) -> Iterator[FileRow]:
+    for number, (line, position) in enumerate(lines_with_position(path), start=1):
+        if line.strip():
+            yield FileRow(path, number, partial(row_in, line), position)
+
+
+def _json_rows(path: Path) -> Iterator[FileRow]:
+    try:
+        value = parse_json_text(text_of_file(path), "not JSON")
+    except BadRow as problem:
+        raise DataError(f"{problem}", path) from problem
+    for number, row in enumerate(value if isinstance(value, list) else [value], start=1):
+        yield FileRow(path, number, partial(as_object, row, "not a JSON object"))
+
+
+def _first_line(path: Path) -> str:
+    line = next(filter(bytes.strip, lines_of(path)), b"")
+    return line.decode("utf-8", "replace").strip(" \r\n")
+
+
+def _delimiter_in(header: str) -> str:
+    """Return what separates the columns: the delimiter that gives the most usual names, then the most columns."""
+
+    def rank(delimiter: str) -> tuple[int, int]:
+        names = _split_header(header, delimiter)
+        return len(usual_fields(names)), len(names)
+
+    return max(_DELIMITERS, key=rank)
+
+
+def _split_header(header: str, delimiter: str) -> tuple[str, ...]:
+    try:
+        return tuple(next(csv.reader([header], delimiter=delimiter, skipinitialspace=True), ()))
+    except csv.Error:
+        return ()
+
+
+def _table_rows(path: Path) -> Iterator[FileRow]:
+    """Yield the rows of a CSV or TSV file, whose values are text."""
+    delimiter = _delimiter_in(_first_line(path))
+    reader = csv.reader(decoded_lines(path), delimiter=delimiter, strict=True, skipinitialspace=True)
+    names: list[str] = []
+    start = 1
+    try:
+        for values in reader:
+            line, start = start, reader.line_num + 1
+            if not any(map(str.strip, values)):
+                continue
+            if names:
+                yield FileRow(path, line, partial(_named_values, names, values))
+            else:
+                names = [name.strip() for name in values]
+                refuse_repeated(names, "column")
+    except csv.Error as error:
+        advice = 'close every quote, and write a quote within quotes twice: ""'
+        raise DataError(f"not a row of a table ({error}); {advice}", path, start) from error
+    except BadRow as problem:
+        raise DataError(f"{problem}", path, line) from problem
+
+
+def _named_values(names: Sequence[str], values: Sequence[str]) -> Row:
+    if len(values) != len(names):
+        detail = f"{len(values)} for {describe_names(names)}; put quotes around a value with the delimiter in it"
+        raise BadRow("the row has another number of values than the table has columns", detail)
+    return dict(zip(names, values, strict=True))
+
+
+def _parquet_rows(path: Path) -> Iterator[FileRow]:
+    from pyarrow import parquet  # type: ignore[import-untyped] # has no annotations; slow, so imported late
+
+    number = 0
+    try:
+        file = parquet.ParquetFile(path)
+        refuse_repeated(file.schema_arrow.names, "column")
+        for batch in file.iter_batches(_PARQUET_ROWS):
+            for row in batch.to_pylist():
+                number += 1
+                yield FileRow(path, number, partial(dict, row))
+    except BadRow as problem:
+        raise DataError(f"{problem}", path) from problem
+    except (ValueError, OSError) as error:  # the library's errors are subclasses
+        raise DataError(f"not a Parquet file ({' '.join(f'{error}'.split())}); write it again", path) from error
+
+
+def texts_in_folder(folder: Path, field: str) -> dict[str, Path]:
+    """Return name → file of the texts of a field in a folder.
+
+    They are the .txt files of the subfolder with a usual name of the field ("references"), or the files with DUC's
+    ending (.dec for outputs, .ref for references). The result is empty if there are neither.
+
+    Raises:
+        DataError: two subfolders could hold the field.
+    """
+    names = tuple(sorted(place.name for place in folder.iterdir() if place.is_dir()))
+    try:
+        keys: Mapping[str, str] = keys_of(names, (field,))
+    except BadRow as problem:
+        raise DataError(f"{problem}", folder) from problem
+    ending = ".txt" if field in keys else _FOLDER_ENDINGS.get(field)
+    files = sorted((folder / keys.get(field, "")).glob(f"*{ending}")) if ending else []
+    return {file.name.removesuffix(ending or ""): file for file in files if file.is_file()}
+
+
+def files_in_folder(path: Path) -> list[Path]:
+    """Return the files of a folder of texts and their summaries; empty for another folder or a file."""
+    if not path.is_dir():
+        return []
+    documents = texts_in_folder(path, "document")
+    return [*documents.values(), *texts_in_folder(path, "summary").values()] if documents else []
+
+
+def _folder_rows(folder: Path) -> Iterator[FileRow]:
+    documents, summaries = (texts_in_folder(folder, field) for field in ("document", "summary"))
+    if alone := sorted(summaries.keys() - documents.keys()):
+        raise DataError("a summary without its text; add the text under the same name", summaries[alone[0]])
+    for name, file in documents.items():
+        yield FileRow(file, None, partial(_row_of_texts, name, file, summaries.get(name)))
+
+
+def _row_of_texts(name: str, document: Path, summary: Path | None) -> Row:
+    row = {"id": name, "document": text_of_file(document)}
+    return row if summary is None else {**row, "summary": text_of_file(summary)}
