@@ -20,7 +20,7 @@ from longsumbench.cli import (
     site,
     texts,
 )
-from longsumbench.cli.parser import Command, Parser
+from longsumbench.cli.parser import Command, Parser, check_blanks
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
@@ -113,8 +113,10 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
     Returns: the arguments of the command; its name is `command`.
 
     Raises:
-        UsageError: the command is missing, or a word is neither a flag of the command nor an override.
+        UsageError: the command is missing, a word is neither a flag of the command nor an override, or a blank
+            divides a list of values.
     """
+    check_blanks(words)
     options, extra = parser().parse_known_args(words or ["--help"])
     for word in extra:
         if word.startswith("-") and word != "-":

@@ -17,6 +17,7 @@ from statistics import pstdev
 from typing import Any
 
 from longsumbench.errors import UnknownName, UsageError
+from longsumbench.leaderboards.columns import how_to_compute
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurves, parse_number, short_name, sweep_of
 from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, shorten_list
@@ -177,6 +178,8 @@ def _reference_lines(group: Group, kind: str) -> list[Level]:
 def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
     """Raise UsageError if a number is unknown, or no curve has it at two points."""
     if kind not in sweep.kinds():
+        if advice := how_to_compute(kind):
+            raise UsageError(f"--kind {kind} was not measured{advice}")
         raise UnknownName("measure", kind, sweep.kinds())
     drawable = [
         name
