@@ -24,7 +24,7 @@ from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, s
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.figures import Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
-from longsumbench.render.tables import rounded_frame, with_bounds
+from longsumbench.render.tables import csv_text, with_bounds
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
 
@@ -348,7 +348,7 @@ def sweep_csv(sweep: SweepCurves) -> str:
                 groups.setdefault(ids, []).append(group.number)
                 rows.setdefault(ids, _point_row(sweep, group, curve, place))
     values = [{"group": " ".join(map(str, groups[ids])), **row} for ids, row in rows.items()]
-    return rounded_frame(values).to_csv(index=False, lineterminator="\n")
+    return csv_text(values)
 
 
 def _point_row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:

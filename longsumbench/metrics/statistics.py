@@ -8,15 +8,16 @@ comparisons. Values may be 0–1 or 0–100; every interval and difference is in
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # loads its packages when they are used
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
+from longsumbench.metrics.student import student_cdf, student_quantile
 
-_NUMBERS_AT_ONCE = 2**22  # size of an array of approximate randomization, 8 bytes each
+_NUMBERS_AT_ONCE = 2**22  # size of an array of resamples or swaps, 8 bytes each
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
 _TAIL = 0.025  # outside a 95 % interval, on each side
 _SHARE_OF_SEEDS = 0.85  # power of the share of seeds in the degrees of freedom
@@ -82,17 +83,17 @@ class MeanOverSeeds(NamedTuple):
         """Return the two-sided p-value of a mean of 0; 1 if the spread is unknown."""
         if not self.error > 0:
             return 1.0
-        return float(2 * scipy.special.stdtr(self.degrees, -abs(self.mean) / self.error))
+        return 2 * student_cdf(self.degrees, -abs(self.mean) / self.error)
 
     def half_width(self, confidence: float = 0.95) -> float:
         """Return half the width of the interval of the mean; NaN if the spread is unknown."""
-        return self.error * self._deviations((1 + confidence) / 2) if self.error > 0 else math.nan
+        return self.error * student_quantile(self.degrees, (1 + confidence) / 2) if self.error > 0 else math.nan
 
     def p_larger(self, margin: float) -> float:
         """Return the one-sided p-value of a mean from -margin to margin: small if |mean| is larger; 1 if unknown."""
         if not self.error > 0:
             return 1.0
-        return float(scipy.special.stdtr(self.degrees, (margin - abs(self.mean)) / self.error))
+        return student_cdf(self.degrees, (margin - abs(self.mean)) / self.error)
 
     def p_smaller(self, margin: float) -> float:
         """Return the p-value of two one-sided tests (TOST): small if |mean| is smaller than a margin; 1 if unknown."""
@@ -102,10 +103,8 @@ class MeanOverSeeds(NamedTuple):
         """Return the mean that a test at a level detects with a given power; infinite if the spread is unknown."""
         if not self.error > 0:
             return math.inf
-        return self.error * (self._deviations(1 - significance / 2) + self._deviations(power))
-
-    def _deviations(self, probability: float) -> float:
-        return float(scipy.special.stdtrit(self.degrees, probability))
+        quantiles = (student_quantile(self.degrees, probability) for probability in (1 - significance / 2, power))
+        return self.error * sum(quantiles)
 
 
 def mean_over_examples(values: NDArray[np.float64]) -> MeanOverSeeds:
@@ -215,17 +214,29 @@ def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[fl
 
 
 def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
-    """Draw samples with replacement and average each: [examples, columns] → [resamples, columns].
+    """Draw samples with replacement and average each: [examples, columns] → [resamples, columns]."""
+    count = len(values)
+    rows_at_once = max(1, _NUMBERS_AT_ONCE // count)
+    if resamples <= rows_at_once:
+        blocks = iter([_few_counts(resamples, count, seed)])
+    else:
+        blocks = _counts(resamples, count, seed, rows_at_once)
+    return np.concatenate([counts @ values / count for counts in blocks])
 
-    Each resample is stored as the number of times that it contains each example.
-    """
-    count, columns = values.shape
+
+@lru_cache(maxsize=4)
+def _few_counts(resamples: int, count: int, seed: int) -> NDArray[np.float64]:
+    """Return the counts of a few resamples in one array; several measures share the draws."""
+    return next(_counts(resamples, count, seed, resamples))
+
+
+def _counts(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[NDArray[np.float64]]:
+    """Draw resamples: how often each has each example, [resamples, count] in arrays of a few rows."""
     draw = np.random.default_rng(seed)
-    means = np.empty((resamples, columns))
-    for row in range(resamples):
-        times = np.bincount(draw.integers(0, count, count), minlength=count)
-        means[row] = times @ values / count
-    return means
+    for start in range(0, resamples, rows_at_once):
+        rows = min(rows_at_once, resamples - start)
+        places = draw.integers(0, count, (rows, count)) + count * np.arange(rows)[:, None]
+        yield np.bincount(places.ravel(), minlength=rows * count).reshape(rows, count).astype(np.float64)
 
 
 def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArray[np.float64]:
@@ -286,7 +297,10 @@ def approximate_randomization(
     values = _finite(differences, "a paired test")
     bound = np.abs(values.sum(axis=0)) - _SUM_ERROR * np.abs(values).sum(axis=0)
     rows_at_once = max(1, _NUMBERS_AT_ONCE // max(values.shape))
-    blocks = _signs(resamples, len(values), seed, rows_at_once)
+    if resamples <= rows_at_once:
+        blocks = iter([_few_signs(resamples, len(values), seed)])
+    else:
+        blocks = _signs(resamples, len(values), seed, rows_at_once)
     far = sum((np.abs(signs @ values) >= bound).sum(axis=0) for signs in blocks)
     return np.asarray((far + 1) / (resamples + 1))
 
@@ -383,7 +397,7 @@ def _seed_factor(scores: NDArray[np.float64]) -> float:
         return 0.0
     noise = (scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()).var() * examples * seeds
     share = max(0.0, 1 - noise / (examples - 1) / (seeds - 1) / examples / spread)
-    return math.sqrt(share * seeds / (seeds - 1)) * float(scipy.special.stdtrit(seeds - 1, 1 - _TAIL)) / 1.96
+    return math.sqrt(share * seeds / (seeds - 1)) * student_quantile(seeds - 1, 1 - _TAIL) / 1.96
 
 
 def smallest_detectable_difference(
@@ -411,8 +425,14 @@ def smallest_detectable_difference(
     smallest_p = 2.0 ** (1 - np.count_nonzero(values))
     if smallest_p > significance or np.ptp(values) == 0:
         return math.inf
-    deviations = scipy.special.stdtrit(len(values) - 1, [1 - significance / 2, power]).sum()
+    deviations = sum(student_quantile(len(values) - 1, probability) for probability in (1 - significance / 2, power))
     return float(deviations * values.std(ddof=1) / math.sqrt(len(values)))
+
+
+@lru_cache(maxsize=4)
+def _few_signs(resamples: int, count: int, seed: int) -> NDArray[np.float64]:
+    """Return the signs of a small test in one array; several measures share the draws."""
+    return next(_signs(resamples, count, seed, resamples))
 
 
 def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[NDArray[np.float64]]:

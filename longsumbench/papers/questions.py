@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import msgspec
+import numpy as np
 
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.papers import printed
@@ -64,4 +65,4 @@ def _qa_numbers(job: Job, means: printed.RowMeans, dataset: str) -> Iterator[Tab
         if estimate := means.number(label, dataset, PLANTED):
             number = means.table_number(OURS, label, dataset, PLANTED, estimate)
             runs = [run.run_id for run in means.groups[label, dataset].runs if run.run_id in means.scores]
-            yield number._replace(n=int(means.scores[runs[0]][PLANTED].count())) if runs else number
+            yield number._replace(n=int(np.isfinite(means.scores[runs[0]][PLANTED]).sum())) if runs else number

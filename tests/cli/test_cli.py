@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.toys import write_jsonl
 
+import longsumbench
 from longsumbench.analysis.plan import ANALYSES
 from longsumbench.cli.lists import LISTED_KINDS
 from longsumbench.cli.main import COMMANDS, main, parse_words, parser
@@ -36,6 +37,27 @@ def test_help_imports_nothing_heavy() -> None:
     code = "import sys; from longsumbench.cli.main import parser; parser(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"} & set(loaded)
+
+
+def test_commands_on_finished_runs_import_little(words: list[str]) -> None:
+    """Tables, comparisons, examples and lists of finished runs need none of the large libraries."""
+    lead, lexrank = longsumbench.sweep(**dict(word.split("=") for word in words[1:]), model=["lead", "lexrank"])
+    results_dir = ["--results-dir", words[3].removeprefix("results_dir=")]
+    commands = [
+        ["leaderboard", "jsonl"],
+        ["compare", lead.run_id, lexrank.run_id],
+        ["inspect", lead.run_id, "0"],
+        ["list", "runs"],
+    ]
+    code = (
+        f"import sys; from longsumbench.cli.main import main\nfor words in {commands}: main([*words, *{results_dir}])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}print(*sys.modules)"], check=True, capture_output=True, text=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "longsumbench.outputs.compare" in loaded
+    assert not {"torch", "transformers", "datasets", "hydra", "pandas", "scipy", "sklearn", "matplotlib"} & loaded
 
 
 @pytest.mark.parametrize("command", ["", *(command.name for command in COMMANDS)])

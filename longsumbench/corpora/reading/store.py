@@ -177,7 +177,7 @@ class ReadSplit:
         return self._opened
 
     def _numbers(self, column: str) -> Sequence[int]:
-        return array("i", self._table().column(column).to_numpy())
+        return array("i", self._table().column(column).to_pylist())  # to_numpy would import pandas
 
 
 def _arrow() -> Any:
