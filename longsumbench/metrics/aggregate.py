@@ -242,11 +242,12 @@ def read_score_table(path: Path) -> ScoreTable:
 
 def _numbers(column: Any) -> NDArray[np.float64]:
     """Return the numbers of a column of Arrow; its own method would import pandas."""
+    if not len(column):
+        return np.empty(0)
     kinds = {"double": np.float64, "int64": np.int64}
-    if len(column) and str(column.type) not in kinds:
+    if str(column.type) not in kinds:
         raise ValueError(f"a column has the type {column.type}")
-    kind = kinds.get(str(column.type), np.float64)
-    return np.frombuffer(column.buffers()[1] or b"", kind, len(column)).astype(np.float64)
+    return np.frombuffer(column.buffers()[1], kinds[str(column.type)], len(column)).astype(np.float64)
 
 
 def read_scores(path: Path) -> "pd.DataFrame":
