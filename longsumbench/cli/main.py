@@ -7,19 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 from longsumbench import __version__
-from longsumbench.cli import (
-    bench,
-    completion,
-    exchange,
-    finished_runs,
-    leaderboard,
-    lists,
-    outputs,
-    paper,
-    run,
-    site,
-    texts,
-)
+from longsumbench.cli import completion, exchange, finished_runs, leaderboard, lists, outputs, paper, run, site, texts
 from longsumbench.cli.parser import Command, Parser, check_blanks
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
@@ -32,8 +20,7 @@ COMMANDS: tuple[Command, ...] = (
     *(outputs.import_command, finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command),
     *(texts.stats_command, texts.analyze_command, texts.dataset_command, finished_runs.runs_command),
     *(exchange.merge_command, exchange.verify_command, exchange.export_command, exchange.push_command),
-    *(lists.cache_command, finished_runs.repro_command, lists.list_command, bench.bench_command),
-    completion.completion_command,
+    *(lists.cache_command, finished_runs.repro_command, lists.list_command, completion.completion_command),
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command
@@ -63,7 +50,6 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench runs delete RUN                  delete, move or pack runs
   longsumbench merge theirs ours                several results folders in one
   longsumbench verify RUN                       compute a run's scores again from its outputs
-  longsumbench bench                            measure the suite's speed
   longsumbench completion bash                  let the shell complete words
 """
 

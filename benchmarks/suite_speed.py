@@ -1,12 +1,18 @@
-"""`longsumbench bench`: how fast the suite is on this machine. What is compared takes turns; the least times count."""
+"""Measures the suite's speed on this machine, in two minutes: ratios, their goals, and those of the last run.
 
-import argparse
+python benchmarks/suite_speed.py                  OMP_NUM_THREADS=1 measures one thread
+
+It reads and scores made-up texts, and trains and decodes small models with random weights. What is compared takes
+turns; the least times count. Ratios of an earlier run on the same processor, with as many threads, are in bench.json
+in the cache folder. Another process that runs lowers them.
+"""
+
 import json
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate, pairwise
@@ -14,20 +20,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from longsumbench.cli.parser import Command
 from longsumbench.files import BadFile, read_json, write_atomically
 from longsumbench.formatting import format_count, plain_table, print_text
 from longsumbench.progress import log_level, phase
 
-_HELP = """\
-Measure the suite's speed on this machine, in two minutes: ratios, their goals, and those of the last run.
-
-It reads and scores made-up texts, and trains and decodes small models with random weights. Ratios of an earlier run on
-the same processor, with as many threads, are in bench.json in the cache folder. Another process that runs lowers them.
-
-  longsumbench bench                        measure, and show the ratios of the last time
-  longsumbench bench > bench.txt            keep the table
-"""
 CASE_SIZES = {"turns": 3, "pairs": 6_440, "sample": 30, "documents": 1_000, "points": 20, "width": 256, "page": 256}
 _WRITTEN = 32  # tokens
 
@@ -67,7 +63,7 @@ def _compare(what: str, ours: float, theirs: float, peer: str, goal: float) -> M
 
 
 def _run_python(*words: str) -> None:
-    subprocess.run([sys.executable, *words], check=True, capture_output=True)  # noqa: S603 # this suite
+    subprocess.run([sys.executable, *words], check=True, capture_output=True)  # this suite
 
 
 def measure_scoring() -> Iterator[Measurement]:
@@ -186,7 +182,8 @@ def measure_models() -> Iterator[Measurement]:
 CASES = (measure_scoring, measure_reading, measure_start, measure_models)
 
 
-def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+def main() -> None:
+    """Print the table; after Ctrl-C, of what was measured so far."""
     import torch
 
     from longsumbench.cache.artifacts import user_cache
@@ -209,6 +206,5 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         write_atomically(file, json.dumps({**runs, machine: {**earlier, **ratios}}))
 
 
-bench_command = Command(
-    "bench", "measure the suite's speed", _HELP, lambda command: None, _execute, "what was measured is above"
-)
+if __name__ == "__main__":
+    main()
