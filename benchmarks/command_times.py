@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tabulate import tabulate
 
@@ -36,7 +37,13 @@ def make_runs(root: Path) -> list[RunRecord]:
     """Make finished runs: baselines on real texts, and a trained system that keeps evidence."""
     with log_level("WARNING"):
         runs = longsumbench.sweep(model=["lead", "lexrank", "random"], dataset="pydoc", results_dir=root)
-        trained = {"model": "seal", "dataset": "probe", "scale": "tiny", "train.max_steps": 5, "decode.limit": 20}
+        trained: dict[str, Any] = {
+            "model": "seal",
+            "dataset": "probe",
+            "scale": "tiny",
+            "train.max_steps": 5,
+            "decode.limit": 20,
+        }
         return [*runs, *longsumbench.sweep(**trained, results_dir=root)]
 
 
@@ -70,7 +77,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         root = options.results_dir or Path(folder)
         runs = runs_in(Results(root)) if options.results_dir else make_runs(root)
-        words = {"import pandas": ("-c", "import pandas")}
+        words: dict[str, tuple[str, ...]] = {"import pandas": ("-c", "import pandas")}
         words |= {name: (*SUITE, *command, "--results-dir", str(root)) for name, command in commands_on(runs).items()}
         turns = [{name: cpu_seconds(each) for name, each in words.items()} for _ in range(options.repeats)]
     least = {name: min(turn[name] for turn in turns) for name in words}

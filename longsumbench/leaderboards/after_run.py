@@ -109,10 +109,10 @@ def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns
     """Return the share of right facts of some tenths of the source; None without per-example scores."""
     means = {}
     for run in row.runs:
-        table = scores.get(run.run_id, {})
-        if shares := [np.asarray(table[name]) for name in tenths if name in table]:
+        table = scores.get(run.run_id)
+        if table is not None and (shares := [np.asarray(table[name]) for name in tenths if name in table]):
             mean = np.ma.masked_invalid(shares).mean(axis=0)
-            means[run.run_id] = scores[run.run_id].assign(**{_SINGLE: np.ma.filled(mean, np.nan)})
+            means[run.run_id] = table.assign(**{_SINGLE: np.ma.filled(mean, np.nan)})
     return estimate_share(row.runs, _SINGLE, means)
 
 

@@ -205,7 +205,7 @@ class ScoreTable:
         """Return a row for each example."""
         import pandas as pd
 
-        return pd.DataFrame(dict(self.columns), pd.Index(self.index, name="id", dtype=object))
+        return pd.DataFrame(dict(self.columns), pd.Index(list(self.index), name="id", dtype=object))
 
 
 def values_at(table: "ScoreTable | pd.DataFrame", name: str, ids: Sequence[str]) -> NDArray[np.float64]:

@@ -129,8 +129,18 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     ids = split.ids if split else []
     texts = split[ids.index(summary.id)] if split and summary.id in ids else None
     input_text = read_kept_inputs(folder / "inputs.jsonl").get(summary.id)
-    details = {"verdicts": read_verdicts(folder), "ranking_score": ranking}
-    return Inspection(record, number, summary, evidence, scores, texts, reason, input_text, **details)
+    return Inspection(
+        record,
+        number,
+        summary,
+        evidence,
+        scores,
+        texts,
+        reason,
+        input_text,
+        verdicts=read_verdicts(folder),
+        ranking_score=ranking,
+    )
 
 
 def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
