@@ -20,10 +20,9 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns
 from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
 from longsumbench.leaderboards.table import Table
-from longsumbench.metrics.aggregate import aggregate, write_scores
+from longsumbench.metrics.aggregate import ScoreTable, aggregate, write_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -45,7 +44,7 @@ def main() -> None:
         results = Results(Path(folder))
         make_runs(results, options.systems, options.seeds, options.examples)
         records = timed("read the records", lambda: list(results.records(DATASET)))
-        scores: ScoresOfRuns = timed("read the scores", lambda: read_all_scores(results, records))
+        scores: dict[str, ScoreTable] = timed("read the scores", lambda: read_all_scores(results, records))
         rows = timed("average seeds and test", lambda: comparable_rows(records, scores))
         timed("render the files", Table(DATASET, rows, scores=scores).files)
         command = [sys.executable, "-m", "longsumbench", "leaderboard", DATASET, "--results-dir", folder]

@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from longsumbench.analysis.plan import analyze, stats
     from longsumbench.leaderboards.table import leaderboard, leaderboard_figure
     from longsumbench.outputs.agreement import agreement
-    from longsumbench.outputs.compare import compare, load_outputs
+    from longsumbench.outputs.compare import compare
     from longsumbench.outputs.import_outputs import import_outputs
     from longsumbench.outputs.inspection import inspect
+    from longsumbench.outputs.output_table import load_outputs
     from longsumbench.outputs.score import score
     from longsumbench.papers.make import paper
     from longsumbench.runs.own_datasets import load_dataset, load_run
@@ -29,7 +30,7 @@ _MODULES = {  # name → where it is defined; imported when it is first used, so
     "leaderboard": "leaderboards.table",
     "leaderboard_figure": "leaderboards.table",
     "load_dataset": "runs.own_datasets",
-    "load_outputs": "outputs.compare",
+    "load_outputs": "outputs.output_table",
     "load_run": "runs.own_datasets",
     "load_system": "runs.summarize",
     "paper": "papers.make",

@@ -57,16 +57,17 @@ compare_command = Command(
 
 
 _INSPECT_HELP = """\
-Show what a system looked at while it wrote summaries of a finished run.
+Show what a system read, wrote, and looked at while it wrote summaries of a finished run.
 
   longsumbench inspect 85f3139c 0                         the first example of the run's split
   longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
   longsumbench inspect 85f3139c 0 1 2 3                   four pages, each with links to the previous and the next
   longsumbench inspect results/runs/pydoc/seal/693c8b750af2 3 --output figures
 
-Writes NUMBER.html, a page in one file, and NUMBER.png, a figure for a paper. They show the evidence that the run
-stored: the weight of each source unit at each step of the summary, the units selected for each segment, and any other
-array as a heat map, together with the texts of the units.
+Prints the beginning of the source, the summary, its references, its scores and what was read. Writes NUMBER.html, a
+page in one file, and with --picture NUMBER.png, a figure for a paper. They show the evidence that the run stored: the
+weight of each source unit at each step of the summary, the units selected for each segment, and any other array as a
+heat map, together with the texts of the units.
 A run stores evidence of its first 20 examples. Run the same `run` command with decode.evidence=all to add the others.
 With decode.keep_inputs=all it also stores the text as the system read it, and the page shows it.
 Without evidence the page shows what the output shares with the source and the references.
@@ -80,22 +81,20 @@ def _add_inspect_arguments(command: Parser) -> None:
         "examples", nargs="+", metavar="EXAMPLE", help="examples by their ids, or their numbers in the split, from 0"
     )
     command.add_argument("--output", metavar="FOLDER", help="where to write (default: inspections/ID in results)")
+    command.add_argument("--picture", action="store_true", help="also write the views as NUMBER.png, for a paper")
     add_results_dir(command)
 
 
 def _execute_inspect(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.outputs.inspection import inspect, inspection_folder, write_inspection
-    from longsumbench.render.figures import write_pictures
 
     inspections = [inspect(options.run, example, options.results_dir) for example in options.examples]
     folder = output_folder(options.output, inspection_folder(results_of(options), inspections[0].record))
     for inspection in inspections:
         linked = replace(inspection, pages=sorted(item.number for item in inspections))
+        print_text(linked.render(), "", *write_inspection(linked, folder, options.picture))
         if linked.evidence is None:
-            print_text(*write_pictures(folder, {f"{linked.number}.html": linked.page()}))
             print(escape_line(linked.no_evidence), file=sys.stderr)
-        else:
-            print_text(*write_inspection(linked, folder))
 
 
 inspect_command = Command(

@@ -6,17 +6,28 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
+from longsumbench.cli.parser import Command, Parser, add_results_dir, print_choices, results_of
 from longsumbench.errors import UsageError
 from longsumbench.formatting import for_stdout, plain_table, print_text
 
-_LISTED_KINDS = ("models", "datasets", "scales", "experiments", "recipes", "metrics", "rankers", "settings", "runs")
+LISTED_KINDS = {
+    "models": "systems, also those of other installed packages",
+    "datasets": "texts with a name, also your own (longsumbench dataset add)",
+    "scales": "sizes of models, budgets and texts (scale=NAME)",
+    "experiments": "settings that belong together (experiment=NAME)",
+    "recipes": "settings of a model for a dataset (model/recipe=NAME)",
+    "metrics": "measures of summaries (score.metrics=[NAME])",
+    "rankers": "what orders the parts of a source (rank=NAME)",
+    "settings": "every setting, its default and what it means; with a model's name also those of the model",
+    "runs": "the runs in the results folder, the newest first",
+}
 FILTERS = ("dataset", "model", "state")  # of runs
 STATES = ("finished", "running", "interrupted")
 
 _LIST_HELP = """\
 List the names that the command line accepts, with a line about each, or the runs in the results folder.
 
+  longsumbench list                             the kinds of names
   longsumbench list models                      the suite's models and those of other installed packages
   longsumbench list datasets                    also your own (longsumbench dataset add)
   longsumbench list recipes                     settings of a model for a dataset (model/recipe=NAME)
@@ -30,7 +41,7 @@ command that continues them.
 
 
 def _add_list_arguments(command: Parser) -> None:
-    command.add_argument("what", metavar="KIND", choices=_LISTED_KINDS, help=", ".join(_LISTED_KINDS))
+    command.add_argument("what", nargs="?", metavar="KIND", choices=[*LISTED_KINDS], help=", ".join(LISTED_KINDS))
     command.add_argument(
         "filters",
         nargs="*",
@@ -41,11 +52,14 @@ def _add_list_arguments(command: Parser) -> None:
 
 
 def _execute_list(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.core import catalogue, registry
-
+    if options.what is None:
+        print_choices("longsumbench list", LISTED_KINDS)
+        return
     if options.what == "runs":
         print_text(_render_runs(options))
         return
+    from longsumbench.core import catalogue, registry
+
     allowed = 1 if options.what == "settings" else 0
     if extra := options.filters[allowed:]:
         raise UsageError(f"'{extra[0]}' is an extra argument: longsumbench list {options.what}")

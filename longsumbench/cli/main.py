@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from longsumbench import __version__
 from longsumbench.cli import completion, exchange, finished_runs, leaderboard, lists, outputs, paper, run, site, texts
-from longsumbench.cli.parser import Command, Parser
+from longsumbench.cli.parser import Command, Parser, check_blanks
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
@@ -20,8 +20,7 @@ COMMANDS: tuple[Command, ...] = (
     *(outputs.import_command, finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command),
     *(texts.stats_command, texts.analyze_command, texts.dataset_command, finished_runs.runs_command),
     *(exchange.merge_command, exchange.verify_command, exchange.export_command, exchange.push_command),
-    *(lists.cache_command, lists.list_command),
-    completion.completion_command,
+    *(lists.cache_command, lists.list_command, completion.completion_command),
 )
 _FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
 _LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command
@@ -99,8 +98,10 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
     Returns: the arguments of the command; its name is `command`.
 
     Raises:
-        UsageError: the command is missing, or a word is neither a flag of the command nor an override.
+        UsageError: the command is missing, a word is neither a flag of the command nor an override, or a blank
+            divides a list of values.
     """
+    check_blanks(words)
     options, extra = parser().parse_known_args(words or ["--help"])
     for word in extra:
         if word.startswith("-") and word != "-":

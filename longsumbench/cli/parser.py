@@ -5,12 +5,12 @@ import os
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from longsumbench.errors import UsageError, did_you_mean
-from longsumbench.formatting import break_command
+from longsumbench.formatting import break_command, plain_table, print_text
 
 if TYPE_CHECKING:
     from longsumbench.runs.results import Results
@@ -46,7 +46,45 @@ class Parser(argparse.ArgumentParser):
             kind, word, choices = choice.groups()
             names = re.findall(r"[\w-]+", choices)
             message = f"unknown {kind.lower()} '{word}'{did_you_mean(word, names)}; known: {', '.join(names)}"
+        elif missing := re.match(r"the following arguments are required: ([^ ,]+)", message):
+            meanings = {name: action.help for action in self._actions for name in _names_of(action)}
+            message += f"; {missing[1]}: {meanings[missing[1]] or 'run, leaderboard, …'}"
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def _names_of(action: argparse.Action) -> list[str]:
+    return [str(action.metavar or action.dest), *action.option_strings]
+
+
+def print_choices(command: str, choices: Mapping[str, str]) -> None:
+    """Print what can follow a command (word → meaning), each as a command that can be typed."""
+    print_text(plain_table([[f"{command} {word}", meaning] for word, meaning in choices.items()]))
+
+
+def check_blanks(words: Sequence[str]) -> None:
+    """Check that no blank divides a list of values (`model=lead, random`) or a setting (`model = lead`).
+
+    Raises:
+        UsageError: there is one; the message has the words without it.
+    """
+    for place, word in enumerate(words):
+        joined, with_blanks = word, word
+        of_columns = words[place - 1 : place] == ["--columns"]
+        for following in words[place + 1 :]:
+            unfinished = joined.endswith((",", "=")) and ("=" in joined or of_columns)
+            starts_anew = re.match(r"-|[\w./]+=", following)
+            if not following.startswith((",", "=")) and (starts_anew or not unfinished):
+                break
+            joined, with_blanks = f"{joined}{following}", f"{with_blanks} {following}"
+        if joined != word:
+            raise UsageError(f"{_place_of_blank(with_blanks)} divides '{with_blanks}': write {joined}")
+
+
+def _place_of_blank(text: str) -> str:
+    """Return where the first blank next to a comma or "=" is: "a blank after ','"."""
+    match = re.search(r"([,=]) | ([,=])", text)
+    assert match is not None
+    return f"a blank after '{match[1]}'" if match[1] else f"a blank before '{match[2]}'"
 
 
 def _fit_help(text: str, width: int) -> str:

@@ -5,7 +5,15 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file, output_folder, results_of
+from longsumbench.cli.parser import (
+    Command,
+    Parser,
+    add_results_dir,
+    output_file,
+    output_folder,
+    print_choices,
+    results_of,
+)
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
@@ -116,7 +124,11 @@ def _execute_stats(options: argparse.Namespace, words: Sequence[str]) -> None:
 stats_command = Command("stats", "print statistics of a dataset", _STATS_HELP, _add_stats_arguments, _execute_stats)
 
 
-_ANALYSES = ("locality", "fusion", "coherence")
+_ANALYSES = {
+    "locality": "similarity of two sentences of a text, by their distance",
+    "fusion": "distance of the sentences that a summary joins",
+    "coherence": "how well the sentences of a summary follow each other, by a BERT",
+}
 
 _ANALYZE_HELP = """\
 Analyze the texts of a dataset and the summaries of runs. Writes CSV, PNG and SVG (PageSum, Figures 1 and 4, Table 4).
@@ -138,13 +150,16 @@ writes every pair as JSON lines, and a page with the pairs of each bar. What the
 
 
 def _add_analyze_arguments(command: Parser) -> None:
-    command.add_argument("what", metavar="ANALYSIS", choices=_ANALYSES, help=", ".join(_ANALYSES))
+    command.add_argument("what", nargs="?", metavar="ANALYSIS", choices=[*_ANALYSES], help=", ".join(_ANALYSES))
     command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings")
     command.add_argument("--output", metavar="FOLDER", help="where to write (default: analysis/DATASET in the results)")
     add_results_dir(command)
 
 
 def _execute_analyze(options: argparse.Namespace, words: Sequence[str]) -> None:
+    if options.what is None:
+        print_choices("longsumbench analyze", _ANALYSES)
+        return
     from longsumbench.analysis.plan import analyze
 
     folder = output_folder(options.output, results_of(options).root / "analysis")

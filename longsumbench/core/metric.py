@@ -4,12 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
-
-import pandas as pd
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from longsumbench.core.config import Scoring
 from longsumbench.core.documents import Example
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class SentenceVerdict(NamedTuple):
@@ -97,6 +98,6 @@ class Scored:
         empty_predictions: number of rows whose prediction is empty.
     """
 
-    per_example: pd.DataFrame
+    per_example: "pd.DataFrame"
     empty_references: tuple[str, ...] = ()
     empty_predictions: int = 0

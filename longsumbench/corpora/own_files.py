@@ -106,6 +106,17 @@ def _has_known_ending(file: str) -> bool:
     return not Path(file).suffix or file.lower().endswith((".txt", *_MARKDOWN)) or is_of_rows(file)
 
 
+def is_text(word: str) -> bool:
+    """Return True if a word names standard input, a file of texts, or a folder with such files.
+
+    A name with a known ending counts also if there is no such file. A folder with JSON files may be a checkpoint.
+    """
+    path = Path(word)
+    if path.is_dir():
+        return not any(path.glob("*.json")) and any(file.suffix and is_text(str(file)) for file in path.iterdir())
+    return word == _STANDARD_INPUT or (_has_known_ending(word) and (path.is_file() or bool(path.suffix)))
+
+
 def is_of_rows(file: str) -> bool:
     """Return True if the name of a file says that it has a text in each row."""
     return file.lower().removesuffix(".gz").endswith(ROW_ENDINGS)

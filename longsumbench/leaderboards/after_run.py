@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from longsumbench.formatting import break_command, escape_line, format_count, format_interval
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
@@ -95,9 +97,12 @@ def _has_interval(row: SeedGroup, name: str) -> bool:
 
 def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns) -> Estimate | None:
     """Return the share of right facts of some tenths of the source; None without per-example scores."""
-    tables = {run.run_id: scores[run.run_id] for run in row.runs if run.run_id in scores}
-    shares = {run: table.reindex(columns=list(tenths)).mean(axis=1) for run, table in tables.items()}
-    means = {run: table.assign(**{_SINGLE: shares[run]}) for run, table in tables.items()}
+    means = {}
+    for run in row.runs:
+        table = scores.get(run.run_id)
+        if table is not None and (shares := [np.asarray(table[name]) for name in tenths if name in table]):
+            mean = np.ma.masked_invalid(shares).mean(axis=0)
+            means[run.run_id] = table.assign(**{_SINGLE: np.ma.filled(mean, np.nan)})
     return estimate_share(row.runs, _SINGLE, means)
 
 

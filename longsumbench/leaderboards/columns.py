@@ -34,6 +34,7 @@ _LEDGER_NOTE = (
     "limit."
 )
 _NO_VALUE = "–"
+_SETTING = "a setting"  # the meaning of its column
 PREFIX = "cut_"  # of the CSV columns with the shares by cause
 _COLUMN_ALIASES = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
 _VALUES_SHOWN = 4  # of a setting in a cell
@@ -334,7 +335,7 @@ def _setting_column(key: str) -> Column:
         more = ", …" if len(values) > _VALUES_SHOWN else ""
         return ", ".join(list(values)[:_VALUES_SHOWN]) + more
 
-    return Column(key, key.rpartition(".")[2].replace("_", "_\n"), "a setting", cell)
+    return Column(key, key.rpartition(".")[2].replace("_", "_\n"), _SETTING, cell)
 
 
 def _settings(run: RunRecord) -> dict[str, Any]:
@@ -389,12 +390,25 @@ def choose_columns(names: Sequence[str], columns: Mapping[str, Column]) -> list[
 
 def how_to_compute(number: str) -> str:
     """Return how the number of a metric is added to finished runs; empty if no built-in metric has it."""
+    number = _COLUMN_ALIASES.get(number, number)
     for name in registry.metrics.built_in:
-        if number == name or number in registry.metrics.load(name).columns:
+        metric = registry.metrics.load(name)
+        if name != "rouge" and number in (name, *metric.columns, *metric.further, *metric.units):
             return f"; to compute it, repeat their commands with score.metrics=[{name}], which trains nothing again"
     return ""
 
 
 def list_columns(columns: Mapping[str, Column]) -> str:
-    """Return a line for each column: its name, and what it is."""
-    return plain_table([[column.name, column.meaning] for column in columns.values()])
+    """Return a line for each column, its name and what it is; settings of one group share a line."""
+    groups: dict[str, list[str]] = {}
+    rows = []
+    for name, column in columns.items():
+        if column.meaning == _SETTING:
+            group, _, setting = name.rpartition(".")
+            groups.setdefault(group, []).append(setting)
+        else:
+            rows.append([name, column.meaning])
+    for group, settings in groups.items():
+        pattern = f"{group}.SETTING" if group else "SETTING"
+        rows.append([pattern, f"settings: {', '.join(settings)}"])
+    return plain_table(rows)

@@ -17,14 +17,14 @@ from statistics import pstdev
 from typing import Any
 
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.files import csv_of
+from longsumbench.leaderboards.columns import how_to_compute
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurves, parse_number, short_name, sweep_of
 from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, shorten_list
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.figures import Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
-from longsumbench.render.tables import rounded_frame, with_bounds
+from longsumbench.render.tables import csv_text, with_bounds
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
 
@@ -178,6 +178,8 @@ def _reference_lines(group: Group, kind: str) -> list[Level]:
 def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
     """Raise UsageError if a number is unknown, or no curve has it at two points."""
     if kind not in sweep.kinds():
+        if advice := how_to_compute(kind):
+            raise UsageError(f"--kind {kind} was not measured{advice}")
         raise UnknownName("measure", kind, sweep.kinds())
     drawable = [
         name
@@ -346,7 +348,7 @@ def sweep_csv(sweep: SweepCurves) -> str:
                 groups.setdefault(ids, []).append(group.number)
                 rows.setdefault(ids, _point_row(sweep, group, curve, place))
     values = [{"group": " ".join(map(str, groups[ids])), **row} for ids, row in rows.items()]
-    return csv_of(rounded_frame(values))
+    return csv_text(values)
 
 
 def _point_row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:

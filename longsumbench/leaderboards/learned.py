@@ -80,7 +80,7 @@ def _measure_gain(run: RunRecord, scores: seed_groups.ScoresOfRuns) -> _Gain | N
     if base is None or column not in table:
         return None
     factor = seed_groups.unit_factor(run, name)
-    values = factor * table[[column, base]].to_numpy()
+    values = factor * np.stack([table[column], table[base]], axis=1)
     values = values[np.isfinite(values).all(axis=1)]
     if not len(values):
         return None

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from math import log2
 from typing import Any
 
-from longsumbench.files import csv_of
 from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.recall import CHANCE, KINDS, RecallLine, RecallPanel, draw_recall, headline
 from longsumbench.leaderboards.seed_groups import Learned, ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.tables import rounded_frame, with_bounds
+from longsumbench.render.tables import csv_text, with_bounds
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
 
 _OVERALL = "fact_recall"
@@ -172,4 +171,4 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
                 row |= with_bounds(measure, system.point(measure, length))
             row["run_ids"] = " ".join(run.run_id for run in group.runs)
             rows.append(row)
-    return csv_of(rounded_frame(rows))
+    return csv_text(rows)

@@ -17,7 +17,6 @@ import numpy as np
 import scipy.stats
 
 from longsumbench.errors import UsageError, did_you_mean
-from longsumbench.files import csv_of
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.columns import how_to_compute
 from longsumbench.leaderboards.comparability import heading_of
@@ -26,7 +25,7 @@ from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render import tables
 from longsumbench.render.figures import render_picture, system_styles
-from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
+from longsumbench.render.tables import Block, Stressed, Tied, csv_text, with_bounds
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
@@ -304,7 +303,7 @@ def matrix_csv(matrix: Matrix) -> str:
     if matrix.untrained is not None:
         untrained = [{**row, "block": "not trained here"} for row in _csv_rows(matrix.untrained)]
         rows = [{**row, "block": "trained here"} for row in rows] + untrained
-    return csv_of(rounded_frame(rows))
+    return csv_text(rows)
 
 
 def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:

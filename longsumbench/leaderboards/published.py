@@ -1,16 +1,20 @@
 """Published numbers of papers and repositories, read from `published.csv`, as printed."""
 
+import csv
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from io import StringIO
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_PARTS
 from longsumbench.render.tables import Block
 from longsumbench.runs.record import RunRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}  # how a source got a number
 # (metric, ROUGE-L kind) → column; different kinds of ROUGE-L have separate columns
@@ -81,12 +85,13 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
 
     `names` are the dataset's names in `published.csv`; `part` is a key of `ROUGE_PARTS`.
     """
-    table = read_published_table()
-    rows = table[table["dataset"].isin(list(names)) & (table["statistic"] == part) & (table["column"] != "")]
+    tables: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for cell in _read_published_cells() if names else ():
+        if cell["dataset"] in names and cell["statistic"] == part and cell["column"]:
+            tables.setdefault(tuple(cell[name] for name in ("source_table", *_ROW)), []).append(cell)
     printed_of: dict[tuple[str, ...], list[_Printed]] = {}  # row → the numbers of tables that contradict each other
-    for labels, cells in rows.groupby(["source_table", *_ROW], sort=False):
-        source_table, *row = map(str, labels)
-        scores = dict(zip(cells["column"], cells["value"], strict=True))
+    for (source_table, *row), cells in tables.items():
+        scores = {cell["column"]: cell["value"] for cell in cells}
         several = printed_of.setdefault(tuple(row), [])
         agreeing = [item for item in several if all(item.scores.get(name, v) == v for name, v in scores.items())]
         if not agreeing:
@@ -94,7 +99,7 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
         printed = (agreeing or several[-1:])[0]
         printed.tables.append(source_table)
         printed.scores.update(scores)
-        printed.doubted |= bool(cells["doubted"].any())
+        printed.doubted |= any(cell["doubted"] for cell in cells)
     published = [_published(row, printed) for row, several in printed_of.items() for printed in several]
     return sorted(published, key=lambda r: (r.system.casefold(), r.variant, r.input_tokens.zfill(9), r.source))
 
@@ -164,13 +169,21 @@ class _Printed:
     doubted: bool
 
 
-def read_published_table() -> pd.DataFrame:
-    """Return `published.csv` as text, with the columns `column` (a value of `COLUMNS`, or empty) and `doubted`."""
+def _read_published_cells() -> list[dict[str, Any]]:
+    """Return the lines of `published.csv` as text, with `column` (a value of `COLUMNS`, or empty) and `doubted`."""
     text = files("longsumbench").joinpath("published.csv").read_text(encoding="utf-8")
-    table = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
-    kinds = zip(table["metric"], table["rouge_l_kind"], strict=True)
-    doubted = table["note"].str.contains("contradiction|inconsistent", case=False)
-    return table.assign(column=[COLUMNS.get(kind, "") for kind in kinds], doubted=doubted)
+    cells: list[dict[str, Any]] = list(csv.DictReader(StringIO(text)))
+    for cell in cells:
+        cell["column"] = COLUMNS.get((cell["metric"], cell["rouge_l_kind"]), "")
+        cell["doubted"] = re.search("contradiction|inconsistent", cell["note"], re.IGNORECASE) is not None
+    return cells
+
+
+def read_published_table() -> "pd.DataFrame":
+    """Return the lines of `published.csv` as text, with `column` (a value of `COLUMNS`, or empty) and `doubted`."""
+    import pandas as pd
+
+    return pd.DataFrame(_read_published_cells())
 
 
 def _published(row: tuple[str, ...], printed: _Printed) -> Published:

@@ -8,17 +8,19 @@ Numbers are 0–100 or in the unit of the measure.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key, settings_of
 from longsumbench.metrics import statistics
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, PERCENT, Estimate
+from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, PERCENT, Estimate, ScoreTable, values_at
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, split_variant
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NO_INTERVAL = (math.nan, math.nan)
 LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = "learned", "still learning", "not learned", "not known"
@@ -26,7 +28,8 @@ UNTRAINED, NOT_SHOWN, NOT_RANKED = "untrained", "not shown", "not ranked"
 NEVER_RANKED = (UNTRAINED, NOT_LEARNED, NOT_RANKED, STILL_LEARNING)
 _MOST_DIFFERENCES = 3  # settings in a label
 
-ScoresOfRuns = Mapping[str, pd.DataFrame]  # run id → per-example scores, 0–1; runs without them are left out
+# Run id → per-example scores, 0–1; runs without them are left out
+ScoresOfRuns = Mapping[str, "ScoreTable | pd.DataFrame"]
 _Seeds = tuple[int | None, ...]
 
 
@@ -216,13 +219,10 @@ def aligned_scores(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -
     None if the scores of a run are missing, or it applies to no example.
     """
     column = score_column(name)
-    tables = [scores.get(run.run_id) for run in runs]
-    columns = [table[column] for table in tables if table is not None and column in table]
-    if len(columns) < len(runs):
+    tables = [scores[run.run_id] for run in runs if run.run_id in scores and column in scores[run.run_id]]
+    if len(tables) < len(runs):
         return None
-    index = columns[0].index
-    aligned = [series if series.index.equals(index) else series.reindex(index) for series in columns]
-    values = np.stack([series.to_numpy() for series in aligned], axis=1)
+    values = np.stack([values_at(table, column, list(tables[0].index)) for table in tables], axis=1)
     values = values[np.isfinite(values).all(axis=1)]
     return values if len(values) else None
 

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards import comparability, seed_groups
 from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.metrics import statistics
-from longsumbench.metrics.aggregate import read_scores
+from longsumbench.metrics.aggregate import ScoreTable, read_score_table
 from longsumbench.runs.record import RunRecord, measured_mean
 from longsumbench.runs.results import Results
 
@@ -136,40 +135,43 @@ class AgainstBest:
 UNTESTED = AgainstBest()
 
 
-def read_all_scores(results: Results, records: Iterable[RunRecord], parts: str = "f") -> dict[str, pd.DataFrame]:
+def read_all_scores(results: Results, records: Iterable[RunRecord], parts: str = "f") -> dict[str, ScoreTable]:
     """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported.
 
     Only these `parts` of ROUGE are kept (of "f", "p", "r"), and runs on the same examples share an index: memory.
     """
-    scores, index = {}, pd.Index([])
-    unused = [f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf" if part not in parts]
+    scores: dict[str, ScoreTable] = {}
+    index: Sequence[str] = ()
+    unused = {f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf" if part not in parts}
     for record in records:
         folder = results.run_folder(record)
         if (folder / "scores.csv").exists():
             try:
-                table = read_scores_of_run(folder, record).drop(columns=unused).copy()
-                table.index = index = index if table.index.equals(index) else table.index
-                scores[record.run_id] = table
+                table = read_scores_of_run(folder, record)
             except DataError as error:
                 results.leave_out(error)
+                continue
+            index = index if index == table.index else table.index
+            columns = {name: values for name, values in table.columns.items() if name not in unused}
+            scores[record.run_id] = ScoreTable(index, columns)
     return scores
 
 
-def read_scores_of_run(folder: Path, record: RunRecord) -> pd.DataFrame:
+def read_scores_of_run(folder: Path, record: RunRecord) -> ScoreTable:
     """Read a run's per-example scores, 0–1, sorted by id.
 
     Raises:
         DataError: the file is missing, is not a table of scores, or does not belong to the record.
     """
     path, advice = folder / "scores.csv", "run it again with overwrite=true"
-    scores = read_scores(path).sort_index()
+    scores = read_score_table(path)
     if len(scores) != record.n:
         raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {advice}", path)
     columns = [f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf"]
-    valid = ((scores >= 0) & (scores <= 1)).all()
-    if invalid := [name for name in columns if not valid.get(name)]:
-        raise DataError(f"column {invalid[0]} is missing or not between 0 and 1; {advice}", path)
-    return scores
+    for name in columns:
+        if name not in scores or not ((scores[name] >= 0) & (scores[name] <= 1)).all():
+            raise DataError(f"column {name} is missing or not between 0 and 1; {advice}", path)
+    return scores.sort()
 
 
 def best_rows(ranked: Iterable[seed_groups.SeedGroup], names: Iterable[str]) -> dict[str, seed_groups.SeedGroup]:

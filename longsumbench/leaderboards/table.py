@@ -13,10 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from longsumbench.errors import DataError, UnknownName, UsageError, suite_errors
-from longsumbench.files import csv_of
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards import comparability, lengths
 from longsumbench.leaderboards.columns import (
@@ -34,10 +31,10 @@ from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.recall import FACTS, RECALL_PICTURES, RecallLine, RecallPicture
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import METHOD, ComparableRows, best_rows, comparable_rows, read_all_scores
-from longsumbench.metrics.aggregate import intervals_of
+from longsumbench.metrics.aggregate import ScoreTable, intervals_of
 from longsumbench.render import tables
 from longsumbench.render.figures import draw_figure, draw_intervals, system_styles
-from longsumbench.render.tables import Block, Stressed, Tied, rounded_frame, with_bounds
+from longsumbench.render.tables import Block, Stressed, Tied, csv_text, rounded_frame, with_bounds
 from longsumbench.runs.record import (
     DEFAULT_RANKING_SCORE,
     SHORT_ID,
@@ -49,6 +46,7 @@ from longsumbench.runs.record import (
 from longsumbench.runs.results import Results, is_verified
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 _WHO, _COST = ("system", "settings"), ("length", "source_seen", "source_copied", "seconds", "run", "verified")
@@ -179,8 +177,8 @@ def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> Bl
     ).without_empty_columns()
 
 
-def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
-    """Return a row per run: the common columns, then other measures, truncation by cause, and facts of some runs."""
+def _csv_columns(records: Sequence[RunRecord]) -> list[str]:
+    """Return the columns of the CSV: the common ones, other measures, truncation by cause, facts of some runs."""
     measured = dict.fromkeys(name for record in records for name in record.measures)
     columns = [*_CSV_COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
     columns += ["source_copied"] if any(source_copied(record) is not None for record in records) else []
@@ -192,7 +190,7 @@ def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
     columns += _SYSTEM_COLUMNS if any(record.system for record in records) else []
     columns += dict.fromkeys(name for record in records for name in record.counts)
     columns += ["verified"] if any(record.verified for record in records) else []
-    return rounded_frame(map(_csv_row, records), columns)
+    return [*columns, "block"]
 
 
 def _csv_row(record: RunRecord) -> dict[str, Any]:
@@ -245,7 +243,7 @@ class Table:
     dataset: str
     comparable: tuple[ComparableRows, ...]
     part: str = "f"
-    scores: Mapping[str, pd.DataFrame] = field(default_factory=dict, compare=False, repr=False)
+    scores: Mapping[str, ScoreTable] = field(default_factory=dict, compare=False, repr=False)
     columns: tuple[str, ...] = ()
     block: int | None = None
 
@@ -253,16 +251,20 @@ class Table:
         """Return all runs, each once: comparable ones together, the best first, oracles last."""
         return list({run.run_id: run for block in self.comparable for run in block.records()}.values())
 
-    def frame(self) -> pd.DataFrame:
-        """Return a row per run, as `runs_frame`; the column `block` is the number of the first block that has it."""
-        records = self.records()
-        blocks = [{run.run_id for run in block.records()} for block in self.comparable]
-        numbers = [next(n for n, ids in enumerate(blocks, 1) if run.run_id in ids) for run in records]
-        return runs_frame(records).assign(block=numbers)
+    def _csv_rows(self) -> list[dict[str, Any]]:
+        numbers: dict[str, int] = {}
+        for number, block in enumerate(self.comparable, 1):
+            for run in block.records():
+                numbers.setdefault(run.run_id, number)
+        return [{**_csv_row(run), "block": numbers[run.run_id]} for run in self.records()]
+
+    def frame(self) -> "pd.DataFrame":
+        """Return a row per run; the column `block` is the number of the first block that has it."""
+        return rounded_frame(self._csv_rows(), _csv_columns(self.records()))
 
     def csv(self) -> str:
-        """Return `frame` as CSV."""
-        return csv_of(self.frame())
+        """Return the rows of `frame` as CSV."""
+        return csv_text(self._csv_rows(), _csv_columns(self.records()))
 
     def render(self) -> str:
         """Return the table for the terminal, with few published numbers; each footnote once."""
@@ -359,25 +361,24 @@ class Table:
 
 
 def take_part_as_f(
-    records: Iterable[RunRecord], part: str, scores: Mapping[str, pd.DataFrame]
-) -> tuple[list[RunRecord], dict[str, pd.DataFrame]]:
+    records: Iterable[RunRecord], part: str, scores: Mapping[str, ScoreTable]
+) -> tuple[list[RunRecord], dict[str, ScoreTable]]:
     """Return records and scores with a part of ROUGE in the place of F1.
 
     Runs do not store the intervals of precision and recall: they come from the per-example scores, if these exist.
     """
     columns = {kind: f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS}
-    part_scores = {
-        run: table.assign(**{f"{kind}_f": table[name] for kind, name in columns.items()})
-        for run, table in scores.items()
-    }
+    part_scores = {}
+    for run, table in scores.items():
+        part_scores[run] = table.assign(**{f"{kind}_f": table[name] for kind, name in columns.items()})
     return [_with_part_as_f(record, part, part_scores.get(record.run_id)) for record in records], part_scores
 
 
-def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -> RunRecord:
+def _with_part_as_f(record: RunRecord, part: str, scores: ScoreTable | None) -> RunRecord:
     bounds: Mapping[str, tuple[float, float]] = {}
     if scores is not None:
         scoring = record.settings.score
-        columns = scores[[f"{kind}_f" for kind in comparability.ROUGE_HEADINGS]]
+        columns = scores.frame()[[f"{kind}_f" for kind in comparability.ROUGE_HEADINGS]]
         bounds = intervals_of(columns, scoring.resamples, perl_resampling=scoring.resampling == "perl")
     means = {}
     for kind, score in record.scores.items():
@@ -387,7 +388,7 @@ def _with_part_as_f(record: RunRecord, part: str, scores: pd.DataFrame | None) -
 
 
 @suite_errors()
-def leaderboard(dataset: str | None = None, results_dir: str | Path = "results") -> pd.DataFrame:
+def leaderboard(dataset: str | None = None, results_dir: str | Path = "results") -> "pd.DataFrame":
     """Rebuild the table of a dataset, or of all, from their finished runs, as `longsumbench leaderboard` does.
 
     Args:
@@ -401,6 +402,8 @@ def leaderboard(dataset: str | None = None, results_dir: str | Path = "results")
         UsageError: there is no finished run on the dataset.
         DataError: no record can be read.
     """
+    import pandas as pd
+
     results = Results(Path(results_dir).expanduser())
     frames = [update_table(results, name).frame() for name in find_datasets(results, dataset)]
     return pd.concat(frames, ignore_index=True).infer_objects()

@@ -5,19 +5,21 @@ another metric may not apply to an example (NaN); its mean is over the examples 
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 from longsumbench.files import csv_of, open_regular, write_atomically
 from longsumbench.formatting import unguard_cell
 from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BOOTSTRAP_SEED = 1  # the same for every run, so that intervals depend on the scores alone
 PERCENT = 100.0
@@ -80,7 +82,7 @@ class MeasureMean:
         return Estimate(self.mean, self.lo, self.hi)
 
 
-def column_means(per_example: pd.DataFrame, in_units: Collection[str] = ()) -> dict[str, float]:
+def column_means(per_example: "pd.DataFrame", in_units: Collection[str] = ()) -> dict[str, float]:
     """Return column → mean over the examples to which it applies, 0–100 or, for those `in_units`, in its unit.
 
     A column that applies to no example is left out. The order of the rows does not matter.
@@ -90,7 +92,7 @@ def column_means(per_example: pd.DataFrame, in_units: Collection[str] = ()) -> d
 
 
 def aggregate(
-    per_example: pd.DataFrame,
+    per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
     seed: int = BOOTSTRAP_SEED,
     perl_resampling: bool = False,
@@ -121,7 +123,7 @@ def aggregate(
 
 
 def intervals_of(
-    per_example: pd.DataFrame,
+    per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
     seed: int = BOOTSTRAP_SEED,
     perl_resampling: bool = False,
@@ -136,7 +138,7 @@ def intervals_of(
 
 
 def aggregate_measures(
-    per_example: pd.DataFrame,
+    per_example: "pd.DataFrame",
     resamples: int = MEAN_RESAMPLES,
     seed: int = BOOTSTRAP_SEED,
     in_units: Collection[str] = (),
@@ -163,13 +165,60 @@ def aggregate_measures(
     return measures
 
 
-def write_scores(path: Path, per_example: pd.DataFrame, decimals: int | None = None) -> None:
+def write_scores(path: Path, per_example: "pd.DataFrame", decimals: int | None = None) -> None:
     """Write `scores.csv`: `id` and a column for each score; "nan" where it does not apply. Default: full precision."""
     digits = None if decimals is None else f"%.{decimals}f"
     write_atomically(path, csv_of(per_example.reset_index(names="id"), na_rep="nan", float_format=digits))
 
 
-def read_scores(path: Path) -> pd.DataFrame:
+@dataclass(frozen=True)
+class ScoreTable:
+    """The scores of a run as arrays; reading them needs no pandas.
+
+    Attributes:
+        index: ids of the examples.
+        columns: name of a score → its value for each example, NaN where it does not apply.
+    """
+
+    index: Sequence[str]
+    columns: Mapping[str, NDArray[np.float64]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __getitem__(self, name: str) -> NDArray[np.float64]:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def assign(self, **columns: NDArray[np.float64]) -> "ScoreTable":
+        """Return the table with more columns, or with others in their place."""
+        return ScoreTable(self.index, {**self.columns, **columns})
+
+    def sort(self) -> "ScoreTable":
+        """Return the table with its examples sorted by id."""
+        order = sorted(range(len(self.index)), key=self.index.__getitem__)
+        columns = {name: values[order] for name, values in self.columns.items()}
+        return ScoreTable([self.index[place] for place in order], columns)
+
+    def frame(self) -> "pd.DataFrame":
+        """Return a row for each example."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.columns), pd.Index(list(self.index), name="id", dtype=object))
+
+
+def values_at(table: "ScoreTable | pd.DataFrame", name: str, ids: Sequence[str]) -> NDArray[np.float64]:
+    """Return a score of some examples; NaN for an example that the table does not have."""
+    values, index = np.asarray(table[name], dtype=np.float64), list(table.index)
+    if list(ids) == index:
+        return values
+    places = {example: place for place, example in enumerate(index)}
+    return np.array([values[places[example]] if example in places else math.nan for example in ids])
+
+
+def read_score_table(path: Path) -> ScoreTable:
     """Read what `write_scores` wrote, without loss.
 
     Raises:
@@ -177,7 +226,7 @@ def read_scores(path: Path) -> pd.DataFrame:
     """
     from pyarrow import csv, string  # type: ignore[import-untyped] # has no annotations
 
-    options = csv.ConvertOptions(column_types={"id": string()}, null_values=["nan"])
+    options = csv.ConvertOptions(column_types={"id": string()}, null_values=[])  # "nan" is a number
     try:
         with open_regular(path) as file:  # one thread: processes share the cores
             table = csv.read_csv(
@@ -186,8 +235,23 @@ def read_scores(path: Path) -> pd.DataFrame:
         name, *columns = table.column_names
         if name != "id":
             raise ValueError("its first column is not id")
-        values = np.array([table[column].to_numpy() for column in columns], dtype=float).reshape(len(columns), -1)
         ids = [unguard_cell(cell) for cell in table["id"].to_pylist()]
-        return pd.DataFrame(values.T, pd.Index(ids, name="id", dtype=object), columns)
+        values = {column: _numbers(table[column].combine_chunks()) for column in columns}
+        return ScoreTable(ids, values)
     except (OSError, ValueError) as error:
         raise DataError(f"not a table of scores ({error}); repeat its run with overwrite=true", path) from error
+
+
+def _numbers(column: Any) -> NDArray[np.float64]:
+    """Return the numbers of a column of Arrow; its own method would import pandas."""
+    if not len(column):
+        return np.empty(0)
+    kinds = {"double": np.float64, "int64": np.int64}
+    if str(column.type) not in kinds:
+        raise ValueError(f"a column has the type {column.type}")
+    return np.frombuffer(column.buffers()[1], kinds[str(column.type)], len(column)).astype(np.float64)
+
+
+def read_scores(path: Path) -> "pd.DataFrame":
+    """Return what `read_score_table` reads, with a row for each example."""
+    return read_score_table(path).frame()

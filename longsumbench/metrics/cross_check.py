@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from longsumbench.core import Split
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.scorer import ROUGE_TYPES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_CHECKED = 20
 _WORD_PAIRS = 100_000  # of all checked examples; rouge_score takes about half a microsecond for each
@@ -25,7 +28,7 @@ class CrossCheck:
     example: str
 
 
-def check_rouge(rouge: Rouge, predictions: Sequence[str], split: Split, scores: pd.DataFrame) -> CrossCheck | None:
+def check_rouge(rouge: Rouge, predictions: Sequence[str], split: Split, scores: "pd.DataFrame") -> CrossCheck | None:
     """Compare the scores of a random sample with `rouge_score`: 20 examples, of long ones fewer, at least one.
 
     The predictions are those of the split's first examples. None if `rouge_score` does not compute such scores.

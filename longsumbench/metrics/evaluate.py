@@ -6,9 +6,9 @@ predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from longsumbench.core import Example, Metric, Scored, Scoring, Sentences, Split, registry
 from longsumbench.errors import DataError
@@ -17,6 +17,9 @@ from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import ROUGE_TYPES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RawText = str | Sentences  # running text, or its sentences
 DEFAULT_METRICS = ("entity_precision", "number_precision", "copied")  # of every run; they need no model
@@ -40,8 +43,8 @@ class Evaluation:
         measured_by: name of a requested metric → its signature.
     """
 
-    tables: tuple[pd.DataFrame, ...]
-    per_example: pd.DataFrame
+    tables: "tuple[pd.DataFrame, ...]"
+    per_example: "pd.DataFrame"
     n: int
     empty_references: tuple[str, ...]
     empty_predictions: int
@@ -131,7 +134,7 @@ def evaluate(
     )
 
 
-def _with_floor(deciding: list[str], name: str, table: pd.DataFrame, floor: pd.DataFrame) -> pd.DataFrame:
+def _with_floor(deciding: list[str], name: str, table: "pd.DataFrame", floor: "pd.DataFrame") -> "pd.DataFrame":
     """Return scores with the floor of one of them after the columns that decide the signature."""
     column = {score_column(name): floor_column(name)}
     floors = floor.reindex(columns=list(column)).rename(columns=column).dropna(axis="columns", how="all")
@@ -148,6 +151,8 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
     Raises:
         DataError: two examples have the same id.
     """
+    import pandas as pd
+
     rows: dict[str, dict[str, float]] = {}
     unusable: dict[str, None] = {}  # an ordered set
     empty = 0
@@ -170,20 +175,22 @@ def _as_text(prediction: RawText) -> str:
     return prediction if isinstance(prediction, str) else "\n".join(prediction)
 
 
-def columns_in(metrics: Iterable[Metric], table: pd.DataFrame) -> list[str]:
+def columns_in(metrics: Iterable[Metric], table: "pd.DataFrame") -> list[str]:
     """Return the metrics' columns in their order, and of their further columns those in the table."""
     groups = ((*metric.columns, *(name for name in metric.further if name in table)) for metric in metrics)
     return [column for columns in groups for column in columns]
 
 
-def mean_scores(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def mean_scores(tables: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
     """Average the scores of several predictions of the same examples, example by example; NaN is ignored."""
+    import pandas as pd
+
     return tables[0] if len(tables) == 1 else pd.concat(tables).groupby(level=0, sort=False).mean()
 
 
 def score_floor(
     metrics: Sequence[Metric], examples: Split | Sequence[Example], predictions: Sequence[RawText]
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Score each prediction against the references of another example: what it reaches without its source.
 
     The examples form a random cycle that depends on their ids alone, and each gets the prediction of the one before it.
@@ -199,6 +206,8 @@ def score_floor(
     ids = sorted(places)
     cycle = [ids[place] for place in np.random.default_rng(means.BOOTSTRAP_SEED).permutation(len(ids))]
     if len(cycle) < 2:
+        import pandas as pd
+
         return pd.DataFrame()
     owner_of = dict(zip(cycle, [cycle[-1], *cycle[:-1]], strict=True))  # example → whose prediction it gets
     pairs = ((predictions[places[owner_of[name]]], examples[place]) for name, place in places.items())
@@ -210,7 +219,7 @@ def floor_column(name: str) -> str:
     return f"{name}_floor"
 
 
-def _floor_means(floor: pd.DataFrame, ranked_by: str) -> dict[str, float]:
+def _floor_means(floor: "pd.DataFrame", ranked_by: str) -> dict[str, float]:
     """Return type of ROUGE and ranking measure → mean floor, 0–100."""
     of_columns = means.column_means(floor)
     names = {name: score_column(name) for name in (*ROUGE_TYPES, ranked_by)}

@@ -8,6 +8,7 @@ be 0–1 or 0–100; every interval and difference is in their unit.
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 
-_NUMBERS_AT_ONCE = 2**22  # size of an array of approximate randomization, 8 bytes each
+_NUMBERS_AT_ONCE = 2**22  # size of an array of resamples or swaps, 8 bytes each
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
 _TAIL = 0.025  # outside a 95 % interval, on each side
 _SHARE_OF_SEEDS = 0.85  # power of the share of seeds in the degrees of freedom
@@ -84,17 +85,17 @@ class MeanOverSeeds(NamedTuple):
         """Return the two-sided p-value of a mean of 0; 1 if the spread is unknown."""
         if not self.error > 0:
             return 1.0
-        return float(2 * scipy.special.stdtr(self.degrees, -abs(self.mean) / self.error))
+        return 2 * _student_cdf(self.degrees, -abs(self.mean) / self.error)
 
     def half_width(self, confidence: float = 0.95) -> float:
         """Return half the width of the interval of the mean; NaN if the spread is unknown."""
-        return self.error * self._deviations((1 + confidence) / 2) if self.error > 0 else math.nan
+        return self.error * _student_quantile(self.degrees, (1 + confidence) / 2) if self.error > 0 else math.nan
 
     def p_larger(self, margin: float) -> float:
         """Return the one-sided p-value of a mean from -margin to margin: small if |mean| is larger; 1 if unknown."""
         if not self.error > 0:
             return 1.0
-        return float(scipy.special.stdtr(self.degrees, (margin - abs(self.mean)) / self.error))
+        return _student_cdf(self.degrees, (margin - abs(self.mean)) / self.error)
 
     def p_smaller(self, margin: float) -> float:
         """Return the p-value of two one-sided tests (TOST): small if |mean| is smaller than a margin; 1 if unknown."""
@@ -104,10 +105,16 @@ class MeanOverSeeds(NamedTuple):
         """Return the mean that a test at a level detects with a given power; infinite if the spread is unknown."""
         if not self.error > 0:
             return math.inf
-        return self.error * (self._deviations(1 - significance / 2) + self._deviations(power))
+        quantiles = (_student_quantile(self.degrees, probability) for probability in (1 - significance / 2, power))
+        return self.error * sum(quantiles)
 
-    def _deviations(self, probability: float) -> float:
-        return float(scipy.special.stdtrit(self.degrees, probability))
+
+def _student_cdf(degrees: float, t: float) -> float:
+    return float(scipy.special.stdtr(degrees, t))
+
+
+def _student_quantile(degrees: float, probability: float) -> float:
+    return float(scipy.special.stdtrit(degrees, probability))
 
 
 def mean_over_examples(values: NDArray[np.float64]) -> MeanOverSeeds:
@@ -144,7 +151,7 @@ def paired_effect(values: NDArray[np.float64], second: NDArray[np.float64] | Non
     if unequal < 2 or enough or math.isnan(effect.error):
         return effect
     degrees = float(len(by_example) - 1) if math.isnan(effect.degrees) else effect.degrees
-    deviations = -float(scipy.special.stdtrit(degrees, 2.0 ** -min(unequal, _MOST_SWAPPED)))
+    deviations = -_student_quantile(degrees, 2.0 ** -min(unequal, _MOST_SWAPPED))
     return MeanOverSeeds(effect.mean, max(effect.error, abs(effect.mean) / deviations), degrees)
 
 
@@ -240,17 +247,29 @@ def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[fl
 
 
 def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
-    """Draw samples with replacement and average each: [examples, columns] → [resamples, columns].
+    """Draw samples with replacement and average each: [examples, columns] → [resamples, columns]."""
+    count = len(values)
+    rows_at_once = max(1, _NUMBERS_AT_ONCE // count)
+    if resamples <= rows_at_once:
+        blocks = iter([_few_counts(resamples, count, seed)])
+    else:
+        blocks = _counts(resamples, count, seed, rows_at_once)
+    return np.concatenate([counts @ values / count for counts in blocks])
 
-    Each resample is stored as the number of times that it contains each example.
-    """
-    count, columns = values.shape
+
+@lru_cache(maxsize=4)
+def _few_counts(resamples: int, count: int, seed: int) -> NDArray[np.float64]:
+    """Return the counts of a few resamples in one array; several measures share the draws."""
+    return next(_counts(resamples, count, seed, resamples))
+
+
+def _counts(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[NDArray[np.float64]]:
+    """Draw resamples: how often each has each example, [resamples, count] in arrays of a few rows."""
     draw = np.random.default_rng(seed)
-    means = np.empty((resamples, columns))
-    for row in range(resamples):
-        times = np.bincount(draw.integers(0, count, count), minlength=count)
-        means[row] = times @ values / count
-    return means
+    for start in range(0, resamples, rows_at_once):
+        rows = min(rows_at_once, resamples - start)
+        places = draw.integers(0, count, (rows, count)) + count * np.arange(rows)[:, None]
+        yield np.bincount(places.ravel(), minlength=rows * count).reshape(rows, count).astype(np.float64)
 
 
 def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArray[np.float64]:
@@ -399,7 +418,7 @@ def _seed_factor(scores: NDArray[np.float64]) -> float:
         return 0.0
     noise = (scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()).var() * examples * seeds
     share = max(0.0, 1 - noise / (examples - 1) / (seeds - 1) / examples / spread)
-    return math.sqrt(share * seeds / (seeds - 1)) * float(scipy.special.stdtrit(seeds - 1, 1 - _TAIL)) / 1.96
+    return math.sqrt(share * seeds / (seeds - 1)) * _student_quantile(seeds - 1, 1 - _TAIL) / 1.96
 
 
 def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[NDArray[np.float64]]:

@@ -12,15 +12,13 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from longsumbench.core import Between, Sentences, check_value, count_words, registry
+from longsumbench.core import Between, Sentences, check_value, registry
 from longsumbench.errors import DataError, UsageError, suite_errors
-from longsumbench.files import csv_of
 from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference, heading_of
 from longsumbench.leaderboards.seed_groups import PairDifference, compare_examples, seed_matters, unit_factor
@@ -34,23 +32,18 @@ from longsumbench.leaderboards.significance import (
     judge_differences,
     read_scores_of_run,
 )
-from longsumbench.metrics.aggregate import Estimate
+from longsumbench.metrics.aggregate import ScoreTable, values_at
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
-from longsumbench.render.figures import COLOURS, GREY, draw_figure, draw_intervals, plain_axes
-from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
+from longsumbench.render.tables import Block, ShownInNotebooks, Tied, csv_text, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, run_label
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import Verdicts, read_verdicts
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    import pandas as pd
 
-_RUN_COLOUR, _BASELINE_COLOUR = COLOURS[0], COLOURS[1]  # of the higher score; on the page, of words that one shares
-_SIZE, _TITLE = (11.0, 3.4), 0.4  # inches of a pair's picture, and the height of its title
-_MOST_STEPS = 1_000  # examples drawn; more would not fit the picture's width
 _CSV_DECIMALS = 6  # of numbers in the CSV
 _MOST_IDS = 5  # of the examples compared, on the terminal
 _NO_LIMIT = "–"  # in a cell: no difference can be detected
@@ -73,7 +66,7 @@ class ComparedRun:
 
     folder: Path
     record: RunRecord
-    scores: pd.DataFrame
+    scores: ScoreTable
     predictions: Mapping[str, str]
     verdicts: Verdicts = field(default_factory=dict)
 
@@ -89,8 +82,7 @@ class ComparedRun:
 
     def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of the examples `ids`: ROUGE's F and other shares 0–100, the rest in their units."""
-        values = self.scores.loc[list(ids), score_column(measure)].to_numpy(dtype=np.float64)
-        return values * unit_factor(self.record, measure)
+        return values_at(self.scores, score_column(measure), ids) * unit_factor(self.record, measure)
 
 
 @dataclass(frozen=True)
@@ -161,19 +153,9 @@ class RunPair:
         return f"{self.run.label} minus {self.baseline.label}"
 
     @property
-    def picture_size(self) -> tuple[float, float]:
-        """Width and height of its picture in inches."""
-        return _SIZE[0], max(_SIZE[1], 0.45 * len(self._drawn_rows))
-
-    @property
-    def _drawn_rows(self) -> list[ComparisonRow]:
+    def drawn_rows(self) -> list[ComparisonRow]:
+        """The rows of ROUGE, of measures with a heading and of the main measure, for the picture."""
         return [row for row in self.rows if row is self.main or row.measure in (*ROUGE_HEADINGS, *MEASURE_HEADINGS)]
-
-    def draw(self, figure: "Figure | SubFigure") -> None:
-        """Draw the mean differences, and the examples' differences in the main measure."""
-        mean_plot, example_plot = figure.subplots(1, 2, width_ratios=(2, 3))
-        _draw_means(mean_plot, self._drawn_rows)
-        _draw_examples(example_plot, self)
 
     def extremes(self, limit: int) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
         """Return the examples with the greatest gains and those with the greatest losses, at most `limit` of each."""
@@ -250,30 +232,37 @@ class Comparison(ShownInNotebooks):
         return [columns, _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " ")]
 
     def blocks(self) -> list[Block]:
-        """Return a block about the runs and examples, and one for every pair."""
-        head = Block("", (*self.about(), *self.method()), (), "", [])
-        return [head, *map(_pair_block, self.pairs)]
+        """Return a block about the runs and examples, one for every pair, and one on the method."""
+        head, tail = (Block("", tuple(lines), (), "", []) for lines in (self.about(), self.method()))
+        return [head, *map(_pair_block, self.pairs), tail]
 
     def render(self) -> str:
         """Return the table for the terminal, with the first ids if some examples were left out."""
         ids = ", ".join(self.ids[:_MOST_IDS]) + (", …" if len(self.ids) > _MOST_IDS else "")
         return terminal(self.title, self.blocks()) + ("" if self.all_examples else f"\n\nCompared: {ids}")
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> "pd.DataFrame":
         """Return one row per pair and measure, with the fields of `ComparisonRow`."""
+        import pandas as pd
+
+        return pd.DataFrame(self._rows())
+
+    def _rows(self) -> list[dict[str, Any]]:
         rows = []
         for pair in self.pairs:
             sides = {"baseline_": pair.baseline.record, "": pair.run.record}
             keys = ("model", "variant", "run_id")
             identity = {f"{side}{key}": getattr(record, key) for side, record in sides.items() for key in keys}
             rows += [{**identity, **asdict(row)} for row in pair.rows]
-        return pd.DataFrame(rows)
+        return rows
 
-    def examples(self) -> pd.DataFrame:
+    def examples(self) -> "pd.DataFrame":
         """Return one row per pair and example: scores and difference in the main measure, greatest gain first.
 
         Scores are 0–100, or in the measure's unit. Examples to which the measure does not apply are left out.
         """
+        import pandas as pd
+
         rows = []
         for pair in self.pairs:
             identity = {"baseline_run_id": pair.baseline.record.run_id, "run_id": pair.run.record.run_id}
@@ -281,50 +270,9 @@ class Comparison(ShownInNotebooks):
             rows += [{**identity, **change._asdict()} for change in pair.moved]
         return pd.DataFrame(rows)
 
-    def figure(self) -> "Figure":
-        """Return each pair's picture: mean differences with 95 % intervals, and every example's difference."""
-        heights = [pair.picture_size[1] + _TITLE for pair in self.pairs]
-
-        def draw(figure: "Figure") -> None:
-            figure.set_layout_engine("constrained")
-            parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-            for part, pair in zip(parts, self.pairs, strict=True):
-                part.suptitle(pair.title)
-                pair.draw(part)
-
-        return draw_figure((_SIZE[0], sum(heights)), draw)
-
     def csv(self) -> str:
-        """Return `frame` as CSV."""
-        table = self.frame().replace(math.inf, math.nan)  # an empty cell: no difference is detectable
-        return csv_of(table.round(_CSV_DECIMALS))
-
-
-def _draw_means(plot: "Axes", rows: Sequence[ComparisonRow]) -> None:
-    colours = [_RUN_COLOUR if row.difference > 0 else _BASELINE_COLOUR for row in rows]
-    draw_intervals(
-        plot,
-        [
-            (row.heading, Estimate(row.difference, row.low, row.high), {"color": c if row.distinguishable else GREY})
-            for row, c in zip(rows, colours, strict=True)
-        ],
-    )
-    plot.axvline(0, color=GREY, linewidth=1.0)
-    plot.set_xlabel("mean difference, points")
-
-
-def _draw_examples(plot: "Axes", pair: RunPair) -> None:
-    gaps = np.array([change.difference for change in pair.moved])
-    steps = np.linspace(0, len(gaps) - 1, min(len(gaps), _MOST_STEPS)).round().astype(int)
-    gaps, edges = gaps[steps], np.linspace(0, len(gaps), len(steps) + 1)
-    plot.stairs(np.maximum(gaps, 0), edges, fill=True, color=_RUN_COLOUR)
-    plot.stairs(np.minimum(gaps, 0), edges, fill=True, color=_BASELINE_COLOUR)
-    plot.axhline(0, color=GREY, linewidth=1.0)
-    plot.set_xlim(0, edges[-1])
-    plain_axes(plot)
-    row, count = pair.main, format_count(pair.main.n, "example")
-    plot.set_xlabel(f"{count}: {row.higher:,} higher, {row.lower:,} lower, {row.equal:,} equal")
-    plot.set_title(f"difference in {row.heading}, points", fontsize=10, loc="left")
+        """Return `frame` as CSV; the cell is empty where no difference is detectable."""
+        return csv_text(self._rows(), decimals=_CSV_DECIMALS)
 
 
 def _pair_block(pair: RunPair) -> Block:
@@ -334,7 +282,7 @@ def _pair_block(pair: RunPair) -> Block:
         notes.append("A trained system has one seed here: another may differ, so there is no verdict.")
     return Block(
         pair.title,
-        (),
+        (verdict(pair),),
         COMPARISON_COLUMNS,
         COMPARISON_ALIGNMENT,
         [format_row(row) for row in pair.rows],
@@ -342,6 +290,23 @@ def _pair_block(pair: RunPair) -> Block:
         footnotes=tuple(notes),
         tied=f"the two are not distinguishable (p (Holm) ≥ {LEVEL})",
     )
+
+
+def verdict(pair: RunPair) -> str:
+    """Return the sentence that says whether the two differ in the main measure."""
+    row, name = pair.main, pair.main.heading
+    unit = pair.run.record.units.get(row.measure, "points")
+    measured = f"{name}: {row.difference:+.2f} {unit} (interval {format_interval(row.low, row.high, '+.2f')})"
+    if row.distinguishable:
+        way = "higher" if row.difference > 0 else "lower"
+        return f"{pair.run.label} scores {way} than {pair.baseline.label} by {measured}."
+    if row.outcome != UNDISTINGUISHED:
+        return f"No verdict on {pair.title} by {measured}: {row.outcome}."
+    examples = format_count(row.n, "example")
+    limit = f"with {examples}, a true difference below about {row.detectable:.2f} would often not be found"
+    if not math.isfinite(row.detectable):
+        limit = f"too few of the {examples} differ for the test to find any difference"
+    return f"{pair.run.label} and {pair.baseline.label} are not distinguished by {measured}; {limit}."
 
 
 def format_row(row: ComparisonRow) -> list[str]:
@@ -399,31 +364,7 @@ def compare(
     tables = compare_measures(sides, ids)
     pairs = tuple(compare_pair(baseline, run, rows, ids) for (baseline, run), rows in zip(sides, tables, strict=True))
     comparison = Comparison(opened, pairs, ids, examples, {})
-    return replace(comparison, references=_find_references(opened, comparison.shown_ids()))
-
-
-@suite_errors()
-def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results") -> pd.DataFrame:
-    """Read what a finished run wrote for each example.
-
-    Args:
-        run: its folder, its id, the beginning of its id, or its record.
-        results_dir: where ids are looked for.
-
-    Returns:
-        A row for each scored example, indexed by id: `prediction`, `words` (its length), `references` (a list of
-        texts; None if the texts are not on this machine), then its scores (ROUGE from 0 to 1).
-
-    Raises:
-        UsageError: no run, or several, match.
-        DataError: a file of the run is missing or damaged.
-    """
-    opened = open_run(run, Results(Path(results_dir).expanduser()))
-    references = _find_references([opened], opened.predictions.keys())
-    texts = {name: [" ".join(sentences) for sentences in group] for name, group in references.items()}
-    rows = {name: (text, count_words([text]), texts.get(name)) for name, text in opened.predictions.items()}
-    outputs = pd.DataFrame.from_dict(rows, "index", columns=["prediction", "words", "references"])
-    return outputs.join(opened.scores, how="right")
+    return replace(comparison, references=find_references(opened, comparison.shown_ids()))
 
 
 def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
@@ -544,7 +485,8 @@ def compare_pair(
     return RunPair(baseline, run, rows, main, tuple(sorted(moved, key=lambda change: -change.difference)))
 
 
-def _find_references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
+def find_references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
+    """Return id → references of some examples; empty if the texts of no run are on this machine."""
     for run in runs:
         if (split := split_read_by(run.folder, run.record)) is not None:
             return {name: split[place].references for place, name in enumerate(split.ids) if name in ids}

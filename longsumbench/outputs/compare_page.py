@@ -6,14 +6,11 @@
 Outputs of systems are escaped. The page follows the reader's choice of light or dark.
 """
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from longsumbench.formatting import format_count, format_interval
-from longsumbench.leaderboards.significance import UNDISTINGUISHED
 from longsumbench.outputs import compare
-from longsumbench.render.figures import transparent_svg, write_pictures
+from longsumbench.render.figures import write_pictures
 from longsumbench.render.html import ShownText, headed_references, render_page
 from longsumbench.render.marked_words import mark_words, shared_by
 from longsumbench.render.tables import Block, markdown
@@ -56,9 +53,8 @@ def comparison_page(comparison: compare.Comparison) -> str:
     pairs = [
         {
             "pair": pair,
-            "verdict": verdict(pair),
+            "verdict": compare.verdict(pair),
             "rows": map(compare.format_row, pair.rows),
-            "svg": transparent_svg(pair.picture_size, pair.draw),
             "sides": [
                 [_shown_example(pair, change, comparison) for change in side]
                 for side in pair.extremes(comparison.num_shown)
@@ -95,17 +91,3 @@ def _shown_example(
     ]
     marked = [ShownText(heading, mark_words(text, shared), kind) for heading, text, kind in texts]
     return {"change": change, "texts": marked, "verdicts": verdicts}
-
-
-def verdict(pair: compare.RunPair) -> str:
-    """Return one or two sentences about the difference in the main measure."""
-    row = pair.main
-    unit = pair.run.record.units.get(row.measure, "points")
-    text = f"{pair.title}: {row.difference:+.2f} {unit} in {row.heading}"
-    text += f" (interval {format_interval(row.low, row.high, '+.2f')}), {row.outcome}."
-    if row.outcome != UNDISTINGUISHED:
-        return text
-    examples = format_count(row.n, "example")
-    if not math.isfinite(row.detectable):
-        return f"{text} Too few of the {examples} differ for the test to find any difference."
-    return f"{text} A true difference below about {row.detectable:.2f} would often not be found with {examples}."

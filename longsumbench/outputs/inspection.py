@@ -3,11 +3,12 @@
     command line → the run's record and files → Inspection: the summary, its evidence, scores and texts
     Inspection --inspection_page--> HTML: facts about the run, a section for each view, the texts, the units
                --overlap_page--> HTML without evidence: each output sentence with the nearest source sentence; the texts
-               --write_inspection--> <n>.html, <n>.png
+               --write_inspection--> <n>.html and, if asked for, <n>.png
 
 Outputs of systems are escaped. The page allows the browser to run only the page's script.
 """
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +17,17 @@ from typing import Any
 
 from longsumbench.core import Evidence, Example, Scoring, Summary, count_words, describe_reading
 from longsumbench.errors import UsageError, did_you_mean, suite_errors
-from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.metrics.aggregate import PERCENT, read_scores
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
+from longsumbench.leaderboards.seed_groups import unit_factor
+from longsumbench.metrics.aggregate import PERCENT, read_score_table
 from longsumbench.render.evidence import html_views
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import Selections, SourceText, View, views
+from longsumbench.render.figures import write_pictures
 from longsumbench.render.html import ShownText, headed_references, render_page, render_part, static_text
 from longsumbench.render.marked_words import mark_words, shared_by
+from longsumbench.render.tables import Block, terminal
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
@@ -34,6 +37,7 @@ from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
 
+_SOURCE_WORDS = 60  # of the beginning of a source, on the terminal
 NO_TEXTS = (
     "The title and the references are not shown: the texts of this run are not on this machine (its work/corpus "
     "leads to no folder of the cache)."
@@ -52,6 +56,7 @@ class Inspection:
         input_text: the input as the system read it; None if the run kept none of this example.
         pages: numbers of the examples whose pages are in the same folder, sorted.
         verdicts: what metrics found about each sentence of the run's summaries.
+        ranking_score: heading of the measure that ranks → score, 0–100 or in its unit; empty if a type of ROUGE ranks.
     """
 
     record: RunRecord
@@ -64,11 +69,30 @@ class Inspection:
     input_text: str | None = None
     pages: Sequence[int] = ()
     verdicts: Verdicts = field(default_factory=dict)
+    ranking_score: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
         """Heading: dataset, example and run."""
         return f"{self.record.dataset}, example {self.summary.id}: {run_label(self.record)}"
+
+    def render(self) -> str:
+        """Return the example for the terminal: the beginning of its source, other texts, scores, what was read."""
+        facts, example = _facts_of(self), self.example
+        words = " ".join(example.sentences()).split() if example else []
+        more = f" … ({len(words):,} words)" if words[_SOURCE_WORDS:] else ""
+        texts = {
+            "query": example.query if example else None,
+            "source": " ".join(words[:_SOURCE_WORDS]) + more if example else NO_TEXTS,
+            f"summary, {facts['summary']}": self.summary.text or "(empty)",
+            **_references_of(self),
+            "scores": facts["scores"],
+            "what was read": facts["source"],
+            "warning": facts["warning"],
+        }
+        return terminal(
+            self.title, [Block("", (f"{name}: {text}",), (), "", []) for name, text in texts.items() if text]
+        )
 
     def page(self) -> str:
         """Return the HTML page: the evidence, or what the output shares with the source."""
@@ -94,14 +118,28 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     number = _find_example(example, [summary.id for summary in summaries], record)
     summary, split = summaries[number], split_read_by(folder, record)
     _, scores_file = output_files(len(record.checkpoints))[0]
-    places, scores = kept_places(folder / "evidence"), _scores_of(folder / scores_file, summary.id)
+    places, row = kept_places(folder / "evidence"), _read_row(folder / scores_file, summary.id)
+    scores = {heading: PERCENT * row[f"{kind}_f"] for kind, heading in ROUGE_HEADINGS.items() if row}
+    ranked_by = record.ranked_by
+    has_measure = ranked_by not in ROUGE_HEADINGS and math.isfinite(row.get(ranked_by, math.nan))
+    ranking = {heading_of(ranked_by): unit_factor(record, ranked_by) * row[ranked_by]} if has_measure else {}
     evidence = read_evidence(folder / "evidence", number)[1] if number in places else None
     reason = "" if evidence else _why_none(number, places, record)
     ids = split.ids if split else []
     texts = split[ids.index(summary.id)] if split and summary.id in ids else None
     input_text = read_kept_inputs(folder / "inputs.jsonl").get(summary.id)
-    verdicts = read_verdicts(folder)
-    return Inspection(record, number, summary, evidence, scores, texts, reason, input_text, verdicts=verdicts)
+    return Inspection(
+        record,
+        number,
+        summary,
+        evidence,
+        scores,
+        texts,
+        reason,
+        input_text,
+        verdicts=read_verdicts(folder),
+        ranking_score=ranking,
+    )
 
 
 def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
@@ -127,12 +165,13 @@ def _why_none(number: int, places: set[int], record: RunRecord) -> str:
     return f"{run_label(record)} has no evidence: {record.model} keeps none, at least with these settings"
 
 
-def _scores_of(path: Path, name: str) -> dict[str, float]:
-    scores = read_scores(path) if path.is_file() else None
+def _read_row(path: Path, name: str) -> dict[str, float]:
+    """Return column → score of an example; empty if the file does not exist, or has no row of it."""
+    scores = read_score_table(path) if path.is_file() else None
     if scores is None or name not in scores.index:
         return {}
-    row = PERCENT * scores.loc[name, [f"{kind}_f" for kind in ROUGE_HEADINGS]].to_numpy()
-    return dict(zip(ROUGE_HEADINGS.values(), row.tolist(), strict=True))
+    place = list(scores.index).index(name)
+    return {column: float(values[place]) for column, values in scores.columns.items()}
 
 
 def inspection_folder(results: Results, record: RunRecord) -> Path:
@@ -140,14 +179,12 @@ def inspection_folder(results: Results, record: RunRecord) -> Path:
     return results.root / "inspections" / record.run_id
 
 
-def write_inspection(inspection: Inspection, folder: Path) -> list[Path]:
-    """Write the page and the figure of an example with evidence; return their paths."""
-    assert inspection.evidence is not None
-    paths = [folder / f"{inspection.number}.{ending}" for ending in ("html", "png")]
-    pictures = views(inspection.evidence)
-    write_atomically(paths[0], inspection_page(inspection, pictures))
-    write_atomically(paths[1], draw_views(inspection.title, pictures))
-    return paths
+def write_inspection(inspection: Inspection, folder: Path, picture: bool = False) -> list[Path]:
+    """Write the page of an example and, with `picture` and evidence, the views as PNG; return the paths."""
+    contents: dict[str, str | bytes] = {"html": inspection.page()}
+    if picture and inspection.evidence is not None:
+        contents["png"] = draw_views(inspection.title, views(inspection.evidence))
+    return write_pictures(folder, {f"{inspection.number}.{kind}": content for kind, content in contents.items()})
 
 
 def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
@@ -178,28 +215,34 @@ def _references_of(inspection: Inspection) -> dict[str, str]:
 
 def _above_texts(inspection: Inspection) -> dict[str, Any]:
     """Return the values of `inspected.html`: facts, links to other examples, verdicts."""
+    links = [("previous", page) for page in inspection.pages if page < inspection.number][-1:]
+    links += [("next", page) for page in inspection.pages if page > inspection.number][:1]
+    verdicts = judged_lists(inspection.verdicts, inspection.summary.id, inspection.summary.text)
+    values = {"title": f"longsumbench: {inspection.title}", "inspection": inspection, "no_texts": NO_TEXTS}
+    return values | {"facts": _facts_of(inspection), "links": links, "verdicts": verdicts}
+
+
+def _facts_of(inspection: Inspection) -> dict[str, str | None]:
+    """Return heading → fact about the run and the example; None or empty where there is none."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
-    scores = " · ".join(f"{heading} {score:.1f}" for heading, score in inspection.scores.items())
+    scores = " · ".join(
+        f"{heading} {score:.1f}" for heading, score in {**inspection.scores, **inspection.ranking_score}.items()
+    )
     words, tokens = count_words([summary.text]), summary.tokens
     length = format_count(words, "word") if tokens is None else format_count(tokens, "token")
     variant, imported = ", ".join(split_variant(record.variant)), record.imported
-    facts = {
+    return {
         "model": f"{record.model}, {variant or ('imported' if imported else 'as its recipe')}",
         "imported": f"{imported.file}, from {imported.origin or 'an unknown place'}" if imported else None,
         "dataset": f"{record.dataset}, {record.split} split",
         "run": record.run_id,
         "example": f"{summary.id}, at place {inspection.number}, from 0",
         "title": example.title if example else None,
-        "ROUGE F1": scores or "not scored",
+        "scores": scores or "not scored",
         "source": None if imported else describe_reading(summary.truncation),
         "summary": length + ("" if summary.complete else "; it stops at its length limit"),
         "warning": "; ".join(record.output_problems),
     }
-    links = [("previous", page) for page in inspection.pages if page < inspection.number][-1:]
-    links += [("next", page) for page in inspection.pages if page > inspection.number][:1]
-    verdicts = judged_lists(inspection.verdicts, summary.id, summary.text)
-    values = {"title": f"longsumbench: {inspection.title}", "inspection": inspection, "no_texts": NO_TEXTS}
-    return values | {"facts": facts, "links": links, "verdicts": verdicts}
 
 
 @suite_errors()

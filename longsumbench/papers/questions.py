@@ -6,6 +6,8 @@ is a question ("Who gets the bridge?"), which a summary answers if it states the
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, PRINTED, TableNumber, claim_about_texts, judge_claims, long_table
@@ -63,4 +65,4 @@ def _qa_numbers(job: Job, means: printed.RowMeans, dataset: str) -> Iterator[Tab
         if estimate := means.number(label, dataset, PLANTED):
             number = means.table_number(OURS, label, dataset, PLANTED, estimate)
             runs = [run.run_id for run in means.groups[label, dataset].runs if run.run_id in means.scores]
-            yield number._replace(n=int(means.scores[runs[0]][PLANTED].count())) if runs else number
+            yield number._replace(n=int(np.isfinite(means.scores[runs[0]][PLANTED]).sum())) if runs else number

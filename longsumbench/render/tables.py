@@ -4,6 +4,9 @@ One rule of marks holds in all of them: the best value of a column is bold (star
 value that is not distinguishable from it. The legend below a table explains the marks that it has.
 """
 
+import csv
+import io
+import math
 import re
 import shutil
 import textwrap
@@ -11,13 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas as pd
 from tabulate import tabulate
 
-from longsumbench.formatting import escape_line
+from longsumbench.formatting import escape_line, guard_cell
 from longsumbench.metrics.aggregate import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FALLBACK_WIDTH = 100  # columns, where stdout is not a terminal and COLUMNS is not set
 _NARROWEST_TERMINAL, _WIDEST_TEXT = 40, 120  # columns
@@ -47,10 +52,34 @@ _SIUNITX = (
 )
 
 
-def rounded_frame(rows: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> pd.DataFrame:
+def rounded_frame(rows: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> "pd.DataFrame":
     """Return rows as a table for a CSV file: floats with four decimals, other values as they are."""
+    import pandas as pd
+
     rounded = [{k: round(v, _CSV_DECIMALS) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
     return pd.DataFrame(rounded, columns=columns, dtype=object)
+
+
+def csv_text(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None, decimals: int = _CSV_DECIMALS
+) -> str:
+    """Return rows as CSV: floats with a few decimals; the cells of missing values and of those not finite are empty.
+
+    Default columns: all, in the order of their first occurrence.
+    """
+    names = list(columns or dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([_csv_cell(row.get(name), decimals) for name in names])
+    return text.getvalue()
+
+
+def _csv_cell(value: object, decimals: int) -> object:
+    if not isinstance(value, float):
+        return guard_cell(value)
+    return round(float(value), decimals) if math.isfinite(value) else None
 
 
 def with_bounds(name: str, number: Estimate | None) -> dict[str, float | None]:

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from longsumbench.core import FitReport, Metric, RunConfig, Scoring, Split, Summary, registry
 from longsumbench.corpora.reading.load import Texts, warn_once
@@ -18,6 +16,9 @@ from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, output_files
 from longsumbench.runs.verdicts import write_verdicts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _SAMPLED_REFERENCES, _MOST = 100, 0.5
 
@@ -78,7 +79,7 @@ def warn_of_other_scripts(scoring: Scoring, split: Split) -> None:
         warn_once(f"{problem}: only a–z and 0–9 can match; score.tokenizer=unicode keeps the others")
 
 
-def write_each_scores(folder: Path, tables: Sequence[pd.DataFrame], per_example: pd.DataFrame) -> None:
+def write_each_scores(folder: Path, tables: "Sequence[pd.DataFrame]", per_example: "pd.DataFrame") -> None:
     """Write the scores of each checkpoint, and the means of several."""
     for (_, name), table in zip(output_files(len(tables)), tables, strict=True):
         write_scores(folder / name, table)

@@ -171,8 +171,22 @@ def find_system(
     if isinstance(run, str) and run in names and not any(Path(run).glob("*.json")):  # no checkpoint, no run
         config = plan_by_name(run, settings, evidence)
         return FoundSystem(run, config.decode, partial(system_by_name, config)), files
+    _check_is_no_text(str(run), files)
     folder, usual, load = _find_checkpoint(run, results)
     return FoundSystem(f"{folder}", settle_decoding(settings, {**usual, "evidence": evidence}), load), files
+
+
+def _check_is_no_text(word: str, files: Sequence[str]) -> None:
+    """Raise UsageError if the word in the place of the system is a text or a setting: the system is missing.
+
+    A folder before `files` is taken as a system.
+    """
+    is_setting = "=" in word and not Path(word).exists()
+    is_folder = bool(files) and Path(word).is_dir()
+    if is_setting or (own_files.is_text(word) and not is_folder):
+        systems = "lexrank, lead, random, ranker, or a run (`longsumbench list runs`)"
+        command = f"longsumbench summarize lexrank {'FILE' if is_setting else word}"
+        raise UsageError(f"the system is missing before '{word}': name {systems}, as in: {command}")
 
 
 def unlike_what_was_learned(system: core.System, inputs: Sequence[own_files.Input]) -> str:

@@ -29,7 +29,14 @@ from longsumbench.render.html import render_page, static_text
 from longsumbench.runs.record import RunRecord, source_seen, split_variant
 from longsumbench.runs.results import Results
 from longsumbench.site.examples import write_examples
-from longsumbench.site.shown_tables import BY_PLACE, SHOWN_KINDS, scores_by_length, shown_block
+from longsumbench.site.shown_tables import (
+    BY_PLACE,
+    SHOWN_KINDS,
+    axis_ticks,
+    scores_by_length,
+    settings_on_card,
+    shown_block,
+)
 from longsumbench.sweeps.state import ENDED, Sweep, describe_point, describe_progress, describe_sweep, sweeps_in
 
 _ROWS_AT_ONCE = 300  # of a table; further rows are in a file that the page loads
@@ -50,9 +57,9 @@ def changed_settings(record: RunRecord, section: str) -> set[str]:
 _FUNCTIONS: dict[str, Any] = {  # of the templates
     function.__name__: function
     for function in (
-        *(changed_settings, cut_shares, describe_point, describe_progress, describe_sweep, find_paper_table),
-        *(format_duration, format_plain_value, heading_of, page_name, page_title, remarks),
-        *(source_seen, split_variant, math.log, shlex.join),
+        *(axis_ticks, changed_settings, cut_shares, describe_point, describe_progress, describe_sweep),
+        *(find_paper_table, format_duration, format_plain_value, heading_of, page_name, page_title, remarks),
+        *(settings_on_card, source_seen, split_variant, math.exp, math.log, shlex.join),
     )
 }
 _CONSTANTS: dict[str, Any] = {"by_place": BY_PLACE, "ended": ENDED, "outcomes": OUTCOMES, "shown_kinds": SHOWN_KINDS}

@@ -26,6 +26,7 @@ _COLUMN_KINDS = {  # kind → its columns, besides the scores
     "reading": ("source_seen", "source_copied", "outputs_cut", "repetitive", "length_ratio"),
     "system": ("parameters", "context", "released", "prompt", "steps"),
 }
+_FEWEST_MARKS = 2
 SHOWN_KINDS = ("scores", "words", "cost")  # until the reader chooses
 
 
@@ -63,6 +64,36 @@ def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> 
     bars, pairs = _intervals(rows, ranked_by), zip(rows, block.rows, strict=True)
     shown_rows = [ShownRow(row, cells, bars.get(row.key), row.key in best) for row, cells in pairs]
     return ShownBlock(block, [kind_of.get(name, "") for name in names], shown_rows, ranked_by, names.index(ranked_by))
+
+
+def settings_on_card(rows: Sequence[ShownRow]) -> dict[str, str]:
+    """Return key of a row → the settings in which it differs from the card's other rows of its model.
+
+    A model's only row has all its settings.
+    """
+    texts = {}
+    for row in rows:
+        same_model = [other.group for other in rows if other.group.first.model == row.group.first.model]
+        shared = set.intersection(*(set(_settings_of(group)) for group in same_model)) if same_model[1:] else set()
+        texts[row.group.key] = ", ".join(part for part in _settings_of(row.group) if part not in shared)
+    return texts
+
+
+def _settings_of(group: SeedGroup) -> tuple[str, ...]:
+    return group.table_settings or group.settings
+
+
+def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[float]:
+    """Return where an axis from `low` to `high` has ticks: at `marks` if two lie there, else at round numbers."""
+    ticks = [mark for mark in marks if low <= mark <= high]
+    if len(ticks) >= _FEWEST_MARKS:
+        return ticks
+    if not high > low:
+        return [low]
+    step = 2 * 10.0 ** math.floor(math.log10(high - low))
+    while math.floor(high / step) - math.ceil(low / step) < _FEWEST_MARKS:  # fewer than three ticks
+        step /= 2
+    return [round(place * step, 12) for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def rows_at_the_top(comparable: ComparableRows) -> set[str]:

@@ -5,6 +5,7 @@
 """
 
 import io
+import logging
 import os
 import re
 import shutil
@@ -30,6 +31,8 @@ from longsumbench.runs.compose import hydra_session, search_path
 from longsumbench.runs.overrides import first_error_line
 from longsumbench.sweeps.state import ENDED, RUNNING, PointState
 from longsumbench.sweeps.worker import PointTask
+
+_log = logging.getLogger(__name__)
 
 HERE = "basic"  # Hydra's name for this process
 _GROUPS = ("launcher", "sweeper")
@@ -126,6 +129,7 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
     threads = str(max(1, cpu_count() // n_jobs))
     env = {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     open_tasks = {task.number: task for task in tasks}
+    _log.info(f"starting processes: {min(n_jobs, len(tasks))}; each loads the libraries first")
     warnings.filterwarnings("ignore", "A worker stopped while", UserWarning)  # joblib renews workers that have grown
     while open_tasks:
         size, ends_with = min(n_jobs, len(open_tasks)), {"initializer": _end_with, "initargs": (os.getpid(),)}

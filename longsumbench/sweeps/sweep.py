@@ -25,6 +25,7 @@ from longsumbench.sweeps.worker import PointTask
 _log = logging.getLogger(__name__)
 
 _SECONDS_BETWEEN_LOOKS = 15.0  # at the states of points in other processes
+_SECONDS_BETWEEN_FIRST_LOOKS = 3.0  # until a point ends
 _MOST_SHOWN = 2  # points
 
 
@@ -163,12 +164,20 @@ class Launch:
 
 @contextmanager
 def _watching(sweep: Sweep, progress: Progress) -> Iterator[None]:
-    """Show every few seconds how far the points of a sweep are, and what some of them do."""
-    ended = threading.Event()
+    """Show every few seconds how far the points of a sweep are, and what some of them do.
+
+    Until the first point ends, each step that a point begins has a line.
+    """
+    ended, steps = threading.Event(), dict[int, str]()
 
     def watch() -> None:
-        while not ended.wait(_SECONDS_BETWEEN_LOOKS):
+        while not ended.wait(_SECONDS_BETWEEN_LOOKS if progress.done else _SECONDS_BETWEEN_FIRST_LOOKS):
             states = sweep.present_states()
+            for number, state in enumerate(states, start=1):
+                step = state.doing.partition(":")[0] or "begins"
+                if state.state == RUNNING and not progress.done and steps.get(number) != step:
+                    steps[number] = step
+                    _log.info(f"point {number}/{len(states)}: {state.name}: {step}")
             doing = [state.doing for state in states if state.state == RUNNING and state.doing]
             progress.advance(0, "; ".join([describe_progress(states), *doing[:_MOST_SHOWN]]))
 

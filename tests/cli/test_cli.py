@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from support.toys import write_jsonl
 
+import longsumbench
+from longsumbench.analysis.plan import ANALYSES
+from longsumbench.cli.lists import LISTED_KINDS
 from longsumbench.cli.main import COMMANDS, main, parse_words, parser
 from longsumbench.cli.parser import Parser
 from longsumbench.cli.run import FIRST_COMPARISON
@@ -34,6 +37,27 @@ def test_help_imports_nothing_heavy() -> None:
     code = "import sys; from longsumbench.cli.main import parser; parser(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"} & set(loaded)
+
+
+def test_commands_on_finished_runs_import_little(words: list[str]) -> None:
+    """Tables, comparisons, examples and lists of finished runs need none of the large libraries."""
+    lead, lexrank = longsumbench.sweep(**dict(word.split("=") for word in words[1:]), model=["lead", "lexrank"])
+    results_dir = ["--results-dir", words[3].removeprefix("results_dir=")]
+    commands = [
+        ["leaderboard", "jsonl"],
+        ["compare", lead.run_id, lexrank.run_id],
+        ["inspect", lead.run_id, "0"],
+        ["list", "runs"],
+    ]
+    code = (
+        f"import sys; from longsumbench.cli.main import main\nfor words in {commands}: main([*words, *{results_dir}])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}print(*sys.modules)"], check=True, capture_output=True, text=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "longsumbench.outputs.compare" in loaded
+    assert not {"torch", "transformers", "datasets", "hydra", "pandas", "scipy", "sklearn", "matplotlib"} & loaded
 
 
 @pytest.mark.parametrize("command", ["", *(command.name for command in COMMANDS)])
@@ -151,7 +175,19 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
         ("run tests", "'tests' is not an override: write key=value"),
         ("rnu", "unknown command 'rnu' (did you mean 'run'?)"),
         ("list modls", "unknown kind 'modls' (did you mean 'models'?)"),
-        ("list", "the following arguments are required: KIND"),
+        ("dataset", "the following arguments are required: ACTION, NAME; ACTION: add or remove"),
+        ("completion", "SHELL: bash, zsh, fish"),
+        ("--columns", "COMMAND: run, leaderboard"),
+        ("run -m model=lead, random", "a blank after ',' divides 'model=lead, random': write model=lead,random"),
+        ("run -m model=lead, random, ea seed=1", "'model=lead, random, ea': write model=lead,random,ea"),
+        ("run -m model=lead ,random", "a blank before ',' divides 'model=lead ,random'"),
+        ("run seed=1, -m 2", "'2' is not an override"),
+        ("run model = lead", "a blank before '=' divides 'model = lead': write model=lead"),
+        ("run model= lead", "a blank after '=' divides 'model= lead': write model=lead"),
+        ("run model.focus_layers=[1, 2]", "write model.focus_layers=[1,2]"),
+        ("stats model=trunc, seal", "write model=trunc,seal"),
+        ("import out.jsonl --model a --dataset b score.metrics=[x, y]", "write score.metrics=[x,y]"),
+        ("leaderboard pydoc --columns rouge1, rouge2", "write rouge1,rouge2"),
         ("list models lead", "'lead' is an extra argument"),
         ("list settings led", "unknown model 'led' (did you mean 'lead'?)"),
         ("leaderboard a b", "unknown argument 'b'"),
@@ -177,6 +213,33 @@ def test_wrong_usage_is_one_line(
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
     assert message in output.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "dataset.path=", "score.stem=true"],
+        ["run", "model=lead", "-m", "seed=1"],
+        ["run", "dataset.path='a, b'"],
+        ["summarize", "lexrank", "a.txt", "--query", "Who, ", "b.txt"],
+        ["leaderboard", "pydoc", "--columns", "rouge1,", "--by-run"],
+    ],
+)
+def test_a_blank_that_divides_nothing_is_no_slip(words: list[str]) -> None:
+    """An empty value before a setting or a flag, and commas within texts, are left as they are."""
+    assert parse_words(words).command == words[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "word"), [*(("list", kind) for kind in LISTED_KINDS), *(("analyze", name) for name in ANALYSES)]
+)
+def test_a_command_without_its_word_lists_what_there_is(
+    command: str, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`list` and `analyze` alone print every word that can follow, as a command, with its meaning."""
+    assert main([command]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(re.match(rf"longsumbench {command} {word} +\S", line) for line in lines)
 
 
 def test_settings_in_one_pair_of_quotes(capsys: pytest.CaptureFixture[str]) -> None:

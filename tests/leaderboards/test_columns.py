@@ -7,9 +7,9 @@ import pytest
 from support.run_records import TRAINED, measured, record
 
 from longsumbench.cli.main import main
-from longsumbench.core import Cut, Truncation
+from longsumbench.core import Cut, Truncation, registry
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.columns import choose_columns, columns_of
+from longsumbench.leaderboards.columns import choose_columns, columns_of, list_columns
 from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
@@ -27,6 +27,7 @@ def seal(seed: int, **changes: object) -> RunRecord:
     return record("seal", 30 + seed, run_id=f"seal{seed}seal{seed}", ranked_by="rougeLsum", **{**made, **changes})
 
 
+SETTINGS = ("baselines", "device", "name", "overwrite", "results_dir", "scale", "timeout_minutes")  # no group
 RUNS = [seal(1), seal(2), record("lead", 20)]
 
 
@@ -111,6 +112,7 @@ def test_what_is_read_and_what_is_copied(run: RunRecord, read: str, copied: str)
     [
         ("rougeLsun", r"no run has a column 'rougeLsun' \(did you mean 'rougeLsum'\?\); --columns help lists all"),
         ("page_sise", r"no run has a column 'page_sise' \(did you mean 'page_size'\?\)"),
+        ("novel_trigrams", r"score.metrics=\[novel_ngrams\], which trains nothing again"),
         ("bertscore", r"'bertscore'; to compute it, repeat their commands with score.metrics=\[bertscore\]"),
         ("redundancy", r"--columns redundancy may be dataset.redundancy or decode.redundancy: type one of these"),
     ],
@@ -119,6 +121,27 @@ def test_a_column_that_no_run_has(name: str, message: str) -> None:
     """An unknown column is an error that names the nearest one; so is a setting of several groups."""
     with pytest.raises(UsageError, match=message):
         choose_columns([name], columns_of(RUNS))
+
+
+def test_every_column_of_an_optional_metric_names_the_metric() -> None:
+    """For each column that a built-in metric can give and no run has, the error says which metric to add."""
+    for name in registry.metrics.built_in.keys() - {"rouge"}:
+        metric = registry.metrics.load(name)
+        for column in {name, *metric.columns, *metric.further, *metric.units} - columns_of(RUNS).keys():
+            with pytest.raises(UsageError, match=rf"'{column}'; to compute it, .* score.metrics=\[{name}\]"):
+                choose_columns([column], columns_of(RUNS))
+
+
+def test_the_settings_of_a_group_share_a_line() -> None:
+    """`--columns help` has one line for all settings of a group, and one for each other column."""
+    columns = columns_of(RUNS)
+    lines = list_columns(columns).splitlines()
+    groups = [line for line in lines if "SETTING" in line]
+    assert len(lines) == len(groups) + sum("." not in name and name not in SETTINGS for name in columns)
+    [of_model] = [line for line in groups if line.startswith("model.SETTING ")]
+    assert of_model.split("settings: ")[1].split(", ") == sorted(
+        name.removeprefix("model.") for name in columns if name.startswith("model.")
+    )
 
 
 @pytest.fixture

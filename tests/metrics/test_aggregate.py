@@ -15,7 +15,9 @@ from longsumbench.metrics.aggregate import (
     aggregate,
     aggregate_measures,
     estimate_mean,
+    read_score_table,
     read_scores,
+    values_at,
     write_scores,
 )
 from longsumbench.metrics.evaluate import score_all
@@ -136,3 +138,15 @@ def test_a_measure_is_averaged_where_it_applies() -> None:
     assert astuple(measures["x"]) == pytest.approx((sum(known) / 25, low, high, 25))
     assert measures["y"] == MeasureMean(25.0, 25.0, 25.0, 40)
     assert "never" not in measures
+
+
+def test_scores_are_read_without_pandas_and_aligned_by_id(tmp_path: Path) -> None:
+    """By hand: two of three examples in another order, and one that the table does not have."""
+    (tmp_path / "scores.csv").write_text('id,score,words\n"b\nb",0.5,3\na,nan,4\nc,0.25,5\n')
+    table = read_score_table(tmp_path / "scores.csv")
+    assert table.sort().index == ["a", "b\nb", "c"]
+    assert table.sort()["words"].tolist() == [4, 3, 5]
+    for scores in (table, table.frame()):
+        assert values_at(scores, "score", ["c", "x", "b\nb"]).tolist() == pytest.approx(
+            [0.25, np.nan, 0.5], nan_ok=True
+        )

@@ -25,6 +25,7 @@ from longsumbench.metrics.statistics import (
     paired_effect,
     perl_intervals,
     ratio_over_examples,
+    resampled_means,
 )
 
 SCORES = np.random.default_rng(7).beta(2, 5, size=200) * 100
@@ -274,3 +275,13 @@ def test_levels_of_holm(values: list[float]) -> None:
     """A p-value is below its level if, and only if, the corrected one is below 5 %."""
     below = np.array(values) < holm_levels(values)
     assert below.tolist() == (holm(values) < 0.05).tolist()
+
+
+@pytest.mark.parametrize("examples", [3, 500, 5_000])
+def test_resamples_are_drawn_one_after_the_other(examples: int) -> None:
+    """However many are drawn at once, resample k is the k-th draw of `examples` places, and its mean theirs."""
+    values = np.random.default_rng(2).normal(size=(examples, 2))
+    draw = np.random.default_rng(7)
+    expected = np.array([values[draw.integers(0, examples, examples)].mean(axis=0) for _ in range(1_000)])
+    assert resampled_means(values, 1_000, 7) == pytest.approx(expected)
+    assert resampled_means(values[:, 1:], 1_000, 7) == pytest.approx(expected[:, 1:])

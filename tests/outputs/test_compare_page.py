@@ -4,17 +4,20 @@ import csv
 import io
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
+import numpy as np
 import pytest
 from support.pages import HOSTILE, Reading
 from support.run_records import TRAINED, measured as measured_means, record
 
 from longsumbench.core import Sentences
-from longsumbench.outputs.compare import ComparedRun, Comparison, compare_measures, compare_pair
-from longsumbench.outputs.compare_page import comparison_page, verdict, write_comparison
-from longsumbench.render.figures import transparent_svg
+from longsumbench.leaderboards.significance import DISTINGUISHED, FEW_EXAMPLES, SINGLE_SEED, UNDISTINGUISHED
+from longsumbench.metrics.aggregate import ScoreTable
+from longsumbench.outputs.compare import ComparedRun, Comparison, compare_measures, compare_pair, verdict
+from longsumbench.outputs.compare_page import comparison_page, write_comparison
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
 ONE_SEED = {"fit": TRAINED, "seed": 1}
@@ -22,8 +25,8 @@ ONE_SEED = {"fit": TRAINED, "seed": 1}
 
 def made(model: str, scores: Mapping[str, float], texts: Mapping[str, str], **facts: object) -> ComparedRun:
     """A run whose ROUGE F is all the same."""
-    columns = {f"{kind}_{part}": list(scores.values()) for kind in ROUGE_TYPES for part in "prf"}
-    return ComparedRun(Path(model), record(model, 30, **facts), pd.DataFrame(columns, index=list(scores)), dict(texts))
+    columns = {f"{kind}_{part}": np.array([*scores.values()]) for kind in ROUGE_TYPES for part in "prf"}
+    return ComparedRun(Path(model), record(model, 30, **facts), ScoreTable([*scores], columns), dict(texts))
 
 
 def comparison(
@@ -51,8 +54,7 @@ def test_the_page_is_whole_in_itself(build: Callable[[], Comparison]) -> None:
     reading = Reading(text)
     assert reading.open == []
     assert not {"script", "link", "iframe"} & set(reading.elements)
-    assert reading.elements.count("img") == 1
-    assert all(address.startswith("data:image/svg+xml;base64,") for address in reading.loaded)
+    assert (reading.elements.count("svg"), reading.loaded) == (1, [])
     assert "url(" not in text
     assert "@import" not in text
 
@@ -93,12 +95,40 @@ def test_the_verdict_by_hand() -> None:
     runs = made("lead", lead, texts), made("trunc", worse, texts), made("random", mixed, texts)
     lower, level = comparison(runs).pairs
     assert verdict(lower).startswith(
-        "trunc (trunc000) minus lead (lead0000): -9.80 points in R-Lsum (interval -9.86 to -9.74), distinguished."
+        "trunc (trunc000) scores lower than lead (lead0000) by R-Lsum: -9.80 points (interval -9.86 to -9.74)."
     )
     assert verdict(level).startswith(
-        "random (random00) minus lead (lead0000): +0.00 points in R-Lsum (interval -4.19 to +4.19), not distinguished."
+        "random (random00) and lead (lead0000) are not distinguished by R-Lsum: +0.00 points (interval -4.19 to +4.19);"
     )
-    assert "would often not be found with 40 examples" in verdict(level)
+    assert "with 40 examples, a true difference below about" in verdict(level)
+
+
+def test_the_verdict_is_one_sentence_in_all_formats(tmp_path: Path) -> None:
+    """Terminal, Markdown and page say the same sentence, which ends the paragraph; other numbers change it."""
+    both = two()
+    (sentence,) = map(verdict, both.pairs)
+    assert re.fullmatch(r"[^.]*(\.\d[^.]*)*\.", sentence)  # a full stop at its end only, but for decimals
+    markdown, page = (path.read_text(encoding="utf-8") for path in write_comparison(both, tmp_path)[1:])
+    assert sentence in " ".join(both.render().split())
+    assert sentence in markdown
+    assert sentence in Reading(page).text
+
+
+@pytest.mark.parametrize(
+    ("changes", "beginning"),
+    [
+        ({"difference": 3.0, "outcome": DISTINGUISHED}, "trunc (trunc000) scores higher than lead (lead0000)"),
+        ({"difference": -3.0, "outcome": DISTINGUISHED}, "trunc (trunc000) scores lower than lead (lead0000)"),
+        ({"difference": 3.0, "outcome": UNDISTINGUISHED}, "trunc (trunc000) and lead (lead0000) are not distinguished"),
+        ({"difference": 3.0, "outcome": FEW_EXAMPLES}, "No verdict on trunc (trunc000) minus lead (lead0000)"),
+        ({"difference": 3.0, "outcome": SINGLE_SEED}, "No verdict on trunc (trunc000) minus lead (lead0000)"),
+    ],
+)
+def test_the_verdict_follows_the_corrected_test(changes: dict[str, Any], beginning: str) -> None:
+    """The same difference is stated, denied or left open by the outcome of the test alone, and has its direction."""
+    (pair,) = two().pairs
+    main = replace(pair.main, **changes)
+    assert verdict(replace(pair, main=main)).startswith(beginning)
 
 
 def test_the_verdict_has_the_unit_of_its_measure() -> None:
@@ -110,8 +140,8 @@ def test_the_verdict_has_the_unit_of_its_measure() -> None:
     for run, more in zip(runs, (0.0, 2.0), strict=True):
         run.scores["density"] = [3 + more + 0.01 * place for place in range(40)]
     (pair,) = comparison(tuple(runs)).pairs
-    assert ": +2.00 words in density (interval" in verdict(pair)
-    assert verdict(pair).endswith(", one seed: another may differ.")
+    assert "by density: +2.00 words (interval" in verdict(pair)
+    assert verdict(pair).endswith(": one seed: another may differ.")
     (block,) = comparison(tuple(runs)).blocks()[1:]
     assert any("A trained system has one seed here" in note for note in block.footnotes)
 
@@ -136,11 +166,13 @@ def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gaps", [[0.0], [5.0], [0.0, 0.0, 0.0], [-1.0] * 3, [1.0] * 2500])
 def test_any_differences_can_be_drawn(gaps: list[float]) -> None:
-    """One example, no difference at all, and very many examples: the picture is an SVG of a page's size."""
+    """One example, no difference at all, and very many examples: the picture has ticks and a bounded size."""
     ids = {f"{place:05}": 0.5 for place in range(len(gaps))}
     after = {name: 0.5 + gap / 100 for name, gap in zip(ids, gaps, strict=True)}
     texts = dict.fromkeys(ids, "text")
-    (pair,) = comparison((made("lead", ids, texts), made("trunc", after, texts))).pairs
-    image = transparent_svg(pair.picture_size, pair.draw)
-    assert b"<svg" in image
-    assert len(image) < 200_000
+    text = comparison_page(comparison((made("lead", ids, texts), made("trunc", after, texts))))
+    assert Reading(text).open == []
+    picture = text[text.index("<svg") : text.index("</svg>")]
+    assert "nan" not in picture
+    assert len(picture) < 100_000
+    assert len(re.findall(r'class="tick"', picture)) >= 2

@@ -267,10 +267,10 @@ def test_the_same_evidence_gives_the_same_files(tmp_path: Path, monkeypatch: pyt
         {"w": ("unit", "step"), "t": ("segment", "unit"), "p": ("layer", "head")},
         step=("a", "b"),
     )
-    first = [path.read_bytes() for path in write_inspection(inspection(both), tmp_path / "one")]
+    first = [path.read_bytes() for path in write_inspection(inspection(both), tmp_path / "one", picture=True)]
     monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
     monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
-    again = write_inspection(inspection(both), tmp_path / "two")
+    again = write_inspection(inspection(both), tmp_path / "two", picture=True)
     assert [path.name for path in again] == ["3.html", "3.png"]
     assert [path.read_bytes() for path in again] == first
     linked = write_inspection(replace(inspection(both), pages=(1, 3, 8)), tmp_path / "linked")
@@ -278,7 +278,7 @@ def test_the_same_evidence_gives_the_same_files(tmp_path: Path, monkeypatch: pyt
     assert '<nav><a href="1.html">previous: 1</a> · <a href="8.html">next: 8</a></nav>' in text
     assert "<nav>" not in first[0].decode()
     other = Evidence({**both.arrays, "w": both.arrays["w"] / 2}, both.axes, both.texts)
-    changed = write_inspection(inspection(other), tmp_path / "three")
+    changed = write_inspection(inspection(other), tmp_path / "three", picture=True)
     assert all(path.read_bytes() != before for path, before in zip(changed, first, strict=True))
 
 

@@ -1,6 +1,7 @@
 """What a run looked at: which run and example are meant, what is gathered, what is reported when something lacks."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from support.pages import Reading
 from support.run_records import record
 
 from longsumbench.cli.main import main
-from longsumbench.core import Evidence, Summary
+from longsumbench.core import Cut, Document, Evidence, Example, Section, Summary, Truncation
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.outputs.inspection import inspect_example
 from longsumbench.rouge.scorer import ROUGE_TYPES
@@ -87,16 +88,41 @@ def test_an_example_without_scores(finished: Callable[..., Path], tmp_path: Path
 
 
 def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:
-    """Two files, named by the example's place, under the run's id or where --output says; their paths are printed."""
+    """A page, and with --picture a picture, named by the example's place; their paths follow the example."""
     finished()
-    code, out, err = typed("looker", "c")
+    code, out, err = typed("looker", "c", "--picture")
     folder = tmp_path / "inspections" / "looker000000"
-    assert (code, out, err) == (0, f"{folder / '2.html'}\n{folder / '2.png'}\n", "")
+    assert (code, out.splitlines()[-2:], err) == (0, [f"{folder / '2.html'}", f"{folder / '2.png'}"], "")
     assert (folder / "2.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert (folder / "2.png").read_bytes().startswith(b"\x89PNG")
     assert typed("looker", "c", "--output", tmp_path / "figures" / "new")[0] == 0
-    for name in ("2.html", "2.png"):
-        assert (tmp_path / "figures" / "new" / name).read_bytes() == (folder / name).read_bytes()
+    assert [path.name for path in (tmp_path / "figures" / "new").iterdir()] == ["2.html"]
+    assert (tmp_path / "figures" / "new" / "2.html").read_bytes() == (folder / "2.html").read_bytes()
+
+
+def test_the_example_is_printed_before_the_paths(
+    finished: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: the beginning of a source of 100 words, the summary, the reference, the scores, what was read."""
+    monkeypatch.setenv("COLUMNS", "80")
+    finished()
+    found = inspect_example("looker", "a", Results(tmp_path))
+    source = Document(None, (Section(None, ((" ".join(f"w{n}" for n in range(1, 101)),),)),))
+    example = Example("a", None, "Who?", (source,), (("The first.", "And more."), ("The second.",)))
+    ledger = Truncation(100, 100, (Cut("length", 75, 75),))
+    summary = replace(found.summary, truncation=ledger, complete=False)
+    text = replace(found, example=example, summary=summary, ranking_score={"facts": 12.5}).render()
+    assert [" ".join(part.split()) for part in text.split("\n\n")] == [
+        "arxiv, example a: looker (looker00)",
+        "query: Who?",
+        f"source: {' '.join(f'w{n}' for n in range(1, 61))} … (100 words)",
+        "summary, 3 tokens; it stops at its length limit: About a.",
+        "reference 1: The first. And more.",
+        "reference 2: The second.",
+        "scores: R-1 10.0 · R-2 10.0 · R-L 10.0 · R-Lsum 10.0 · facts 12.5",
+        "what was read: read 25 % of the text: length cut 75 words",
+    ]
+    assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("kept", [0, 3])
@@ -105,7 +131,7 @@ def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Pa
     folder = finished(kept=kept)
     read = "── unit 1 of 2\n<s>About a</s>\n── unit 2 of 2\n<s>& more</s>"
     append_inputs(folder / "inputs.jsonl", [Summary("a", "", read=read)])
-    pages = [Path(typed("looker", name)[1].splitlines()[0]).read_text(encoding="utf-8") for name in ("a", "c")]
+    pages = [Path(typed("looker", name)[1].splitlines()[-1]).read_text(encoding="utf-8") for name in ("a", "c")]
     assert read in Reading(pages[0]).text
     assert ["The input as the system read it" in page for page in pages] == [True, False]
 
@@ -149,9 +175,9 @@ def test_without_evidence(finished: Callable[..., Path], typed: Typed, words: st
     finished()
     finished("lead", kept=0)
     code, out, err = typed(*words.split())
-    assert (code, len(out.splitlines()), len(err.splitlines())) == (0, 1, 1)
+    assert (code, len(err.splitlines())) == (0, 1)
     assert err.startswith(message)
-    page = Reading(Path(out.strip()).read_text(encoding="utf-8"))
+    page = Reading(Path(out.splitlines()[-1]).read_text(encoding="utf-8"))
     assert message in page.text
     assert "About" in page.text
     assert (page.open, page.loaded) == ([], [])

@@ -260,7 +260,7 @@ def test_metrics_that_need_a_model_are_named(work: Path, typed: Typed) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ((), 2, "the following arguments are required: RUN (see longsumbench verify --help)"),
+        ((), 2, "the following arguments are required: RUN; RUN: runs, results folders, or bundles"),
         (("empty",), 3, "empty: no results folder (with runs/ or bundles/), and no bundle (.tar.xz)"),
         (("nowhere",), 2, "no finished run is called 'nowhere' under results; "),
         (("a.tar.xz",), 3, "a.tar.xz: this bundle of runs is damaged ("),

@@ -285,6 +285,20 @@ def test_files_are_read_before_anything_is_summarized(
     assert (ended, out, len(err), Watching.batches) == (code, "", 1, [])
 
 
+@pytest.mark.parametrize("words", ["a.txt", "a.txt b.md", "texts", "-", "gone.jsonl", "plain", "model=lead a.txt"])
+def test_texts_without_a_system_are_asked_for_one(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If a text is in the place of the system, one line says that the system is missing, and which to name."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts").mkdir()
+    for name in ("a.txt", "b.md", "plain", "texts/c.txt"):
+        write(tmp_path / name)
+    assert main(["summarize", *words.split()]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert f"the system is missing before '{words.split()[0]}': name lexrank, lead, random, ranker, or a run" in line
+
+
 def test_every_text_is_asked_the_same(fitted: Path, tmp_path: Path, typed: Typed) -> None:
     """A query is read before the text, and counted; a system that was fitted without any is said to be so."""
     file = write(tmp_path / "a.txt")

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from support.pages import BREAKOUT, HOSTILE, Reading, text_of
 from support.run_records import TRAINED, judged, record
-from support.stored_runs import small_results, store
+from support.stored_runs import LOSSES, small_results, store
+from support.swept_runs import trained
 
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
@@ -24,10 +25,11 @@ from longsumbench.leaderboards.significance import (
     ComparableRows,
     comparable_rows,
 )
+from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 from longsumbench.site.build import page_name, write_site
-from longsumbench.site.shown_tables import rows_at_the_top, shown_block
+from longsumbench.site.shown_tables import axis_ticks, rows_at_the_top, settings_on_card, shown_block
 from longsumbench.sweeps.state import FAILED, PointState, Sweep
 
 SERVE = ["python", "-m", "http.server", "--directory"]
@@ -99,6 +101,47 @@ def test_intervals_are_shares_of_the_axis() -> None:
     (comparable,) = comparable_rows([record("lead", 20), record("trunc", 30), record("oracle", 90, oracle=True)])
     intervals = [row.interval for row in shown_block(comparable, [comparable]).rows]
     assert intervals == [(86.2, 94.8, 100.0), (0.0, 8.6, 13.8), None]
+
+
+def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
+    """Rows of one model show what differs between them, in full; a model's only row shows all its settings."""
+    variants = ["global_layers=1,heads=4,positions=true", "global_layers=1,heads=1,positions=true", "heads=4,length=9"]
+    models = ["hierarchical_transformer", "hierarchical_transformer", "pagesum"]
+    runs = [
+        record(model, 40 - place, run_id=f"r{place}", variant=variant)
+        for place, (model, variant) in enumerate(zip(models, variants, strict=True))
+    ]
+    table = comparable_rows([*runs, record("lead", 10, run_id="lead")])
+    rows = shown_block(table[0], table).rows
+    assert settings_on_card(rows) == {"r0": "heads=4", "r1": "heads=1", "r2": "heads=4, length=9", "lead": ""}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "marks", "ticks"),
+    [
+        (9.9, 26.9, (), [10, 15, 20, 25]),
+        (0, 1500, (), [0, 500, 1000, 1500]),
+        (61, 78, (10, 20, 50, 100), [65, 70, 75]),
+        (30, 400, (10, 20, 50, 100, 200, 500), [50, 100, 200]),
+        (2.3, 2.3, (), [2.3]),
+    ],
+)
+def test_an_axis_has_ticks(low: float, high: float, marks: tuple[float, ...], ticks: list[float]) -> None:
+    """Round numbers, also where no usual mark lies between the ends of a logarithmic axis."""
+    assert axis_ticks(low, high, marks) == pytest.approx(ticks)
+
+
+def test_every_drawing_has_ticks_on_both_axes(tmp_path: Path) -> None:
+    """Losses of training, and scores against lengths that lie between two usual marks."""
+    facts = [OutputFacts(9, 9, 9, 0, words=61.0 + 6 * place, reference_words=60.0) for place in range(3)]
+    for place, (model, outputs) in enumerate(zip(("seal", "ea", "trunc"), facts, strict=True)):
+        store(tmp_path, trained(model, 30 + place, 1, fit=replace(TRAINED, validation_losses=LOSSES), outputs=outputs))
+    index = write_site(Results(tmp_path), tmp_path / "site")
+    [run] = [run for run in Results(tmp_path).records("arxiv") if run.model == "seal"]
+    for page, expected in (("index.html", {"65", "70"}), (page_name(run), {"100", "200"})):
+        text = (index.parent / "arxiv" / page).read_text(encoding="utf-8")
+        labels = re.findall(r"<text [^>]*>([^<]*)</text>", text)
+        assert expected <= set(labels)
 
 
 def test_run_page(root: Path, tmp_path: Path) -> None:

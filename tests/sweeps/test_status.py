@@ -12,6 +12,8 @@ import pytest
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
+from longsumbench.progress import Progress
+from longsumbench.sweeps import sweep as watched
 from longsumbench.sweeps.state import (
     DONE,
     FAILED,
@@ -76,6 +78,44 @@ def test_status_of_a_sweep(sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureF
     assert "sweep abcd1234: interrupted; the same command continues it" in said  # nobody holds its lock
     with exclusive_lock(sweep.lock):
         assert "sweep abcd1234: running" in render_status(tmp_path)
+
+
+def test_each_step_before_the_first_result_has_a_line(
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a plain pipe, each step that a point begins is one line; after a point has ended, steps are no lines."""
+    for name in ("_SECONDS_BETWEEN_FIRST_LOOKS", "_SECONDS_BETWEEN_LOOKS"):
+        monkeypatch.setattr(watched, name, 0.01)
+    looks = sweep.present_states
+    counts = [0]
+
+    def count_looks(self: Sweep) -> list[PointState]:
+        counts[0] += 1
+        return looks()
+
+    monkeypatch.setattr(Sweep, "present_states", count_looks)
+
+    def do(doing: str) -> None:
+        """Write what point 2 does, and wait until that was seen twice."""
+        sweep.write_state(2, PointState(THREE[1], RUNNING, started=time.time(), doing=doing))
+        seen = counts[0]
+        while counts[0] < seen + 3:
+            time.sleep(0.005)
+
+    with (
+        exclusive_lock(sweep.file(2, "lock")),
+        Progress("sweep", 3, "points", paced=False) as progress,
+        watched._watching(sweep, progress),
+    ):
+        do("")
+        do("reading probe: 7 rows")
+        do("training: 1/9 steps, 0:08 left")
+        do("training: 2/9 steps, 0:07 left")
+        progress.advance(1)
+        do("scoring: 1/9 examples")
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("point")]
+    steps = ("begins", "reading probe", "training")
+    assert lines == [f"point 2/3: seed=2: {step}" for step in steps]
 
 
 def test_a_search_between_two_points_has_not_ended(sweep: Sweep, tmp_path: Path) -> None:

@@ -165,12 +165,12 @@ class ReadSplit:
     @cached_property
     def source_words(self) -> Sequence[int]:
         """Words of each example's source."""
-        return array("i", self._column("source_words").to_numpy())
+        return self._numbers("source_words")
 
     @cached_property
     def reference_words(self) -> Sequence[int]:
         """Words of each example's first reference."""
-        return array("i", self._column("reference_words").to_numpy())
+        return self._numbers("reference_words")
 
     @property
     def ids(self) -> list[str]:
@@ -222,6 +222,9 @@ class ReadSplit:
             check_content(self.path)
             self._is_checked = True
         return self._table().column(name)
+
+    def _numbers(self, name: str) -> Sequence[int]:
+        return array("i", self._column(name).to_pylist())  # to_numpy would import pandas
 
 
 def _arrow() -> Any:

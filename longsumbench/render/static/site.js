@@ -47,6 +47,15 @@ const update = tools => {
     for (const row of [table.tHead.rows[0], ...rows]) row.cells[place].hidden = off.includes(head.dataset.kind);
   });
 };
+// Leave out kinds of columns, the last first, until a table is no wider than its place; the scores stay.
+const fit = tools => {
+  const place = document.getElementById(tools.dataset.table).parentElement;
+  for (const box of [...tools.querySelectorAll("input[type=checkbox]:checked")].reverse()) {
+    if (place.scrollWidth <= place.clientWidth || box.value === "scores") return;
+    box.checked = false;
+    update(tools);
+  }
+};
 window.addRows = (id, text) => {
   const table = document.getElementById(id), tools = document.querySelector(`[data-table="${id}"]`);
   table.tBodies[0].insertAdjacentHTML("beforeend", text);
@@ -75,6 +84,7 @@ const prepare = () => {
     tools.hidden = false;
     tools.addEventListener("input", () => update(tools));
     update(tools);
+    fit(tools);
   }
   for (const box of navigator.clipboard ? document.querySelectorAll(".command") : []) {
     const button = document.createElement("button");
