@@ -156,14 +156,14 @@ def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE
 
 
 def caution(rows: Sequence[SeedGroup]) -> str:
-    """Return a line if no trained system has a higher mean than Lead; empty otherwise."""
+    """Return a line if the mean of no trained system is above that of Lead; empty otherwise."""
     name = rows[0].first.ranked_by
     measured = [row for row in rows if name in row.numbers]
     leads = [row.numbers[name].mean for row in measured if row.first.model == LEAD and not row.first.oracle]
     trained = [row.numbers[name].mean for row in measured if row.first.trained]
     if not leads or not trained or max(trained) > max(leads):
         return ""
-    return f"No trained system has a higher {heading_of(name)} than Lead."
+    return f"No trained system is above Lead in {heading_of(name)}."
 
 
 def describe_equal(rows: Sequence[SeedGroup]) -> str:

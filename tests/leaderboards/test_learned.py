@@ -113,8 +113,8 @@ def test_few_examples_show_nothing(examples: int) -> None:
 )
 def test_what_was_not_trained_here_is_never_not_learned(changes: dict[str, Any]) -> None:
     """A checkpoint, a language model and imported outputs may be not ranked, for what their outputs are."""
-    others = {"fit": FitReport(), **changes}
-    repeated = {"outputs": OutputFacts(EXAMPLES, EXAMPLES, 1, 0)}
+    others: dict[str, Any] = {"fit": FitReport(), **changes}
+    repeated: dict[str, Any] = {"outputs": OutputFacts(EXAMPLES, EXAMPLES, 1, 0)}
     cases = {"none": without_gain("none", **others), "same": trained("same", 38, **others, **repeated)}
     for name, case in cases.items():
         row = next(row for block in blocks(BEST, case) for row in block.rows if row.first.model == name)

@@ -290,7 +290,7 @@ def test_no_trained_system_is_ahead_of_lead(f: float, warned: bool) -> None:
     """The table says so where no trained run has a higher mean than Lead's 30; whether it is tied, the marks say."""
     made = [record("trunc", f, fit=TRAINED), record("seal", 5, fit=TRAINED), record("lead", 30)]
     runs = [group_by_seed([run], {})[0] for run in made]
-    assert caution(runs) == ("No trained system has a higher R-Lsum than Lead." if warned else "")
+    assert caution(runs) == ("No trained system is above Lead in R-Lsum." if warned else "")
     assert caution(runs[:2]) == caution(runs[2:]) == ""
 
 
