@@ -240,7 +240,7 @@ def cut(path: Path, size: int) -> None:
 
 WEIGHTS, NETWORK, SYSTEM = "model.safetensors", "config.json", "system.json"
 DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
-    "other width": (lambda to: change_json(to / NETWORK, encoder_ffn_dim=64), 2, "are not those of the model"),
+    "other width": (lambda to: change_json(to / NETWORK, encoder_ffn_dim=64), 3, "weights are missing"),
     "no network": (lambda to: (to / NETWORK).unlink(), 3, "this checkpoint has no config.json"),
     "heads": (lambda to: change_json(to / NETWORK, encoder_attention_heads=5), 3, "cannot be read"),
     "no weights": (lambda to: (to / WEIGHTS).unlink(), 3, "no file named model.safetensors"),

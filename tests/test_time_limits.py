@@ -1,0 +1,30 @@
+"""Time limits: of a call in another thread, and of code within another limit."""
+
+import signal
+import threading
+import time
+
+import pytest
+
+from longsumbench.errors import DataError
+from longsumbench.interrupts import time_limit, within_seconds
+
+
+def test_a_call_that_does_not_end_is_left() -> None:
+    """The result or the error of a call is returned or raised; one that takes too long is an error."""
+    blocked = threading.Event()
+    with pytest.raises(TimeoutError, match=r"not finished after 0\.05 seconds"):
+        within_seconds(0.05, blocked.wait)
+    blocked.set()
+    assert within_seconds(60, lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        within_seconds(60, lambda: 1 // 0)
+
+
+def test_a_limit_within_another_keeps_the_outer_one() -> None:
+    """The inner limit raises its own error; after it, the outer limit still has its time."""
+    with time_limit(10):
+        with pytest.raises(DataError, match="too long"), time_limit(0.001, problem=DataError("too long")):
+            time.sleep(9)
+        assert 500 < signal.getitimer(signal.ITIMER_REAL)[0] <= 600
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
