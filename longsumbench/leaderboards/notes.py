@@ -11,7 +11,7 @@ from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS,
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING, UNKNOWN, SeedGroup
 from longsumbench.leaderboards.significance import LEVEL, AgainstBest, ComparableRows
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio
+from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, output_problems
 
 PLANTED = "fact_recall"
 _MEANING = {  # of measures by which runs are ranked
@@ -140,9 +140,10 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
 
 def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE) -> list[str]:
     """Return a line for each run, of `limit` runs, with a problem of many of its outputs."""
-    warnings = [
-        f"Warning, {record.label}: {'; '.join(problems)}." for record in members if (problems := record.output_problems)
-    ]
+    warnings = []
+    for record in members:
+        if problems := output_problems(record, record.outputs):
+            warnings.append(f"Warning, {record.label}: {'; '.join(problems)}.")
     if len(warnings) > limit:
         warnings[limit:] = [f"Such warnings for {len(warnings) - limit} more runs (outputs_* in the CSV)."]
     return warnings

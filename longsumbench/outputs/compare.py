@@ -26,7 +26,7 @@ from longsumbench.leaderboards.seed_groups import unit_factor
 from longsumbench.leaderboards.significance import LEVEL, RESAMPLES, RESAMPLES_A_TEST, cannot_reach, read_scores_of_run
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.evaluate import score_column
-from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
+from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.metrics.statistics import (
     approximate_randomization,
     bootstrap_interval,
@@ -36,7 +36,7 @@ from longsumbench.metrics.statistics import (
 from longsumbench.render.figures import COLOURS, GREY, draw_figure, draw_intervals, plain_axes
 from longsumbench.render.tables import Block, ShownInNotebooks, Tied, terminal
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, run_label
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, output_problems, run_label
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import Verdicts, read_verdicts
 
@@ -233,7 +233,7 @@ class Comparison(ShownInNotebooks):
             lengths.append(f"the references {first.reference_words:.0f}")
         lines.append(f"Mean length in words: {', '.join(lengths)}.")
         for run in self.runs:
-            if problems := output_warnings(run.outputs, run.record.outputs_cut, run.record.can_block_loops):
+            if problems := output_problems(run.record, run.outputs):
                 lines.append(f"Warning, {run.label}: {'; '.join(problems)}.")
         return lines
 

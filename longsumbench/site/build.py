@@ -27,7 +27,7 @@ from longsumbench.papers.page import OUTCOMES, MadePage, read_written
 from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
 from longsumbench.papers.write import page_title
 from longsumbench.render.html import render_page, static_text
-from longsumbench.runs.record import RunRecord, source_seen, split_variant
+from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
 from longsumbench.runs.results import Results
 from longsumbench.site.examples import write_examples
 from longsumbench.site.shown_tables import BY_PLACE, SHOWN_KINDS, scores_by_length, shown_block
@@ -53,7 +53,7 @@ _FUNCTIONS: dict[str, Any] = {  # of the templates
     function.__name__: function
     for function in (
         *(changed_settings, cut_shares, describe_point, describe_progress, describe_sweep, find_paper_table),
-        *(format_duration, format_plain_value, heading_of, page_name, page_title, remarks),
+        *(format_duration, format_plain_value, heading_of, output_problems, page_name, page_title, remarks),
         *(source_seen, split_variant, math.log, shlex.join),
     )
 }
