@@ -184,7 +184,7 @@ def _advice(folder: Path) -> str:
 def write_checksums(folder: Path) -> None:
     """Write the size and the SHA-256 of all files in a folder and its subfolders."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != CHECKSUMS]
-    entries = {path.relative_to(folder).as_posix(): (path.stat().st_size, _hash_file(path)) for path in files}
+    entries = {path.relative_to(folder).as_posix(): (path.stat().st_size, hash_of_file(path)) for path in files}
     (folder / CHECKSUMS).write_text(json.dumps(entries), encoding="ascii")
 
 
@@ -200,7 +200,7 @@ def find_damage(folder: Path, in_full: bool = False) -> list[str]:
             problems.append(f"{name} is missing")
         elif path.stat().st_size != size:
             problems.append(f"{name} has {path.stat().st_size} bytes instead of {size}")
-        elif in_full and _hash_file(path) != sha256:
+        elif in_full and hash_of_file(path) != sha256:
             problems.append(f"{name} has other content")
     return problems
 
@@ -226,15 +226,11 @@ def check_content(path: Path) -> None:
 def hash_of_file(path: Path) -> str:
     """Return the SHA-256 of a file, which is read once in a process, until its size or time changes."""
     state = path.stat()
-    return _known_hash(path, state.st_size, state.st_mtime_ns)
+    return _hash_once(path, state.st_size, state.st_mtime_ns)
 
 
 @cache
-def _known_hash(path: Path, size: int, modified: int) -> str:
-    return _hash_file(path)
-
-
-def _hash_file(path: Path) -> str:
+def _hash_once(path: Path, size: int, modified: int) -> str:
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

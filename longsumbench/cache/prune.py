@@ -1,4 +1,4 @@
-"""List, verify and delete the stages of a cache folder; `longsumbench.cache.artifacts` describes the folder.
+"""List and delete the stages of a cache folder; `longsumbench.cache.artifacts` describes the folder.
 
 A stage that is being built is never deleted. What a killed builder left can be continued: it is deleted after a day.
 """
@@ -11,14 +11,12 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 
-from longsumbench.cache.artifacts import INPUTS, delete_folder, find_damage
+from longsumbench.cache.artifacts import INPUTS, delete_folder
 from longsumbench.cache.locks import exclusive_lock, lock_holder
-from longsumbench.errors import DataError, UsageError
-from longsumbench.formatting import format_bytes, format_count, format_rough_time, plain_table, print_text
-from longsumbench.progress import track
+from longsumbench.errors import UsageError
+from longsumbench.formatting import format_bytes, format_rough_time, plain_table, print_text
 
 _DAY = 86_400.0  # seconds
 _STAGE = re.compile(r"([0-9a-f]{24})(\.partial|\.old-[0-9a-f]{8})?")
@@ -134,12 +132,6 @@ def outdated_artifacts(stages: Sequence[CachedArtifact], unused_for: float) -> l
     return [stage for stage in stages if current_time - stage.last_used > limits.get(stage.state, math.inf)]
 
 
-def surplus_artifacts(stages: Sequence[CachedArtifact], max_size: float) -> list[CachedArtifact]:
-    """Return the longest unused stages, without which the others have at most `max_size` bytes."""
-    sizes = accumulate(stage.size for stage in stages)  # the last used first
-    return [stage for stage, size in zip(stages, sizes, strict=True) if size > max_size]
-
-
 def delete_artifacts(stages: Sequence[CachedArtifact], dry_run: bool = False) -> str:
     """Delete stages, except those that are being built or were used since they were listed; return a summary.
 
@@ -164,22 +156,3 @@ def _reason_to_keep(stage: CachedArtifact) -> str:
     if builder := lock_holder(stage.lock):
         return f"it is being built by {builder}"
     return "it was used meanwhile" if stage.folder.is_dir() and stage.folder.stat().st_mtime > stage.last_used else ""
-
-
-def verify_artifacts(stages: Sequence[CachedArtifact]) -> str:
-    """Read finished stages in full, print a line for each damaged one, and return a summary.
-
-    Raises:
-        DataError: a stage is damaged.
-    """
-    finished = [stage for stage in stages if stage.state == "finished"]
-    num_damaged = 0
-    for stage in track(finished, "verifying", len(finished), "stages"):
-        if problems := find_damage(stage.folder, in_full=True):
-            num_damaged += 1
-            print_text(f"damaged: {stage.kind} {stage.key}: {', '.join(problems)}")
-    total = f"{format_count(len(finished), 'stage')} in the cache ({_total(finished)})"
-    if num_damaged:
-        advice = "`longsumbench cache prune KEY` deletes one; a run that needs it builds it again"
-        raise DataError(f"{num_damaged} of {total} damaged: {advice}")
-    return f"{total} verified: nothing is damaged"

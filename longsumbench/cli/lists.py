@@ -3,7 +3,7 @@
 import argparse
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir, print_choices, results_of
@@ -137,16 +137,13 @@ status_command = Command(
 
 
 _TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "w": 604_800.0, "d": 86_400.0}  # unit → seconds
-_SIZE_UNITS = {"MB": 1e6, "TB": 1e12, "GB": 1e9}  # unit → bytes
 _CACHE_HELP = """\
-Show, verify or delete the contents of the cache.
+Show or delete the contents of the cache.
 
   longsumbench cache                            for each kind: number, size, last use
   longsumbench cache list                       each stage with its key
-  longsumbench cache verify                     read every file and compare it with its checksum
   longsumbench cache prune                      delete what was not used for 30 days
   longsumbench cache prune --unused-for 12h --dry-run
-  longsumbench cache prune --max-size 20GB      delete the longest unused until the rest fits
   longsumbench cache prune 3f2a91               delete one stage, by the beginning of its key
   longsumbench cache prune --all                delete everything
 
@@ -154,17 +151,16 @@ Runs share the stages in the cache: read corpora, tokenizers, units, labels, ran
 deleted stage again when it needs it. Runs and tables do not change. prune keeps and reports a stage that is being
 built. What an interrupted or killed process left over can be continued by the same command; prune deletes it after a
 day.
-A run checks sizes and times of the files it uses. verify also compares their contents. The next run that needs a
-damaged stage builds it again and keeps the damaged files.
+A run checks the sizes of the files it uses, and the content of what decides scores. A damaged stage is named, with the
+command that deletes it.
 The cache is the user's cache folder, or the folder in the environment variable LONGSUMBENCH_CACHE
 (docs/how-to/cache.md). Its file requests.sqlite has the answers of language models' servers; prune leaves it.
 """
 
 
 def _add_cache_arguments(command: Parser) -> None:
-    command.add_argument("words", nargs="*", metavar="[list|verify|prune] [KEY]", help="beginnings of stages' keys")
+    command.add_argument("words", nargs="*", metavar="[list|prune] [KEY]", help="beginnings of stages' keys")
     command.add_argument("--unused-for", metavar="TIME", help="prune: 30d (default), 12h, 2w")
-    command.add_argument("--max-size", metavar="SIZE", help="prune: 500MB, 20GB")
     command.add_argument("--all", action="store_true", help="prune: delete everything")
     command.add_argument("--dry-run", action="store_true", help="prune: print what would be deleted")
 
@@ -174,10 +170,10 @@ def _execute_cache(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.cache.artifacts import cache_folder
 
     action, *keys = options.words or ["kinds"]
-    selected = {"KEY": keys, "--all": options.all, "--unused-for": options.unused_for, "--max-size": options.max_size}
+    selected = {"KEY": keys, "--all": options.all, "--unused-for": options.unused_for}
     flags = [flag for flag, value in {**selected, "--dry-run": options.dry_run}.items() if value and flag != "KEY"]
-    if action not in ("kinds", "list", "verify", "prune"):
-        raise UsageError(f"longsumbench cache {action}: write list, verify or prune before the key")
+    if action not in ("kinds", "list", "prune"):
+        raise UsageError(f"longsumbench cache {action}: write list or prune before the key")
     if flags and action != "prune":
         raise UsageError(f"{flags[0]} needs `longsumbench cache prune`")
     if len(together := [name for name, value in selected.items() if value]) > 1 and action == "prune":
@@ -185,26 +181,21 @@ def _execute_cache(options: argparse.Namespace, words: Sequence[str]) -> None:
     root = cache_folder()
     stages = prune.select_artifacts(prune.artifacts_in(root), keys)
     if action == "prune":
-        if options.max_size:
-            stages = prune.surplus_artifacts(stages, _parse_amount("--max-size", options.max_size, _SIZE_UNITS))
-        elif not (options.all or keys):
-            span = _parse_amount("--unused-for", options.unused_for or "30d", _TIME_UNITS)
+        if not (options.all or keys):
+            span = _parse_time("--unused-for", options.unused_for or "30d")
             stages = prune.outdated_artifacts(stages, span)
         print_text(prune.delete_artifacts(stages, options.dry_run))
-    elif action == "verify":
-        print_text(prune.verify_artifacts(stages))
     else:
         print_text(prune.list_kinds(root, stages) if action == "kinds" else prune.list_artifacts(root, stages))
 
 
-def _parse_amount(flag: str, text: str, units: Mapping[str, float]) -> float:
-    """Parse a number with a unit: "30d", "20GB"."""
-    if (match := re.fullmatch(rf"(\d{{1,9}}(?:\.\d+)?)({'|'.join(units)})", text)) is None:
-        form = f"a number followed by {', '.join(units)}, as in 30{[*units][-1]}"
-        raise UsageError(f"{flag} {text}: write {form}")
-    return float(match[1]) * units[match[2]]
+def _parse_time(flag: str, text: str) -> float:
+    """Parse a number with a unit ("30d") as seconds."""
+    if (match := re.fullmatch(rf"(\d{{1,9}}(?:\.\d+)?)({'|'.join(_TIME_UNITS)})", text)) is None:
+        raise UsageError(f"{flag} {text}: write a number followed by {', '.join(_TIME_UNITS)}, as in 30d")
+    return float(match[1]) * _TIME_UNITS[match[2]]
 
 
 cache_command = Command(
-    "cache", "show, verify or delete the contents of the cache", _CACHE_HELP, _add_cache_arguments, _execute_cache
+    "cache", "show or delete the contents of the cache", _CACHE_HELP, _add_cache_arguments, _execute_cache
 )

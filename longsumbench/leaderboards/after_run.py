@@ -246,15 +246,7 @@ def _nearby_rows(located: _LocatedRuns) -> Block:
     table = table_block(columns, lines)
     words = " ".join([*map(on_one_line, table.columns), *(cell for line in lines for cell in line)])
     meanings = "; ".join(f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words)
-    limit = ", about the most that copying can reach" if "oracle" in words and _oracle_leads(rows) else ""
-    return replace(table, footnotes=(f"Legend: {meanings}{limit}.",))
-
-
-def _oracle_leads(rows: Sequence[SeedGroup]) -> bool:
-    """Return True if no row scores above the oracle, and the oracle above 0: else there were no words to match."""
-    name = rows[0].first.ranked_by
-    scores = {row.first.model: row.numbers[name].mean for row in reversed(rows) if name in row.numbers}
-    return scores.get("oracle", 0.0) > 0 and scores["oracle"] >= max(scores.values())
+    return replace(table, footnotes=(f"Legend: {meanings}.",))
 
 
 def _describe_difference(located: _LocatedRuns) -> str:

@@ -16,7 +16,7 @@ from longsumbench.leaderboards.significance import (
     AgainstBest,
     ComparableRows,
 )
-from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio
+from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, output_problems
 
 PLANTED = "fact_recall"
 _MEANING = {  # of measures by which runs are ranked
@@ -146,9 +146,10 @@ def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
 
 def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE) -> list[str]:
     """Return a line for each run, of `limit` runs, with a problem of many of its outputs."""
-    warnings = [
-        f"Warning, {record.label}: {'; '.join(problems)}." for record in members if (problems := record.output_problems)
-    ]
+    warnings = []
+    for record in members:
+        if problems := output_problems(record, record.outputs):
+            warnings.append(f"Warning, {record.label}: {'; '.join(problems)}.")
     if len(warnings) > limit:
         more = format_count(len(warnings) - limit, "more run")
         warnings[limit:] = [f"Such warnings for {more} (outputs_* in the CSV)."]

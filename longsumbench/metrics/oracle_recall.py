@@ -52,9 +52,8 @@ class OracleRecall(Metric):
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the sentence splitter, and what decides the oracle's words except defaults."""
-        words = settings_deciding(self.scoring, "words")
-        parts = {self.name: self.version, "sentences": SPLITTER_NAME, **words}
-        return "|".join(f"{name}:{value}" for name, value in parts.items())
+        words = [f"|{name}:{value}" for name, value in settings_deciding(self.scoring, "words").items()]
+        return f"{self.name}:{self.version}|sentences:{SPLITTER_NAME}{''.join(words)}"
 
 
 def _sentence_tenths(example: Example) -> dict[str, int]:

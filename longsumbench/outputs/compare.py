@@ -34,10 +34,10 @@ from longsumbench.leaderboards.significance import (
 )
 from longsumbench.metrics.aggregate import ScoreTable, values_at
 from longsumbench.metrics.evaluate import score_column
-from longsumbench.metrics.output_facts import OutputFacts, describe_outputs, output_warnings
+from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.render.tables import Block, ShownInNotebooks, Tied, csv_text, terminal
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, run_label
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, output_problems, run_label
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import Verdicts, read_verdicts
 
@@ -215,7 +215,7 @@ class Comparison(ShownInNotebooks):
             lengths.append(f"the references {first.reference_words:.0f}")
         lines.append(f"Mean length in words: {', '.join(lengths)}.")
         for run in self.runs:
-            if problems := output_warnings(run.outputs, run.record.outputs_cut, run.record.can_block_loops):
+            if problems := output_problems(run.record, run.outputs):
                 lines.append(f"Warning, {run.label}: {'; '.join(problems)}.")
         return lines
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import Evidence, Example, Scoring, Summary, count_words, describe_reading
+from longsumbench.core import Evidence, Example, Summary, count_words, describe_reading
 from longsumbench.errors import UsageError, did_you_mean, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
@@ -26,13 +26,12 @@ from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import Selections, SourceText, View, views
 from longsumbench.render.figures import write_pictures
 from longsumbench.render.html import ShownText, headed_references, render_page, render_part, static_text
-from longsumbench.render.marked_words import mark_words, shared_by
+from longsumbench.render.marked_words import mark_words, shared_by, word_stems
 from longsumbench.render.tables import Block, terminal
 from longsumbench.rouge.all_pairs import number_words, rouge_n
-from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord, output_files, run_label, split_variant
+from longsumbench.runs.record import RunRecord, output_files, output_problems, run_label, split_variant
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
@@ -241,7 +240,7 @@ def _facts_of(inspection: Inspection) -> dict[str, str | None]:
         "scores": scores or "not scored",
         "source": None if imported else describe_reading(summary.truncation),
         "summary": length + ("" if summary.complete else "; it stops at its length limit"),
-        "warning": "; ".join(record.output_problems),
+        "warning": "; ".join(output_problems(record, record.outputs)),
     }
 
 
@@ -290,8 +289,7 @@ def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[tupl
     The likeness is the mean of ROUGE-1 and ROUGE-2 F1, 0–100. Of equal sentences it is the first. The place is None if
     no source sentence shares a word.
     """
-    words = SuiteScorer(Scoring(tokenizer="unicode"), kernels="python").words  # as those that are marked
-    texts, outputs = number_words([words(sentence) for sentence in source], [words(sentence) for sentence in output])
+    texts, outputs = number_words(list(map(word_stems, source)), list(map(word_stems, output)))
     if not texts or not outputs:
         return [(None, 0.0)] * len(outputs)
     scores = 50 * (rouge_n(texts, outputs, 1)["f1"] + rouge_n(texts, outputs, 2)["f1"])

@@ -18,7 +18,7 @@ def mark_words(text: str, shared: Callable[[str], str | None]) -> Markup:
     """Escape a text and mark its longer words; `shared` returns the class of `mark` for a stem, or None."""
     parts, end = [], 0
     for word in _WORD_RUN.finditer(text):
-        stems_of_word = _word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
+        stems_of_word = word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
         kinds = [kind for stem in stems_of_word if (kind := shared(stem))]
         mark = Markup('<mark class="{}">{}</mark>')
         parts += [escape(text[end : word.start()]), mark.format(kinds[0], word[0]) if kinds else escape(word[0])]
@@ -69,14 +69,14 @@ def shared_by(text: str, first: str, second: str) -> Callable[[str], str | None]
 
 def stems(text: str) -> set[str]:
     """Return the stems of a text's words."""
-    return {stem for word in _WORD_RUN.findall(text) for stem in _word_stems(word)}
+    return {stem for word in _WORD_RUN.findall(text) for stem in word_stems(word)}
 
 
-def _word_stems(word: str) -> list[str]:
-    """Return the stem of a word; several in a script without blanks."""
-    return _scorer().words(word)
+def word_stems(text: str) -> list[str]:
+    """Return the stems of the words of a text, in any script: a page is to read, whatever was scored."""
+    return _scorer().words(text)
 
 
 @cache
 def _scorer() -> SuiteScorer:
-    return SuiteScorer(Scoring(tokenizer="unicode"), kernels="python")  # a page is to read, whatever was scored
+    return SuiteScorer(Scoring(tokenizer="unicode"), kernels="python")

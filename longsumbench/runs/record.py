@@ -285,17 +285,6 @@ class RunRecord:
         return self.facts.checkpoint is not None and not (self.trained or self.untrained)
 
     @property
-    def can_block_loops(self) -> bool:
-        """True if `decode.no_repeat_ngram` would have had an effect: a local model wrote the summaries without it."""
-        wrote = self.imported is None and self.facts.engine != "api" and (self.trained or self.zero_shot)
-        return wrote and self.settings.decode.mode == "write" and not self.settings.decode.no_repeat_ngram
-
-    @property
-    def output_problems(self) -> list[str]:
-        """A clause for each problem of many outputs."""
-        return output_warnings(self.outputs, self.outputs_cut, self.can_block_loops)
-
-    @property
     def parameters(self) -> int:
         """Number of weights; 0 if it is unknown, or the system has none."""
         return self.fit.parameters or self.facts.parameters or 0
@@ -357,6 +346,17 @@ def output_files(checkpoints: int) -> list[tuple[str, str]]:
     """
     more_files = [(f"predictions-{number}.jsonl", f"scores-{number}.csv") for number in range(2, checkpoints + 1)]
     return [("predictions.jsonl", "scores-1.csv" if more_files else "scores.csv"), *more_files]
+
+
+def output_problems(record: RunRecord, facts: OutputFacts | None) -> list[str]:
+    """Return a clause for each problem of many of a run's outputs; `facts` are about those of its record or its file.
+
+    The setting that prevents loops is named if a local model wrote without it.
+    """
+    local = record.imported is None and record.facts.engine != "api" and (record.trained or record.zero_shot)
+    decode = record.settings.decode
+    can_block_loops = local and decode.mode == "write" and not decode.no_repeat_ngram
+    return output_warnings(facts, record.outputs_cut, can_block_loops)
 
 
 def run_label(record: RunRecord) -> str:

@@ -26,7 +26,7 @@ from longsumbench.papers.page import OUTCOMES, MadePage, read_written
 from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
 from longsumbench.papers.write import page_title
 from longsumbench.render.html import render_page, static_text
-from longsumbench.runs.record import RunRecord, source_seen, split_variant
+from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
 from longsumbench.runs.results import Results
 from longsumbench.site.examples import write_examples
 from longsumbench.site.shown_tables import (
@@ -58,8 +58,8 @@ _FUNCTIONS: dict[str, Any] = {  # of the templates
     function.__name__: function
     for function in (
         *(axis_ticks, changed_settings, cut_shares, describe_point, describe_progress, describe_sweep),
-        *(find_paper_table, format_duration, format_plain_value, heading_of, page_name, page_title, remarks),
-        *(settings_on_card, source_seen, split_variant, math.exp, math.log, shlex.join),
+        *(find_paper_table, format_duration, format_plain_value, heading_of, output_problems, page_name, page_title),
+        *(remarks, settings_on_card, source_seen, split_variant, math.exp, math.log, shlex.join),
     )
 }
 _CONSTANTS: dict[str, Any] = {"by_place": BY_PLACE, "ended": ENDED, "outcomes": OUTCOMES, "shown_kinds": SHOWN_KINDS}

@@ -16,7 +16,7 @@ from longsumbench.core import Cut, FitReport, Truncation
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import write_atomically
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.runs.record import CheckpointMeans, ImportedOutputs, RunRecord
+from longsumbench.runs.record import CheckpointMeans, ImportedOutputs, RunRecord, output_problems
 from longsumbench.runs.results import Results
 
 RECORD = replace(
@@ -167,6 +167,6 @@ def test_the_remedy_for_loops_is_named_where_it_works(
     outputs = OutputFacts(count=20, compared=20, distinct=20, repetitive=0, loops=8)
     run = record("trunc", 10, outputs=outputs, outputs_cut=0, **changes)
     run = replace(run, config={**run.config, "decode": {**run.config["decode"], **decode}})
-    (line,) = run.output_problems
+    (line,) = output_problems(run, run.outputs)
     assert line.startswith("8 of 20 outputs repeat more than 30 %")
     assert ("decode.no_repeat_ngram" in line) == named

@@ -338,9 +338,8 @@ class _SampleMeasures:
         """Return the scores of the sentences that the system `oracle` selects."""
         if not self._rouge.can_score(example):
             return {}
-        sentences = list(example.sentences())
-        extract = "\n".join(sentences[index] for index in oracle_sentences(example, self._scorer))
-        return self._rouge.score(extract, example)
+        sentences, selected = list(example.sentences()), oracle_sentences(example, self._scorer)
+        return self._rouge.score("\n".join(sentences[index] for index in selected), example)
 
     def table(self, rows: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
         index = pd.Index(list(rows), name="id", dtype=object)
