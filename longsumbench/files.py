@@ -193,7 +193,11 @@ def replaced_file(path: Path) -> Iterator[BinaryIO]:
 
 def csv_of(table: Any, **options: Any) -> str:
     """Return a table of pandas as CSV without its index; texts that look like formulas are guarded for spreadsheets."""
-    return str(table.map(guard_cell).to_csv(index=False, lineterminator="\n", **options))
+    table = table.copy(deep=False)
+    for name, column in table.items():
+        if any(isinstance(cell, str) for cell in column):  # others keep their types
+            table[name] = list(map(guard_cell, column))
+    return str(table.to_csv(index=False, lineterminator="\n", **options))
 
 
 def digest(value: Any) -> str:

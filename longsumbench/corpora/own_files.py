@@ -5,7 +5,6 @@ begins a section with its name. A list is one paragraph; so is a table, with one
 emphasis and links remain. Code blocks, HTML blocks and front matter are left out, and their words are counted.
 """
 
-import json
 import logging
 import os
 import re
@@ -24,7 +23,7 @@ from longsumbench.core import Document, Example, Section, Sentences
 from longsumbench.corpora import jsonl
 from longsumbench.corpora.reading.fields import BadRow, paragraphs_in, plain_document
 from longsumbench.corpora.reading.row_files import ROW_ENDINGS, FileRow, describe_file, read_file, texts_in_folder
-from longsumbench.corpora.reading.text_files import decoded, parts_of, text_of_file
+from longsumbench.corpora.reading.text_files import decoded, parts_of, refuse_half_characters, text_of_file
 from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
@@ -204,9 +203,9 @@ def check_input(item: Input, file: str | None = None, line: int | None = None) -
         note = f" ({format_count(item.words_left_out, 'word')} of code or HTML left out)" if item.words_left_out else ""
         raise DataError(f"there is no text to summarize in it{note}", place, line)
     try:
-        json.dumps(item.example.to_dict(), ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise DataError("half a character (a lone surrogate) in the text", place, line) from None
+        refuse_half_characters([item.example.to_dict()])
+    except BadRow as problem:
+        raise DataError(f"{problem}", place, line) from problem
     return item
 
 

@@ -167,15 +167,16 @@ def pair_texts(
         UsageError: a side is a single text, or one side is a dictionary and the other is not.
         DataError: the sides differ in ids or length, or are empty; or an item is neither text nor a list of texts.
     """
-    predictions, references = _as_side(predictions, "predictions"), _as_side(references, "references")
-    if isinstance(predictions, Mapping) != isinstance(references, Mapping):
+    outputs = _as_side(predictions, "predictions")
+    gold = _as_side(references, "references")
+    if isinstance(outputs, Mapping) != isinstance(gold, Mapping):
         raise UsageError("of predictions and references one is a dictionary: give two dictionaries, or two lists")
-    differ = len(predictions) != len(references) and not isinstance(predictions, Mapping)
-    if differ or not len(predictions):
-        counts = f"{format_count(len(predictions), 'prediction')}, {format_count(len(references), 'reference')}"
+    differ = len(outputs) != len(gold) and not isinstance(outputs, Mapping)
+    if differ or not len(outputs):
+        counts = f"{format_count(len(outputs), 'prediction')}, {format_count(len(gold), 'reference')}"
         raise DataError(f"{counts}: give the references of each prediction, and at least one prediction")
-    texts = _by_id(_given_texts(predictions, lambda value: _read_text(value, "predictions")))
-    targets = _by_id(_given_texts(references, _references_of))
+    texts = _by_id(_given_texts(outputs, lambda value: _read_text(value, "predictions")))
+    targets = _by_id(_given_texts(gold, _references_of))
     return _pair_by_id(texts, targets, "predictions and references", "leave these out")
 
 

@@ -70,7 +70,7 @@ BAD = {
     "c.csv": (b"id,document\n1,Text.\n", r"c\.csv:2: the fields 'summary' and 'references' are missing"),
     "d.csv": (b"id,document\n", r"d\.csv: the file is empty"),
     "e.csv": (b'id,document\n1,"a\n\nb"\n2,d,e\n', r"e\.csv:2: the fields 'summary' and 'references' are missing"),
-    "f.csv": (b'id,document,summary\n1,"a\nb",c\n2,"d,e\n', r"f\.csv:4: .*\(a quote is opened and not closed"),
+    "f.csv": (b'id,document,summary\n1,"a\nb",c\n2,"d,e\n', r"f\.csv:4: .*unexpected end of data\); close every quote"),
     "g.csv": (b"id,Text,document,text\n1,a,b,c\n", r"g\.csv:2: the fields 'summary' and 'references' are missing"),
     "h.csv": (b"id,Text,text,summary\n1,a,b,c\n", r"h\.csv:2: two fields could be the document: 'Text', 'text'"),
     "i.csv": (b"id,summary,document,summary\n1,a,b,c\n", r"i\.csv:1: a column is given twice"),

@@ -106,7 +106,7 @@ def lines_with_position(path: Path) -> Iterator[tuple[bytes, int]]:
 def _utf8_lines(file: Any) -> Iterator[bytes]:
     first = file.readline()
     encoding = _marked_encoding(first)
-    lines = chain([first.removeprefix(codecs.BOM_UTF8)], file)
+    lines: Iterator[bytes] = chain([first.removeprefix(codecs.BOM_UTF8)], file)
     if encoding != "UTF-8":
         file.seek(0)
         lines = _encoded_again(file, encoding)

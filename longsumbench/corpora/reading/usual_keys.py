@@ -25,7 +25,7 @@ _USUAL_NAMES: Mapping[str, Sequence[Sequence[str]]] = {
     ),
     "title": (("title",),),
     "query": (("query",),),
-    "document": (("document", "documents"), ("text", "article", "body"), ("source",)),
+    "document": (("document",), ("documents",), ("text", "article", "body"), ("source",)),
     "summary": (
         ("summary", "references", "reference"),
         ("summaries", "abstract", "highlights", "highlight"),
@@ -97,7 +97,7 @@ def usual_fields(names: Iterable[str]) -> set[str]:
 def describe_keys(row: Row, fields: Sequence[str]) -> str:
     """Return which names hold the fields of a row; empty if they are the suite's own."""
     keys = keys_of(tuple(name for name in row if row[name] is not None), tuple(fields))
-    unusual = {field: key.strip() for field, key in keys.items() if key not in _USUAL_NAMES[field][0]}
+    unusual = {field: key.strip() for field, key in keys.items() if key not in (*_USUAL_NAMES[field][0], *_SEVERAL)}
     return ", ".join(f"{field} from '{key}'" if key else f"{field} without name" for field, key in unusual.items())
 
 
@@ -111,8 +111,9 @@ def _column_named(column: str, names: Sequence[str]) -> str:
 
 
 def _rivals(field: str) -> Sequence[str]:
-    """Return the suite's names for what a field holds: "document" and "documents"."""
-    return next((groups[0] for groups in _USUAL_NAMES.values() if field in groups[0]), (field,))
+    """Return all usual names for what a field holds."""
+    names = [tuple(chain.from_iterable(groups)) for groups in _USUAL_NAMES.values()]
+    return next((usual for usual in names if field in usual), (field,))
 
 
 @cache
