@@ -37,13 +37,8 @@ def make_runs(root: Path) -> list[RunRecord]:
     """Make finished runs: baselines on real texts, and a trained system that keeps evidence."""
     with log_level("WARNING"):
         runs = longsumbench.sweep(model=["lead", "lexrank", "random"], dataset="pydoc", results_dir=root)
-        trained: dict[str, Any] = {
-            "model": "seal",
-            "dataset": "probe",
-            "scale": "tiny",
-            "train.max_steps": 5,
-            "decode.limit": 20,
-        }
+        trained: dict[str, Any] = {"model": "seal", "dataset": "probe", "scale": "tiny"}
+        trained |= {"train.max_steps": 5, "decode.limit": 20}
         return [*runs, *longsumbench.sweep(**trained, results_dir=root)]
 
 

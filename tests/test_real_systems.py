@@ -55,7 +55,7 @@ def test_each_mean_is_that_of_the_scores(dataset: str) -> None:
     frame = table.frame().set_index("run_id")
     scores = read_all_scores(RESULTS, table.records(), "fpr")
     for record in table.records():
-        means = 100 * scores[record.run_id].mean()
+        means = 100 * scores[record.run_id].frame().mean()
         for kind in ROUGE_HEADINGS:
             parts = [getattr(record.scores[kind], part) for part in "pr"] + [record.scores[kind].f]
             assert parts == pytest.approx([means[f"{kind}_{part}"] for part in "prf"], abs=1e-9)

@@ -171,7 +171,8 @@ def find_system(
     if isinstance(run, str) and run in names and not any(Path(run).glob("*.json")):  # no checkpoint, no run
         config = plan_by_name(run, settings, evidence)
         return FoundSystem(run, config.decode, partial(system_by_name, config)), files
-    _check_is_no_text(str(run), files)
+    if not isinstance(run, RunRecord):
+        _check_is_no_text(str(run), files)
     folder, usual, load = _find_checkpoint(run, results)
     return FoundSystem(f"{folder}", settle_decoding(settings, {**usual, "evidence": evidence}), load), files
 

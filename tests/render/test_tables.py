@@ -116,7 +116,7 @@ def test_latex_compiles(tmp_path: Path) -> None:
 
 def test_a_csv_is_that_of_pandas() -> None:
     """Floats are rounded, missing and infinite values empty, texts quoted where they must be; columns in any order."""
-    rows = [
+    rows: list[dict[str, object]] = [
         {"name": 'a,"b"\nc', "n": 3, "score": 1 / 3, "whole": 2.0, "known": True},
         {"n": None, "score": float("nan"), "later": -1e-9, "name": ""},
     ]
