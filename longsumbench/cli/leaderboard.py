@@ -105,7 +105,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
-    """Write the matrix of systems × datasets; return its text and the path of its picture."""
+    """Write the matrix of systems × datasets; return its text."""
     foreign_options = ("dataset", "columns", "block", "by_run", "ledger", "against", "kind")
     if options.measure != "f1" or any(getattr(options, name) for name in foreign_options):
         raise UsageError(
@@ -118,8 +118,7 @@ def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
     heading, blocks = MATRIX_HEADING, matrix_blocks(matrix, brief=not options.latex)
     latex = options.latex and _put_latex(options, tables.latex(heading, blocks))
     text = latex or tables.terminal(heading, blocks)
-    picture = [results.root / "leaderboard" / "matrix.png"] if matrix.tested and not options.latex else []
-    return [text, "", *picture]
+    return [text]
 
 
 def _put_latex(options: argparse.Namespace, text: str, num_tables: int = 1) -> str:

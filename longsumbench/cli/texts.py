@@ -79,11 +79,11 @@ Print statistics of a dataset. With rank=, print how much of the references the 
   longsumbench stats dataset=wiki_sections dataset.path=FOLDER rank=tfidf,lexrank,lstm
 
 Counts examples, documents, sections, paragraphs and sentences. Measures lengths in words and, with model=, in the
-model's tokens. Then: how much of the source the references repeat, the score of the best extract, and near-duplicates
-in different splits. With model=, it shows what the model would read of dataset.split and cut from the training
-targets, under the settings of `run` and without training. Slow statistics use a sample.
+model's tokens. Then: how much of the source the references repeat, and the score of the best extract. With model=, it
+shows what the model would read of dataset.split and cut from the training targets, under the settings of `run` and
+without training. Slow statistics use a sample.
 
-settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1  duplicates=true|false
+settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1
            run=all|RUN[,RUN...]  results_dir=results  score.tokenizer=default|unicode  score.*
            model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*  train_ranker=false|true
 ranking:   rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda  score.*

@@ -1,17 +1,15 @@
-"""Systems × datasets: a number of each system on each dataset, ranks, and which mean ranks differ.
+"""Systems × datasets: a number of each system on each dataset, and ranks.
 
-    Results --read_matrix--> Matrix --update_matrix--> matrix.csv, matrix.md, matrix.tex, matrix.png
-                             complete rows --rank_test--> RankTest: the data of a critical-difference diagram
+    Results --read_matrix--> Matrix --update_matrix--> matrix.csv, matrix.md, matrix.tex
 
 A dataset has one column: the first block of its leaderboard that has the number. Oracles are left out. Checkpoints
 that were not trained here have a matrix for themselves, with the baselines.
 """
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.stats
@@ -20,25 +18,16 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.columns import how_to_compute
 from longsumbench.leaderboards.comparability import heading_of
-from longsumbench.leaderboards.significance import LEVEL, METHOD, ComparableRows
+from longsumbench.leaderboards.significance import METHOD, ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render import tables
-from longsumbench.render.figures import render_picture, system_styles
 from longsumbench.render.tables import Block, Stressed, Tied, csv_text, with_bounds
 from longsumbench.runs.results import Results
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-_LEAST_SYSTEMS, _LEAST_DATASETS = 3, 2  # of a rank test
 _NOT_TRAINED = "systems that were not trained here"
 _UNTRAINED_NOTE = "Checkpoints as they are, and the baselines. Their training texts may include these."
 MATRIX_HEADING = "Systems × datasets"
-_WIDTH, _LINE = 9.0, 0.3  # inches; height of a label of one line
-_LABEL_WIDTH, _MORE_LINES = 26, 0.6  # characters; lines that each further line of a label takes
-_TOP, _FIRST_BAR, _BETWEEN_BARS = 1.0, 0.35, 0.28  # lines above the axis and below it
 
 
 @dataclass(frozen=True)
@@ -63,45 +52,18 @@ class MatrixColumn:
 
 
 @dataclass(frozen=True)
-class RankTest:
-    """Friedman's test of equal ranks, and Nemenyi's critical difference (Demšar 2006).
-
-    Attributes:
-        mean_ranks: label → mean rank among these systems, the best first.
-        datasets: number of datasets; each system has all of them.
-        critical: mean ranks that differ less than this are not distinguishable at 5 %.
-    """
-
-    mean_ranks: Mapping[str, float]
-    datasets: int
-    p: float
-    critical: float
-
-    def cliques(self) -> list[list[str]]:
-        """Return the largest sets of systems whose mean ranks are not distinguishable, the best first."""
-        cliques: list[list[str]] = []
-        for low in self.mean_ranks.values():
-            clique = [name for name, rank in self.mean_ranks.items() if 0 <= rank - low < self.critical]
-            if len(clique) > 1 and not (cliques and set(clique) <= set(cliques[-1])):
-                cliques.append(clique)
-        return cliques
-
-
-@dataclass(frozen=True)
 class Matrix:
     """A number of each system on each dataset.
 
     Attributes:
         systems: labels; those with the most datasets first, then by mean rank.
         without: datasets without a run that has the number.
-        tested: the rank test of the systems that have all datasets; None if there are too few.
         untrained: the matrix of checkpoints that were not trained here; None if there are none.
     """
 
     columns: tuple[MatrixColumn, ...]
     systems: tuple[str, ...]
     without: tuple[str, ...]
-    tested: RankTest | None
     untrained: "Matrix | None" = None
 
     def mean_rank(self, system: str) -> float:
@@ -156,11 +118,7 @@ def matrix_of_tables(blocks: Mapping[str, Sequence[ComparableRows]], number: str
 def matrix_of(columns: Sequence[MatrixColumn], without: tuple[str, ...] = ()) -> Matrix:
     """Return the matrix of some columns; `without` are datasets that have no column."""
     labels = dict.fromkeys(label for column in columns for label in column.cells)
-    complete = [label for label in labels if all(label in column.ranks for column in columns)]
-    tested = None
-    if len(complete) >= _LEAST_SYSTEMS and len(columns) >= _LEAST_DATASETS:
-        tested = rank_test({label: [column.cells[label].mean for column in columns] for label in complete})
-    matrix = Matrix(tuple(columns), tuple(labels), without, tested)
+    matrix = Matrix(tuple(columns), tuple(labels), without)
     ordered = sorted(labels, key=lambda label: (-matrix.count(label), matrix.mean_rank(label), label))
     return replace(matrix, systems=tuple(ordered))
 
@@ -189,22 +147,6 @@ def ranked(cells: Mapping[str, Estimate]) -> dict[str, float]:
     """Return label → rank, the highest mean first; equal means share their average rank."""
     ranks = scipy.stats.rankdata([-cell.mean for cell in cells.values()])
     return dict(zip(cells, ranks.tolist(), strict=True))
-
-
-def rank_test(scores: Mapping[str, Sequence[float]]) -> RankTest:
-    """Test whether systems rank alike on several datasets (Demšar 2006).
-
-    `scores` has a label's score on each dataset; at least three systems.
-    """
-    table = np.array(list(scores.values()))  # [systems, datasets]
-    means = scipy.stats.rankdata(-table, axis=0).mean(axis=1)
-    systems, datasets = table.shape
-    equal = bool((table == table[0]).all())
-    p = 1.0 if equal else float(scipy.stats.friedmanchisquare(*table).pvalue)
-    quantile = scipy.stats.studentized_range.ppf(1 - LEVEL, systems, math.inf) / math.sqrt(2)
-    critical = float(quantile * math.sqrt(systems * (systems + 1) / (6 * datasets)))
-    ordered = sorted(zip(scores, means.tolist(), strict=True), key=lambda item: (item[1], item[0]))
-    return RankTest(dict(ordered), datasets, p, critical)
 
 
 def matrix_blocks(matrix: Matrix, brief: bool = False) -> list[Block]:
@@ -279,19 +221,7 @@ def _matrix_notes(matrix: Matrix) -> tuple[str, ...]:
         notes.append(f"{matrix.empty:,} of {cells} are empty: the system has no comparable run on the dataset.")
     if matrix.without:
         notes.append(f"No run has the number on {', '.join(matrix.without)}.")
-    return (*notes, _describe_rank_test(matrix))
-
-
-def _describe_rank_test(matrix: Matrix) -> str:
-    datasets = format_count(len(matrix.columns), "dataset")
-    complete = sum(all(system in column.ranks for column in matrix.columns) for system in matrix.systems)
-    if (test := matrix.tested) is None:
-        needs = f"it needs {_LEAST_SYSTEMS} systems that have all of at least {_LEAST_DATASETS} datasets"
-        return f"No critical-difference diagram: {needs}; {format_count(complete, 'system')} of {datasets}."
-    return (
-        f"The {complete} systems that have all {datasets}, ranked among themselves: Friedman's test p = {test.p:.2g}; "
-        f"mean ranks that differ by less than {test.critical:.1f} are not distinguishable (Nemenyi, 5 %)."
-    )
+    return tuple(notes)
 
 
 def matrix_csv(matrix: Matrix) -> str:
@@ -317,13 +247,12 @@ def _csv_rows(matrix: Matrix) -> list[dict[str, Any]]:
         for column in matrix.columns:
             row |= with_bounds(f"{column.dataset}_{column.number}", column.cells.get(system))
             row[f"{column.dataset}_rank"] = column.ranks.get(system)
-        tested = matrix.tested.mean_ranks if matrix.tested else {}
-        rows.append(row | {"mean_rank_of_complete": tested.get(system)})
+        rows.append(row)
     return rows
 
 
 def update_matrix(results: Results, number: str | None = None) -> Matrix:
-    """Write `leaderboard/matrix.csv`, `.md`, `.tex` and, if there is a rank test, `.png`; return the matrix.
+    """Write `leaderboard/matrix.csv`, `.md` and `.tex`; return the matrix.
 
     `number` is a type of ROUGE, or a measure; default: the ranking score of each dataset.
 
@@ -333,68 +262,11 @@ def update_matrix(results: Results, number: str | None = None) -> Matrix:
     with results.leaderboard_lock("matrix"):
         matrix = read_matrix(results, number)
         blocks = matrix_blocks(matrix)
-        picture = "\n![Critical-difference diagram](matrix.png)\n" if matrix.tested else ""
         results.write_leaderboard(
             {
                 "matrix.csv": matrix_csv(matrix),
-                "matrix.md": tables.markdown(MATRIX_HEADING, blocks) + picture,
+                "matrix.md": tables.markdown(MATRIX_HEADING, blocks),
                 "matrix.tex": tables.latex(MATRIX_HEADING, blocks),
-                "matrix.png": draw_ranks(matrix.tested) if matrix.tested else None,
             }
         )
     return matrix
-
-
-def draw_ranks(test: RankTest) -> bytes:
-    """Draw mean ranks on an axis, and a bar over systems that are not distinguishable; return a PNG."""
-    labels = {label: "\n".join(textwrap.wrap(label, _LABEL_WIDTH)) for label in test.mean_ranks}
-    height = 1 + _MORE_LINES * max(text.count("\n") for text in labels.values())  # of a label, in lines
-    top = _FIRST_BAR + _BETWEEN_BARS * len(test.cliques()) + 0.5  # of the first label, in lines below the axis
-    depth = top + height * -(-len(labels) // 2)
-
-    def draw(figure: "Figure") -> None:
-        plot = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-        systems = len(test.mean_ranks)
-        margin = 0.75 * (systems - 1)  # room for the labels
-        plot.set_xlim(1 - margin, systems + margin)
-        plot.set_ylim(-depth, _TOP + 1.4)
-        plot.axis("off")
-        _draw_axis(plot, test)
-        for place, clique in enumerate(test.cliques()):  # a bar below the axis over each
-            level = -_FIRST_BAR - _BETWEEN_BARS * place
-            ends = test.mean_ranks[clique[0]] - 0.03, test.mean_ranks[clique[-1]] + 0.03
-            plot.plot(ends, [level, level], color="black", linewidth=4, solid_capstyle="butt")
-        _draw_labels(plot, test, labels, top, height)
-
-    return render_picture((_WIDTH, _LINE * (depth + _TOP + 1.4)), draw, ("png",))["png"]
-
-
-def _draw_axis(plot: "Axes", test: RankTest) -> None:
-    systems = len(test.mean_ranks)
-    plot.plot([1, systems], [0, 0], color="black", linewidth=1.2)
-    for rank in range(1, systems + 1):
-        plot.plot([rank, rank], [0, 0.2], color="black", linewidth=1.2)
-        plot.text(rank, 0.35, str(rank), ha="center", va="bottom", fontsize=9.5)
-    end = 1 + min(test.critical, systems - 1)
-    plot.annotate("", (1, _TOP + 0.55), (end, _TOP + 0.55), arrowprops={"arrowstyle": "|-|, widthA=0.3, widthB=0.3"})
-    wider = " (longer than the axis)" if test.critical > systems - 1 else ""
-    text = f"critical difference {test.critical:.2f}{wider}"
-    plot.text((1 + end) / 2, _TOP + 0.75, text, ha="center", va="bottom", fontsize=9.5)
-    place = plot.get_xlim()[0] + 0.02 * (systems - 1)
-    plot.text(place, _TOP + 0.75, f"Mean ranks on {test.datasets} datasets", fontsize=11, fontweight="bold")
-
-
-def _draw_labels(plot: "Axes", test: RankTest, labels: Mapping[str, str], top: float, height: float) -> None:
-    """Write the better half of the systems on the left and the others on the right, with lines to their ranks."""
-    systems = len(test.mean_ranks)
-    half = -(-systems // 2)
-    styles = system_styles([label.partition(" ")[0] for label in test.mean_ranks])  # a label begins with its model
-    for place, ((label, rank), style) in enumerate(zip(test.mean_ranks.items(), styles, strict=True)):
-        is_left = place < half
-        level = -top - height * (place if is_left else systems - 1 - place)
-        end = 1 - 0.03 * (systems - 1) if is_left else systems + 0.03 * (systems - 1)
-        plot.plot([rank, rank, end], [0, level, level], **style, markevery=[0], linewidth=1.2)
-        side, shift = ("right", -1) if is_left else ("left", 1)
-        label_end = end + shift * 0.13 * (systems - 1)
-        plot.text(end + shift * 0.02 * (systems - 1), level, f"{rank:.2f}", ha=side, va="center", fontsize=9.5)
-        plot.text(label_end, level, labels[label], ha=side, va="center", multialignment=side, fontsize=9.5)

@@ -1,4 +1,4 @@
-"""`longsumbench stats`: lengths, structure, copied fragments, near-duplicates, and the share that systems read.
+"""`longsumbench stats`: lengths, structure, copied fragments, and the share that systems read.
 
     settings --describe_dataset--> DatasetStats: numbers per example and totals; no texts
 
@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from longsumbench import core
-from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, NearDuplicates, SplitOverlap
 from longsumbench.analysis.sampled import find_split
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
@@ -148,7 +147,6 @@ class StatsSettings:
 
     sample: core.Count | None = core.setting(1_000, "examples of each split for slow measures; null: all", "examples")
     seed: core.Seed = core.setting(1, "seed of the sample")
-    duplicates: bool = core.setting(True, "find near-duplicates in different splits")
     train_ranker: bool = core.setting(False, "train systems' learned rankers; false: texts in the order of the source")
     run: core.Text = core.setting("", "finished runs, separated by commas, or all: adds what they read of the sources")
     results_dir: core.Text = core.setting("results", "folder of the runs")
@@ -186,8 +184,6 @@ class DatasetStats:
     seed: int  # seed of the samples
     splits: tuple[SplitStats, ...]  # in the order train, validation, test
     tokens: tuple[str, ...]  # labels of the systems' tokenizers
-    overlaps: tuple[SplitOverlap, ...] | None  # near-duplicates of every two splits; None if not computed
-    nearest: tuple[DuplicatePair, ...]  # the most similar examples of different splits
     read_split: str  # name of the split whose sources the systems read
     readings: tuple[Reading, ...]  # what each system would read of that split
     runs: tuple[RunRecord, ...]  # finished runs on these texts
@@ -221,8 +217,7 @@ def describe_dataset(
             if len(systems) == 1:
                 raise
             _log.warning(f"left out: {' '.join([config.model.name, *split_variant(variant)])}: {error}")
-    duplicates = NearDuplicates(texts.splits) if settings.duplicates else None
-    splits = read_splits(texts.splits, settings, readers, dataset.split, duplicates)
+    splits = read_splits(texts.splits, settings, readers, dataset.split)
     return DatasetStats(
         dataset=texts.name,
         fingerprint=texts.fingerprint,
@@ -230,8 +225,6 @@ def describe_dataset(
         seed=settings.seed,
         splits=splits,
         tokens=tuple(tokens.label for tokens in tokenizers(readers)),
-        overlaps=None if duplicates is None else duplicates.overlaps(),
-        nearest=() if duplicates is None else duplicates.nearest(),
         read_split=dataset.split,
         readings=tuple(reader.reading for reader in readers),
         runs=runs,
@@ -257,23 +250,18 @@ def read_splits(
     settings: StatsSettings,
     readers: Sequence[FittedReader] = (),
     read_split: str = "test",
-    duplicates: NearDuplicates | None = None,
 ) -> tuple[SplitStats, ...]:
     """Read every split once; return the statistics in the order of the splits.
 
-    Systems read the sampled sources of `read_split`, and the sampled targets of "train". `duplicates` receives all
-    examples.
+    Systems read the sampled sources of `read_split`, and the sampled targets of "train".
     """
     split_stats = {}
     measure = _SampleMeasures(settings.score, tokenizers(readers))
-    for name in splits if duplicates is None else duplicates.order:
-        split = splits[name]
+    for name, split in splits.items():
         counts = np.zeros((len(split), len(COUNTED)), np.int32)
         sampled_places, rows = frozenset(sample_places(name, len(split), settings)), {}
         for index, example in enumerate(track(split, f"reading {name}", len(split))):
             counts[index] = count_example(example)
-            if duplicates is not None:
-                duplicates.see(name, index, example)
             if index in sampled_places:
                 rows[example.id] = measure(example)
                 for reader in readers:

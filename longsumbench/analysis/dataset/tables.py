@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from longsumbench.analysis.dataset.near_duplicates import SHINGLE_WORDS, SIMILARITY, SplitOverlap
 from longsumbench.analysis.dataset.stats import NO_LEDGER, STRUCTURE, DatasetStats, Reading, SplitStats
 from longsumbench.core import Cut, Truncation
 from longsumbench.formatting import format_count, percent
@@ -138,8 +137,6 @@ def stats_blocks(stats: DatasetStats) -> list[Block]:
     if sizes := PUBLISHED_SIZES.get(stats.dataset):
         blocks.append(Block("Published sizes", (), SIZE_COLUMNS, "lllrrrr", sizes))
     blocks += [_structure_block(stats), _extractive_block(stats), _oracle_block(stats)]
-    if stats.overlaps is not None:
-        blocks += _duplicate_blocks(stats)
     if stats.readings:
         blocks += [_readings_block(stats), *_target_blocks(stats)]
     if stats.runs:
@@ -240,29 +237,6 @@ def _oracle_block(stats: DatasetStats) -> Block:
     return Block("What the best extract scores", notes, ("split", "examples", *ROUGE.values()), "lrrrrr", rows)
 
 
-def _duplicate_blocks(stats: DatasetStats) -> Iterator[Block]:
-    rule = f"Sources whose sets of {SHINGLE_WORDS}-word sequences have a Jaccard similarity of {SIMILARITY} or more"
-    notes = [f"{rule}; candidates by MinHash, all examples."]
-    if not stats.overlaps:
-        notes = ["There is only one split."]
-    rows = []
-    for overlap in stats.overlaps or ():
-        shares = (format_share(*part) for part in _affected_examples(overlap))
-        rows.append([f"{overlap.first} – {overlap.second}", f"{overlap.pairs:,}", *shares])
-    columns = ("splits", "pairs", "examples of the first", "examples of the second")
-    yield Block("Near-duplicates in different splits", tuple(notes), columns, "lrrr", rows)
-    if stats.nearest:
-        pairs = [
-            [f"{pair.similarity:.3f}", *(f"{split} {name}" for split, name in (pair.first, pair.second))]
-            for pair in stats.nearest
-        ]
-        yield Block("The most similar", (), ("similarity", "one", "the other"), "rll", pairs)
-
-
-def _affected_examples(overlap: SplitOverlap) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (overlap.of_first, overlap.size_of_first), (overlap.of_second, overlap.size_of_second)
-
-
 def _readings_block(stats: DatasetStats) -> Block:
     rows = []
     for reading in stats.readings:
@@ -319,11 +293,6 @@ def number_rows(stats: DatasetStats) -> pd.DataFrame:
     Lengths are in words or tokens. Scores, measures and shares are 0–100, or in the measure's unit.
     """
     numbers = [number for split in stats.splits for number in _numbers_of(split, stats)]
-    for overlap in stats.overlaps or ():
-        pair, total = f"{overlap.first}-{overlap.second}", overlap.size_of_first + overlap.size_of_second
-        numbers.append(_Stat("", "near_duplicates", pair, "pairs", overlap.pairs, total))
-        for split, (part, size) in zip((overlap.first, overlap.second), _affected_examples(overlap), strict=True):
-            numbers.append(_Stat(split, "near_duplicates", pair, "examples", part, size))
     for reading in stats.readings:
         numbers += _numbers_of_reading(reading, stats.read_split)
     for record in stats.runs:

@@ -12,9 +12,8 @@ from support.run_records import record
 from support.toys import ToySplit
 
 from longsumbench.analysis.dataset.figures import DatasetReport, dataset_page
-from longsumbench.analysis.dataset.near_duplicates import DuplicatePair, SplitOverlap
 from longsumbench.analysis.dataset.stats import DatasetStats, Reading as WhatIsRead, StatsSettings, read_splits
-from longsumbench.analysis.dataset.tables import number_rows, stats_blocks, stats_markdown
+from longsumbench.analysis.dataset.tables import number_rows, stats_blocks
 from longsumbench.core import Cut, Document, Example, Section, Truncation
 
 LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
@@ -25,7 +24,7 @@ SECOND = Example("b", None, None, (TEXT,), (("one two",),))
 def described(*splits: ToySplit, **changes: Any) -> DatasetStats:
     """What is known of splits in memory, systems and files left out."""
     found = read_splits({split.name: split for split in splits}, StatsSettings())
-    stats = DatasetStats("toys", "f" * 64, {}, 1, found, (), None, (), "test", (), (), "rouge")
+    stats = DatasetStats("toys", "f" * 64, {}, 1, found, (), "test", (), (), "rouge")
     return replace(stats, **changes)
 
 
@@ -41,8 +40,6 @@ def full(name: str = "a") -> DatasetStats:
         ToySplit("test", [SECOND]),
         dataset=name,
         facts={"source": name, "skipped": {"train": {name: 3}}},
-        overlaps=(SplitOverlap("train", "test", 1, 1, 1, 11, 1),),
-        nearest=(DuplicatePair(1.0, ("train", name), ("test", name)),),
         readings=(reading, silent),
         runs=(record(name, 30), record("b", 20, source=None)),
     )
@@ -65,10 +62,9 @@ def test_the_page_is_whole_in_itself(name: str) -> None:
 
 def test_the_page_of_little(tmp_path: Path) -> None:
     """One example without a reference has a page, too, and tables, and numbers."""
-    stats = described(ToySplit("test", [replace(SECOND, references=())]), overlaps=())
+    stats = described(ToySplit("test", [replace(SECOND, references=())]))
     paths = DatasetReport(stats).write(tmp_path)
     assert [path.name for path in paths] == ["stats.csv", "stats.md", "stats.html"]
-    assert "There is only one split." in DatasetReport(stats).render()
     assert Reading(paths[2].read_text(encoding="utf-8")).open == []
 
 
@@ -83,8 +79,5 @@ def test_every_number_stands_in_the_csv() -> None:
     assert found["test", "length", "source_words", "median"] == (8, 1)
     assert found["test", "structure", "paragraphs", "max"] == (1, 1)
     assert found["test", "kept", "extractive_density", "mean"] == (2, 1)
-    assert found["", "near_duplicates", "train-test", "pairs"] == (1, 12)
-    assert found["test", "near_duplicates", "train-test", "examples"] == (1, 1)
     assert found["test", "reading", "a input_length=a", "b_tokens"] == (60, 1)
     assert found["train", "targets", "a input_length=a", "cut"] == (1, 1)
-    assert "| train – test |" in stats_markdown(stats)

@@ -141,7 +141,7 @@ def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
     words = ["model=oracle", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={tmp_path}", "baselines=false"]
     (planned,) = plan(words)
     of_run = run_point(planned)
-    stats = describe_dataset(DatasetSettings("jsonl", str(folder)), StatsSettings(duplicates=False))
+    stats = describe_dataset(DatasetSettings("jsonl", str(folder)), StatsSettings())
     test = next(split for split in stats.splits if split.name == "test")
     n, scores = oracle_scores(test)
     assert (n, scores) == (of_run.n, of_run.scores)
