@@ -25,10 +25,9 @@ from longsumbench.leaderboards.significance import (
     judge_differences,
 )
 from longsumbench.leaderboards.table import Table, row_cells
-from longsumbench.metrics.aggregate import aggregate
+from longsumbench.metrics.aggregate import ScoreTable, aggregate
 from longsumbench.metrics.statistics import MeanOverSeeds, paired_effect
-from longsumbench.outputs.compare import ComparedRun, compare_measures, compare_pair, format_row
-from longsumbench.outputs.compare_page import verdict
+from longsumbench.outputs.compare import ComparedRun, compare_measures, compare_pair, format_row, verdict
 from longsumbench.render.tables import Stressed, Tied
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord
@@ -36,7 +35,7 @@ from longsumbench.runs.results import Results
 from longsumbench.site.shown_tables import rows_at_the_top
 
 NUMBER = "rougeLsum"
-Scores = dict[str, pd.DataFrame]
+Scores = dict[str, ScoreTable]
 
 
 def drawn_table(seed: int) -> tuple[list[RunRecord], Scores]:
@@ -56,7 +55,7 @@ def drawn_table(seed: int) -> tuple[list[RunRecord], Scores]:
             changes: dict[str, Any] = {"fit": TRAINED} if name not in ("lead", "random") else {}
             run = record(name, 0, run_id=f"{name}{number}", seed=number, n=examples, scores=aggregate(table), **changes)
             runs.append(run)
-            scores[run.run_id] = table
+            scores[run.run_id] = ScoreTable(list(table.index), {key: table[key].to_numpy() for key in columns})
     return runs, scores
 
 
@@ -130,8 +129,10 @@ def test_two_runs_are_compared_without_a_contradiction(seed: int) -> None:
             assert row.distinguishable == (row.p_holm is not None and row.p_holm < 0.05)
             assert row.distinguishable == (not holds_zero and not run.record.trained)
             assert (row.outcome == SINGLE_SEED) == (row.p_holm is None) == run.record.trained
-        assert f", {pair.main.outcome}." in verdict(pair)
-        assert f"{pair.main.difference:+.2f} points in R-Lsum" in verdict(pair)
+        way = "higher" if pair.main.difference > 0 else "lower"
+        words = {DISTINGUISHED: f" scores {way} than ", UNDISTINGUISHED: " are not distinguished by "}
+        assert words.get(pair.main.outcome, f": {pair.main.outcome}.") in verdict(pair)
+        assert f"R-Lsum: {pair.main.difference:+.2f} points (interval" in verdict(pair)
 
 
 def test_one_seed_has_no_verdict_however_far_apart() -> None:

@@ -137,19 +137,20 @@ def test_the_verdict_has_the_unit_of_its_measure() -> None:
     texts, measured = dict.fromkeys(lead, "text"), {"density": 3.0}
     facts = {"measures": measured_means(measured), "units": {"density": "words"}, "ranked_by": "density"}
     runs = [made("lead", lead, texts, **facts), made("ea", lead, texts, **facts, **ONE_SEED)]
-    for run, more in zip(runs, (0.0, 2.0), strict=True):
-        run.scores["density"] = [3 + more + 0.01 * place for place in range(40)]
+    for place, more in enumerate((0.0, 2.0)):
+        density = np.linspace(3 + more, 3.4 + more, 40)
+        runs[place] = replace(runs[place], scores=runs[place].scores.assign(density=density))
     (pair,) = comparison(tuple(runs)).pairs
     assert "by density: +2.00 words (interval" in verdict(pair)
     assert verdict(pair).endswith(": one seed: another may differ.")
-    (block,) = comparison(tuple(runs)).blocks()[1:]
+    block = comparison(tuple(runs)).blocks()[1]
     assert any("A trained system has one seed here" in note for note in block.footnotes)
 
 
 def test_the_verdict_on_few_examples() -> None:
     """Two examples are too few for a test: the verdict says so, and the table has no mark."""
     (pair,) = two().pairs
-    assert verdict(pair).endswith(", too few examples for a test.")
+    assert verdict(pair).endswith(": too few examples for a test.")
     assert " ≈</td>" not in comparison_page(two())
 
 

@@ -46,7 +46,7 @@ def texts(tmp_path: Path) -> dict[str, str]:
 
 def test_the_oracle_copies_references_of_any_script(texts: dict[str, str], tmp_path: Path) -> None:
     """References that are sentences of their sources score 100, and the summary has all sentences of the oracle."""
-    scoring = {"score.tokenizer": "unicode", "score.metrics": ["oracle_recall"]}
+    scoring: dict[str, Any] = {"score.tokenizer": "unicode", "score.metrics": ["oracle_recall"]}
     record = run(**texts, **scoring, model="oracle", baselines=False, results_dir=str(tmp_path))
     assert record.scores["rougeLsum"].f == pytest.approx(100)
     assert record.measures["oracle_recall"].mean == pytest.approx(100)

@@ -62,7 +62,7 @@ def described(*splits: ToySplit, **changes: Any) -> DatasetStats:
     """What is known of splits in memory, systems and files left out."""
     found = read_splits({split.name: split for split in splits}, StatsSettings())
     facts = {"source": "made up", "licence": "none"}
-    stats = DatasetStats("toys", "f" * 64, facts, 1, found, (), None, (), "test", (), (), "rouge")
+    stats = DatasetStats("toys", "f" * 64, facts, 1, found, (), "test", (), (), "rouge")
     return replace(stats, **changes)
 
 
