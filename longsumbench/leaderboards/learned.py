@@ -21,7 +21,7 @@ from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.evaluate import floor_column, score_column
 from longsumbench.metrics.output_facts import collapse_reasons
 from longsumbench.metrics.statistics import paired_effect
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import RunRecord, is_untrained
 
 LEAST_LIFT = 25.0  # percent of the possible gain
 _NEAR_THE_TOP = 90.0  # percent of the possible gain, after which the slope of the loss does not matter
@@ -107,7 +107,7 @@ def _judge_row(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None], po
     floor = sum(gain.floor for gain in run_gains) / len(run_gains) if run_gains else None
     lifts = [PERCENT * gain.mean / possible for gain in run_gains if possible > 0]
     lift = sum(lifts) / len(lifts) if lifts else None
-    if any(run.untrained for run in row.runs):
+    if any(map(is_untrained, row.runs)):
         return seed_groups.Learned(seed_groups.UNTRAINED, "its random weights had no step of training", floor, lift)
     trained_runs = (  # here or elsewhere
         run for run in row.runs if run.trained or run.zero_shot or run.imported is not None or run.facts.engine

@@ -141,7 +141,7 @@ def load_network(
     may_lack: str | None = None,
     other_heads: bool = False,
     **options: Any,
-) -> Any:
+) -> "PreTrainedModel":
     """Load a network from the folder of a checkpoint, whose weights are those of the network.
 
     Args:
@@ -287,7 +287,7 @@ def check_complete(missing: Collection[str], unexpected: Collection[str], shown_
             raise DataError(f"{shown_as}: {problem}: {', '.join(sorted(names)[:3])}; {FETCH_AGAIN}")
 
 
-def check_token_ids(name: str, ids: Any, entries: int, shown_as: str) -> None:
+def check_token_ids(name: str, ids: object, entries: int, shown_as: str) -> None:
     """Check that the tokens of a setting of a checkpoint are in its vocabulary.
 
     Args:

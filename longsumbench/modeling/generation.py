@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, PreTrainedModel
+from transformers.modeling_outputs import CausalLMOutput
 
 from longsumbench.core import Decoding, Example
 from longsumbench.errors import DataError
@@ -102,9 +103,13 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
 def check_special_tokens(model: PreTrainedModel, shown_as: str) -> None:
     """Check that the tokens that decoding writes or forbids are in the vocabulary; errors as of `check_token_ids`."""
     entries = len(model.get_output_embeddings().weight)
-    names = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
-    tokens = {name: getattr(model.config, name) for name in names}
-    tokens |= {name: getattr(model.generation_config, name) for name in TOKEN_RULES}
+    rules = model.generation_config.to_dict()
+    tokens = {
+        "pad_token_id": model.config.pad_token_id,
+        "eos_token_id": model.config.eos_token_id,
+        "decoder_start_token_id": model.config.decoder_start_token_id,
+        **{name: rules.get(name) for name in TOKEN_RULES},
+    }
     for name, ids in tokens.items():
         check_token_ids(name, ids, entries, shown_as)
 
@@ -201,7 +206,7 @@ def checked_logits(model: PreTrainedModel, sampled: bool) -> Iterator[None]:
             raise DataError(f"{shown_as}: its logits are not finite in {kind}; {FETCH_AGAIN}")
         largest.clear()
 
-    def keep_largest(module: Any, inputs: Any, output: Any) -> None:
+    def keep_largest(module: torch.nn.Module, inputs: tuple[Tensor, ...], output: CausalLMOutput) -> None:
         largest.append(output.logits[:, -1].amax(-1))  # NaN if one of them is
         if sampled:
             check()

@@ -274,15 +274,9 @@ class RunRecord:
         return self.fit.steps > 0
 
     @property
-    def untrained(self) -> bool:
-        """True if the run's training made no step, and began with random weights."""
-        was_planned = self.fit.ended_by not in ("", FitReport.ended_by)
-        return was_planned and not self.trained and self.config["model"].get("init", "random") == "random"
-
-    @property
     def zero_shot(self) -> bool:
         """True if the system is a checkpoint that was not trained here."""
-        return self.facts.checkpoint is not None and not (self.trained or self.untrained)
+        return self.facts.checkpoint is not None and not (self.trained or is_untrained(self))
 
     @property
     def parameters(self) -> int:
@@ -370,6 +364,12 @@ def run_label(record: RunRecord) -> str:
 def split_variant(variant: str) -> list[str]:
     """Return the settings of a variant; "a=1,b=[1,2]" has two."""
     return [part for part in _BETWEEN_SETTINGS.split(variant) if part]
+
+
+def is_untrained(record: RunRecord) -> bool:
+    """Return whether a run's training made no step, and began with random weights."""
+    was_planned = record.fit.ended_by not in ("", FitReport.ended_by)
+    return was_planned and not record.trained and record.config["model"].get("init", "random") == "random"
 
 
 def source_seen(record: RunRecord) -> float | None:

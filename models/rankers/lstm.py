@@ -156,6 +156,7 @@ class LstmRanker(core.LearnedRanker):
         """Load what `save` wrote."""
         ranker_name = f"the ranker {folder}"
         model = load_network(LstmRankerModel, folder, ranker_name)
+        assert isinstance(model, LstmRankerModel)
         tokenizer = load_tokenizer(folder)
         check_vocabulary(tokenizer, model.config.vocab_size, ranker_name)
         return cls(model, tokenizer)

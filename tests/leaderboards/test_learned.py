@@ -26,7 +26,7 @@ from longsumbench.leaderboards.table import row_cells
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.render.tables import Stressed, Tied
-from longsumbench.runs.record import ImportedOutputs, RunRecord
+from longsumbench.runs.record import ImportedOutputs, RunRecord, is_untrained
 
 EXAMPLES = 100
 LEVELLED = FitReport(steps=400, first_loss=9.0, validation_losses=((100, 4.0), (200, 3.1), (300, 3.05), (400, 3.0)))
@@ -135,7 +135,7 @@ def test_a_training_of_no_steps_is_untrained_and_not_ranked() -> None:
         "Not ranked: plain (untrained: its random weights had no step of training)."
     )
     assert not plain.zero_shot
-    assert not start.untrained
+    assert not is_untrained(start)
 
 
 def test_planted_facts_have_a_known_top() -> None:
