@@ -33,7 +33,7 @@ def greek(name: str, *chosen: int) -> Example:
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> dict[str, str]:
+def texts(tmp_path: Path) -> dict[str, Any]:
     """Settings of a dataset in Greek."""
     rows = [
         {"id": f"e{place}", "document": " ".join(GREEK), "summary": f"{GREEK[place]} {GREEK[place + 2]}"}
@@ -44,7 +44,7 @@ def texts(tmp_path: Path) -> dict[str, str]:
     return {"dataset": "jsonl", "dataset.name": "greek", "dataset.path": str(path)}
 
 
-def test_the_oracle_copies_references_of_any_script(texts: dict[str, str], tmp_path: Path) -> None:
+def test_the_oracle_copies_references_of_any_script(texts: dict[str, Any], tmp_path: Path) -> None:
     """References that are sentences of their sources score 100, and the summary has all sentences of the oracle."""
     scoring: dict[str, Any] = {"score.tokenizer": "unicode", "score.metrics": ["oracle_recall"]}
     record = run(**texts, **scoring, model="oracle", baselines=False, results_dir=str(tmp_path))
@@ -113,7 +113,7 @@ def test_oracle_recall_names_its_words() -> None:
     assert OracleRecall(UNICODE).signature(3) == f"{default}|tokenizer:unicode"
 
 
-def test_statistics_use_the_words_of_their_settings(texts: dict[str, str]) -> None:
+def test_statistics_use_the_words_of_their_settings(texts: dict[str, Any]) -> None:
     """`stats` finds the best extract, and `stats rank=` all of the reference, in any script."""
     unicode = {**texts, "score.tokenizer": "unicode"}
     report: Any = stats(**unicode)
@@ -135,7 +135,7 @@ def test_fusion_uses_the_words_of_its_settings(tokenizer: str, expected: int, tm
     assert f"porter,{tokenizer}" in result.signature
 
 
-def test_statistics_refuse_settings_of_measures(texts: dict[str, str]) -> None:
+def test_statistics_refuse_settings_of_measures(texts: dict[str, Any]) -> None:
     """`score.metrics` has no meaning for statistics, and is refused in one line."""
     with pytest.raises(UsageError, match=r"score\.metrics adds measures to runs"):
         stats(**texts, **{"score.metrics": ["copied"]})
