@@ -17,12 +17,6 @@ from longsumbench.corpora.reading.fields import BadRow, json_type
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 
-_ENCODINGS = {  # byte order mark → encoding; the marks of UTF-32 come first, as they begin with those of UTF-16
-    codecs.BOM_UTF32_LE: "UTF-32",
-    codecs.BOM_UTF32_BE: "UTF-32",
-    codecs.BOM_UTF16_LE: "UTF-16",
-    codecs.BOM_UTF16_BE: "UTF-16",
-}
 _PART_NAME = re.compile(r"(.+?)[-_.](\d+)[-_]of[-_](\d+)(.*)")
 _NOT_OBJECT = "not a JSON object"
 _NOT_ON_LINE = f"{_NOT_OBJECT} on one line"
@@ -73,7 +67,7 @@ def encoding_of(path: Path) -> str:
 
 
 def _marked_encoding(start: bytes) -> str:
-    return next((name for mark, name in _ENCODINGS.items() if start.startswith(mark)), "UTF-8")
+    return "UTF-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "UTF-8"
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
