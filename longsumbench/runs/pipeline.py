@@ -257,7 +257,8 @@ def _plan_baselines(point: Point) -> Iterator[Point]:
     The seed is the default, so that a sweep over seeds adds no rows.
     """
     config, seed = point.config, core.RunConfig.seed
-    sections = {name: replace(getattr(config, name), seed=seed) for name in ("train", "decode")}
+    train, decode = replace(config.train, seed=seed), replace(config.decode, seed=seed)
+    seeded = replace(config, train=train, decode=decode, seed=seed, overwrite=False, name=None)
     length = _asked_length(config)
     choices: dict[str, dict[str, str]] = {"lead": length, "random": length, "oracle": {}}
     choices.pop(config.model.name, None)
@@ -267,7 +268,7 @@ def _plan_baselines(point: Point) -> Iterator[Point]:
         system = core.registry.systems.load(name)
         model = system.Config(**settings)
         variant = ",".join(f"{key}={value}" for key, value in settings.items())
-        baseline = replace(config, model=model, **sections, seed=seed, overwrite=False, name=None)
+        baseline = replace(seeded, model=model)
         identity = config_identity(baseline, system(model))
         yield Point(baseline, variant, command=point.command, identity=identity, quiet=True)
 
