@@ -157,6 +157,13 @@ class RunPair:
         """The rows of ROUGE, of measures with a heading and of the main measure, for the picture."""
         return [row for row in self.rows if row is self.main or row.measure in (*ROUGE_HEADINGS, *MEASURE_HEADINGS)]
 
+    @property
+    def drawn_range(self) -> tuple[float, float]:
+        """The smallest and the largest number in the picture of `drawn_rows`, at most and at least 0."""
+        numbers = [number for row in self.drawn_rows for number in (row.low, row.difference, row.high)]
+        known = [0.0, *(number for number in numbers if not math.isnan(number))]
+        return min(known), max(known)
+
     def extremes(self, limit: int) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
         """Return the examples with the greatest gains and those with the greatest losses, at most `limit` of each."""
         gains = tuple(change for change in self.moved[:limit] if change.difference > 0)
