@@ -31,7 +31,8 @@ Rebuild and print the tables of finished runs.
 The table is as wide as the terminal (COLUMNS=200 longsumbench … sets its width). Where columns do not fit, the line
 below it names those left out. Writes each table to results/leaderboard/ as .csv (a row for each run, all columns), .md
 and .tex. The files always contain F1 and the default columns. For a dataset with planted facts, it also draws which
-facts the systems found. --against writes <dataset>-<setting>.csv, .png and .svg.
+facts the systems found; a picture is drawn again when its numbers change. --against writes <dataset>-<setting>.csv,
+.png and .svg.
 """
 
 

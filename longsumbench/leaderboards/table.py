@@ -317,23 +317,23 @@ class Table:
         """Return the systems that were tested on texts of several lengths, across blocks."""
         return lengths.systems_at_lengths(self.records(), self.scores)
 
-    def files(self) -> dict[str, str | bytes | None]:
-        """Return the table's files, by name; None for a picture that the runs do not have."""
+    def files(self, draw: bool = True) -> dict[str, str | bytes | None]:
+        """Return the table's files, by name; None for a picture that the runs do not have. Drawing takes a second."""
         curves = self.at_lengths()
-        picture_lines = {picture: self.lines(picture) for picture in RECALL_PICTURES}
-        return {
+        contents: dict[str, str | bytes | None] = {
             f"{self.dataset}.csv": self.csv(),
             f"{self.dataset}.md": self.markdown(),
             f"{self.dataset}.tex": self.latex(),
-            **{
-                f"{self.dataset}-{picture.name}.png": picture.draw(self.title(picture), lines) if lines else None
-                for picture, lines in picture_lines.items()
-            },
-            f"{self.dataset}-lengths.png": lengths.draw_lengths(lengths.title_of(self.dataset, curves), curves)
-            if curves
-            else None,
             f"{self.dataset}-lengths.csv": lengths.lengths_csv(curves) if curves else None,
         }
+        if draw:
+            for picture in RECALL_PICTURES:
+                lines = self.lines(picture)
+                drawn = picture.draw(self.title(picture), lines) if lines else None
+                contents[f"{self.dataset}-{picture.name}.png"] = drawn
+            title = lengths.title_of(self.dataset, curves) if curves else ""
+            contents[f"{self.dataset}-lengths.png"] = lengths.draw_lengths(title, curves) if curves else None
+        return contents
 
     def pictures(self) -> list[str]:
         """Return the file names of the table's pictures."""
@@ -442,8 +442,8 @@ def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
 def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
     """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
 
-    A lock serializes simultaneous jobs, so the last table has all runs.
-    Without `redraw`, the files stay as they are if the CSV is the same: drawing takes a second.
+    A lock serializes simultaneous jobs, so the last table has all runs. Pictures are drawn if the CSV has changed, or
+    one is missing. Without `redraw`, no file is written if the CSV is the same.
 
     Raises:
         UsageError: there is no finished run on the dataset.
@@ -451,10 +451,12 @@ def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
     """
     find_datasets(results, dataset)
     with results.leaderboard_lock(dataset):
-        table = read_table(results, dataset)
-        csv = results.root / "leaderboard" / f"{dataset}.csv"
-        if redraw or not csv.is_file() or csv.read_bytes() != table.csv().encode():
-            results.write_leaderboard(table.files())
+        table, folder = read_table(results, dataset), results.root / "leaderboard"
+        csv = folder / f"{dataset}.csv"
+        same = csv.is_file() and csv.read_bytes() == table.csv().encode()
+        if redraw or not same:
+            drawn = same and all((folder / name).is_file() for name in table.pictures())
+            results.write_leaderboard(table.files(draw=not drawn))
     return table
 
 

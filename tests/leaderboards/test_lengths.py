@@ -4,6 +4,7 @@ import csv
 import io
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,26 @@ def test_beside_the_table(tmp_path: Path) -> None:
     assert leaderboard.update_table(results, "probe").pictures() == []
     assert not list(folder.glob("probe-lengths*"))
     assert Table("probe", comparable_rows(runs)).at_lengths()
+
+
+def test_pictures_are_drawn_when_the_numbers_change_or_one_is_missing(tmp_path: Path) -> None:
+    """The same table does not draw them again; a deleted picture comes back, and so does that of other numbers."""
+    results, drawn = Results(tmp_path), tmp_path / "leaderboard" / "probe-lengths.png"
+    runs = [run_at("ea", 90, 1024), run_at("ea", 50, 65536)]
+    for run in runs:
+        run.write(results.run_folder(run))
+    leaderboard.update_table(results, "probe")
+    drawn.write_bytes(b"kept")
+    (tmp_path / "leaderboard" / "probe.md").unlink()
+    leaderboard.update_table(results, "probe")
+    assert (drawn.read_bytes(), (tmp_path / "leaderboard" / "probe.md").is_file()) == (b"kept", True)
+    drawn.unlink()
+    leaderboard.update_table(results, "probe")
+    assert drawn.read_bytes() == picture(runs)
+    runs[1] = replace(runs[1], measures=run_at("ea", 40, 65536).measures)
+    runs[1].write(results.run_folder(runs[1]))
+    leaderboard.update_table(results, "probe")
+    assert drawn.read_bytes() == picture(runs)
 
 
 def test_whether_a_system_learned_is_judged_on_the_shortest_texts() -> None:
