@@ -20,7 +20,7 @@ from typing import Any
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 OTHER_NAMES = {
-    **dict.fromkeys(("judged", "qmsum_outputs"), ()),  # outputs of systems, not datasets
+    **dict.fromkeys(("infinitebench_sum", "judged", "qmsum_outputs"), ()),  # outputs of systems, not datasets
     "neurips_metareview": ("peer_reviews",),
     "openstax": ("openstax", "openstax_modules"),
 }  # folder → datasets

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # loads its packages when they are used
 from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
@@ -110,11 +109,15 @@ class MeanOverSeeds(NamedTuple):
 
 
 def _student_cdf(degrees: float, t: float) -> float:
-    return float(scipy.special.stdtr(degrees, t))
+    from scipy.special import stdtr  # slow: not every command needs a test
+
+    return float(stdtr(degrees, t))
 
 
 def _student_quantile(degrees: float, probability: float) -> float:
-    return float(scipy.special.stdtrit(degrees, probability))
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, probability))
 
 
 def mean_over_examples(values: NDArray[np.float64]) -> MeanOverSeeds:

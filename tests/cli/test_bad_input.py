@@ -73,7 +73,7 @@ USAGE = {
 }
 TRUNC_USAGE = {
     "model.num_heads=7": "model.d_model=128 cannot be shared equally by model.num_heads=7",
-    "model.rank=tfdif": "model.rank=tfdif (did you mean 'tfidf'?); allowed: none, tfidf, title",
+    "model.rank=tfdif": "model.rank=tfdif (did you mean 'tfidf'?); allowed: none, tfidf, bm25, title",
     "decode.max_length=65": "decode.max_length=65 is above model.decode_length=64",
     "decode.min_length=65": "decode.min_length=65 is above model.decode_length=64",
     "model.vocabulary_size=259": "model.vocabulary_size=259 is below 260",

@@ -13,7 +13,12 @@ from longsumbench.corpora.reading.load import load_texts
 SHARED = ROOT.parent / "shared" / "data"
 LIMIT = 25  # examples of a split
 REFERENCES = {"squality": {4}, "fewsum": {3}, "opinosis": {3, 4, 5, 10}}  # where it is not one
-DOCUMENTS = {"fewsum": range(8, 9), "peer_reviews": range(2, 9), "openstax": range(1, 25)}
+DOCUMENTS = {
+    "fewsum": range(8, 9),
+    "peer_reviews": range(2, 9),
+    "openstax": range(1, 25),
+    "multinews_sample": range(5, 6),
+}
 NAMED = {"elife", "proposals", "sumpubmed", "wiki_sections", "openstax", "openstax_modules", "qmsum", "peer_reviews"}
 QUERIED = {"qmsum", "squality", "newts"}
 

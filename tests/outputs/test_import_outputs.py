@@ -98,7 +98,7 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     assert (code, f"{label} minus lead" in out) == (0, True)
     code, out, err = typed("inspect", folder, first["id"], "--results-dir", results)
     assert (code, err) == (0, f"{label} has no evidence: its outputs were written outside the suite\n")
-    page = Reading(Path(out.strip()).read_text(encoding="utf-8"))
+    page = Reading(Path(out.splitlines()[-1]).read_text(encoding="utf-8"))
     assert all(" ".join(sentence.split()) in " ".join(page.text.split()) for sentence in (first["summary"], err[:-1]))
     assert "source sentence 1" in page.text
     assert "mark" in page.elements
@@ -168,7 +168,7 @@ def test_intersect_imports_examples_with_an_output(
     assert RunRecord.read(folder).n == 3
     assert imported(held_out, "--intersect", "score.metrics=[length_ratio]")[0] == 0
     assert RunRecord.read(folder).measures["length_ratio"].n == 3
-    page = Path(typed("inspect", folder, 0, "--output", toy.parent)[1].strip()).read_text(encoding="utf-8")
+    page = Path(typed("inspect", folder, 0, "--output", toy.parent)[1].splitlines()[-1]).read_text(encoding="utf-8")
     assert rows[2]["summary"] in Reading(page).text.replace("\n", " ")
     code, out, _ = typed("verify", folder)
     assert code == 0, out

@@ -317,7 +317,8 @@ def test_texts_with_queries_have_a_baseline_that_goes_by_them(tmp_path: Path, lo
     assert json.loads(predictions.read_text(encoding="utf-8").splitlines()[0])["prediction"] == "The fox left its den."
     write_test_rows(folder, [*asked[1:], rows[0]])
     assert [record.model for record in with_baselines(Point(config))] == ["lead", "random", "oracle"]
-    assert log_lines[-1].startswith(f"ranker is not in the table: example '{rows[0]['id']}' has no title and no query")
+    line = f"ranker was not run with these settings: example '{rows[0]['id']}' has no title and no query"
+    assert log_lines[-1].startswith(line)
 
 
 def test_runs_on_texts_without_blanks_have_ids_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

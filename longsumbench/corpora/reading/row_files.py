@@ -12,6 +12,7 @@ The ending of a name decides; without a known one, the first line does. A file t
 """
 
 import csv
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -87,11 +88,21 @@ def format_of(path: Path) -> str:
     if named == PARQUET:
         return PARQUET
     line = _first_line(path)
+    if named is None and not _is_row(line):  # a text may begin with a bracket, too
+        return TABLE if _is_header(line) else LINES
     if line.startswith("[") or (named == JSON and line and not line.endswith("}")):
         return JSON
     if named == JSON or line.startswith("{"):
         return JSON_LINES
-    return named or (TABLE if _is_header(line) else LINES)
+    return TABLE
+
+
+def _is_row(line: str) -> bool:
+    """Return True if a line of text is a JSON object with an id or a text."""
+    try:
+        return bool(usual_fields(json.loads(line)))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return False
 
 
 def _is_header(line: str) -> bool:

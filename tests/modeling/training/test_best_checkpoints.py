@@ -188,7 +188,7 @@ def test_a_run_averages_the_scores_of_its_checkpoints(runs: Runs, capsys: pytest
     table = (board / "jsonl.csv").read_text(encoding="utf-8").splitlines()
     assert next(csv.DictReader(table))["checkpoints"] == "2"
     assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
-    page = Path(capsys.readouterr().out.split()[0]).read_text(encoding="utf-8")
+    page = Path(capsys.readouterr().out.splitlines()[-1]).read_text(encoding="utf-8")
     assert f"R-1 {100 * one['rouge1_f'].iloc[0]:.1f}" in page  # of the summary that is shown
     source = runs.results / "one.txt"
     source.write_text("Ka lo mi nu. Re dan.", encoding="utf-8")
