@@ -1,11 +1,9 @@
 """The functions of `longsumbench`: settings as on the command line, results as objects, errors as exceptions."""
 
-import html
 import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,26 +45,13 @@ def test_every_public_name_is_there_and_nothing_heavy_is_loaded_before_it_is_use
         _ = longsumbench.rnu  # type: ignore[attr-defined]
 
 
-def test_a_notebook_shows_results_as_tables(toy: dict[str, Any]) -> None:
-    """A run, a report and a comparison are HTML with their numbers; their names and texts are escaped."""
-    runs = [longsumbench.run(model="lead", **{**toy, "model.length": words}) for words in (5, 9)]
-    comparison = longsumbench.compare(*runs)
-    report = longsumbench.score(["The cat sat."], ["A cat sat down."])
-    assert "57.14" in report._repr_html_()
-    assert f"<td>{runs[0].scores['rougeLsum'].f:.2f}</td>" in runs[0]._repr_html_()
-    assert all(run.run_id[:8] in comparison._repr_html_() for run in runs)
-    assert replace(runs[0], dataset="<b>")._repr_html_().count("&lt;b&gt;") == 1
-
-
-def test_a_notebook_shows_pages_and_figures(toy: dict[str, Any]) -> None:
-    """An inspected example is its page, closed off from the notebook; figures are PNGs, and nothing is written."""
+def test_an_example_and_a_figure_are_shown(toy: dict[str, Any]) -> None:
+    """An inspected example has its page, a figure its systems, and nothing is written."""
     lead = longsumbench.sweep(model=["lead", "lexrank"], **toy)[0]
     before = sorted(Path("results").rglob("*"))
     example = longsumbench.inspect(lead, 1)
     assert example.summary.id == longsumbench.inspect(lead.run_id, example.summary.id).summary.id
-    shown = example._repr_html_()
-    assert html.unescape(shown.split('"')[1]) == example.page()
-    assert replace(example, no_evidence='"><script>')._repr_html_().count("<script") == 0
+    assert example.summary.text.split()[0] in example.page()
     figure: Any = longsumbench.leaderboard_figure("jsonl")
     assert figure._repr_png_().startswith(b"\x89PNG")
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
@@ -114,7 +99,6 @@ def test_statistics_and_analyses_are_those_of_the_commands(
         folder = ["--output", "out"] if words[0] == "analyze" else []
         assert main([*words, "dataset=jsonl", f"dataset.path={path}", *typed, *folder]) == 0
         assert capsys.readouterr().out.startswith(report.render())
-        assert html.escape(report.render()) in report._repr_html_()
     with pytest.raises(UnknownName, match="did you mean 'fusion'"):
         longsumbench.analyze("fusoin")
 

@@ -20,7 +20,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.progress import track
 from longsumbench.render.figures import write_pictures
-from longsumbench.render.tables import Block, ShownInNotebooks, terminal
+from longsumbench.render.tables import Block, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, run_label
 from longsumbench.runs.results import Results
@@ -35,7 +35,7 @@ class SampleSettings:
 
 
 @dataclass(frozen=True)
-class AnalysisResult(ShownInNotebooks, ABC):
+class AnalysisResult(ABC):
     """The result of an analysis."""
 
     analysis: ClassVar[str]  # name of the analysis and of its files

@@ -8,7 +8,6 @@ be 0–1 or 0–100; every interval and difference is in their unit.
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from longsumbench.errors import DataError
 
-_NUMBERS_AT_ONCE = 2**22  # size of an array of resamples or swaps, 8 bytes each
+_NUMBERS_AT_ONCE = 2**22  # size of an array of swaps, 8 bytes each
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
 _TAIL = 0.025  # outside a 95 % interval, on each side
 _SHARE_OF_SEEDS = 0.85  # power of the share of seeds in the degrees of freedom
@@ -251,28 +250,13 @@ def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[fl
 
 def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
     """Draw samples with replacement and average each: [examples, columns] → [resamples, columns]."""
-    count = len(values)
-    rows_at_once = max(1, _NUMBERS_AT_ONCE // count)
-    if resamples <= rows_at_once:
-        blocks = iter([_few_counts(resamples, count, seed)])
-    else:
-        blocks = _counts(resamples, count, seed, rows_at_once)
-    return np.concatenate([counts @ values / count for counts in blocks])
-
-
-@lru_cache(maxsize=4)
-def _few_counts(resamples: int, count: int, seed: int) -> NDArray[np.float64]:
-    """Return the counts of a few resamples in one array; several measures share the draws."""
-    return next(_counts(resamples, count, seed, resamples))
-
-
-def _counts(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[NDArray[np.float64]]:
-    """Draw resamples: how often each has each example, [resamples, count] in arrays of a few rows."""
+    count, columns = values.shape
     draw = np.random.default_rng(seed)
-    for start in range(0, resamples, rows_at_once):
-        rows = min(rows_at_once, resamples - start)
-        places = draw.integers(0, count, (rows, count)) + count * np.arange(rows)[:, None]
-        yield np.bincount(places.ravel(), minlength=rows * count).reshape(rows, count).astype(np.float64)
+    means = np.empty((resamples, columns))
+    for row in range(resamples):
+        times = np.bincount(draw.integers(0, count, count), minlength=count)
+        means[row] = times @ values / count
+    return means
 
 
 def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArray[np.float64]:

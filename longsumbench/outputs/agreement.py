@@ -32,7 +32,7 @@ from longsumbench.metrics.rank_statistics import (
 )
 from longsumbench.metrics.statistics import approximate_randomization, holm
 from longsumbench.outputs.judgements import CONTROLS, JudgedOutputs, Measures, read_judged, score_judged
-from longsumbench.render.tables import Block, ShownInNotebooks, Stressed, Tied, terminal
+from longsumbench.render.tables import Block, Stressed, Tied, terminal
 
 FEWEST_SYSTEMS = 5  # fewer are refused at the level of systems, and marked within documents
 _FEWEST_DOCUMENTS = 5  # with fewer, equal values of τ have an interval without width, and no reading says what is clear
@@ -50,7 +50,7 @@ _LEGEND = (
 
 
 @dataclass(frozen=True)
-class Agreement(ShownInNotebooks):
+class Agreement:
     """The result of `longsumbench agreement`.
 
     Attributes:

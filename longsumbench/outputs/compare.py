@@ -35,7 +35,7 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.metrics.aggregate import ScoreTable, values_at
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
-from longsumbench.render.tables import Block, ShownInNotebooks, Tied, csv_text, terminal
+from longsumbench.render.tables import Block, Tied, csv_text, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, output_problems, run_label
 from longsumbench.runs.results import Results, split_read_by
@@ -172,7 +172,7 @@ class RunPair:
 
 
 @dataclass(frozen=True)
-class Comparison(ShownInNotebooks):
+class Comparison:
     """The result of `longsumbench compare`.
 
     Attributes:

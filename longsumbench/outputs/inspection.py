@@ -25,7 +25,7 @@ from longsumbench.render.evidence import html_views
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import Selections, SourceText, View, views
 from longsumbench.render.figures import write_pictures
-from longsumbench.render.html import ShownText, headed_references, render_page, render_part, static_text
+from longsumbench.render.html import ShownText, headed_references, render_page, static_text
 from longsumbench.render.marked_words import mark_words, shared_by, word_stems
 from longsumbench.render.tables import Block, terminal
 from longsumbench.rouge.all_pairs import number_words, rouge_n
@@ -96,9 +96,6 @@ class Inspection:
     def page(self) -> str:
         """Return the HTML page: the evidence, or what the output shares with the source."""
         return inspection_page(self, views(self.evidence)) if self.evidence else overlap_page(self)
-
-    def _repr_html_(self) -> str:
-        return render_part("notebook_frame.html", page=self.page())
 
 
 def inspect_example(run: str | Path | RunRecord, example: str, results: Results) -> Inspection:

@@ -22,7 +22,7 @@ from longsumbench.metrics.evaluate import RawText, agreement_clause, default_met
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
-from longsumbench.render.tables import Block, ShownInNotebooks, terminal
+from longsumbench.render.tables import Block, terminal
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import RULE_NAMES, SPLITTER_NAME, split_for_rouge, split_summary
 
@@ -42,7 +42,7 @@ _ALNUM_BEYOND_ASCII = re.compile(r"(?![\x00-\x7f])[^\W_]")
 
 
 @dataclass(frozen=True)
-class Report(ShownInNotebooks):
+class Report:
     """The result of `longsumbench score`.
 
     Attributes:

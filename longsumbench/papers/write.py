@@ -59,7 +59,7 @@ PAGE_CLASSES = {
 
 
 @dataclass(frozen=True)
-class PaperReport(tables.ShownInNotebooks):
+class PaperReport:
     """A table or figure: its runs, what its page shows (`page.numbers`, `page.verdicts`), and its files."""
 
     job: Job

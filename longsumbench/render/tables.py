@@ -12,7 +12,6 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -147,13 +146,6 @@ class Block:
     def without_empty_columns(self) -> "Block":
         """Return the block without the columns that are empty in all rows."""
         return self.select([place for place in range(len(self.columns)) if any(row[place] for row in self.rows)])
-
-
-class ShownInNotebooks:
-    """A result with a method `render`; a notebook shows its tables."""
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.render())}</pre>"  # type: ignore[attr-defined] # of the class
 
 
 def terminal_width() -> int:

@@ -19,7 +19,6 @@ from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
 from longsumbench.metrics.cross_check import CrossCheck
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
-from longsumbench.render.html import render_part
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.environment import Environment
 
@@ -256,12 +255,6 @@ class RunRecord:
     def facts(self) -> RecordedSystem:
         """The part of `system` that tables show."""
         return msgspec.convert(self.system, RecordedSystem)
-
-    def _repr_html_(self) -> str:
-        means = {name: score.f for name, score in self.scores.items()}
-        means |= {name: measure.estimate.mean for name, measure in self.measures.items()}
-        rows = [(name, f"{mean:.2f}") for name, mean in means.items()]
-        return render_part("scores.html", label=run_label(self), dataset=self.dataset, rows=rows)
 
     @property
     def label(self) -> str:

@@ -60,7 +60,7 @@ def test_settings_may_be_typed_or_arguments(typed: list[str], tmp_path: Path) ->
     again = paper("toy-table1", [f"path.toys={folder}", "score.resamples=100"], False, tmp_path / "r")
     assert given.render() == again.render()
     assert again.job.missing == ()
-    assert "Lead and Random" in again._repr_html_()
+    assert "Lead and Random" in again.render()
     assert given.page.numbers.equals(again.page.numbers)
 
 

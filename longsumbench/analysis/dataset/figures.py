@@ -22,7 +22,7 @@ from longsumbench.analysis.dataset.stats import STRUCTURE, DatasetStats, Reading
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.render.figures import COLOURS, GREY, plain_axes, transparent_svg, write_pictures
 from longsumbench.render.html import render_page
-from longsumbench.render.tables import ShownInNotebooks, terminal
+from longsumbench.render.tables import terminal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,7 +211,7 @@ def _draw_reading_bar(plot: "Axes", place: int, reading: Reading, colours: Mappi
 
 
 @dataclass(frozen=True)
-class DatasetReport(ShownInNotebooks):
+class DatasetReport:
     """The statistics of a dataset with their tables; `stats` has the numbers of each example."""
 
     stats: DatasetStats

@@ -24,7 +24,7 @@ from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.ranking import find_ranker, rank, score_by
 from longsumbench.progress import track
-from longsumbench.render.tables import Block, ShownInNotebooks, terminal
+from longsumbench.render.tables import Block, terminal
 from longsumbench.rouge.overlap import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
 from longsumbench.runs.scoring import warn_of_other_scripts
@@ -57,7 +57,7 @@ class RankRecallSettings:
 
 
 @dataclass(frozen=True)
-class RankRecall(ShownInNotebooks):
+class RankRecall:
     """The recalls of some rankers on a split of a dataset."""
 
     dataset: str
