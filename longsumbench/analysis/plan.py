@@ -12,8 +12,8 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped] # has no annotations
 
 from longsumbench.analysis.coherence import CoherenceSettings, analyze_coherence
-from longsumbench.analysis.dataset.figures import DatasetReport
 from longsumbench.analysis.dataset.rank_recall import RankRecall, RankRecallSettings, rank_recall
+from longsumbench.analysis.dataset.report import DatasetReport
 from longsumbench.analysis.dataset.stats import StatsSettings, describe_dataset
 from longsumbench.analysis.fusion import FusionSettings, analyze_fusion
 from longsumbench.analysis.locality import LocalitySettings, analyze_locality

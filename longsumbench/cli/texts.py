@@ -102,11 +102,11 @@ Only --csv FILE (all numbers) and --output FOLDER (numbers, Markdown, and a page
 def _add_stats_arguments(command: Parser) -> None:
     command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings")
     command.add_argument("--csv", metavar="FILE", help="also write all numbers, one per row")
-    command.add_argument("--output", metavar="FOLDER", help="write stats.csv, stats.md and stats.html there")
+    command.add_argument("--output", metavar="FOLDER", help="write stats.csv and stats.md there")
 
 
 def _execute_stats(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.analysis.dataset.figures import DatasetReport
+    from longsumbench.analysis.dataset.report import DatasetReport
     from longsumbench.analysis.plan import asks_for_ranking, stats
     from longsumbench.files import writable_folder, write_atomically
 

@@ -16,14 +16,15 @@ ROOT = Path(html.__file__).parents[2]
 
 @pytest.mark.parametrize("text", [HOSTILE, BREAKOUT], ids=["hostile", "breakout"])
 def test_values_are_text(text: str) -> None:
-    """The title is on a page twice, and each heading, note, cell, caption and footnote as it is."""
-    block = Block(text, (text,), ("a",), "l", [[text], [Stressed(text)], [Tied(text)]], (text,), footnotes=(text,))
-    page = render_page("stats.html", title=text, blocks=[block], pictures={text: (text, b"<svg/>")}, signature=text)
+    """The title is on a page twice, and each heading, link, note, cell and footnote as it is."""
+    block = Block("", (text,), ("a",), "l", [[text], [Stressed(text)], [Tied(text)]], (text,), footnotes=(text,))
+    claims = [(text, "page.html", block)]
+    page = render_page("claims.html", title=text, picture=b"<svg/>", legend="", classes={}, outcomes={}, tables=claims)
     reading = Reading(page)
     assert reading.open == []
     assert not {"script", "b"} & set(reading.elements)
     assert reading.elements.count("img") == 1
-    assert reading.text.count(text) == 2 + 9
+    assert reading.text.count(text) == 2 + 6
     part = Reading(render_part("output_examples.html", examples=[(text, [ShownText(text, text, text)])]))
     assert (part.open, part.text.count(text)) == ([], 3)
 
@@ -43,8 +44,8 @@ def test_cells_by_hand() -> None:
 
 def test_a_missing_value_is_an_error() -> None:
     """A page is not written with a gap where a value should be."""
-    with pytest.raises(UndefinedError, match="'blocks' is undefined"):
-        render_page("stats.html", title="a")
+    with pytest.raises(UndefinedError, match="is undefined"):
+        render_page("claims.html", title="a")
 
 
 def test_the_wheel_has_all_templates_styles_and_scripts() -> None:

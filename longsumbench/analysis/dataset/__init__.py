@@ -1,1 +1,1 @@
-"""`longsumbench stats`: statistics and figures of a dataset. Start reading with `stats.py`."""
+"""`longsumbench stats`: statistics of a dataset. Start reading with `stats.py`."""

@@ -1,4 +1,4 @@
-"""A dataset's page, table of numbers and Markdown: whole in themselves, safe with any names."""
+"""A dataset's tables, and its numbers as CSV."""
 
 import csv
 import io
@@ -6,12 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-from support.pages import HOSTILE, Reading
 from support.run_records import record
 from support.toys import ToySplit
 
-from longsumbench.analysis.dataset.figures import DatasetReport, dataset_page
+from longsumbench.analysis.dataset.report import DatasetReport
 from longsumbench.analysis.dataset.stats import DatasetStats, Reading as WhatIsRead, StatsSettings, read_splits
 from longsumbench.analysis.dataset.tables import number_rows, stats_blocks
 from longsumbench.core import Cut, Document, Example, Section, Truncation
@@ -45,27 +43,13 @@ def full(name: str = "a") -> DatasetStats:
     )
 
 
-@pytest.mark.parametrize("name", ["a", HOSTILE], ids=["plain", "hostile"])
-def test_the_page_is_whole_in_itself(name: str) -> None:
-    """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, with any names."""
-    stats = full(name)
-    text = dataset_page(stats)
-    reading = Reading(text)
-    assert reading.open == []
-    assert not {"script", "link", "iframe"} & set(reading.elements)
-    assert all(address.startswith("data:image/svg+xml;base64,") for address in reading.loaded)
-    assert reading.elements.count("img") == 5
-    message = " ".join(reading.text.split())
-    assert all(block.heading in message for block in stats_blocks(stats))
-    assert text == dataset_page(full(name))
-
-
-def test_the_page_of_little(tmp_path: Path) -> None:
-    """One example without a reference has a page, too, and tables, and numbers."""
-    stats = described(ToySplit("test", [replace(SECOND, references=())]))
-    paths = DatasetReport(stats).write(tmp_path)
-    assert [path.name for path in paths] == ["stats.csv", "stats.md", "stats.html"]
-    assert Reading(paths[2].read_text(encoding="utf-8")).open == []
+def test_the_files_have_all_tables(tmp_path: Path) -> None:
+    """Terminal and Markdown have the heading of every table, also for one example without a reference."""
+    for stats in (full(), described(ToySplit("test", [replace(SECOND, references=())]))):
+        paths = DatasetReport(stats).write(tmp_path)
+        assert [path.name for path in paths] == ["stats.csv", "stats.md"]
+        for text in (DatasetReport(stats).render(), paths[1].read_text(encoding="utf-8")):
+            assert all(block.heading in text for block in stats_blocks(stats))
 
 
 def test_every_number_stands_in_the_csv() -> None:
