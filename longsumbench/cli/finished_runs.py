@@ -125,8 +125,12 @@ def _add_runs_arguments(command: Parser) -> None:
 def _execute_runs(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.runs.results import pack_runs
 
+    is_empty = True
     for line in pack_runs(results_of(options)):
         print_text(line)
+        is_empty = False
+    if is_empty:
+        print_text("nothing to pack: there is no finished run outside the bundles")
 
 
 _PACK = "nothing is lost, and the same command packs again"

@@ -89,8 +89,13 @@ def split_answer(written: str, thinking_end: str, thinks_first: bool = False) ->
     place = 0
     thought_ended = False
     state = "thinking" if thinks_first else "answer"
-    for mark in known_marks(thinking_end).finditer(written):
+    marks = [*known_marks(thinking_end).finditer(written)]
+    last_end = max((mark.end() for mark in marks if mark.lastgroup in ("thinking_end", "answer")), default=0)
+    for mark in marks:
         kind = str(mark.lastgroup)
+        is_open_tag = kind == "thinking" and mark.end() > last_end and not mark[0].startswith("<|")
+        if is_open_tag and state == "answer" and (text + written[place : mark.start()]).strip():
+            continue  # the answer is about the tag: "The tag <think> is …"
         before = written[place : mark.start()]
         place = mark.end()
         text += before if state == "answer" else ""

@@ -23,9 +23,12 @@ _LOOPS_LIMIT = 0.25  # of the outputs; a loop costs more than it shows in a mean
 _REPEAT = "repeat themselves"
 
 _HEADING = "summary|summarization|abstract|tl;?dr|zusammenfassung|résumé|resumen|riassunto|резюме|摘要|总结|要約"
+_HEADED = rf"(?:{_HEADING})\b(?: (?:of|for)\b[^\n:：.!?]{{0,60}})?"
 _PREAMBLE = re.compile(
-    rf"[^\n:：]{{0,40}}?\b(?:here (?:is|are)|here['’]s|below is|{_HEADING})\b[^\n:：.!?]{{0,80}}[:：]"  # "Here is …:"
-    rf"|[\W_]*(?:{_HEADING})[\W_]*\n",  # a line of its own
+    # "Sure! Here is a summary:"
+    r"[^:：]{0,40}?\b(?:here (?:is|are)|here['’]s|below is|the following is)\b[^\n:：.!?]{0,80}[:：]"
+    rf"|(?:[^\n:：.!?]{{0,20}}\W)?{_HEADED}[\W_]*?[:：]"  # "Brief summary of the text:"
+    rf"|[\W_]*{_HEADED}[\W_]*\n",  # a line of its own
     re.IGNORECASE,
 )
 

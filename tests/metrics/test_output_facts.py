@@ -88,6 +88,9 @@ def test_loops_are_seen_before_a_system_has_collapsed() -> None:
         "Here is a concise summary of the report: ",
         "Sure! Here’s the summary you asked for:\n\n",
         "TL;DR: ",
+        "Sure!\n\nHere is a summary:\n\n",
+        "## Summary of the article\n",
+        "The following is an overview: ",
         "Zusammenfassung: ",
         "摘要：",
     ],
@@ -98,5 +101,6 @@ def test_preambles_are_named(preamble: str) -> None:
     (line,) = output_warnings(describe_outputs(outputs))
     assert line.startswith("6 of 10 outputs begin with a preamble")
     inside = [f"{text}. The bill has a summary of costs: 3, 4 and 5." for text in texts(6)]
-    plain = ["In 2019 the board met: all were there.", "Hereford is in England: it has a cathedral."]
+    plain = ["The summary judgment was: he pays.", "This abstract algebra paper shows: rings are rings."]
+    plain += ["In 2019 the board met: all were there.", "Hereford is in England: it has a cathedral."]
     assert output_warnings(describe_outputs(inside + plain)) == []

@@ -68,11 +68,11 @@ class Texts:
 
     @contextmanager
     def naming_files(self) -> Iterator[None]:
-        """Add the names of the read files to an error about the texts, if they have no training split."""
+        """Add the names of the read files to an error about a missing split, if there is no training split."""
         try:
             yield
         except DataError as error:
-            if "train" in self.splits or not self.way_to_splits:
+            if "train" in self.splits or "split" not in f"{error}" or not self.way_to_splits:
                 raise
             raise DataError(f"{error}{self.way_to_splits}") from error
 

@@ -219,7 +219,7 @@ def _table_rows(path: Path) -> Iterator[FileRow]:
                 yield FileRow(path, line, partial(_named_values, names, values))
             else:
                 names = [name.strip() for name in values]
-                refuse_repeated(names, "column")
+                refuse_repeated(list(filter(None, names)), "column")
     except csv.Error as error:
         advice = 'close every quote, and write a quote within quotes twice: ""'
         raise DataError(f"not a row of a table ({error}); {advice}", path, start) from error
@@ -231,7 +231,10 @@ def _named_values(names: Sequence[str], values: Sequence[str]) -> Row:
     if len(values) != len(names):
         detail = f"{len(values)} for {describe_names(names)}; put quotes around a value with the delimiter in it"
         raise BadRow("the row has another number of values than the table has columns", detail)
-    return dict(zip(names, values, strict=True))
+    # Spreadsheets add columns without a name, which are empty.
+    columns = [(name, value) for name, value in zip(names, values, strict=True) if name or value.strip()]
+    refuse_repeated([name for name, _ in columns], "column")
+    return dict(columns)
 
 
 def _parquet_rows(path: Path) -> Iterator[FileRow]:

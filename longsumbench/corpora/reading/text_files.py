@@ -17,7 +17,7 @@ from longsumbench.corpora.reading.fields import BadRow, json_type
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 
-_PART_NAME = re.compile(r"(.+?)[-_.](\d+)[-_]of[-_](\d+)(.*)")
+_PART_NAME = re.compile(r"(.*?)[-_.]?(\d+)[-_]of[-_](\d+)(.*)")
 _NOT_OBJECT = "not a JSON object"
 _NOT_ON_LINE = f"{_NOT_OBJECT} on one line"
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # as JSON may write one
@@ -45,7 +45,7 @@ def parts_of(path: Path) -> list[Path]:
 
 def undivided_name(path: Path) -> str:
     """Return the name of a file in lower case, without the number of its part: "test.jsonl"."""
-    return _PART_NAME.sub(r"\1\4", path.name).lower()
+    return _PART_NAME.sub(lambda part: f"{part[1] or 'part'}{part[4]}", path.name).lower()
 
 
 def check_is_file(path: Path) -> None:

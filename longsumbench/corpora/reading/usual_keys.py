@@ -24,7 +24,7 @@ _USUAL_NAMES: Mapping[str, Sequence[Sequence[str]]] = {
         ("index", "__index_level_0__", "unnamed:_0", ""),  # the last three are pandas' index
     ),
     "title": (("title",),),
-    "query": (("query",),),
+    "query": (("query",), ("question",)),
     "document": (("document",), ("documents",), ("text", "article", "body"), ("source",)),
     "summary": (
         ("summary", "references", "reference"),

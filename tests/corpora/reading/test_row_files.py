@@ -112,6 +112,26 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, stages: ArtifactCa
         read(tmp_path, stages)
 
 
+def test_a_part_is_one_whatever_is_before_its_number(tmp_path: Path) -> None:
+    """A name of numbers alone is that of a part, too, and is refused without the other part."""
+    for name in ("0001-of-0002.jsonl", "test1-of-2.jsonl", "test_1_of_2.jsonl"):
+        path = tmp_path / name
+        path.write_text(json.dumps({**TEXTS[0], "prediction": "x"}), encoding="utf-8")
+        with pytest.raises(DataError, match="of its 2 parts 1"):
+            read_pairs(path)
+        path.unlink()
+
+
+def test_empty_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
+    """A spreadsheet adds such columns at the end; two of them with values are ambiguous."""
+    path = tmp_path / "out.csv"
+    path.write_text("id,prediction,summary,,\na,x y,x z,,\n", encoding="utf-8")
+    assert [pair.prediction for pair in read_pairs(path).pairs] == ["x y"]
+    path.write_text("id,prediction,summary,,\na,x y,x z,1,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match="a column is given twice"):
+        read_pairs(path)
+
+
 def test_parts_of_a_split_are_read_together(tmp_path: Path, stages: ArtifactCache) -> None:
     """One part, or the folder, is the whole split in the order of the parts; without a part nothing is read."""
     whole = tmp_path / "whole.csv"
@@ -140,6 +160,10 @@ ROWS_AND_NAMES = [
     ),
     ({"id": "x", "document": None, "documents": []}, {"id": "x", "documents": []}),
     ({"id": "x", "text": "d", "document": "e", "reference": "s"}, {"id": "x", "document": "e", "summary": "s"}),
+    (
+        {"id": "x", "question": "q", "text": "d", "summary": "s"},
+        {"id": "x", "query": "q", "document": "d", "summary": "s"},
+    ),
 ]
 
 
