@@ -81,7 +81,7 @@ def split_answer(written: str, thinking_end: str, thinks_first: bool = False) ->
     """Split what a language model wrote. The text between two thoughts is the answer.
 
     Args:
-        written: all of it.
+        written: all of the model's text.
         thinking_end: a further mark that ends thinking (`model.thinking_end`).
         thinks_first: True if the chat template wrote the mark that begins the thinking.
     """
@@ -91,10 +91,10 @@ def split_answer(written: str, thinking_end: str, thinks_first: bool = False) ->
     state = "thinking" if thinks_first else "answer"
     for mark in known_marks(thinking_end).finditer(written):
         kind = str(mark.lastgroup)
-        before = written[place : mark.start()]
+        passage = written[place : mark.start()]  # the text between the last mark and this one
         place = mark.end()
-        text += before if state == "answer" else ""
-        thinking += before if state == "thinking" else ""
+        text += passage if state == "answer" else ""
+        thinking += passage if state == "thinking" else ""
         if kind == "thinking_end" and state == "answer":  # the text so far was thinking, unless a thought ended before
             text_before = text if thought_ended and text.strip() else text_before
             thinking, text, state = thinking + text, "", "thinking"

@@ -329,8 +329,8 @@ class Table:
         if draw:
             for picture in RECALL_PICTURES:
                 lines = self.lines(picture)
-                drawn = picture.draw(self.title(picture), lines) if lines else None
-                contents[f"{self.dataset}-{picture.name}.png"] = drawn
+                image = picture.draw(self.title(picture), lines) if lines else None
+                contents[f"{self.dataset}-{picture.name}.png"] = image
             title = lengths.title_of(self.dataset, curves) if curves else ""
             contents[f"{self.dataset}-lengths.png"] = lengths.draw_lengths(title, curves) if curves else None
         return contents
@@ -453,10 +453,10 @@ def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
     with results.leaderboard_lock(dataset):
         table, folder = read_table(results, dataset), results.root / "leaderboard"
         csv = folder / f"{dataset}.csv"
-        same = csv.is_file() and csv.read_bytes() == table.csv().encode()
-        if redraw or not same:
-            drawn = same and all((folder / name).is_file() for name in table.pictures())
-            results.write_leaderboard(table.files(draw=not drawn))
+        is_current = csv.is_file() and csv.read_bytes() == table.csv().encode()
+        if redraw or not is_current:
+            has_pictures = is_current and all((folder / name).is_file() for name in table.pictures())
+            results.write_leaderboard(table.files(draw=not has_pictures))
     return table
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from longsumbench.cache.artifacts import clear_partial, user_cache
 from longsumbench.errors import DataError, shorten_path
-from longsumbench.files import digest, open_regular, replaced_file, write_atomically
+from longsumbench.files import digest, hash_regular, replaced_file, write_atomically
 from longsumbench.formatting import format_bytes
 from longsumbench.runs.record import WORK_FOLDER, RunRecord, measured_mean
 
@@ -79,8 +79,7 @@ def unpack_bundle(bundle: Path) -> Path:
         DataError: it is damaged, a name in it is not that of a run's file, or its content is much larger than it is.
     """
     try:
-        with open_regular(bundle) as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        sha256 = hash_regular(bundle)
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -1,4 +1,4 @@
-"""ApiEngine: a language model behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama, a hosted one.
+"""ApiEngine: a language model on an OpenAI-compatible server: vLLM, llama.cpp, Ollama, a hosted one.
 
     {model, messages, max_tokens, temperature, …}  --POST <base_url>/chat/completions-->  {choices, usage}
 
@@ -6,7 +6,7 @@ The request cache has an answer as soon as it arrives. Faults that pass (HTTP 42
 broken JSON) are retried. A request that the server cannot answer has an `Answer` that says why. The key is read from an
 environment variable; it is sent to the server and nowhere else.
 
-All requests share an event loop in a thread of its own: only so has a whole answer, with its headers, one deadline.
+All requests share an event loop in a separate thread. So one deadline covers a whole answer, headers included.
 """
 
 import asyncio
@@ -301,8 +301,8 @@ class ApiEngine:
         if self.tokenizer:
             sent = self.count(request.messages)
             prompt_tokens = prompt_tokens or sent
-            written = self.tokenizer(choice.thinking + choice.text, add_special_tokens=False)["input_ids"]
-            output_tokens = output_tokens or len(written)
+            output_ids = self.tokenizer(choice.thinking + choice.text, add_special_tokens=False)["input_ids"]
+            output_tokens = output_tokens or len(output_ids)
             if prompt_tokens < _WHOLE_PROMPT * sent:  # as Ollama counts if it cuts a prompt
                 problem = f"counted {prompt_tokens:,} tokens in a prompt of {sent:,}"
                 advice = "if it cuts prompts, raise its context length or choose a smaller model.input_length"
@@ -384,13 +384,13 @@ def _key_pattern(key: str) -> re.Pattern[str]:
     raw = key.encode()
     spellings = [key, raw.hex()]
     for shift in range(3):  # bytes before the key; characters that depend on its neighbours are left out
-        whole = slice(-(-8 * shift // 6), 8 * (shift + len(raw)) // 6)
-        spellings.append(base64.b64encode(bytes(shift) + raw).decode()[whole])
+        independent = slice(-(-8 * shift // 6), 8 * (shift + len(raw)) // 6)
+        spellings.append(base64.b64encode(bytes(shift) + raw).decode()[independent])
         spellings.append(spellings[-1].translate({ord("+"): "-", ord("/"): "_"}))
     patterns = []
     for text in spellings:
-        rest = max(0, len(text) - _KEY_HEAD)  # any characters: a pattern of a whole token takes seconds to compile
-        patterns.append("".join(map(_character_pattern, text[:_KEY_HEAD])) + f"(?:{_ANY_CHARACTER}){{0,{rest}}}")
+        num_more = max(0, len(text) - _KEY_HEAD)  # any characters: a pattern of a whole token takes seconds to compile
+        patterns.append("".join(map(_character_pattern, text[:_KEY_HEAD])) + f"(?:{_ANY_CHARACTER}){{0,{num_more}}}")
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 

@@ -84,15 +84,15 @@ def format_of(path: Path) -> str:
     if path.is_dir():
         return FOLDER
     check_is_file(path)
-    named = _FORMATS.get(Path(undivided_name(path).removesuffix(".gz")).suffix)
-    if named == PARQUET:
+    suffix_format = _FORMATS.get(Path(undivided_name(path).removesuffix(".gz")).suffix)
+    if suffix_format == PARQUET:
         return PARQUET
     line = _first_line(path)
-    if named is None and not _is_row(line):  # a text may begin with a bracket, too
+    if suffix_format is None and not _is_row(line):  # a text may begin with a bracket, too
         return TABLE if _is_header(line) else LINES
-    if line.startswith("[") or (named == JSON and line and not line.endswith("}")):
+    if line.startswith("[") or (suffix_format == JSON and line and not line.endswith("}")):
         return JSON
-    if named == JSON or line.startswith("{"):
+    if suffix_format == JSON or line.startswith("{"):
         return JSON_LINES
     return TABLE
 
