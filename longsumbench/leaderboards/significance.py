@@ -212,7 +212,7 @@ def against_best(
 def _best_set(ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns) -> tuple[str, ...]:
     """Return the rows in the model confidence set.
 
-    There is none for two rows (the test says it all), without scores, or if a row has one seed.
+    There is none for two rows (their test decides), without scores, or if a row has one seed.
     """
     if len(ranked) <= 2 or any(row.one_seed for row in ranked):
         return ()

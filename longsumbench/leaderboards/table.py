@@ -282,21 +282,6 @@ class Table:
         titles += [lengths.title_of(self.dataset, curves)] if (curves := self.at_lengths()) else []
         return text + "".join(f"\n![{title}]({file})\n" for title, file in zip(titles, self.pictures(), strict=True))
 
-    def figure(self) -> "Figure":
-        """Draw the ranking score of each row of the first block with its 95 % interval, best first."""
-        rows, number = self.comparable[0].rows, self.comparable[0].rows[0].first.ranked_by
-
-        def draw(figure: "Figure") -> None:
-            figure.set_layout_engine("constrained")
-            plot = figure.subplots()
-            styles = system_styles([row.first.model for row in rows])
-            labels = [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows]
-            draw_intervals(plot, [*zip(labels, (row.numbers[number] for row in rows), styles, strict=True)])
-            plot.set_xlabel(f"{comparability.heading_of(number)}, with 95 % intervals")
-            plot.set_title(f"{self.dataset}, {describe_block(self.comparable[0], self.comparable)}", loc="left")
-
-        return draw_figure((_WIDTH, _MARGINS + _ROW * len(rows)), draw)
-
     def ledger(self) -> Block:
         """Return the block of the truncation ledgers of the shown runs."""
         return ledger_block(self.records() if self.block is None else self.comparable[self.block - 1].records())
@@ -422,7 +407,23 @@ def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Fi
     """
     results = Results(Path(results_dir).expanduser())
     find_datasets(results, dataset)
-    return read_table(results, dataset).figure()
+    return _draw_first_block(read_table(results, dataset))
+
+
+def _draw_first_block(table: Table) -> "Figure":
+    """Draw the ranking score of each row of the first block with its 95 % interval, best first."""
+    rows, number = table.comparable[0].rows, table.comparable[0].rows[0].first.ranked_by
+
+    def draw(figure: "Figure") -> None:
+        figure.set_layout_engine("constrained")
+        plot = figure.subplots()
+        styles = system_styles([row.first.model for row in rows])
+        labels = [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows]
+        draw_intervals(plot, [*zip(labels, (row.numbers[number] for row in rows), styles, strict=True)])
+        plot.set_xlabel(f"{comparability.heading_of(number)}, with 95 % intervals")
+        plot.set_title(f"{table.dataset}, {describe_block(table.comparable[0], table.comparable)}", loc="left")
+
+    return draw_figure((_WIDTH, _MARGINS + _ROW * len(rows)), draw)
 
 
 def find_datasets(results: Results, dataset: str | None = None) -> list[str]:

@@ -25,7 +25,7 @@ _REPEAT = "repeat themselves"
 _HEADING = "summary|summarization|abstract|tl;?dr|zusammenfassung|résumé|resumen|riassunto|резюме|摘要|总结|要約"
 _PREAMBLE = re.compile(
     rf"[^\n:：]{{0,40}}?\b(?:here (?:is|are)|here['’]s|below is|{_HEADING})\b[^\n:：.!?]{{0,80}}[:：]"  # "Here is …:"
-    rf"|[\W_]*(?:{_HEADING})[\W_]*\n",  # a line of its own
+    rf"|[\W_]*(?:{_HEADING})[\W_]*\n",  # alone on its line
     re.IGNORECASE,
 )
 

@@ -45,7 +45,7 @@ _ENTRY_BOUNDS = (
     (re.compile("layers?$|blocks$|depth"), 0, _MOST_LAYERS),
     (re.compile("(heads?|head_dim|d_model|^vocab_size|hidden_size|position_embeddings)$"), 0, 10**9),
 )
-# what older versions of the library stored and networks compute or never needed
+# entries that older versions of the library stored; networks compute them or do not use them
 _HARMLESS_KEYS = re.compile(r"(position_ids|inv_freq|masked_bias|(attn|attention)\.bias|version|positions\.weights)$")
 
 

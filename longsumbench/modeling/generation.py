@@ -101,7 +101,7 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
 
 
 def check_special_tokens(model: PreTrainedModel, shown_as: str) -> None:
-    """Check that the tokens that decoding writes or forbids are in the vocabulary; errors as of `check_token_ids`."""
+    """Check that the tokens that decoding writes or forbids are in the vocabulary; errors as in `check_token_ids`."""
     entries = len(model.get_output_embeddings().weight)
     rules = model.generation_config.to_dict()
     tokens = {

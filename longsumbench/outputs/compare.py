@@ -92,8 +92,8 @@ class ComparisonRow:
     Attributes:
         measure: a type of ROUGE (its F), or another metric's column.
         n: number of examples to which the measure applies.
-        low, high, detectable, outcome: as of a `JudgedDifference`, tested together with all rows of all pairs.
-        p_holm: corrected p-value; None if a run was trained here, and so is of one seed.
+        low, high, detectable, outcome: as in `JudgedDifference`; all rows of all pairs are tested together.
+        p_holm: corrected p-value; None if a system was trained, because it has one seed here.
         higher, lower, equal: number of examples on which the run scores higher, lower or the same.
     """
 

@@ -251,7 +251,7 @@ def inspect(run: str | Path | RunRecord, example: str | int, results_dir: str | 
         results_dir: where ids are looked for.
 
     Returns:
-        The example: its summary, evidence, texts, and ROUGE F1, 0–100. A notebook shows its page.
+        The example: its summary, evidence, texts, and ROUGE F1, 0–100.
 
     Raises:
         UsageError: no run, or several, match, or the example is unknown.

@@ -26,7 +26,8 @@ from longsumbench.runs.record import WORK_FOLDER, RunRecord, measured_mean
 
 ENDING = ".tar.xz"
 _VERSION = 1  # of the unpacked copy in the cache
-_RUN_PARTS, _MOST_PARTS = 4, 12  # names in the path of a run in a bundle; fewer are in that of a file
+_RUN_PARTS = 4  # names in the path of a run's folder in a bundle
+_MOST_PARTS = 12  # the path of a file has fewer names
 _SMALL_CONTENT = 2**28  # bytes that a bundle of any size may hold
 _MOST_CONTENT = 200  # bytes that a byte of a larger bundle may hold; published bundles: 5 to 22
 _MOST_AT_ONCE = 2**20  # bytes that are read at once
@@ -76,7 +77,7 @@ def unpack_bundle(bundle: Path) -> Path:
 
     Raises:
         FileNotFoundError: the bundle does not exist.
-        DataError: it is damaged, a name in it is not that of a run's file, or its content is much larger than it is.
+        DataError: it is damaged, a name in it is not that of a run's file, or its content is far too large.
     """
     try:
         sha256 = hash_regular(bundle)
@@ -104,12 +105,12 @@ class _Content:
         return content
 
     def seek(self, position: int) -> int:
-        """Go forward."""
+        """Skip forward to a position."""
         _check_content(self.bundle, self.size, position)
         return self.stream.seek(position)
 
     def read_to_end(self) -> None:
-        """Read the rest, which has the checksums."""
+        """Read the rest: only then are the checksums compared."""
         while self.read(_MOST_AT_ONCE):
             pass
 
