@@ -87,7 +87,8 @@ def judge_differences(pairs: Mapping[_Key, seed_groups.PairDifference]) -> dict[
 
 
 def _judge_difference(pair: seed_groups.PairDifference, correction: Correction, num_tests: int) -> JudgedDifference:
-    effect, strictest = pair.effect, LEVEL / num_tests
+    effect = pair.effect
+    strictest = LEVEL / num_tests  # the first level of Holm's method
     equal = effect.mean == 0 and effect.error == 0
     half = 0.0 if equal else effect.half_width(1 - correction.level)
     if pair.one_seed:

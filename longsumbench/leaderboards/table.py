@@ -452,7 +452,8 @@ def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
     """
     find_datasets(results, dataset)
     with results.leaderboard_lock(dataset):
-        table, folder = read_table(results, dataset), results.root / "leaderboard"
+        table = read_table(results, dataset)
+        folder = results.root / "leaderboard"
         csv = folder / f"{dataset}.csv"
         is_current = csv.is_file() and csv.read_bytes() == table.csv().encode()
         if redraw or not is_current:

@@ -198,7 +198,8 @@ def checked_logits(model: PreTrainedModel, sampled: bool) -> Iterator[None]:
     Raises:
         DataError: the logits of a step are not finite, or the network cannot be used.
     """
-    shown_as, largest = f"the checkpoint {model.name_or_path or model.config.model_type}", list[Tensor]()
+    shown_as = f"the checkpoint {model.name_or_path or model.config.model_type}"
+    largest: list[Tensor] = []  # of each step, the largest logit of each output
 
     def check() -> None:
         if largest and not torch.cat(largest).isfinite().all():

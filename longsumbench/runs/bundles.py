@@ -147,7 +147,8 @@ def _extract_member(archive: tarfile.TarFile, member: tarfile.TarInfo, bundle: P
     is_file = member.isreg() and not member.issparse() and member.size >= 0
     if not is_file or not is_safe or not _RUN_PARTS < len(parts) < _MOST_PARTS or not _is_packed(parts[_RUN_PARTS:]):
         raise DataError(f"{_name_of(member)} in this bundle is not a file of a run on {home[1]}", bundle)
-    path, content = folder.joinpath(*parts), archive.extractfile(member)
+    path = folder.joinpath(*parts)
+    content = archive.extractfile(member)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:

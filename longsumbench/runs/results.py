@@ -132,10 +132,11 @@ class Results:
         Raises:
             UsageError: it is the copy of a packed run.
         """
-        copy, bundle = self.unpack(dataset := folder.parents[1].name), self.bundle(dataset)
+        dataset = folder.parents[1].name
+        copy = self.unpack(dataset)
         if copy and folder.resolve().is_relative_to(copy.resolve()):
             place = Path("runs", *folder.parts[-3:]).as_posix()
-            command = shlex.join(["tar", "-xf", str(bundle), "-C", str(self.root), place])
+            command = shlex.join(["tar", "-xf", str(self.bundle(dataset)), "-C", str(self.root), place])
             raise UsageError(f"the run {folder.name} is packed, and no command changes it; unpack it first: {command}")
 
     def records(self, dataset: str) -> Iterator[RunRecord]:

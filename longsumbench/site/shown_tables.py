@@ -101,7 +101,8 @@ def rows_at_the_top(comparable: ComparableRows) -> set[str]:
 
     There are none if the test of any ranked row is missing, or decides nothing.
     """
-    tests, ranked = comparable.tests, [row for row in comparable.rows if row.ranked]
+    tests = comparable.tests
+    ranked = [row for row in comparable.rows if row.ranked]
     if tests.best_set:
         return {*tests.best_set}
     if any(row.one_seed for row in ranked[:1]):

@@ -194,7 +194,7 @@ class ApiEngine:
         async with self._free:
             stored = self._cache.get(key)
             if stored is not None:
-                with contextlib.suppress(_Fault):  # no answer, but taken for one by an earlier version
+                with contextlib.suppress(_Fault):  # an earlier version of the suite stored it as an answer
                     return self._parse_reply(self._without_key(stored))
             text = await self._ask(body)
             if isinstance(text, SuiteError):
