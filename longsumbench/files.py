@@ -18,7 +18,7 @@ from longsumbench.errors import IMPOSSIBLE, DataError, EnvironmentProblem, namin
 from longsumbench.formatting import escape_line, guard_cell
 
 _T = TypeVar("_T")
-_DEEPEST = 20  # folders inside each other that are looked at
+_DEEPEST = 20  # levels of folders that are checked; a deeper tree is refused
 
 
 class BadFile(ValueError):
@@ -36,10 +36,10 @@ def open_regular(path: Path) -> io.BufferedReader:
     return path.open("rb")
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a regular file; OSError as from `open_regular`."""
+def hash_regular(path: Path) -> str:
+    """Return the SHA-256 of a regular file, 64 hexadecimal digits; OSError as from `open_regular`."""
     with open_regular(path) as file:
-        return file.read()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_contained(folder: Path, path: Path) -> None:
@@ -60,7 +60,7 @@ def check_contained(folder: Path, path: Path) -> None:
 def check_tree(folder: Path, skipped: str) -> None:
     """Check that a folder has only folders, regular files and links to files in it.
 
-    Hidden entries are not looked at, nor is the entry of the folder that is named `skipped`.
+    Hidden entries are ignored; so is the entry `skipped` of the folder itself.
 
     Raises:
         DataError: it has something else, or cannot be listed.

@@ -208,7 +208,8 @@ class FusionsFound(AnalysisResult):
                 f"chance); the median distance is {median:.1f} % of the source"
             )
             lines.append("The intervals are over examples; a share of one example has no interval")
-        if across := sum(len(set(fusion.documents)) > 1 for fusion in self.fusions):
+        across = sum(len(set(fusion.documents)) > 1 for fusion in self.fusions)
+        if across:
             lines.append(f"{format_count(across, 'pair')} ({100 * across / num_fusions:.1f} %) of two documents")
         if self.without:
             left_out = format_count(self.without, "example")

@@ -108,10 +108,10 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
 
 
 def describe_choice(comparable: ComparableRows) -> list[str]:
-    """Say of comparable rows, best first, what to choose, what that never reads, and what it costs.
+    """Recommend one of some comparable rows, best first; say what part of the texts it never reads, and its cost.
 
-    Of the best and those whose difference from it has an interval with 0, the one with the lowest price, then time, is
-    chosen. The tests are those of the table.
+    Candidates are the best row and the rows that may equal it: the interval of their difference contains 0. The one
+    with the lowest price is chosen; among equal prices, the fastest. The tests are those of the table.
     """
     rows = comparable.rows
     ranked = [row for row in rows if row.ranked and row.first.model != "random"]
@@ -121,17 +121,18 @@ def describe_choice(comparable: ComparableRows) -> list[str]:
     heading = columns_of([rows[0].first])[score].heading.replace("\n", " ")
     models = [row.first.model for row in ranked]
     name_of = {row.key: row.label if models.count(row.first.model) > 1 else row.first.model for row in ranked}
-    behind = {row.key: comparable.tests.differences.get((row.key, score)) for row in ranked[1:]}
+    differences = {row.key: comparable.tests.differences.get((row.key, score)) for row in ranked[1:]}
     alike = [ranked[0]]
     for row in ranked[1:]:
-        judged = behind[row.key]
+        judged = differences[row.key]
         if judged is None or not judged.high < 0:
             alike.append(row)
     cheapest = min(alike, key=lambda row: (_price(row.first), _seconds(row.first)))
     name, run = name_of[cheapest.key], cheapest.first
-    if other_names := ", ".join(name_of[row.key] for row in alike if row is not cheapest):
+    other_names = ", ".join(name_of[row.key] for row in alike if row is not cheapest)
+    if other_names:
         choice = f"{name}: no difference in {heading} is shown between it and {other_names}, and it costs the least"
-    elif ranked[1:] and (judged := behind[ranked[1].key]) is not None:
+    elif ranked[1:] and (judged := differences[ranked[1].key]) is not None:
         bounds = f"{-judged.mean:+.1f} (interval {-judged.high:+.1f} to {-judged.low:+.1f})"
         choice = f"{name}: its {heading} is {bounds} from the next, {name_of[ranked[1].key]}; {judged.outcome}"
     else:

@@ -9,7 +9,6 @@ The time of a stage's folder is that of its last use. Users hold no lock: a file
 stage is deleted or built again.
 """
 
-import hashlib
 import json
 import logging
 import math
@@ -25,7 +24,7 @@ from typing import Any
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming_path
-from longsumbench.files import BadFile, digest, open_regular, read_json, writable_folder
+from longsumbench.files import BadFile, digest, hash_regular, read_json, writable_folder
 
 _log = logging.getLogger(__name__)
 
@@ -168,9 +167,8 @@ def reading_artifact(folder: Path) -> Iterator[None]:
         if not folder.is_dir():
             advice = "run the same command again to build it"
             raise DataError(f"this {folder.parent.name} was deleted from the cache; {advice}", folder) from error
-        if isinstance(as_suite_error(error), EnvironmentProblem):
-            raise
-        if _advice(folder) in f"{error}":
+        # a full disk is no damage; an error of `check_content` says already how to repair it
+        if isinstance(as_suite_error(error), EnvironmentProblem) or _advice(folder) in f"{error}":
             raise
         reason = (f"{error}" if isinstance(error, SuiteError) else f"{type(error).__name__}: {error}").splitlines()[0]
         problem = f"this finished {folder.parent.name} cannot be read ({reason})"
@@ -231,8 +229,7 @@ def hash_of_file(path: Path) -> str:
 
 @cache
 def _hash_once(path: Path, size: int, modified: int) -> str:
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hash_regular(path)  # size and time are only part of the cache's key: a changed file is hashed again
 
 
 def _read_checksums(folder: Path) -> dict[str, tuple[int, str]]:

@@ -70,12 +70,12 @@ def check_blanks(words: Sequence[str]) -> None:
     for place, word in enumerate(words):
         joined, with_blanks = word, word
         of_columns = words[place - 1 : place] == ["--columns"]
-        for following in words[place + 1 :]:
+        for next_word in words[place + 1 :]:
             unfinished = joined.endswith((",", "=")) and ("=" in joined or of_columns)
-            starts_anew = re.match(r"-|[\w./]+=", following)
-            if not following.startswith((",", "=")) and (starts_anew or not unfinished):
+            starts_anew = re.match(r"-|[\w./]+=", next_word)
+            if not next_word.startswith((",", "=")) and (starts_anew or not unfinished):
                 break
-            joined, with_blanks = f"{joined}{following}", f"{with_blanks} {following}"
+            joined, with_blanks = f"{joined}{next_word}", f"{with_blanks} {next_word}"
         if joined != word:
             raise UsageError(f"{_place_of_blank(with_blanks)} divides '{with_blanks}': write {joined}")
 

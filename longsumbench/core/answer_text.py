@@ -81,7 +81,7 @@ def split_answer(written: str, thinking_end: str, thinks_first: bool = False) ->
     """Split what a language model wrote. The text between two thoughts is the answer.
 
     Args:
-        written: all of it.
+        written: all of the model's text.
         thinking_end: a further mark that ends thinking (`model.thinking_end`).
         thinks_first: True if the chat template wrote the mark that begins the thinking.
     """
@@ -93,13 +93,13 @@ def split_answer(written: str, thinking_end: str, thinks_first: bool = False) ->
     last_end = max((mark.end() for mark in marks if mark.lastgroup in ("thinking_end", "answer")), default=0)
     for mark in marks:
         kind = str(mark.lastgroup)
+        passage = written[place : mark.start()]  # the text between the last mark and this one
         is_open_tag = kind == "thinking" and mark.end() > last_end and not mark[0].startswith("<|")
-        if is_open_tag and state == "answer" and (text + written[place : mark.start()]).strip():
+        if is_open_tag and state == "answer" and (text + passage).strip():
             continue  # the answer is about the tag: "The tag <think> is …"
-        before = written[place : mark.start()]
         place = mark.end()
-        text += before if state == "answer" else ""
-        thinking += before if state == "thinking" else ""
+        text += passage if state == "answer" else ""
+        thinking += passage if state == "thinking" else ""
         if kind == "thinking_end" and state == "answer":  # the text so far was thinking, unless a thought ended before
             text_before = text if thought_ended and text.strip() else text_before
             thinking, text, state = thinking + text, "", "thinking"

@@ -100,7 +100,8 @@ def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns
     means = {}
     for run in row.runs:
         table = scores.get(run.run_id)
-        if table is not None and (shares := [np.asarray(table[name]) for name in tenths if name in table]):
+        shares = [] if table is None else [np.asarray(table[name]) for name in tenths if name in table]
+        if table is not None and shares:
             mean = np.ma.masked_invalid(shares).mean(axis=0)
             means[run.run_id] = table.assign(**{_SINGLE: np.ma.filled(mean, np.nan)})
     return estimate_share(row.runs, _SINGLE, means)
@@ -124,9 +125,9 @@ def _describe_contrasts(topic: str, numbers: Mapping[str, Sequence[Estimate | No
     """List by system what it states right of two groups of facts; systems without an interval of both are left out."""
     stated = []
     for system, pair in numbers.items():
-        known = [number for number in pair if number is not None and not math.isnan(number.low)]
-        if len(known) == len(pair):
-            stated.append(f"{system} {' against '.join(map(_bounds, known))}")
+        intervals = [number for number in pair if number is not None and not math.isnan(number.low)]
+        if len(intervals) == len(pair):
+            stated.append(f"{system} {' against '.join(map(_bounds, intervals))}")
     return f"{topic}: {'; '.join(stated)}." if stated else ""
 
 

@@ -98,8 +98,8 @@ def _measure_gain(run: RunRecord, scores: seed_groups.ScoresOfRuns) -> _Gain | N
 
 def _possible_gain(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None]) -> float:
     run_gains = [gain for run in row.runs if (gain := gains[run.run_id])]
-    every = [gain.mean if gain.top is None else gain.top - gain.floor for gain in run_gains]
-    return sum(every) / len(every) if every else 0.0
+    possible_gains = [gain.mean if gain.top is None else gain.top - gain.floor for gain in run_gains]
+    return sum(possible_gains) / len(possible_gains) if possible_gains else 0.0
 
 
 def _judge_row(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None], possible: float) -> seed_groups.Learned:
@@ -127,11 +127,11 @@ def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str
     lift = None
     if gain is not None:
         lift = PERCENT * gain.mean / possible if possible > 0 else 0.0
-        shown = gain.mean > 0 and gain.p < _LEVEL
-        if not shown and PERCENT * gain.high >= LEAST_LIFT * possible:
+        is_shown = gain.mean > 0 and gain.p < _LEVEL
+        if not is_shown and PERCENT * gain.high >= LEAST_LIFT * possible:
             examples = format_count(gain.examples, "example")
             return seed_groups.NOT_SHOWN, f"{examples}: not shown that its outputs depend on their sources"
-        if not shown or lift < LEAST_LIFT:
+        if not is_shown or lift < LEAST_LIFT:
             return failed, f"{lift:z.1f} % of the possible gain"
     elif run.settings.decode.mode != "extract":  # what is copied from a source depends on it
         return seed_groups.UNKNOWN, "its floor is not known"

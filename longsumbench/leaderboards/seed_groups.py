@@ -246,7 +246,8 @@ def pair_scores(first_row: SeedGroup, second_row: SeedGroup, name: str, scores: 
     All runs count, so that the difference is that of the means in tables. A single run of a system that is not trained
     is compared with each seed of the other.
     """
-    groups, seeds = (first_row, second_row), max(len(first_row.runs), len(second_row.runs))
+    groups = (first_row, second_row)
+    seeds = max(len(group.runs) for group in groups)
     first, second = first_row.runs, second_row.runs
     if any(len(group.runs) == 1 and not seed_matters(group.first) for group in groups):
         first, second = (runs * (seeds // len(runs)) for runs in (first, second))

@@ -87,7 +87,8 @@ def judge_differences(pairs: Mapping[_Key, seed_groups.PairDifference]) -> dict[
 
 
 def _judge_difference(pair: seed_groups.PairDifference, correction: Correction, num_tests: int) -> JudgedDifference:
-    effect, strictest = pair.effect, LEVEL / num_tests
+    effect = pair.effect
+    strictest = LEVEL / num_tests  # the first level of Holm's method
     equal = effect.mean == 0 and effect.error == 0
     half = 0.0 if equal else effect.half_width(1 - correction.level)
     if pair.one_seed:
@@ -212,7 +213,7 @@ def against_best(
 def _best_set(ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns) -> tuple[str, ...]:
     """Return the rows in the model confidence set.
 
-    There is none for two rows (the test says it all), without scores, or if a row has one seed.
+    There is none for two rows (their test decides), without scores, or if a row has one seed.
     """
     if len(ranked) <= 2 or any(row.one_seed for row in ranked):
         return ()

@@ -282,21 +282,6 @@ class Table:
         titles += [lengths.title_of(self.dataset, curves)] if (curves := self.at_lengths()) else []
         return text + "".join(f"\n![{title}]({file})\n" for title, file in zip(titles, self.pictures(), strict=True))
 
-    def figure(self) -> "Figure":
-        """Draw the ranking score of each row of the first block with its 95 % interval, best first."""
-        rows, number = self.comparable[0].rows, self.comparable[0].rows[0].first.ranked_by
-
-        def draw(figure: "Figure") -> None:
-            figure.set_layout_engine("constrained")
-            plot = figure.subplots()
-            styles = system_styles([row.first.model for row in rows])
-            labels = [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows]
-            draw_intervals(plot, [*zip(labels, (row.numbers[number] for row in rows), styles, strict=True)])
-            plot.set_xlabel(f"{comparability.heading_of(number)}, with 95 % intervals")
-            plot.set_title(f"{self.dataset}, {describe_block(self.comparable[0], self.comparable)}", loc="left")
-
-        return draw_figure((_WIDTH, _MARGINS + _ROW * len(rows)), draw)
-
     def ledger(self) -> Block:
         """Return the block of the truncation ledgers of the shown runs."""
         return ledger_block(self.records() if self.block is None else self.comparable[self.block - 1].records())
@@ -329,8 +314,8 @@ class Table:
         if draw:
             for picture in RECALL_PICTURES:
                 lines = self.lines(picture)
-                drawn = picture.draw(self.title(picture), lines) if lines else None
-                contents[f"{self.dataset}-{picture.name}.png"] = drawn
+                image = picture.draw(self.title(picture), lines) if lines else None
+                contents[f"{self.dataset}-{picture.name}.png"] = image
             title = lengths.title_of(self.dataset, curves) if curves else ""
             contents[f"{self.dataset}-lengths.png"] = lengths.draw_lengths(title, curves) if curves else None
         return contents
@@ -422,7 +407,23 @@ def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Fi
     """
     results = Results(Path(results_dir).expanduser())
     find_datasets(results, dataset)
-    return read_table(results, dataset).figure()
+    return _draw_first_block(read_table(results, dataset))
+
+
+def _draw_first_block(table: Table) -> "Figure":
+    """Draw the ranking score of each row of the first block with its 95 % interval, best first."""
+    rows, number = table.comparable[0].rows, table.comparable[0].rows[0].first.ranked_by
+
+    def draw(figure: "Figure") -> None:
+        figure.set_layout_engine("constrained")
+        plot = figure.subplots()
+        styles = system_styles([row.first.model for row in rows])
+        labels = [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows]
+        draw_intervals(plot, [*zip(labels, (row.numbers[number] for row in rows), styles, strict=True)])
+        plot.set_xlabel(f"{comparability.heading_of(number)}, with 95 % intervals")
+        plot.set_title(f"{table.dataset}, {describe_block(table.comparable[0], table.comparable)}", loc="left")
+
+    return draw_figure((_WIDTH, _MARGINS + _ROW * len(rows)), draw)
 
 
 def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
@@ -451,12 +452,13 @@ def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
     """
     find_datasets(results, dataset)
     with results.leaderboard_lock(dataset):
-        table, folder = read_table(results, dataset), results.root / "leaderboard"
+        table = read_table(results, dataset)
+        folder = results.root / "leaderboard"
         csv = folder / f"{dataset}.csv"
-        same = csv.is_file() and csv.read_bytes() == table.csv().encode()
-        if redraw or not same:
-            drawn = same and all((folder / name).is_file() for name in table.pictures())
-            results.write_leaderboard(table.files(draw=not drawn))
+        is_current = csv.is_file() and csv.read_bytes() == table.csv().encode()
+        if redraw or not is_current:
+            has_pictures = is_current and all((folder / name).is_file() for name in table.pictures())
+            results.write_leaderboard(table.files(draw=not has_pictures))
     return table
 
 

@@ -61,7 +61,7 @@ class Judge(core.Metric):
     """
 
     name: ClassVar[str] = "judge"
-    version: ClassVar[int] = 2  # 1 found no verdict before a second thought, or behind other marks of thinking
+    version: ClassVar[int] = 2  # 1 missed verdicts before a second thought, and after less usual marks of thinking
     columns: ClassVar[tuple[str, ...]] = (*_COLUMNS, "judge_missing")
     further: ClassVar[tuple[str, ...]] = (
         "judge_same",

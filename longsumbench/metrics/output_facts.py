@@ -28,7 +28,7 @@ _PREAMBLE = re.compile(
     # "Sure! Here is a summary:"
     r"[^:：]{0,40}?\b(?:here (?:is|are)|here['’]s|below is|the following is)\b[^\n:：.!?]{0,80}[:：]"
     rf"|(?:[^\n:：.!?]{{0,20}}\W)?{_HEADED}[\W_]*?[:：]"  # "Brief summary of the text:"
-    rf"|[\W_]*{_HEADED}[\W_]*\n",  # a line of its own
+    rf"|[\W_]*{_HEADED}[\W_]*\n",  # alone on its line
     re.IGNORECASE,
 )
 

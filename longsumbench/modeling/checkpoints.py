@@ -45,7 +45,7 @@ _ENTRY_BOUNDS = (
     (re.compile("layers?$|blocks$|depth"), 0, _MOST_LAYERS),
     (re.compile("(heads?|head_dim|d_model|^vocab_size|hidden_size|position_embeddings)$"), 0, 10**9),
 )
-# what older versions of the library stored and networks compute or never needed
+# entries that older versions of the library stored; networks compute them or do not use them
 _HARMLESS_KEYS = re.compile(r"(position_ids|inv_freq|masked_bias|(attn|attention)\.bias|version|positions\.weights)$")
 
 
@@ -122,8 +122,12 @@ def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
 def model_digest(folder: Path) -> str:
     """Return eight hexadecimal digits of the SHA-256 of a model's files."""
     _check_files(folder)
-    sha256, patterns = hashlib.sha256(), (*_MODEL_FILES, *((_PICKLES,) if weights_format(folder) == "bin" else ()))
-    for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
+    pickles = (_PICKLES,) if weights_format(folder) == "bin" else ()
+    paths: set[Path] = set()
+    for pattern in (*_MODEL_FILES, *pickles):
+        paths.update(folder.glob(pattern))
+    sha256 = hashlib.sha256()
+    for path in sorted(paths):
         sha256.update(path.name.encode() + bytes.fromhex(hash_of_file(path)))
     return sha256.hexdigest()[:8]
 
@@ -435,9 +439,9 @@ def _check_entries(described: Mapping[str, Any], path: Path) -> None:
             _check_entries(value, path)
         if not isinstance(value, int | float):
             continue
-        for names, least, most in _ENTRY_BOUNDS:
-            if names.search(key) and not least <= value <= most:
-                raise DataError(f"{key}={value} is not from {least} to {most:,}; {FETCH_AGAIN}", path)
+        for names, least, largest in _ENTRY_BOUNDS:
+            if names.search(key) and not least <= value <= largest:
+                raise DataError(f"{key}={value} is not from {least} to {largest:,}; {FETCH_AGAIN}", path)
 
 
 def _check_files(folder: Path) -> None:

@@ -101,7 +101,7 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
 
 
 def check_special_tokens(model: PreTrainedModel, shown_as: str) -> None:
-    """Check that the tokens that decoding writes or forbids are in the vocabulary; errors as of `check_token_ids`."""
+    """Check that the tokens that decoding writes or forbids are in the vocabulary; errors as in `check_token_ids`."""
     entries = len(model.get_output_embeddings().weight)
     rules = model.generation_config.to_dict()
     tokens = {
@@ -198,7 +198,8 @@ def checked_logits(model: PreTrainedModel, sampled: bool) -> Iterator[None]:
     Raises:
         DataError: the logits of a step are not finite, or the network cannot be used.
     """
-    shown_as, largest = f"the checkpoint {model.name_or_path or model.config.model_type}", list[Tensor]()
+    shown_as = f"the checkpoint {model.name_or_path or model.config.model_type}"
+    largest: list[Tensor] = []  # of each step, the largest logit of each output
 
     def check() -> None:
         if largest and not torch.cat(largest).isfinite().all():

@@ -92,8 +92,8 @@ class ComparisonRow:
     Attributes:
         measure: a type of ROUGE (its F), or another metric's column.
         n: number of examples to which the measure applies.
-        low, high, detectable, outcome: as of a `JudgedDifference`, tested together with all rows of all pairs.
-        p_holm: corrected p-value; None if a run was trained here, and so is of one seed.
+        low, high, detectable, outcome: as in `JudgedDifference`; all rows of all pairs are tested together.
+        p_holm: corrected p-value; None if a system was trained, because it has one seed here.
         higher, lower, equal: number of examples on which the run scores higher, lower or the same.
     """
 
@@ -161,8 +161,8 @@ class RunPair:
     def drawn_range(self) -> tuple[float, float]:
         """The smallest and the largest number in the picture of `drawn_rows`, at most and at least 0."""
         numbers = [number for row in self.drawn_rows for number in (row.low, row.difference, row.high)]
-        known = [0.0, *(number for number in numbers if not math.isnan(number))]
-        return min(known), max(known)
+        bounds = [0.0, *(number for number in numbers if not math.isnan(number))]
+        return min(bounds), max(bounds)
 
     def extremes(self, limit: int) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
         """Return the examples with the greatest gains and those with the greatest losses, at most `limit` of each."""
@@ -436,8 +436,8 @@ def compare_measures(
                 measured[place, measure] = _MeasuredPair(baseline_scores, scores, pair)
     judged = judge_differences({key: pair.difference for key, pair in measured.items()})
     tables: list[list[ComparisonRow]] = [[] for _ in sides]
-    for (place, measure), both in measured.items():
-        tables[place].append(_comparison_row(measure, both, judged[place, measure]))
+    for (place, measure), measured_pair in measured.items():
+        tables[place].append(_comparison_row(measure, measured_pair, judged[place, measure]))
     return [tuple(rows) for rows in tables]
 
 

@@ -29,7 +29,7 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, split_read_by
 
 Value = TypeVar("Value")
-_IDS_IN_MESSAGE = 3  # in a message
+_IDS_IN_MESSAGE = 3  # most ids in a message
 
 
 @dataclass(frozen=True)

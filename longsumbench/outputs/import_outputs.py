@@ -6,7 +6,6 @@
 The run is made as any other.
 """
 
-import hashlib
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError, suite_errors
-from longsumbench.files import digest
+from longsumbench.files import digest, hash_regular
 from longsumbench.formatting import format_count
 from longsumbench.metrics.evaluate import RawText
 from longsumbench.outputs.files import first_ids, given_outputs, read_outputs
@@ -87,9 +86,7 @@ class ImportedSystem(core.System):
     def facts(self) -> dict[str, Any]:
         """Return the fields of the record that say where the outputs come from, and that their costs are unknown."""
         path, texts = self.outputs.path, [summary.text for summary in self.summaries.values()]
-        checksum = (
-            digest(texts) if self.outputs.texts or path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
-        )
+        checksum = digest(texts) if self.outputs.texts or path.is_dir() else hash_regular(path)
         costs = {"timings": StepSeconds(), "decode_tokens_per_second": None, "peak_memory_gb": None}
         source = ImportedOutputs(path.name or str(path), checksum, self.outputs.origin)
         return {"imported": source, "seed": self.outputs.seed, **costs}

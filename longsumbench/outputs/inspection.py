@@ -45,7 +45,7 @@ NO_TEXTS = (
 
 @dataclass(frozen=True)
 class Inspection:
-    """An example of a finished run; a notebook shows its page.
+    """An example of a finished run.
 
     Attributes:
         number: index of the example among those that were summarized, from 0.
@@ -114,7 +114,8 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     number = _find_example(example, [summary.id for summary in summaries], record)
     summary, split = summaries[number], split_read_by(folder, record)
     _, scores_file = output_files(len(record.checkpoints))[0]
-    places, row = kept_places(folder / "evidence"), _read_row(folder / scores_file, summary.id)
+    places = kept_places(folder / "evidence")
+    row = _read_row(folder / scores_file, summary.id)
     scores = {heading: PERCENT * row[f"{kind}_f"] for kind, heading in ROUGE_HEADINGS.items() if row}
     ranked_by = record.ranked_by
     has_measure = ranked_by not in ROUGE_HEADINGS and math.isfinite(row.get(ranked_by, math.nan))
@@ -251,7 +252,7 @@ def inspect(run: str | Path | RunRecord, example: str | int, results_dir: str | 
         results_dir: where ids are looked for.
 
     Returns:
-        The example: its summary, evidence, texts, and ROUGE F1, 0–100. A notebook shows its page.
+        The example: its summary, evidence, texts, and ROUGE F1, 0–100.
 
     Raises:
         UsageError: no run, or several, match, or the example is unknown.

@@ -259,8 +259,8 @@ def _source_of(row: Row, path: Path) -> Any:
     """Return the document in the row of another file with the same ids; None if no row has them."""
     names = {key for key in row if key == "id" or key.endswith("_id")}
     for file_row in file_rows(path):
-        other = file_row.load()
-        keys = names & other.keys()
-        if keys and all(other[key] == row[key] for key in keys):
-            return rename_keys(other, ("document",)).get("document")
+        source_row = file_row.load()
+        keys = names & source_row.keys()
+        if keys and all(source_row[key] == row[key] for key in keys):
+            return rename_keys(source_row, ("document",)).get("document")
     return None

@@ -26,7 +26,8 @@ _SIMILARITY_MEASURE = "cosine × 100"
 _HALF = 0.5  # of the source; fused sentences at a smaller distance are near
 _PAIRS_MEASURE = "% of the pairs"
 
-_Comparison = tuple[seed_groups.PairDifference | None, str]  # and what was compared, or why nothing was
+# A difference and the texts that were compared; or None and the reason
+_Comparison = tuple[seed_groups.PairDifference | None, str]
 
 
 def similarity_page(job: Job) -> Page:

@@ -20,13 +20,14 @@ from typing import Any
 
 from longsumbench.cache.artifacts import clear_partial, user_cache
 from longsumbench.errors import DataError, shorten_path
-from longsumbench.files import digest, open_regular, replaced_file, write_atomically
+from longsumbench.files import digest, hash_regular, replaced_file, write_atomically
 from longsumbench.formatting import format_bytes
 from longsumbench.runs.record import WORK_FOLDER, RunRecord, measured_mean
 
 ENDING = ".tar.xz"
 _VERSION = 1  # of the unpacked copy in the cache
-_RUN_PARTS, _MOST_PARTS = 4, 12  # names in the path of a run in a bundle; fewer are in that of a file
+_RUN_PARTS = 4  # names in the path of a run's folder in a bundle
+_MOST_PARTS = 12  # the path of a file has fewer names
 _SMALL_CONTENT = 2**28  # bytes that a bundle of any size may hold
 _MOST_CONTENT = 200  # bytes that a byte of a larger bundle may hold; published bundles: 5 to 22
 _MOST_AT_ONCE = 2**20  # bytes that are read at once
@@ -76,11 +77,10 @@ def unpack_bundle(bundle: Path) -> Path:
 
     Raises:
         FileNotFoundError: the bundle does not exist.
-        DataError: it is damaged, a name in it is not that of a run's file, or its content is much larger than it is.
+        DataError: it is damaged, a name in it is not that of a run's file, or its content is far too large.
     """
     try:
-        with open_regular(bundle) as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        sha256 = hash_regular(bundle)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -105,12 +105,12 @@ class _Content:
         return content
 
     def seek(self, position: int) -> int:
-        """Go forward."""
+        """Skip forward to a position."""
         _check_content(self.bundle, self.size, position)
         return self.stream.seek(position)
 
     def read_to_end(self) -> None:
-        """Read the rest, which has the checksums."""
+        """Read the rest: only then are the checksums compared."""
         while self.read(_MOST_AT_ONCE):
             pass
 
@@ -147,7 +147,8 @@ def _extract_member(archive: tarfile.TarFile, member: tarfile.TarInfo, bundle: P
     is_file = member.isreg() and not member.issparse() and member.size >= 0
     if not is_file or not is_safe or not _RUN_PARTS < len(parts) < _MOST_PARTS or not _is_packed(parts[_RUN_PARTS:]):
         raise DataError(f"{_name_of(member)} in this bundle is not a file of a run on {home[1]}", bundle)
-    path, content = folder.joinpath(*parts), archive.extractfile(member)
+    path = folder.joinpath(*parts)
+    content = archive.extractfile(member)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:

@@ -10,7 +10,6 @@
 """
 
 import glob
-import hashlib
 import logging
 import shlex
 import shutil
@@ -31,7 +30,7 @@ from longsumbench.files import (
     BadFile,
     check_contained,
     digest,
-    open_regular,
+    hash_regular,
     read_json,
     writable_folder,
     write_atomically,
@@ -56,7 +55,7 @@ class Results:
 
     root: Path
     foreign: bool = False
-    named: set[str] = field(default_factory=set, compare=False, repr=False)  # the reports so far
+    reported: set[str] = field(default_factory=set, compare=False, repr=False)  # problems that were reported
     unpacked: dict[tuple[Any, ...], Path] = field(default_factory=dict, compare=False, repr=False)  # of each bundle
 
     @classmethod
@@ -77,9 +76,9 @@ class Results:
             DataError: the bundle of the dataset is damaged.
         """
         roots = [self.root]
-        for name in self._bundled() if dataset == "*" else [dataset]:
+        for name in _bundled_datasets(self.root) if dataset == "*" else [dataset]:
             try:
-                copy = self._unpack(name)
+                copy = self.unpack(name)
             except DataError as error:
                 if dataset != "*":
                     raise
@@ -103,7 +102,7 @@ class Results:
 
     def packed_folder(self, dataset: str, model: str, run_id: str) -> Path | None:
         """Return the copy of a packed run in the cache; None if it is not packed."""
-        copy = self._unpack(dataset)
+        copy = self.unpack(dataset)
         folder = copy / "runs" / dataset / model / run_id if copy else None
         return folder if folder and folder.is_dir() else None
 
@@ -111,10 +110,8 @@ class Results:
         """Return the path of the bundle with the packed runs on a dataset, which may not exist."""
         return self.root / "bundles" / f"{dataset}{ENDING}"
 
-    def _bundled(self) -> list[str]:
-        return [path.name.removesuffix(ENDING) for path in (self.root / "bundles").glob(f"*{ENDING}")]
-
-    def _unpack(self, dataset: str) -> Path | None:
+    def unpack(self, dataset: str) -> Path | None:
+        """Return the copy in the cache of the packed runs on a dataset; None if there is no bundle."""
         bundle = self.bundle(dataset)
         try:
             status = bundle.stat()
@@ -135,22 +132,12 @@ class Results:
         Raises:
             UsageError: it is the copy of a packed run.
         """
-        copy, bundle = self._unpack(dataset := folder.parents[1].name), self.bundle(dataset)
+        dataset = folder.parents[1].name
+        copy = self.unpack(dataset)
         if copy and folder.resolve().is_relative_to(copy.resolve()):
             place = Path("runs", *folder.parts[-3:]).as_posix()
-            command = shlex.join(["tar", "-xf", str(bundle), "-C", str(self.root), place])
+            command = shlex.join(["tar", "-xf", str(self.bundle(dataset)), "-C", str(self.root), place])
             raise UsageError(f"the run {folder.name} is packed, and no command changes it; unpack it first: {command}")
-
-    def check_packed_runs(self, dataset: str) -> None:
-        """Check the copy of the packed runs on a dataset, before they are packed again.
-
-        Raises:
-            DataError: a file differs from the one in the bundle.
-        """
-        copy = self._unpack(dataset)
-        if copy and (problems := find_damage(copy, in_full=True)):
-            advice = f"remove it by `longsumbench cache prune {copy.name}` and pack again"
-            raise DataError(f"this copy of packed runs is damaged ({problems[0]}); {advice}", copy)
 
     def records(self, dataset: str) -> Iterator[RunRecord]:
         """Yield the readable records of all finished runs on a dataset, sorted by model and run id."""
@@ -166,9 +153,9 @@ class Results:
 
     def leave_out(self, problem: DataError) -> None:
         """Report an unusable file on stderr, once."""
-        if str(problem) not in self.named:
+        if str(problem) not in self.reported:
             _log.warning(f"left out: {problem}")
-        self.named.add(str(problem))
+        self.reported.add(str(problem))
 
     def leaderboard_lock(self, dataset: str) -> AbstractContextManager[None]:
         """Return the lock under which the tables and curves of a dataset are read and written, one job at a time."""
@@ -187,7 +174,7 @@ class Results:
     def datasets(self) -> list[str]:
         """Return the datasets with finished runs."""
         folders = {path.parents[2].name for path in (self.root / "runs").glob("*/*/*/record.json")}
-        return sorted(folders.union(self._bundled()))
+        return sorted(folders.union(_bundled_datasets(self.root)))
 
     def find(self, run: str | Path | RunRecord) -> Path:
         """Return the folder of a run, given its folder, its id, a unique prefix of its id, or its record.
@@ -214,6 +201,10 @@ class Results:
         return matches[0]
 
 
+def _bundled_datasets(root: Path) -> list[str]:
+    return [path.name.removesuffix(ENDING) for path in (root / "bundles").glob(f"*{ENDING}")]
+
+
 def finished_folders(path: Path, **options: Any) -> list[Path]:
     """Return the folders of the runs with a record in a results folder or a bundle.
 
@@ -232,11 +223,7 @@ def finished_folders(path: Path, **options: Any) -> list[Path]:
 def hash_scored_files(folder: Path) -> dict[str, str]:
     """Return name → SHA-256 of the record, the summaries and the scores of a run."""
     paths = [path for name in ("record.json", "predictions*.jsonl", "scores*.csv") for path in folder.glob(name)]
-    hashes = {}
-    for path in sorted(paths):
-        with open_regular(path) as file:
-            hashes[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return hashes
+    return {path.name: hash_regular(path) for path in sorted(paths)}
 
 
 def is_verified(folder: Path) -> bool:
@@ -356,17 +343,24 @@ def pack_runs(results: Results) -> Iterator[str]:
     for dataset in sorted({path.parents[2].name for path in results.root.glob("runs/*/*/*/record.json")}):
         bundle = results.bundle(dataset)
         with results.leaderboard_lock(dataset):
-            results.check_packed_runs(dataset)
+            _check_packed_runs(results.unpack(dataset))
             runs = []
             for folder in results.run_folders(dataset):
-                chosen = _folder_to_pack(results, folder)
-                if chosen is not None:
-                    runs.append((chosen, RunRecord.read(chosen)))
+                folder_to_pack = _choose_folder_to_pack(results, folder)
+                if folder_to_pack is not None:
+                    runs.append((folder_to_pack, RunRecord.read(folder_to_pack)))
             write_bundle(bundle, runs)
         yield f"packed: {format_count(len(runs), 'run')} → {bundle} ({format_bytes(bundle.stat().st_size)})"
 
 
-def _folder_to_pack(results: Results, folder: Path) -> Path | None:
+def _check_packed_runs(copy: Path | None) -> None:
+    """Raise DataError if a file in the copy of packed runs differs from the one in the bundle."""
+    if copy and (problems := find_damage(copy, in_full=True)):
+        advice = f"remove it by `longsumbench cache prune {copy.name}` and pack again"
+        raise DataError(f"this copy of packed runs is damaged ({problems[0]}); {advice}", copy)
+
+
+def _choose_folder_to_pack(results: Results, folder: Path) -> Path | None:
     """Return the folder of a run or, if that lacks a file or is being changed, of its packed copy; None without any."""
     packed = results.packed_folder(*folder.parts[-3:])
     if folder == packed:
@@ -376,8 +370,8 @@ def _folder_to_pack(results: Results, folder: Path) -> Path | None:
     if (holder := lock_holder(folder / WORK_FOLDER / ".lock")) is not None:
         _log.warning(f"left out: {folder} is running ({holder}); pack again when it has ended")
         return packed
-    lacking = {*files_to_pack(packed)} - {*files_to_pack(folder)} if packed else ()
-    if lacking:
-        _log.warning(f"{folder} lacks {min(lacking)}, which is packed: the packed run stays as it is")
+    missing_files = {*files_to_pack(packed)} - {*files_to_pack(folder)} if packed else ()
+    if missing_files:
+        _log.warning(f"{folder} lacks {min(missing_files)}, which is packed: the packed run stays as it is")
         return packed
     return folder

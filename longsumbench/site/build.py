@@ -90,12 +90,12 @@ class Site:
         self._links = {"datasets": names, "papers": bool(papers), "sweeps": bool(sweeps)}
         for asset in ("site.css", "site.js"):
             write_atomically(self.folder / "assets" / asset, static_text(asset))
-        shown = [self._write_dataset(name) for name in names]
+        dataset_views = [self._write_dataset(name) for name in names]
         if papers:
             self._write_papers(papers)
         if sweeps:
             self._write_sweeps(sweeps, problems)
-        self._write_overview(shown, problems)
+        self._write_overview(dataset_views, problems)
         return self.folder / "index.html"
 
     def _public(self, problem: object) -> str:
@@ -129,12 +129,12 @@ class Site:
         self._write_page("index.html", "Overview", "overview.html", **values)
 
     def _write_dataset(self, name: str) -> _Shown:
-        results, folder = replace(self.results, named=set()), self.folder / name
+        results, folder = replace(self.results, reported=set()), self.folder / name
         shown: _Shown
         try:
             table = read_table(results, name)
         except DataError as error:
-            shown = {"name": name, "blocks": (), "problems": [*map(self._public, [*sorted(results.named), error])]}
+            shown = {"name": name, "blocks": (), "problems": [*map(self._public, [*sorted(results.reported), error])]}
             self._write_page(f"{name}/index.html", name, "unreadable.html", **shown)
             return shown
         records, comparable = table.records(), table.comparable
@@ -152,7 +152,7 @@ class Site:
         shown["published"] = published_blocks(name, records)
         layout = {"base": "../", "links": self._links}
         shown["examples"] = write_examples(results, name, records, folder, page_name, **layout)
-        shown["problems"] = [*map(self._public, sorted(results.named))]  # of all that was read
+        shown["problems"] = [*map(self._public, sorted(results.reported))]  # of all that was read
         write_atomically(folder / f"{name}.csv", table.csv())
         for number, block in enumerate(shown["blocks"], 1):
             if block.rows[_ROWS_AT_ONCE:]:

@@ -31,13 +31,11 @@ def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
     datasets = set[str]()
     for source in sources:
         try:
-            folders, copied = (
-                finished_folders(Path(source).expanduser(), foreign=True, named=target.named),
-                list[bool](),
-            )
+            folders = finished_folders(Path(source).expanduser(), foreign=True, reported=target.reported)
         except DataError as error:
             target.leave_out(error)
             continue
+        copied: list[bool] = []  # False if the target has the run
         for folder in folders:
             try:
                 copied.append(_merge_run(folder, source, target))
@@ -47,8 +45,9 @@ def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
         yield f"{source}: {format_count(sum(copied), 'run')} merged, {copied.count(False):,} already there"
     for dataset in sorted(datasets):
         update_table(target, dataset)
-    if target.named:
-        raise DataError(f"left out: {len(target.named):,} of the runs and files (named above); all others are merged")
+    if target.reported:
+        problem = f"left out: {len(target.reported):,} of the runs and files (named above)"
+        raise DataError(f"{problem}; all others are merged")
 
 
 def _merge_run(folder: Path, source: str, target: Results) -> bool:

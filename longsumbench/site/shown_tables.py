@@ -73,7 +73,7 @@ def settings_on_card(rows: Sequence[ShownRow]) -> dict[str, str]:
     """
     texts = {}
     for row in rows:
-        same_model = [other.group for other in rows if other.group.first.model == row.group.first.model]
+        same_model = [shown.group for shown in rows if shown.group.first.model == row.group.first.model]
         shared = set.intersection(*(set(_settings_of(group)) for group in same_model)) if same_model[1:] else set()
         texts[row.group.key] = ", ".join(part for part in _settings_of(row.group) if part not in shared)
     return texts
@@ -101,7 +101,8 @@ def rows_at_the_top(comparable: ComparableRows) -> set[str]:
 
     There are none if the test of any ranked row is missing, or decides nothing.
     """
-    tests, ranked = comparable.tests, [row for row in comparable.rows if row.ranked]
+    tests = comparable.tests
+    ranked = [row for row in comparable.rows if row.ranked]
     if tests.best_set:
         return {*tests.best_set}
     if any(row.one_seed for row in ranked[:1]):

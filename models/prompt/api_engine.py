@@ -1,4 +1,4 @@
-"""ApiEngine: a language model behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama, a hosted one.
+"""ApiEngine: a language model on an OpenAI-compatible server: vLLM, llama.cpp, Ollama, a hosted one.
 
     {model, messages, max_tokens, temperature, …}  --POST <base_url>/chat/completions-->  {choices, usage}
 
@@ -6,7 +6,7 @@ The request cache has an answer as soon as it arrives. Faults that pass (HTTP 42
 broken JSON) are retried. A request that the server cannot answer has an `Answer` that says why. The key is read from an
 environment variable; it is sent to the server and nowhere else.
 
-All requests share an event loop in a thread of its own: only so has a whole answer, with its headers, one deadline.
+All requests share an event loop in a separate thread. So one deadline covers a whole answer, headers included.
 """
 
 import asyncio
@@ -50,9 +50,9 @@ _CUT = ("length", "max_tokens", "max_output_tokens", "model_length", "model_cont
 _FILTERS = ("content_filter", "safety", "recitation", "refusal", "sensitive", "prohibited_content", "blocklist")
 _FAILED = ("error", "abort", "aborted", "cancelled", "timeout", "network_error", "insufficient_system_resource")
 _WHOLE_PROMPT = 0.8  # a prompt of which the server counts a smaller share was cut by it
-_UNREPORTED = 2  # failures of a request without a line
+_UNREPORTED = 2  # failures of a request before one is logged
 _LONGEST_QUOTE = 300  # characters of what a server said
-_SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is none, and answers may have that word
+_SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is a placeholder, which an answer may contain
 _KEY_HEAD = 24  # characters
 _ANY_CHARACTER = r"\\{1,8}(?:u00|x)[0-9a-f]{2}|%(?:25){0,8}[0-9a-f]{2}|&(?:amp;)?#\w{2,9};|\\?/|[!#-\[\]-~]"
 _WEB_PAGE = re.compile(r"\s*<(?!key>)")
@@ -194,7 +194,7 @@ class ApiEngine:
         async with self._free:
             stored = self._cache.get(key)
             if stored is not None:
-                with contextlib.suppress(_Fault):  # no answer, but taken for one by an earlier version
+                with contextlib.suppress(_Fault):  # an earlier version of the suite stored it as an answer
                     return self._parse_reply(self._without_key(stored))
             text = await self._ask(body)
             if isinstance(text, SuiteError):
@@ -301,8 +301,8 @@ class ApiEngine:
         if self.tokenizer:
             sent = self.count(request.messages)
             prompt_tokens = prompt_tokens or sent
-            written = self.tokenizer(choice.thinking + choice.text, add_special_tokens=False)["input_ids"]
-            output_tokens = output_tokens or len(written)
+            output_ids = self.tokenizer(choice.thinking + choice.text, add_special_tokens=False)["input_ids"]
+            output_tokens = output_tokens or len(output_ids)
             if prompt_tokens < _WHOLE_PROMPT * sent:  # as Ollama counts if it cuts a prompt
                 problem = f"counted {prompt_tokens:,} tokens in a prompt of {sent:,}"
                 advice = "if it cuts prompts, raise its context length or choose a smaller model.input_length"
@@ -384,13 +384,13 @@ def _key_pattern(key: str) -> re.Pattern[str]:
     raw = key.encode()
     spellings = [key, raw.hex()]
     for shift in range(3):  # bytes before the key; characters that depend on its neighbours are left out
-        whole = slice(-(-8 * shift // 6), 8 * (shift + len(raw)) // 6)
-        spellings.append(base64.b64encode(bytes(shift) + raw).decode()[whole])
+        independent = slice(-(-8 * shift // 6), 8 * (shift + len(raw)) // 6)
+        spellings.append(base64.b64encode(bytes(shift) + raw).decode()[independent])
         spellings.append(spellings[-1].translate({ord("+"): "-", ord("/"): "_"}))
     patterns = []
     for text in spellings:
-        rest = max(0, len(text) - _KEY_HEAD)  # any characters: a pattern of a whole token takes seconds to compile
-        patterns.append("".join(map(_character_pattern, text[:_KEY_HEAD])) + f"(?:{_ANY_CHARACTER}){{0,{rest}}}")
+        num_more = max(0, len(text) - _KEY_HEAD)  # any characters: a pattern of a whole token takes seconds to compile
+        patterns.append("".join(map(_character_pattern, text[:_KEY_HEAD])) + f"(?:{_ANY_CHARACTER}){{0,{num_more}}}")
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 

@@ -13,7 +13,8 @@ from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.models.prompt.config import PromptConfig
 
 _LONGEST_TEMPLATE = 0.5  # minutes, to fill it
-_LONGEST_MARKS, _MOST_COPIES = 100_000, 10  # of a chat template: characters of its own, and times it repeats a message
+_LONGEST_MARKS = 100_000  # characters that a chat template may add to the messages
+_MOST_COPIES = 10  # times that it may repeat a message
 _NONCHARACTERS = range(0xFDD0, 0xFDF0)  # code points that no text has
 
 

@@ -60,10 +60,10 @@ class TransformersEngine:
 
     def __init__(self, config: PromptConfig) -> None:
         self.config = config
-        self.named = f"model.checkpoint={config.checkpoint}"
+        self.shown_as = f"model.checkpoint={config.checkpoint}"
         self.folder = checkpoints.model_folder(config.checkpoint, "model.checkpoint", revision=config.revision)
-        self.described = checkpoints.load_config(transformers.AutoModelForCausalLM, self.folder, self.named)
-        kind = f"{self.named} is a checkpoint of '{self.described.model_type}'"
+        self.described = checkpoints.load_config(transformers.AutoModelForCausalLM, self.folder, self.shown_as)
+        kind = f"{self.shown_as} is a checkpoint of '{self.described.model_type}'"
         if self.described.is_encoder_decoder:
             raise UsageError(f"{kind}, an encoder-decoder: choose model=seq2seq model.checkpoint={config.checkpoint}")
         if not checkpoints.is_language_model(self.described):
@@ -78,9 +78,9 @@ class TransformersEngine:
         Raises:
             UsageError: the checkpoint has none.
         """
-        tokenizer = checkpoints.read_tokenizer(self.folder, self.named)
+        tokenizer = checkpoints.read_tokenizer(self.folder, self.shown_as)
         if not tokenizer.is_fast or not tokenizer("a text", add_special_tokens=False)["input_ids"]:
-            raise UsageError(f"{self.named} has no fast tokenizer: choose a checkpoint with a tokenizer.json")
+            raise UsageError(f"{self.shown_as} has no fast tokenizer: choose a checkpoint with a tokenizer.json")
         return tokenizer
 
     @cached_property
@@ -96,10 +96,10 @@ class TransformersEngine:
         if self.config.device_map:
             options["device_map"] = self.config.device_map
         network = checkpoints.load_network(
-            transformers.AutoModelForCausalLM, self.folder, self.named, self.described, **options
+            transformers.AutoModelForCausalLM, self.folder, self.shown_as, self.described, **options
         )
-        with checkpoints.reading_checkpoint(self.named):
-            checkpoints.check_vocabulary(self.tokenizer, network.get_input_embeddings().num_embeddings, self.named)
+        with checkpoints.reading_checkpoint(self.shown_as):
+            checkpoints.check_vocabulary(self.tokenizer, network.get_input_embeddings().num_embeddings, self.shown_as)
         return network.eval()
 
     @cached_property
@@ -109,13 +109,13 @@ class TransformersEngine:
         end_ids = self.tokenizer.eos_token_id if end_ids is None else end_ids
         entries = len(self.network.get_output_embeddings().weight)
         for ids in (end_ids, checkpoints.read_config(self.folder).get("eos_token_id")):
-            checkpoints.check_token_ids("eos_token_id", ids, entries, self.named)
+            checkpoints.check_token_ids("eos_token_id", ids, entries, self.shown_as)
         return [] if end_ids is None else end_ids if isinstance(end_ids, list) else [end_ids]
 
     @cached_property
     def parameters(self) -> int:
         """The number of weights; shared ones are counted once."""
-        with checkpoints.reading_checkpoint(self.named), torch.device("meta"):
+        with checkpoints.reading_checkpoint(self.shown_as), torch.device("meta"):
             return int(transformers.AutoModelForCausalLM.from_config(self.described).num_parameters())
 
     def count(self, messages: Sequence[Message]) -> int:

@@ -36,10 +36,16 @@ def files_source(path: Path, from_row: FromRow, split_by_hash: bool, fields: Seq
     for split, first in splits.items():
         pairs += [(None if split_by_hash else split, part) for part in parts_of(first)]
     places = [place for _, place in pairs]
-    texts = [text for place in places for text in files_in_folder(place)]
+    texts: list[Path] = []
+    for place in places:
+        texts += files_in_folder(place)
     source = local_source(path, places, partial(_file_entries, pairs, from_row), texts)
     inputs = {**source.inputs, "split_by_hash": split_by_hash}
-    notes = {note: place.name for place in reversed(places) if (note := describe_file(place, fields))}
+    notes: dict[str, str] = {}  # note → the first file that it is about
+    for place in reversed(places):
+        note = describe_file(place, fields)
+        if note:
+            notes[note] = place.name
     facts = {**source.facts, "read_as": [f"{name}: {note}" for note, name in notes.items()]} if notes else source.facts
     size = None if texts else sum(place.stat().st_size for place in places)
     return replace(source, inputs=inputs, facts=facts, size=size)

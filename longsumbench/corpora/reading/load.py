@@ -118,9 +118,12 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
         raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
     if corpus.own_keys or settings.columns is not None:
         rows = {"from_file_row": corpus.from_file_row, "from_hub_row": corpus.from_hub_row}
-        how = (_fields_of(corpus, settings), settings.columns)
-        renamed: Any = {name: read and partial(_from_renamed, *how, read) for name, read in rows.items()}
-        corpus = replace(corpus, **renamed)
+        fields = _fields_of(corpus, settings)
+        renaming: Any = {
+            name: from_row and partial(_from_renamed, fields, settings.columns, from_row)
+            for name, from_row in rows.items()
+        }
+        corpus = replace(corpus, **renaming)
     if corpus.hub is not None and not corpus.hub.repository:
         return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
     if settings.path is not None and settings.filler is None:

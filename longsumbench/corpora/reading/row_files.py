@@ -84,15 +84,15 @@ def format_of(path: Path) -> str:
     if path.is_dir():
         return FOLDER
     check_is_file(path)
-    named = _FORMATS.get(Path(undivided_name(path).removesuffix(".gz")).suffix)
-    if named == PARQUET:
+    suffix_format = _FORMATS.get(Path(undivided_name(path).removesuffix(".gz")).suffix)
+    if suffix_format == PARQUET:
         return PARQUET
     line = _first_line(path)
-    if named is None and not _is_row(line):  # a text may begin with a bracket, too
+    if suffix_format is None and not _is_row(line):  # a text may begin with a bracket, too
         return TABLE if _is_header(line) else LINES
-    if line.startswith("[") or (named == JSON and line and not line.endswith("}")):
+    if line.startswith("[") or (suffix_format == JSON and line and not line.endswith("}")):
         return JSON
-    if named == JSON or line.startswith("{"):
+    if suffix_format == JSON or line.startswith("{"):
         return JSON_LINES
     return TABLE
 
@@ -108,7 +108,8 @@ def _is_row(line: str) -> bool:
 def _is_header(line: str) -> bool:
     """Return True if a line of text names the columns of a table with ids and texts."""
     names = _split_header(line, _delimiter_in(line))
-    return "id" in (fields := usual_fields(names)) and not fields.isdisjoint(("document", "summary", "prediction"))
+    fields = usual_fields(names)
+    return "id" in fields and not fields.isdisjoint(("document", "summary", "prediction"))
 
 
 def file_rows(path: Path) -> Iterator[FileRow]:
@@ -138,7 +139,8 @@ def read_file(path: Path) -> Iterator[FileRow]:
 
 def describe_file(path: Path, fields: Sequence[str]) -> str:
     """Return what was recognized in a file: encoding, delimiter, names of `fields`; empty if nothing is unusual."""
-    kind, notes = format_of(path), list[str]()
+    kind = format_of(path)
+    notes: list[str] = []
     if kind != FOLDER and (encoding := encoding_of(path)) != "UTF-8":
         notes.append(encoding)
     if kind == TABLE and not undivided_name(path).endswith((".csv", ".csv.gz")):

@@ -16,7 +16,7 @@ from longsumbench.core import Example, count_words
 from longsumbench.corpora.reading.cut_texts import CutTexts, TextEnd, end_of_text
 from longsumbench.corpora.reading.fields import BadRow, check_id
 
-_TELLING_WORDS = 5  # words of references that two different examples do not share by chance
+_DISTINCTIVE_WORDS = 5  # references with as many words do not agree by chance
 _BATCH_BYTES = 4_000_000  # bytes of text per record batch
 
 
@@ -27,7 +27,7 @@ class StoredExample(NamedTuple):
     source_words: int
     reference_words: int  # of its first reference
     text: bytes  # the example as JSON, in UTF-8; empty if there is a problem
-    hashes: Mapping[str, int]  # of what tells it from others: "text" (of its source), "id", "reference"; 0: nothing
+    hashes: Mapping[str, int]  # of "text" (its source), "id" and "reference", to find overlaps; 0: none
     multi_document: bool  # True if it has several documents
     queried: bool  # True if it has a query
     reference_ends: tuple[TextEnd, ...] = ()
@@ -74,8 +74,11 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
 
 
 def _annotation_hash(example: Example, references: Sequence[str]) -> int:
-    """Return a hash of what people wrote: the references, with the query if they are short; 0 if that tells nothing."""
-    if sum(count_words(reference) for reference in example.references) >= _TELLING_WORDS:
+    """Return a hash of what people wrote: the references, with the query if they are short.
+
+    Short references without a query give 0, because they may agree by chance.
+    """
+    if sum(count_words(reference) for reference in example.references) >= _DISTINCTIVE_WORDS:
         return hash_of("\n".join(references))
     return hash_of("\n".join([example.query, *references])) if example.query and any(references) else 0
 
@@ -165,12 +168,12 @@ class ReadSplit:
     @cached_property
     def source_words(self) -> Sequence[int]:
         """Words of each example's source."""
-        return self._numbers("source_words")
+        return _numbers_in(self._column("source_words"))
 
     @cached_property
     def reference_words(self) -> Sequence[int]:
         """Words of each example's first reference."""
-        return self._numbers("reference_words")
+        return _numbers_in(self._column("reference_words"))
 
     @property
     def ids(self) -> list[str]:
@@ -223,8 +226,9 @@ class ReadSplit:
             self._is_checked = True
         return self._table().column(name)
 
-    def _numbers(self, name: str) -> Sequence[int]:
-        return array("i", self._column(name).to_pylist())  # to_numpy would import pandas
+
+def _numbers_in(column: Any) -> Sequence[int]:
+    return array("i", column.to_pylist())  # to_numpy would import pandas
 
 
 def _arrow() -> Any:

@@ -140,8 +140,8 @@ def decoded(content: bytes, place: str = "the line") -> str:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadRow("not UTF-8", f"byte {error.start + 1} of {place}; save the file as UTF-8") from error
-    if (before := text.find("\0")) >= 0:
-        raise BadRow("the character NUL", f"character {before + 1} of {place}; remove it, or save the file as UTF-8")
+    if (index := text.find("\0")) >= 0:
+        raise BadRow("the character NUL", f"character {index + 1} of {place}; remove it, or save the file as UTF-8")
     return text
 
 
@@ -226,7 +226,8 @@ def refuse_repeated(names: Sequence[str], kind: str) -> None:
     Raises:
         BadRow: two have the same name.
     """
-    if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
+    repeated = [name for place, name in enumerate(names) if name in names[:place]]
+    if repeated:
         count = format_count(names.count(repeated[0]), kind)
         raise BadRow(f"a {kind} is given twice", f"{count} with the name {repeated[0]!r}; keep one")
 

@@ -57,10 +57,10 @@ def rename_keys(row: Row, fields: Sequence[str], columns: Mapping[str, str] | No
         BadRow: a name of `columns` is missing, or two usual names could be the same field.
     """
     keys = {field: _column_named(column, tuple(row)) for field, column in (columns or {}).items()}
-    rivals = {rival for field in keys for rival in _rivals(field)}
+    rivals = set[str]().union(*map(_rivals, keys))
     names = [name for name in row if name not in keys.values() and _plain(name) not in rivals]
-    given = tuple(name for name in names if row[name] is not None)
-    usual = keys_of(given, tuple(field for field in fields if field not in rivals))
+    names_with_value = tuple(name for name in names if row[name] is not None)
+    usual = keys_of(names_with_value, tuple(field for field in fields if field not in rivals))
     values = {name: row[name] for name in names if name not in usual.values()}
     values |= {_plain(key) if _plain(key) in _SEVERAL else field: row[key] for field, key in usual.items()}
     return values | {field: row[key] for field, key in keys.items()}
