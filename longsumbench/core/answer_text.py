@@ -64,6 +64,9 @@ _WRAPPER = re.compile(  # a code fence, or a tag that means the answer
 )
 
 
+_SENTENCE_ENDS = '.!?…。！？"”`'
+
+
 class AnswerText(NamedTuple):
     """The parts of what a language model wrote."""
 
@@ -95,8 +98,9 @@ def split_answer(written: str, thinking_end: str, thinks_first: bool = False) ->
         kind = str(mark.lastgroup)
         passage = written[place : mark.start()]  # the text between the last mark and this one
         is_open_tag = kind == "thinking" and mark.end() > last_end and not mark[0].startswith("<|")
-        if is_open_tag and state == "answer" and (text + passage).strip():
-            continue  # the answer is about the tag: "The tag <think> is …"
+        before = (text + passage).rstrip()
+        if is_open_tag and state == "answer" and before and before[-1] not in _SENTENCE_ENDS:
+            continue  # the sentence is about the tag: "The tag <think> is …"
         place = mark.end()
         text += passage if state == "answer" else ""
         thinking += passage if state == "thinking" else ""

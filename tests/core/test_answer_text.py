@@ -134,6 +134,6 @@ def test_unknown_marks_stay_and_are_seen(mark: str) -> None:
 
 @pytest.mark.parametrize("text", ["The tag <think> is not defined. They met.", "Use [THINK] blocks. They met."])
 def test_an_answer_about_a_mark_is_not_cut(text: str) -> None:
-    """A mark that begins a thought stays if text is before it and no thought ends after it."""
+    """A mark that begins a thought stays within a sentence, if no thought ends after it."""
     assert split_answer(text, "</think>") == (text, "", False)
     assert split_answer(f"{text}</think>They met.", "</think>").text.endswith("They met.")
