@@ -17,6 +17,7 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import Count, DatasetSettings, Example, Seed, Split, setting
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
+from longsumbench.files import csv_of
 from longsumbench.formatting import format_count
 from longsumbench.progress import track
 from longsumbench.render.figures import write_pictures
@@ -68,7 +69,7 @@ class AnalysisResult(ABC):
         """Return the table, or another one, as CSV, with the dataset and the signature."""
         table = self.table() if table is None else table
         table = table.assign(dataset=self.dataset, signature=self.signature)
-        return table.to_csv(index=False, lineterminator="\n", float_format="%.6f")
+        return csv_of(table, float_format="%.6f")
 
     def more_files(self, svg: bytes) -> dict[str, str]:
         """Return the content of further files by name; `svg` is the picture."""
