@@ -6,6 +6,7 @@
     │   ├── UnknownName     2   a name is not registered; suggests the nearest one
     │   └── BrokenPlugin    2   a system, corpus, metric or ranker cannot be imported
     ├── DataError           3   a file or an example cannot be used
+    │   └── MissingSplit    3   a system learns from a training split, and there is none
     ├── EnvironmentProblem  4   network, disk, memory
     └── Bug                70   an unexpected error; its traceback is in a log
 
@@ -71,6 +72,10 @@ class DataError(SuiteError):
         location = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(f"{location}{problem}")
         self.path, self.line = path, line
+
+
+class MissingSplit(DataError):
+    """A system learns from a training split, and the dataset has none."""
 
 
 class EnvironmentProblem(SuiteError):

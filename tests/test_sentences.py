@@ -121,7 +121,7 @@ def split_slowly(stretch: str) -> list[str]:
 @given(st.one_of(TEXTS, st.lists(st.one_of(WORDS, st.sampled_from(MARKS))).map("".join)))
 @settings(max_examples=500)
 def test_fast_and_slow_splitting_agree(text: str) -> None:
-    """What is skipped for speed decides nothing: the first of several marks stands for all of them."""
+    """What is skipped for speed decides nothing: the first of several marks is enough."""
     stretch = " ".join(text.split())
     assert list(split_sentences(stretch)) == split_slowly(stretch)
 

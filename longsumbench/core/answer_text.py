@@ -80,11 +80,11 @@ def thinking_start(thinking_end: str) -> str:
     return thinking_end.replace("/", "", 1)
 
 
-def split_answer(written: str, thinking_end: str, thinks_first: bool = False) -> AnswerText:
+def split_answer(answer: str, thinking_end: str, thinks_first: bool = False) -> AnswerText:
     """Split what a language model wrote. The text between two thoughts is the answer.
 
     Args:
-        written: all of the model's text.
+        answer: all that it wrote, with thinking and marks.
         thinking_end: a further mark that ends thinking (`model.thinking_end`).
         thinks_first: True if the chat template wrote the mark that begins the thinking.
     """
@@ -92,11 +92,11 @@ def split_answer(written: str, thinking_end: str, thinks_first: bool = False) ->
     place = 0
     thought_ended = False
     state = "thinking" if thinks_first else "answer"
-    marks = [*known_marks(thinking_end).finditer(written)]
+    marks = [*known_marks(thinking_end).finditer(answer)]
     last_end = max((mark.end() for mark in marks if mark.lastgroup in ("thinking_end", "answer")), default=0)
     for mark in marks:
         kind = str(mark.lastgroup)
-        passage = written[place : mark.start()]  # the text between the last mark and this one
+        passage = answer[place : mark.start()]  # the text between the last mark and this one
         is_open_tag = kind == "thinking" and mark.end() > last_end and not mark[0].startswith("<|")
         before = (text + passage).rstrip()
         if is_open_tag and state == "answer" and before and before[-1] not in _SENTENCE_ENDS:

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench import core
 from longsumbench.cache.artifacts import reading_artifact
-from longsumbench.errors import DataError
+from longsumbench.errors import DataError, MissingSplit
 from longsumbench.files import read_json, write_atomically
 from longsumbench.modeling import processes
 from longsumbench.modeling.checkpoints import check_finite, load_network
@@ -74,11 +74,11 @@ class NeuralSystem(core.System):
 
         Raises:
             UsageError: the reader cannot read such texts.
-            DataError: there is no training split, or it is empty.
+            MissingSplit: there is no training split, or it is empty.
         """
         if context.train is None or not len(context.train):
             problem = f"model={self.config.name} learns from a training split, and the dataset has none"
-            raise DataError(f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>")
+            raise MissingSplit(f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>")
         self.state["multi_document"] = context.train.multi_document
         if context.train.queried:
             self.state["queried"] = READER_VERSIONS["queries"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from longsumbench import core
-from longsumbench.errors import DataError
+from longsumbench.errors import MissingSplit
 from longsumbench.modeling import extraction
 from longsumbench.modeling.ranking import Ranking, lexrank, rank
 from longsumbench.modeling.units import paragraphs_of
@@ -28,7 +28,7 @@ class FixedLength(core.System):
         if self.config.length == "train":
             train = context.train
             if train is None or len(train) == 0:
-                raise DataError("model.length=train needs a train split: choose model.length=<words> or =reference")
+                raise MissingSplit("model.length=train needs a train split: choose model.length=<words> or =reference")
             self.state["length"] = extraction.mean_target_words(train)
 
     def ledgers(self, example: core.Example) -> tuple[core.Truncation | None, None]:

@@ -32,7 +32,7 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.core.answer_text import UNKNOWN_MARK, split_answer
-from longsumbench.errors import DataError, SuiteError, UsageError
+from longsumbench.errors import MissingSplit, SuiteError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count
 from longsumbench.modeling.extraction import extract_length, mean_target_words
@@ -259,7 +259,7 @@ class PromptSystem(System):
         """Choose the prompt that fits the dataset, learn the length to ask for, and draw examples.
 
         Raises:
-            DataError: the training split is needed, and missing.
+            MissingSplit: the training split is needed, and missing.
             UsageError: too few examples are short enough.
         """
         train, split = context.train, context.train if context.train is not None else context.validation
@@ -268,7 +268,7 @@ class PromptSystem(System):
         if train is None or len(train) == 0:
             if self.config.length == "train" or self.config.shots:
                 setting = "length=train" if self.config.length == "train" else f"shots={self.config.shots}"
-                raise DataError(f"model.{setting} needs a train split: choose model.length=<words> model.shots=0")
+                raise MissingSplit(f"model.{setting} needs a train split: choose model.length=<words> model.shots=0")
         elif self.config.length == "train":
             self.state["length"] = mean_target_words(train)
         words = self.state["length"] if self.config.length == "train" else int(self.config.length)

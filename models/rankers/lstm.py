@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerBase, set_seed
 
 from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
-from longsumbench.errors import DataError
+from longsumbench.errors import DataError, MissingSplit
 from longsumbench.modeling.checkpoints import check_finite, check_memory, check_vocabulary, load_network
 from longsumbench.modeling.collate import check_rows, stored_rows
 from longsumbench.modeling.nn.device import choose_device
@@ -78,7 +78,7 @@ class LstmRanker(core.LearnedRanker):
         """
         if train is None or not len(train):
             problem = "the ranker 'lstm' learns from a training split, and the dataset has none"
-            raise DataError(f"{problem}; add one, or choose another ranker (longsumbench list rankers), or none")
+            raise MissingSplit(f"{problem}; add one, or choose another ranker (longsumbench list rankers), or none")
         tokenizer = trained_tokenizer(train, settings.vocabulary_size, stages)
         splits = [_chosen_rows(train, settings.steps * settings.batch_size)]
         if validation is not None and len(validation):

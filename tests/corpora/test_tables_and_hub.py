@@ -14,7 +14,7 @@ from longsumbench.core import DatasetSettings, Example
 from longsumbench.corpora.own_files import read_inputs
 from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError, MissingSplit, UsageError
 from longsumbench.files import read_text
 
 ROWS = [
@@ -140,6 +140,15 @@ def test_another_script_is_said_before_and_after(tmp_path: Path, capsys: pytest.
     assert "score.tokenizer=unicode keeps the letters of every script" in last
     assert main([*words, "baselines=false", "score.tokenizer=unicode"]) == 0
     assert "drops" not in capsys.readouterr().err
+
+
+def test_only_a_missing_split_names_the_division(tmp_path: Path, stages: ArtifactCache) -> None:
+    """A system without a training split names how a file can be divided; a damaged checkpoint has its own error."""
+    texts = load_texts(DatasetSettings("mine", path=str(write_table(tmp_path / "a.csv"))), stages)
+    for error, has_hint in ((MissingSplit("no train split"), True), (DataError("a damaged split of weights"), False)):
+        with pytest.raises(type(error)) as raised, texts.naming_files():
+            raise error
+        assert ("dataset.split_by_hash=true" in str(raised.value)) == has_hint
 
 
 def test_one_file_names_the_division(tmp_path: Path, own_config: Path, capsys: pytest.CaptureFixture[str]) -> None:

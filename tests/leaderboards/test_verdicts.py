@@ -69,7 +69,7 @@ def marks_of(block: ComparableRows) -> dict[str, str]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_marks_intervals_notes_and_sentences_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """≈ stands where the interval holds 0, no mark where it does not, and what no test decides is named below."""
+    """A row has ≈ if its interval contains 0, and no mark if not; what no test decides is named below."""
     monkeypatch.setenv("COLUMNS", "1000")
     runs, scores = drawn_table(seed)
     (block,) = comparable_rows(runs, scores)

@@ -292,7 +292,7 @@ def test_a_hostile_bundle_is_refused_in_one_line(
 
 
 def test_much_after_the_end_of_the_content_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is behind the last file is read in pieces, and counts."""
+    """Content after the last file is read in pieces, and counts."""
     monkeypatch.setattr(bundles, "_SMALL_CONTENT", 1_000_000)
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:

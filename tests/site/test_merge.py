@@ -270,7 +270,7 @@ def test_a_link_in_a_run_to_its_own_file_is_copied_as_a_file(halves: list[Path],
 
 
 def test_a_damaged_bundle_beside_runs(halves: list[Path], typed: Typed) -> None:
-    """A bundle that is a pipe, garbage, or a link out of the folder, is named; the runs beside it are merged."""
+    """A bundle that is a pipe, garbage, or a link out of the folder, is named; the other runs are merged."""
     bundles = halves[0] / "bundles"
     bundles.mkdir()
     Path("private.tar.xz").write_bytes(b"x")

@@ -27,7 +27,7 @@ from longsumbench.corpora.reading.hub import hub_source
 from longsumbench.corpora.reading.rows import MadeExample, RowOutcome, num_cores, read_rows
 from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
 from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
-from longsumbench.errors import DataError, UsageError
+from longsumbench.errors import DataError, MissingSplit, UsageError
 from longsumbench.files import digest
 from longsumbench.progress import Progress
 
@@ -68,13 +68,13 @@ class Texts:
 
     @contextmanager
     def naming_files(self) -> Iterator[None]:
-        """Add the names of the read files to an error about a missing split, if there is no training split."""
+        """Add the names of the read files to an error about a missing training split."""
         try:
             yield
-        except DataError as error:
-            if "train" in self.splits or "split" not in f"{error}" or not self.way_to_splits:
+        except MissingSplit as error:
+            if "train" in self.splits:
                 raise
-            raise DataError(f"{error}{self.way_to_splits}") from error
+            raise MissingSplit(f"{error}{self.way_to_splits}") from error
 
 
 def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:

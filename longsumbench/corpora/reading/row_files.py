@@ -235,8 +235,10 @@ def _named_values(names: Sequence[str], values: Sequence[str]) -> Row:
         raise BadRow("the row has another number of values than the table has columns", detail)
     # Spreadsheets add columns without a name, which are empty.
     columns = [(name, value) for name, value in zip(names, values, strict=True) if name or value.strip()]
-    refuse_repeated([name for name, _ in columns], "column")
-    return dict(columns)
+    row = dict(columns)
+    if len(row) < len(columns):
+        refuse_repeated([name for name, _ in columns], "column")
+    return row
 
 
 def _parquet_rows(path: Path) -> Iterator[FileRow]:

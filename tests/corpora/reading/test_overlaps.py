@@ -108,7 +108,7 @@ MEETING = {"id": "m", "document": "One.", "query": "Why?", "summary": "It was ch
 def test_an_annotation_in_two_splits_is_an_overlap(
     changes: dict[str, Any], count: int, tmp_path: Path, stages: ArtifactCache
 ) -> None:
-    """A summary that is in two splits is counted, whatever text it stands with; short ones only with their query."""
+    """A summary that is in two splits is counted, whatever its text; short ones only with their query."""
     tested = {**MEETING, "id": "n", "document": "Two.", **changes}
     trained = {**MEETING, "summary": changes.get("summary") or MEETING["summary"]}
     for split, row in {"train": trained, "test": tested}.items():
