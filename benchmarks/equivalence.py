@@ -2,7 +2,7 @@
 
 python benchmarks/equivalence.py [--simulations 4000]
 
-Scores are those of benchmarks/seed_intervals.py: quantiles of a beta distribution (like ROUGE) or 0 and 1 (like the
+Scores are those of benchmarks/familywise_error.py: quantiles of a beta distribution (like ROUGE) or 0 and 1 (like the
 recall of a fact), with effects of the example, of the seed and of both. "alike" and "not alike" are how often the tests
 say so at 5 %. Exactly at the margin, each is wrong in 5 %. Of several rows, only the last one differs from the others.
 
@@ -17,14 +17,14 @@ import sys
 import time
 
 import numpy as np
-from seed_intervals import KINDS, draw
+from familywise_error import KINDS, draw
 from tabulate import tabulate
 
 from longsumbench.metrics.statistics import MeanOverSeeds, largest_difference, mean_over_seeds
 
 LOWEST, HIGHEST, LEVEL = 0.03, 0.07, 0.05
 SEEDS, EXAMPLES = (3, 5), (100, 200, 400)
-PARTS, OF_SEEDS = (0.7, 0.9), (0.3, 1.0, 3.0, 10.0)  # as in seed_intervals
+PARTS, OF_SEEDS = (0.7, 0.9), (0.3, 1.0, 3.0, 10.0)  # as in familywise_error
 ROWS = (2, 3, 12)
 SAME = 0.7  # weight of what the rows have in common on an example
 

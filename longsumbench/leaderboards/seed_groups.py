@@ -190,19 +190,16 @@ def _average_number(group: SeedGroup, name: str, numbers: Sequence[Estimate], sc
     return Estimate(mean, scale * low, scale * high)
 
 
-def estimate_share(
-    runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns, resamples: int = MEAN_RESAMPLES
-) -> Estimate | None:
+def estimate_share(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> Estimate | None:
     """Return the mean of a share over examples and seeds, 0–100; None if the scores of a run lack it.
 
-    The runs have one seed each; `name` is a column of their per-example scores. The resamples are for the interval of a
-    single run.
+    The runs have one seed each; `name` is a column of their per-example scores.
     """
     values = aligned_scores(runs, name, scores)
     if values is None:
         return None
     if values.shape[1] == 1:
-        low, high = statistics.interval_of_shares(values[:, 0], resamples, BOOTSTRAP_SEED)
+        low, high = statistics.interval_of_shares(values[:, 0], MEAN_RESAMPLES, BOOTSTRAP_SEED)
     else:
         low, high = statistics.interval_over_seeds(values, is_share=True)
     return Estimate(PERCENT * float(values.mean()), PERCENT * low, PERCENT * high)
@@ -227,52 +224,28 @@ def aligned_scores(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -
     return values if len(values) else None
 
 
-class PairedScores(NamedTuple):
-    """The per-example scores of two systems on the same examples, in the unit of the number (0–100 for ROUGE).
-
-    Attributes:
-        first, second: [examples, seeds].
-        seeds: number of seeds, which then are the columns of both; 0 if the systems have different seeds.
-    """
-
-    first: NDArray[np.float64]
-    second: NDArray[np.float64]
-    seeds: int
-
-
-def pair_scores(first_row: SeedGroup, second_row: SeedGroup, name: str, scores: ScoresOfRuns) -> PairedScores | None:
-    """Pair the scores of two systems by example and seed; None if scores are missing, or no example has both.
+def compare_groups(first: SeedGroup, second: SeedGroup, name: str, scores: ScoresOfRuns) -> PairDifference | None:
+    """Compare two systems on their common examples, and by seed if both have the same; None if scores are missing.
 
     All runs count, so that the difference is that of the means in tables. A single run of a system that is not trained
     is compared with each seed of the other.
     """
-    groups = (first_row, second_row)
+    groups = (first, second)
     seeds = max(len(group.runs) for group in groups)
-    first, second = first_row.runs, second_row.runs
+    runs = [group.runs for group in groups]
     if any(len(group.runs) == 1 and not seed_matters(group.first) for group in groups):
-        first, second = (runs * (seeds // len(runs)) for runs in (first, second))
-    elif [*map(_seeds_of, first)] != [*map(_seeds_of, second)]:
+        runs = [members * (seeds // len(members)) for members in runs]
+    elif [*map(_seeds_of, first.runs)] != [*map(_seeds_of, second.runs)]:
         seeds = 0
-    values = aligned_scores([*first, *second], name, scores)
+    values = aligned_scores([*runs[0], *runs[1]], name, scores)
     if values is None:
         return None
-    values = unit_factor(first_row.first, name) * values
-    return PairedScores(values[:, : len(first)], values[:, len(first) :], seeds)
-
-
-def compare_groups(first: SeedGroup, second: SeedGroup, name: str, scores: ScoresOfRuns) -> PairDifference | None:
-    """Compare two systems on their common examples; None if scores are missing."""
-    paired = pair_scores(first, second, name, scores)
-    if paired is None:
-        return None
-    effect = (
-        statistics.paired_effect(paired.first - paired.second)
-        if paired.seeds
-        else statistics.paired_effect(paired.first, paired.second)
-    )
-    runs = ((first, paired.first), (second, paired.second))
-    one_seed = any(seed_matters(group.first) and values.shape[1] == 1 for group, values in runs)
-    return PairDifference(effect, len(paired.first), paired.seeds, one_seed)
+    first_scores, second_scores = np.split(unit_factor(first.first, name) * values, [len(runs[0])], axis=1)
+    if seeds:
+        effect = statistics.paired_effect(first_scores - second_scores)
+    else:
+        effect = statistics.paired_effect(first_scores, second_scores)
+    return PairDifference(effect, len(values), seeds, first.one_seed or second.one_seed)
 
 
 def compare_examples(differences: NDArray[np.float64], one_seed: bool = False) -> PairDifference | None:

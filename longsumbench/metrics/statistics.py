@@ -18,7 +18,8 @@ from longsumbench.errors import DataError
 _NUMBERS_AT_ONCE = 2**22  # size of an array of swaps, 8 bytes each
 _DRAND48_FACTOR, _DRAND48_SUMMAND = 0x5DEECE66D, 0xB  # of the generator of Perl's rand
 _TAIL = 0.025  # outside a 95 % interval, on each side
-_SHARE_OF_SEEDS = 0.85  # power of the share of seeds in the degrees of freedom
+_LEAST_P = 1e-300  # smaller p-values are not told apart
+_P_ERROR = 1e-12  # relative
 _SUM_ERROR = 1e-12  # per term of a sum: sums that differ by less are equal
 _MOST_SWAPPED = 1_000  # examples: 2 to the power of minus this number is still larger than 0
 _FEW_UNEQUAL = 14  # examples; with more, swaps have p-values below any level of a test
@@ -70,58 +71,74 @@ def bootstrap_intervals(values: NDArray[np.float64], resamples: int, seed: int) 
 
 
 class MeanOverSeeds(NamedTuple):
-    """A mean over examples and seeds, with its standard error; Student's t with `degrees` of freedom.
+    """A mean with its standard errors over other examples and over other seeds, each with its degrees of freedom.
 
-    The error is 0 if all values are equal, and NaN if it is unknown; the degrees then are NaN.
+    Intervals and tests are Student's. With the errors e and s, half of an interval is √((e · t_e)² + (s · t_s)²), where
+    t_e and t_s are the quantiles of t with their degrees of freedom. The p-value is that of the interval that ends at
+    the tested value. The errors are 0 if all values are equal, and that of examples is NaN if it is unknown. A single
+    run has no error of seeds.
     """
 
     mean: float
-    error: float
-    degrees: float
+    example_error: float
+    example_degrees: float
+    seed_error: float = 0.0
+    seed_degrees: float = 1.0
+
+    @property
+    def error(self) -> float:
+        """The standard error over other examples and seeds."""
+        return math.hypot(self.example_error, self.seed_error)
 
     def p_value(self) -> float:
         """Return the two-sided p-value of a mean of 0; 1 if the spread is unknown."""
-        if not self.error > 0:
-            return 1.0
-        return 2 * _student_cdf(self.degrees, -abs(self.mean) / self.error)
+        return min(1.0, 2 * self._tail_beyond(abs(self.mean)))
 
     def half_width(self, confidence: float = 0.95) -> float:
         """Return half the width of the interval of the mean; NaN if the spread is unknown."""
-        return self.error * _student_quantile(self.degrees, (1 + confidence) / 2) if self.error > 0 else math.nan
+        return self._half_with_tail((1 - confidence) / 2)
 
     def p_larger(self, margin: float) -> float:
         """Return the one-sided p-value of a mean from -margin to margin: small if |mean| is larger; 1 if unknown."""
-        if not self.error > 0:
-            return 1.0
-        return _student_cdf(self.degrees, (margin - abs(self.mean)) / self.error)
+        return self._tail_beyond(abs(self.mean) - margin)
 
     def p_smaller(self, margin: float) -> float:
         """Return the p-value of two one-sided tests (TOST): small if |mean| is smaller than a margin; 1 if unknown."""
-        return 1.0 - self.p_larger(margin) if self.error > 0 else 1.0
+        return self._tail_beyond(margin - abs(self.mean))
 
     def detectable(self, significance: float, power: float) -> float:
         """Return the mean that a test at a level detects with a given power; infinite if the spread is unknown."""
         if not self.error > 0:
             return math.inf
-        quantiles = (_student_quantile(self.degrees, probability) for probability in (1 - significance / 2, power))
-        return self.error * sum(quantiles)
+        return self._half_with_tail(significance / 2) + self._half_with_tail(1 - power)
 
+    def _half_with_tail(self, tail: float) -> float:
+        """Return half the width of the interval that leaves this probability on each side; NaN if unknown."""
+        if not self.error > 0:
+            return math.nan
+        of_examples = self.example_error * _student_quantile(self.example_degrees, tail)
+        return math.hypot(of_examples, self.seed_error * _student_quantile(self.seed_degrees, tail))
 
-def _student_cdf(degrees: float, t: float) -> float:
-    from scipy.special import stdtr  # slow: not every command needs a test
-
-    return float(stdtr(degrees, t))
+    def _tail_beyond(self, distance: float) -> float:
+        """Return the probability on each side of the interval of which half is `distance`; 1 if unknown."""
+        if not self.error > 0:
+            return 1.0
+        if distance < 0:
+            return 1 - self._tail_beyond(-distance)
+        low, high = math.log(_LEAST_P), math.log(0.5)
+        while high - low > _P_ERROR:
+            middle = (low + high) / 2
+            if self._half_with_tail(math.exp(middle)) > distance:
+                low = middle
+            else:
+                high = middle
+        return math.exp(high)
 
 
 def _student_quantile(degrees: float, probability: float) -> float:
-    from scipy.special import stdtrit
+    from scipy.special import stdtrit  # slow: not every command needs a test
 
     return float(stdtrit(degrees, probability))
-
-
-def mean_over_examples(values: NDArray[np.float64]) -> MeanOverSeeds:
-    """Return the mean of one value per example, with its standard error over other examples (paired t test)."""
-    return ratio_over_examples(values, np.ones(len(values)))
 
 
 def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64]) -> MeanOverSeeds:
@@ -145,16 +162,15 @@ def paired_effect(values: NDArray[np.float64], second: NDArray[np.float64] | Non
         values: differences [examples, seeds]; of systems without common seeds, the scores of the first.
         second: [examples, other seeds], the scores of the second system without common seeds.
     """
-    by_example = values.mean(axis=1) - (0.0 if second is None else second.mean(axis=1))
-    single = values.shape[1] == 1 and (second is None or second.shape[1] == 1)
-    effect = mean_over_examples(by_example) if single else mean_over_seeds(values, second)
-    unequal = int(np.count_nonzero(by_example))
+    effect = mean_over_seeds(values, second)
+    unequal = int(np.count_nonzero(_example_means(values, second)))
     enough = unequal > _FEW_UNEQUAL and effect.error > 0
     if unequal < 2 or enough or math.isnan(effect.error):
         return effect
-    degrees = float(len(by_example) - 1) if math.isnan(effect.degrees) else effect.degrees
-    deviations = -_student_quantile(degrees, 2.0 ** -min(unequal, _MOST_SWAPPED))
-    return MeanOverSeeds(effect.mean, max(effect.error, abs(effect.mean) / deviations), degrees)
+    if effect.error == 0:  # equal differences
+        effect = effect._replace(example_error=_SUM_ERROR * abs(effect.mean))
+    factor = max(1.0, abs(effect.mean) / effect._half_with_tail(2.0 ** -min(unequal, _MOST_SWAPPED)))
+    return effect._replace(example_error=factor * effect.example_error, seed_error=factor * effect.seed_error)
 
 
 def largest_difference(effects: Sequence[MeanOverSeeds], margin: float) -> tuple[float, float]:
@@ -184,50 +200,33 @@ def holm_levels(p_values: Sequence[float] | NDArray[np.float64], level: float = 
 
 
 def mean_over_seeds(values: NDArray[np.float64], second: NDArray[np.float64] | None = None) -> MeanOverSeeds:
-    """Return the mean of some values, and its standard error over other examples and other seeds.
+    """Return the mean of some values, with its standard errors over other examples and, of several runs, other seeds.
 
-    The model has random effects of the example and of the seed. Of the mean squares MS of a two-way table,
-
-        error² = (MS_example + max(MS_seed − MS_rest, 0)) / (examples · seeds).
-
-    The degrees of freedom are Satterthwaite's. With few seeds these are too many, so they are at most the harmonic mean
-    of those of examples and seeds, weighted by their shares of the variance (that of seeds to the power of 0.85, which
-    was chosen in simulations). benchmarks/seed_intervals.py measures how often the intervals contain the true mean: in
-    93 to 97 % of the simulations with 3, 5 and 10 seeds. It is 92 % with three seeds if examples are hardly alike in
-    all seeds and the variances of seeds and examples are similar.
+    These are the errors of the mean of the examples' means, and of the mean of the seeds' means. What an example has
+    only with one seed counts in both, so tests are rather too cautious. benchmarks/familywise_error.py measures how
+    often they are wrong.
 
     Args:
-        values: [examples, seeds]; with a single example or seed, the error is NaN.
+        values: [examples, seeds]; with a single example, the error is NaN.
         second: [examples, other seeds] of a second system, for the difference of two systems without common seeds. The
             effects of seeds are assumed to have the same variance in both, so one of them may have a single seed.
     """
     systems = [values] if second is None else [values, second]
-    by_example = values.mean(axis=1) - (0.0 if second is None else second.mean(axis=1))
-    mean, examples = float(by_example.mean()), len(values)
-    seed_degrees = sum(system.shape[1] - 1 for system in systems)
-    if examples < 2 or seed_degrees < 1:
-        return MeanOverSeeds(mean, math.nan, math.nan)
-    degrees = np.array([examples - 1, seed_degrees, (examples - 1) * seed_degrees])  # of examples, seeds and the rest
-    sums = np.sum([_sums_of_squares(system) for system in systems], axis=0)  # of seeds and the rest
+    of_examples = ratio_over_examples(_example_means(values, second), np.ones(len(values)))
+    degrees = sum(system.shape[1] - 1 for system in systems)
+    if degrees == 0:
+        return of_examples
+    deviations = np.concatenate([system.mean(axis=0) - system.mean() for system in systems])
     weight = sum(1 / system.shape[1] for system in systems)
-    from_examples = float(by_example.var(ddof=1))
-    from_seeds, from_rest = (weight * sums / degrees[1:]).tolist()
-    if from_seeds <= from_rest:  # seeds differ no more than by chance
-        from_seeds = from_rest = 0.0
-    variance = from_examples + from_seeds - from_rest
-    if variance / examples <= (_SUM_ERROR * mean) ** 2:  # equal values, but for rounding
-        return MeanOverSeeds(mean, 0.0, math.nan)
-    satterthwaite = variance**2 / (np.array([from_examples, from_seeds, from_rest]) ** 2 / degrees).sum()
-    share = ((from_seeds - from_rest) / variance) ** _SHARE_OF_SEEDS
-    weighted = 1 / ((1 - share) / degrees[0] + share / degrees[1])
-    return MeanOverSeeds(mean, math.sqrt(variance / examples), float(min(satterthwaite, weighted)))
+    error = math.sqrt(weight * (deviations**2).sum() / degrees)
+    if error <= _SUM_ERROR * abs(of_examples.mean):  # equal means, but for rounding
+        return of_examples
+    return of_examples._replace(seed_error=error, seed_degrees=float(degrees))
 
 
-def _sums_of_squares(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the sums of squares of the seeds and of the rest, of values [examples, seeds]."""
-    by_seed = values.mean(axis=0) - values.mean()
-    noises = values - values.mean(axis=1, keepdims=True) - by_seed
-    return float(len(values) * (by_seed**2).sum()), float((noises**2).sum())
+def _example_means(values: NDArray[np.float64], second: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    means = values.mean(axis=1)
+    return means if second is None else means - second.mean(axis=1)
 
 
 def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[float, float]:

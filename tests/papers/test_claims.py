@@ -43,7 +43,7 @@ def test_a_mean_of_examples() -> None:
     known = [1.0, 2.0, 3.5, -1.0, 0.5, 2.5, -2.0, 1.5]
     found = compare_examples(np.array([*known, math.nan])[:, None])
     assert found is not None
-    assert (found.examples, found.seeds, found.effect.degrees) == (8, 1, 7)
+    assert (found.examples, found.seeds, found.effect.example_degrees) == (8, 1, 7)
     expected = scipy.stats.ttest_1samp(known, 0)
     assert found.effect.p_value() == pytest.approx(expected.pvalue)
     low, high = expected.confidence_interval()
