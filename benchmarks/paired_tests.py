@@ -18,7 +18,7 @@ import scipy.stats
 from numpy.typing import NDArray
 from tabulate import tabulate
 
-from longsumbench.metrics.statistics import paired_effect
+from longsumbench.metrics.statistics import MeanOverSeeds, paired_effect
 
 LEVEL = 0.05
 MEAN = 1 / 3  # of a score
@@ -67,8 +67,8 @@ def detectable(differences: NDArray[np.float64]) -> float:
     """
     examples, columns = len(differences), (differences - differences.mean()).T
     errors = [paired_effect(column[:, None]).error for column in columns]
-    effect = paired_effect(differences[:, :1])
-    return effect._replace(error=math.sqrt(np.mean(np.square(errors))), degrees=examples - 1.0).detectable(LEVEL, 0.8)
+    error = math.sqrt(np.mean(np.square(errors)))
+    return MeanOverSeeds(0.0, error, example_degrees=examples - 1.0).detectable(LEVEL, 0.8)
 
 
 def rejected(differences: NDArray[np.float64]) -> float:

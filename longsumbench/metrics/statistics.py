@@ -225,8 +225,10 @@ def mean_over_seeds(values: NDArray[np.float64], second: NDArray[np.float64] | N
 
 
 def _example_means(values: NDArray[np.float64], second: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    means = values.mean(axis=1)
-    return means if second is None else means - second.mean(axis=1)
+    means: NDArray[np.float64] = values.mean(axis=1)
+    if second is not None:
+        means -= second.mean(axis=1)
+    return means
 
 
 def interval_over_seeds(values: NDArray[np.float64], is_share: bool) -> tuple[float, float]:
