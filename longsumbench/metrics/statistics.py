@@ -208,17 +208,20 @@ def mean_over_seeds(values: NDArray[np.float64], second: NDArray[np.float64] | N
 
     Args:
         values: [examples, seeds]; with a single example, the error is NaN.
-        second: [examples, other seeds] of a second system, for the difference of two systems without common seeds. The
-            effects of seeds are assumed to have the same variance in both, so one of them may have a single seed.
+        second: [examples, other seeds] of a second system, for the difference of two systems without common seeds. Each
+            has its own variance of seeds, and the smaller degrees of freedom count. A single seed has the variance of
+            the other system.
     """
     systems = [values] if second is None else [values, second]
     of_examples = ratio_over_examples(_example_means(values, second), np.ones(len(values)))
-    degrees = sum(system.shape[1] - 1 for system in systems)
-    if degrees == 0:
+    numbers = [system.shape[1] for system in systems]
+    variances = [system.mean(axis=0).var(ddof=1) for system in systems if system.shape[1] > 1]
+    if not variances:
         return of_examples
-    deviations = np.concatenate([system.mean(axis=0) - system.mean() for system in systems])
-    weight = sum(1 / system.shape[1] for system in systems)
-    error = math.sqrt(weight * (deviations**2).sum() / degrees)
+    if len(variances) < len(systems):  # of one, a single seed
+        variances *= len(systems)
+    error = math.sqrt(np.dot(variances, np.reciprocal(np.array(numbers, dtype=float))))
+    degrees = min(number for number in numbers if number > 1) - 1
     if error <= _SUM_ERROR * abs(of_examples.mean):  # equal means, but for rounding
         return of_examples
     return of_examples._replace(seed_error=error, seed_degrees=float(degrees))
