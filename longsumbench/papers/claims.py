@@ -42,7 +42,6 @@ class Part(NamedTuple):
         dataset: the paper's name of the dataset.
         measure: the measure.
         comparison: the difference of the rows.
-        margin: of rows that are alike; None for an ordering.
         facts: difference in planted facts, in points; None if not measured, or if they are the measure.
     """
 
@@ -50,7 +49,6 @@ class Part(NamedTuple):
     dataset: str
     measure: str
     comparison: PairDifference
-    margin: float | None = None
     facts: float | None = None
 
     @property
@@ -72,6 +70,7 @@ class Claim(NamedTuple):
         scale: the scale of the job.
         datasets: the paper's names of the datasets on which it is tested.
         parts: what is compared; empty if it cannot be compared.
+        margin: the difference from which on rows are not alike; 0 of orderings, or if there is none.
         obstacle: the outcome of a claim that is not tested; empty if it is tested.
         reason: why it is not tested, or more about the test.
         runs: the runs that are compared; none for an analysis of texts.
@@ -82,6 +81,7 @@ class Claim(NamedTuple):
     scale: str
     datasets: tuple[str, ...] = ()
     parts: Sequence[Part] = ()
+    margin: float = 0.0
     obstacle: str = ""
     reason: str = ""
     runs: Sequence[RunRecord] = ()
@@ -96,30 +96,6 @@ class Claim(NamedTuple):
         """Number of common seeds, the smallest of the parts; None if no seed matters."""
         seeds = min(part.comparison.seeds for part in self.parts)
         return seeds if seeds > 1 or any(run.seed is not None for run in self.runs) else None
-
-    @property
-    def p_value(self) -> float:
-        """The p-value without a correction for other claims: of no difference, or of one that equals the margin."""
-        return min(self.alike_p_values() if self.paper.alike else (self.p_reproduced, self.p_reversed))
-
-    @property
-    def p_reproduced(self) -> float:
-        """The p-value that all parts have the claimed sign: the largest of the parts; 1 if one has the other sign."""
-        return max(1.0 if part.is_reversed else part.effect.p_value() for part in self.parts)
-
-    @property
-    def p_reversed(self) -> float:
-        """The p-value that one part has the other sign, corrected for the number of parts (Bonferroni)."""
-        smallest = min((part.effect.p_value() for part in self.parts if part.is_reversed), default=1.0)
-        return min(1.0, len(self.parts) * smallest)
-
-    def alike_p_values(self) -> tuple[float, float]:
-        """Return the p-values that all differences are smaller than the margin, and that one is larger."""
-        tests = []
-        for dataset in self.datasets:
-            parts = [part for part in self.parts if part.dataset == dataset]
-            tests.append(statistics.largest_difference([part.effect for part in parts], parts[0].margin or 0.0))
-        return max(smaller for smaller, _ in tests), min(1.0, len(tests) * min(larger for _, larger in tests))
 
     def name_part(self, part: Part) -> str:
         """Return the rows of a part, with its dataset and measure if the parts have several."""
@@ -141,14 +117,48 @@ def start_claim(job: Job, paper: PaperClaim) -> Claim:
     return claim if readable else claim.not_tested(f"none of its texts is read at scale={job.scale}")
 
 
+class _Deciding(NamedTuple):
+    """The part that decides a claim, its role, the outcome if the test is significant, and the p-value of the claim."""
+
+    part: Part
+    role: str
+    outcome: str
+    p: float
+
+
 def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
     """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of claims."""
-    claims = [claim if claim.parts or claim.obstacle else claim.not_tested("it has no rows here") for claim in claims]
-    corrections = iter(correct_together([claim.p_value for claim in claims if not claim.obstacle]))
-    return tuple(_judge(claim, None if claim.obstacle else next(corrections)) for claim in claims)
+    decisions = [_find_deciding(claim) if claim.parts else None for claim in claims]
+    tested = [decision for claim, decision in zip(claims, decisions, strict=True) if decision and not claim.obstacle]
+    corrections = iter(correct_together([decision.p for decision in tested]))
+    verdicts = []
+    for claim, decision in zip(claims, decisions, strict=True):
+        correction = None if claim.obstacle or decision is None else next(corrections)
+        verdicts.append(_judge(claim, decision, correction))
+    return tuple(verdicts)
 
 
-def _judge(claim: Claim, correction: Correction | None) -> Verdict:
+def _find_deciding(claim: Claim) -> _Deciding:
+    """Return the part that decides a claim.
+
+    Orderings are reproduced if all are, so the largest p-value counts; one that is reversed refutes the claim, so the
+    smallest counts, corrected for the number of parts (Bonferroni).
+    """
+    parts = claim.parts
+    if claim.paper.alike:
+        smaller, larger = statistics.largest_difference([part.effect for part in parts], claim.margin)
+        least_alike = min(parts, key=lambda part: part.effect.p_larger(claim.margin))
+        outcome = ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
+        return _Deciding(least_alike, "least alike", outcome, min(smaller, larger))
+    reversed_parts = [part for part in parts if part.is_reversed]
+    if reversed_parts:
+        part = min(reversed_parts, key=lambda part: part.effect.p_value())
+        return _Deciding(part, "most reversed", REVERSED, min(1.0, len(parts) * part.effect.p_value()))
+    part = max(parts, key=lambda part: part.effect.p_value())
+    return _Deciding(part, "weakest", REPRODUCED, part.effect.p_value())
+
+
+def _judge(claim: Claim, decision: _Deciding | None, correction: Correction | None) -> Verdict:
     pairs = claim.paper.pairs or ("no rows",)
     verdict = Verdict(
         claim=pairs[0] if len(pairs) == 1 else f"{pairs[0]} and {len(pairs) - 1} more",
@@ -161,38 +171,24 @@ def _judge(claim: Claim, correction: Correction | None) -> Verdict:
         runs=" ".join(run.run_id for run in claim.runs),
         learned=claim.learned,
     )
-    if not claim.parts:
+    if decision is None:
         return verdict
-    part, role, outcome = _decide_alike(claim) if claim.paper.alike else _decide_orders(claim)
     if correction is not None and correction.significant:
-        verdict = structs.replace(verdict, outcome=outcome)
-    parts = tuple(_judge_part(claim, each, verdict.outcome, correction) for each in claim.parts)
-    deciding = parts[claim.parts.index(part)]
+        verdict = structs.replace(verdict, outcome=decision.outcome)
+    parts = tuple(_judge_part(claim, part, verdict.outcome, correction) for part in claim.parts)
+    deciding = parts[claim.parts.index(decision.part)]
     return structs.replace(
         verdict,
-        claim=deciding.claim if len(parts) == 1 else f"{deciding.claim} (the {role} of {len(parts)} parts)",
+        claim=deciding.claim if len(parts) == 1 else f"{deciding.claim} (the {decision.role} of {len(parts)} parts)",
         difference=deciding.difference,
         low=deciding.low,
         high=deciding.high,
         p=correction.p if correction else None,
-        n=min(each.comparison.examples for each in claim.parts),
+        n=min(part.comparison.examples for part in claim.parts),
         seeds=claim.seeds,
-        facts=part.facts,
+        facts=decision.part.facts,
         parts=parts if len(parts) > 1 else (),
     )
-
-
-def _decide_orders(claim: Claim) -> tuple[Part, str, str]:
-    """Return the part that decides a claim, its role, and the outcome if the test is significant."""
-    if reversed_parts := [part for part in claim.parts if part.is_reversed]:
-        return min(reversed_parts, key=lambda part: part.effect.p_value()), "most reversed", REVERSED
-    return max(claim.parts, key=lambda part: part.effect.p_value()), "weakest", REPRODUCED
-
-
-def _decide_alike(claim: Claim) -> tuple[Part, str, str]:
-    smaller, larger = claim.alike_p_values()
-    least_alike = min(claim.parts, key=lambda part: part.effect.p_larger(part.margin or 0.0))
-    return least_alike, "least alike", ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
 
 
 def _judge_part(claim: Claim, part: Part, outcome: str, correction: Correction | None) -> PartVerdict:
@@ -221,8 +217,8 @@ def _describe_test(claim: Claim) -> str:
     tested = format_count(min(part.comparison.examples for part in claim.parts), "example")
     if claim.seeds is not None:
         tested += ", " + {0: "different seeds", 1: "one seed"}.get(claim.seeds, f"{claim.seeds} seeds")
-    margins = dict.fromkeys(f"margin {part.margin:g}" for part in claim.parts if part.margin)
-    return "; ".join(filter(None, [tested, *margins, claim.reason]))
+    margin = f"margin {claim.margin:g}" if claim.margin else ""
+    return "; ".join(filter(None, [tested, margin, claim.reason]))
 
 
 PRINTED, OURS, DIFFERENCE, VERDICT, PART = "printed", "ours", "difference", "verdict", "part"

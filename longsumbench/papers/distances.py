@@ -76,7 +76,9 @@ def _analysis_page(
 ) -> Page:
     """Return the first table and the picture of an analysis of each dataset, with the paper's claims."""
     by_dataset = {dataset.name: comparison for dataset, comparison in zip(results, comparisons, strict=True)}
-    verdicts = claims.judge_claims([_test_claim(job, paper, measure, by_dataset) for paper in job.paper_table.claims])
+    verdicts = claims.judge_claims(
+        [_compare_datasets(job, paper, measure, by_dataset) for paper in job.paper_table.claims]
+    )
     return Page(
         blocks=tuple(replace(result.blocks()[0], heading=dataset.label) for dataset, result in results.items()),
         numbers=claims.long_table(numbers, verdicts),
@@ -88,12 +90,12 @@ def _analysis_page(
     )
 
 
-def _test_claim(job: Job, paper: PaperClaim, measure: str, by_dataset: Mapping[str, _Comparison]) -> claims.Claim:
+def _compare_datasets(job: Job, paper: PaperClaim, measure: str, by_dataset: Mapping[str, _Comparison]) -> claims.Claim:
     """Return a claim with a part for each dataset; it is not tested if one has no comparison."""
     claim, parts, reasons = claims.start_claim(job, paper), [], []
     for dataset in () if claim.obstacle else claim.datasets:
         comparison, reason = by_dataset[dataset]
-        reasons.append(f"{dataset}: {reason}")
+        reasons.append(f"{reason} on {dataset}")
         if comparison is None:
             return claim.not_tested(reasons[-1])
         parts.append(claims.Part(paper.pairs[0], dataset, measure, comparison))

@@ -39,7 +39,7 @@ from longsumbench.runs.record import run_label
 
 _CHANGED, _SELECTED = "changed_selections", "selected_units"
 _BEST, _EQUAL, SAME_BEST, _CHANCE = "best_weight", "equal_weight", "same_best_unit", "same_best_unit_any_two"
-_FEW, _HALF = "few_units", 0.5
+_FEW, _ONE_HALF = "few_units", 0.5
 _COUNT_MEASURES = (_SELECTED,)  # the others are shares
 _SELECTION_COLUMNS = {
     _CHANGED: "other selection than\nthe segment before, %",
@@ -101,7 +101,10 @@ def measure_view(view: View) -> Iterator[tuple[str, float]]:
         yield _BEST, float(np.nanmax(view.values, axis=0).mean())
         yield _EQUAL, 1 / len(view.values)
         yield SAME_BEST, float((best[1:] == best[:-1]).mean()) if steps > 1 else np.nan
-        yield _FEW, float((1 / np.nansum(view.values**2, axis=0) < _HALF * np.isfinite(view.values).sum(axis=0)).mean())
+        yield (
+            _FEW,
+            float((1 / np.nansum(view.values**2, axis=0) < _ONE_HALF * np.isfinite(view.values).sum(axis=0)).mean()),
+        )
         yield _CHANCE, float((counts * (counts - 1)).sum() / (steps * (steps - 1))) if steps > 1 else np.nan
 
 
@@ -139,7 +142,7 @@ def compare_steps(tables: Sequence[pd.DataFrame], measure: str) -> seed_groups.P
     gaps = []
     for table in tables:
         if measure in table:
-            gaps.append(PERCENT * (table[measure] - (table[_CHANCE] if measure == SAME_BEST else _HALF)))
+            gaps.append(PERCENT * (table[measure] - (table[_CHANCE] if measure == SAME_BEST else _ONE_HALF)))
     if not gaps or len(gaps) < len(tables):
         return None
     return seed_groups.compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
@@ -180,19 +183,19 @@ def _test_steps(job: Job, means: RowMeans, paper: PaperClaim) -> claims.Claim:
     claim = claims.start_claim(job, paper)
     if claim.obstacle:
         return claim
-    groups, parts = {}, []
+    groups, parts = [], []
     for row in [row for row in job.rows if row.dataset in claim.datasets]:
         if missing := describe_missing(job, row.label, row.dataset):
             return claim.not_tested(missing)
-        group = groups[row.label] = means.groups[row.label, row.dataset]
+        group = means.groups[row.label, row.dataset]
+        groups.append((row.label, group))
         evidence = [measure_examples(job.results.run_folder(run) / "evidence") for run in group.runs]
         measure = paper.measures_at(job.scale)[0]
         comparison = compare_steps(evidence, measure)
         if comparison is None:
             return claim.not_tested(f"{row.label}: no example has evidence of several steps in all seeds")
         parts.append(claims.Part(paper.pairs[0], row.dataset, measure, comparison))
-    runs = [run for group in groups.values() for run in group.runs]
-    claim = claim._replace(parts=parts, runs=runs)
+    claim = claim._replace(parts=parts, runs=[run for _, group in groups for run in group.runs])
     return pass_gate(claim, groups) if parts else claim
 
 

@@ -235,7 +235,7 @@ class MadePage(msgspec.Struct, frozen=True):
         words: the other words of the command.
         runs: id of each finished run → seconds that it took.
         missing: names of the points without a finished run.
-        claims: the verdicts.
+        claims: the verdicts, without their parts.
     """
 
     name: str

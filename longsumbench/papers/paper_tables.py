@@ -6,7 +6,7 @@ conf/paper/seal.yaml --read_paper_tables--> PaperTable --points--> runs --kinds-
 import shlex
 from collections.abc import Mapping
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,10 +18,10 @@ from longsumbench.errors import DataError, UnknownName
 
 PAPER = "paper"  # the scale with the paper's sizes and data
 Option = str | int | float | None
-_Value = TypeVar("_Value")
+_Scaled = TypeVar("_Scaled")
 
 
-def at_scale(value: _Value | Mapping[str, _Value], scale: str) -> _Value | None:
+def at_scale(value: _Scaled | Mapping[str, _Scaled], scale: str) -> _Scaled | None:
     """Return a value that holds at all scales, or that of one scale; None if it has none."""
     return value.get(scale) if isinstance(value, Mapping) else value
 
@@ -89,7 +89,7 @@ class PaperClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def rows(self) -> tuple[str, ...]:
         """Labels of all rows."""
-        return self.alike or tuple(dict.fromkeys(label for order in self.orders for label in split_pair(order)))
+        return self.alike or tuple(dict.fromkeys(chain.from_iterable(map(split_pair, self.orders))))
 
     def measures_at(self, scale: str) -> tuple[str, ...]:
         """Return the measures at a scale."""

@@ -7,7 +7,7 @@ Before a test, each row passes a gate: its system has learned to summarize, and 
 once, with all its rows and datasets.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -296,12 +296,12 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
     claim = start_claim(job, paper)
     if claim.obstacle:
         return claim
-    pairs = [
-        (pair, dataset)
-        for dataset, pair in product(claim.datasets, paper.pairs)
-        if all(dataset in (job.paper_table.rows[label].datasets or [dataset]) for label in split_pair(pair))
-    ]
-    keys = dict.fromkeys((label, dataset) for pair, dataset in pairs for label in split_pair(pair))
+    pairs, keys = [], dict[tuple[str, str], None]()
+    for dataset, pair in product(claim.datasets, paper.pairs):
+        labels = split_pair(pair)
+        if all(dataset in (job.paper_table.rows[label].datasets or [dataset]) for label in labels):
+            pairs.append((pair, dataset))
+            keys |= dict.fromkeys((label, dataset) for label in labels)
     if obstacle := _describe_obstacle(job, means, keys):
         return claim.not_tested(obstacle)
     groups = {key: means.groups[key] for key in keys}
@@ -315,15 +315,14 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
         comparison = compare_groups(first, second, measure, means.scores)
         if comparison is None:
             return claim.not_tested(f"the runs have no {describe_measures(measure)} of each example")
-        margin = _margin(job, means, paper, dataset, measure) if paper.alike else None
-        parts.append(Part(pair, dataset, measure, comparison, margin, _compare_facts(first, second, measure)))
+        parts.append(Part(pair, dataset, measure, comparison, _compare_facts(first, second, measure)))
     claim = claim._replace(parts=parts)
     if paper.alike:
-        if not all(part.margin for part in parts):
+        margin = at_scale(paper.margin, job.scale) or min(_own_margin(means, part, paper.alike) for part in parts)
+        if not margin:
             return claim.not_tested("no other rows differ, which gives no margin")
-        claim = claim._replace(reason=f"the margin is {paper.margin_source or _OWN_SPREAD}")
-    several = len(claim.datasets) > 1
-    return pass_gate(claim, {f"{key[0]} on {key[1]}" if several else key[0]: group for key, group in groups.items()})
+        claim = claim._replace(margin=margin, reason=f"the margin is {paper.margin_source or _OWN_SPREAD}")
+    return pass_gate(claim, [(label, group) for (label, _), group in groups.items()])
 
 
 def _describe_obstacle(job: Job, means: RowMeans, keys: Collection[tuple[str, str]]) -> str:
@@ -344,16 +343,15 @@ def _describe_obstacle(job: Job, means: RowMeans, keys: Collection[tuple[str, st
     return ""
 
 
-def pass_gate(claim: Claim, groups: Mapping[str, SeedGroup]) -> Claim:
+def pass_gate(claim: Claim, groups: Sequence[tuple[str, SeedGroup]]) -> Claim:
     """Return a claim; with an obstacle if a system did not learn, or too few seeds are compared.
 
-    `groups` has the runs of each row by its label.
+    `groups` has the label of each row and its runs.
     """
-    words = [group.learned.word for group in groups.values()]
+    words = [group.learned.word for _, group in groups]
     claim = claim._replace(learned=next((word for word in _GATE if word in words), ""))
     if obstacle := _GATE.get(claim.learned, ""):
-        failed = {label: group.learned for label, group in groups.items() if group.learned.word == claim.learned}
-        reasons = [f"{label}: {learned.reason}" for label, learned in failed.items()]
+        reasons = [f"{label}: {group.learned.reason}" for label, group in groups if group.learned.word == claim.learned]
         return claim._replace(obstacle=obstacle, reason="; ".join(reasons))
     return claim if all(run.seed is None for run in claim.runs) else require_seeds(claim)
 
@@ -372,21 +370,19 @@ def _compare_facts(first: SeedGroup, second: SeedGroup, measure: str) -> float |
     return first.numbers[PLANTED].mean - second.numbers[PLANTED].mean
 
 
-def _margin(job: Job, means: RowMeans, paper: PaperClaim, dataset: str, measure: str) -> float | None:
-    """Return the stated margin, or a share of the largest difference between rows of the table.
+def _own_margin(means: RowMeans, part: Part, alike: Collection[str]) -> float:
+    """Return a share of the largest difference between rows of the table, on the dataset and measure of a part.
 
-    None if the claim is about all these rows: their own difference is no margin.
+    0 if all these rows are claimed to be alike: their own difference is no margin.
     """
-    if paper.margin is not None:
-        return at_scale(paper.margin, job.scale)
     numbers = {
-        label: group.numbers[measure].mean
-        for (label, group_dataset), group in means.groups.items()
-        if group_dataset == dataset and group.learned.comparable and measure in group.numbers
+        label: group.numbers[part.measure].mean
+        for (label, dataset), group in means.groups.items()
+        if dataset == part.dataset and group.learned.comparable and part.measure in group.numbers
     }
-    if numbers.keys() <= set(paper.alike):
-        return None
-    return round(_SHARE_OF_SPREAD * (max(numbers.values()) - min(numbers.values())), 4)
+    if numbers.keys() <= set(alike):
+        return 0.0
+    return round(_SHARE_OF_SPREAD * (max(numbers.values()) - min(numbers.values())), 2)
 
 
 def describe_missing(job: Job, label: str, dataset: str) -> str:

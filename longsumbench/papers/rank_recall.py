@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from longsumbench.metrics.statistics import interval_over_seeds
 from longsumbench.papers import claims
 from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
 from longsumbench.papers.page import Job, Page
-from longsumbench.papers.paper_tables import PaperClaim, split_pair
+from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.printed import require_seeds
 from longsumbench.render.tables import Block
 
@@ -39,11 +39,11 @@ def rank_recall_page(job: Job) -> Page:
     A claim of the paper table names two rankers. Its parts are the numbers of paragraphs, on examples with more
     paragraphs. Of the others both rankers keep all, and only their order differs.
     """
-    seeds = [seed.strip() for seed in str(job.options["seed"]).split(",")]
+    seeds = str(job.options["seed"]).split(",")
     options = {name.removeprefix(_RANKER): job.options[name] for name in job.options if name.startswith(_RANKER)}
     trainings = []
     for seed in seeds:
-        settings = build_options(job, RankRecallSettings, seed=seed)
+        settings = build_options(job, RankRecallSettings, seed=seed.strip())
         inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
         trainings.append((settings, build_settings(RankerSettings, {**inherited, **options}, _RANKER)))
     datasets, conditions = read_datasets(job)
@@ -52,13 +52,13 @@ def rank_recall_page(job: Job) -> Page:
         results = [rank_recall(dataset.settings, settings, ranker) for settings, ranker in trainings]
         printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
         recalls.append(_Recalls(dataset, results, printed, f"{job.paper_table.source} {job.paper_table.prints}"))
-    verdicts = claims.judge_claims([_test_claim(job, paper, recalls) for paper in job.paper_table.claims])
+    verdicts = claims.judge_claims([_compare_rankers(job, paper, recalls) for paper in job.paper_table.claims])
     ranker = trainings[0][1]
     training = f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"
     return Page(
         blocks=tuple(of_dataset.block() for of_dataset in recalls),
-        numbers=claims.long_table([number for of_dataset in recalls for number in of_dataset.numbers()], verdicts),
+        numbers=claims.long_table(chain.from_iterable(of_dataset.numbers() for of_dataset in recalls), verdicts),
         verdicts=verdicts,
         conditions=(
             *conditions,
@@ -133,34 +133,24 @@ class _Recalls:
                 )
             yield claims.TableNumber(claims.OURS, *labels, *number, n=size, seeds=seeds)
 
-    def compare(self, pair: str, num_best: int) -> claims.Part | str:
-        """Compare two rankers on the examples with more paragraphs than they keep; return why not if too few have."""
-        more = self.results[0].texts_of_each > num_best
-        if (num := int(more.sum())) < _FEWEST_TESTED:
-            return f"{num or 'no'} example has more than {num_best} {self.results[0].unit}s"
-        higher, lower = split_pair(pair)
-        gaps = (self.values(higher, num_best) - self.values(lower, num_best))[more]
-        comparison = seed_groups.compare_examples(gaps)
-        assert comparison is not None
-        return claims.Part(pair, self.dataset.name, _measure_name(num_best), comparison)
 
-
-def _test_claim(job: Job, paper: PaperClaim, recalls: Sequence[_Recalls]) -> claims.Claim:
-    """Return a claim about two rankers, with a part for each number of paragraphs."""
-    claim, parts = claims.start_claim(job, paper), []
-    if claim.obstacle:
-        return claim
+def _compare_rankers(job: Job, paper: PaperClaim, recalls: Sequence[_Recalls]) -> claims.Claim:
+    """Return a claim about two rankers, with a part for each number of paragraphs that enough examples exceed."""
+    claim = claims.start_claim(job, paper)
     missing = [name for name in paper.rows if name not in recalls[0].results[0].recalls]
-    if missing:
-        return claim.not_tested(f"rank= does not name {' and '.join(missing)}")
-    untested = []
+    if claim.obstacle or missing:
+        return claim if claim.obstacle else claim.not_tested(f"rank= does not name {' and '.join(missing)}")
+    parts, few = [], []
     for of_dataset, num_best in product(recalls, KEPT):
-        part = of_dataset.compare(paper.pairs[0], num_best)
-        if isinstance(part, str):
-            untested.append(part)
+        more = of_dataset.results[0].texts_of_each > num_best
+        gaps = of_dataset.values(paper.rows[0], num_best) - of_dataset.values(paper.rows[1], num_best)
+        comparison = seed_groups.compare_examples(gaps[more])
+        if comparison is not None and comparison.examples >= _FEWEST_TESTED:
+            parts.append(claims.Part(paper.pairs[0], of_dataset.dataset.name, _measure_name(num_best), comparison))
         else:
-            parts.append(part)
-    claim = claim._replace(parts=parts, reason="; ".join(untested))
+            few.append(f"{num_best:,}")
+    reason = f"too few examples have more than {', '.join(few)} {recalls[0].results[0].unit}s" if few else ""
     if not parts:
-        return claim.not_tested(claim.reason)
+        return claim.not_tested(reason)
+    claim = claim._replace(parts=parts, reason=reason)
     return require_seeds(claim) if any(map(learned_ranker, paper.rows)) else claim

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -28,7 +28,6 @@ from longsumbench.papers.page import (
     Page,
     PartVerdict,
     Verdict,
-    describe_measures,
     describe_tested,
     files_folder,
     make_page,
@@ -55,7 +54,7 @@ _DECISIONS = (
     "is 5 % for all claims of the table together (Holm), and so are the intervals. Rows that did not learn, and fewer "
     "than three seeds, are not tested."
 )
-_PARTS = ("claim", "part", "on", "measure", "difference")
+_PART_COLUMNS = ("part", "difference")
 _OF_FACTS = "Facts: the difference in planted facts, in points, without a test; the paper has no such facts."
 PAGE_CLASSES = {
     **{outcome: re.sub(r"\W+", "-", outcome).strip("-") for outcome in OUTCOMES},
@@ -109,25 +108,18 @@ def write_page(job: Job, page: Page) -> list[Path]:
         contents[f"{name}.csv"] = page.numbers.to_csv(index=False, lineterminator="\n")
     contents |= {f"{name}.html": _render_part(job, page), **page.pictures}
     seconds = {run.run_id: round(run.timings.total, 1) for run in finished_runs(job)}
-    claims = tuple(
-        structs.replace(_round_numbers(verdict), parts=tuple(map(_round_numbers, verdict.parts)))
-        for verdict in page.verdicts
-    )
-    made = MadePage(name, job.scale, job.words, seconds, missing_names(job), claims)
+    claims = []
+    for verdict in page.verdicts:
+        numbers = {name: value for name, value in structs.asdict(verdict).items() if isinstance(value, float)}
+        rounded = {name: round(float(value), 4) for name, value in numbers.items()}
+        claims.append(structs.replace(verdict, parts=(), **rounded))
+    made = MadePage(name, job.scale, job.words, seconds, missing_names(job), tuple(claims))
     contents[f"{name}.json"] = msgspec.json.format(msgspec.json.encode(made), indent=1).decode() + "\n"
     for pattern in (f"{name}.*", f"{name}-*.png", f"{name}-*.svg"):
         for path in folder.glob(pattern):
             if path.name not in contents:
                 path.unlink()
     return write_pictures(folder, contents)
-
-
-_Numbers = TypeVar("_Numbers", Verdict, PartVerdict)
-
-
-def _round_numbers(verdict: _Numbers) -> _Numbers:
-    numbers = {name: value for name, value in structs.asdict(verdict).items() if isinstance(value, float)}
-    return structs.replace(verdict, **{name: round(float(value), 4) for name, value in numbers.items()})
 
 
 def finished_runs(job: Job) -> list[RunRecord]:
@@ -215,13 +207,12 @@ def verdict_blocks(job: Job, verdicts: Sequence[Verdict]) -> list[tables.Block]:
     notes = (_DECISIONS, _OF_FACTS) if any(verdict.facts is not None for verdict in verdicts) else (_DECISIONS,)
     optional = ("the paper says", "facts", "p")
     block = tables.Block("What the paper claims", (), _VERDICTS, "llllrrrl", rows, optional=optional, footnotes=notes)
-    parts = [
-        [verdict.says, part.claim, part.dataset, describe_measures(part.measure), _format_difference(part)]
-        for verdict in verdicts
-        for part in verdict.parts
-    ]
-    blocks = [block, tables.Block("Parts of the claims", (), _PARTS, "llllr", parts)]
-    return [block.without_empty_columns() for block in blocks if block.rows]
+    blocks = [block.without_empty_columns()]
+    for verdict in verdicts:
+        if verdict.parts:
+            parts = [[part.claim, _format_difference(part)] for part in verdict.parts]
+            blocks.append(tables.Block(f"Parts: {verdict.says}", (), _PART_COLUMNS, "lr", parts))
+    return blocks
 
 
 def _render_markdown(job: Job, page: Page) -> str:
