@@ -41,11 +41,11 @@ def similarity_page(job: Job) -> Page:
     datasets, conditions = read_datasets(job)
     curves = {dataset: analyze_locality(dataset.settings, settings) for dataset in datasets}
     numbers = [number for dataset, curve in curves.items() for number in _curve_numbers(dataset.name, curve)]
-    comparisons = [_compare_similarity(curve) for curve in curves.values()]
+    comparisons = {dataset.name: _compare_similarity(curve) for dataset, curve in curves.items()}
     ours = "tf-idf vectors (encoder=FOLDER or a hub name sets an encoder)"
     vectors = "The paper prints a curve without numbers, from sentence vectors of SimCSE (Gao et al. 2021)"
     sentence = f"{vectors}; ours are {ours if settings.encoder is None else f'those of {settings.encoder}'}."
-    return _analysis_page(job, curves, numbers, _SIMILARITY_MEASURE, comparisons, [*conditions, sentence])
+    return _analysis_page(job, curves, numbers, comparisons, [*conditions, sentence])
 
 
 def fusions_page(job: Job) -> Page:
@@ -62,23 +62,19 @@ def fusions_page(job: Job) -> Page:
         "The paper prints bars without numbers. It does not say which ROUGE finds the pairs.",
         f"Ours: ROUGE-{settings.rouge}, t1 = {settings.overlap:g} %, t2 = {settings.rise:g} %.",
     ]
-    comparisons = [_compare_near(fusions) for fusions in bars.values()]
-    return _analysis_page(job, bars, numbers, _PAIRS_MEASURE, comparisons, [*conditions, *sentences])
+    comparisons = {dataset.name: _compare_near(fusions) for dataset, fusions in bars.items()}
+    return _analysis_page(job, bars, numbers, comparisons, [*conditions, *sentences])
 
 
 def _analysis_page(
     job: Job,
     results: Mapping[ReadableDataset, AnalysisResult],
     numbers: Sequence[TableNumber],
-    measure: str,
-    comparisons: Sequence[_Comparison],
+    comparisons: Mapping[str, _Comparison],
     conditions: Sequence[str],
 ) -> Page:
     """Return the first table and the picture of an analysis of each dataset, with the paper's claims."""
-    by_dataset = {dataset.name: comparison for dataset, comparison in zip(results, comparisons, strict=True)}
-    verdicts = claims.judge_claims(
-        [_compare_datasets(job, paper, measure, by_dataset) for paper in job.paper_table.claims]
-    )
+    verdicts = claims.judge_claims([_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims])
     return Page(
         blocks=tuple(replace(result.blocks()[0], heading=dataset.label) for dataset, result in results.items()),
         numbers=claims.long_table(numbers, verdicts),
@@ -90,15 +86,15 @@ def _analysis_page(
     )
 
 
-def _compare_datasets(job: Job, paper: PaperClaim, measure: str, by_dataset: Mapping[str, _Comparison]) -> claims.Claim:
+def _compare_datasets(job: Job, paper: PaperClaim, comparisons: Mapping[str, _Comparison]) -> claims.Claim:
     """Return a claim with a part for each dataset; it is not tested if one has no comparison."""
     claim, parts, reasons = claims.start_claim(job, paper), [], []
     for dataset in () if claim.obstacle else claim.datasets:
-        comparison, reason = by_dataset[dataset]
+        comparison, reason = comparisons[dataset]
         reasons.append(f"{reason} on {dataset}")
         if comparison is None:
             return claim.not_tested(reasons[-1])
-        parts.append(claims.Part(paper.pairs[0], dataset, measure, comparison))
+        parts.append(claims.Part(paper.pairs[0], dataset, *paper.measures_at(job.scale), comparison))
     return claim._replace(parts=parts, reason=claim.reason or "; ".join(reasons))
 
 

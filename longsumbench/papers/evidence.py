@@ -101,10 +101,8 @@ def measure_view(view: View) -> Iterator[tuple[str, float]]:
         yield _BEST, float(np.nanmax(view.values, axis=0).mean())
         yield _EQUAL, 1 / len(view.values)
         yield SAME_BEST, float((best[1:] == best[:-1]).mean()) if steps > 1 else np.nan
-        yield (
-            _FEW,
-            float((1 / np.nansum(view.values**2, axis=0) < _ONE_HALF * np.isfinite(view.values).sum(axis=0)).mean()),
-        )
+        effective = 1 / np.nansum(view.values**2, axis=0)  # number of units at each step
+        yield _FEW, float((effective < _ONE_HALF * np.isfinite(view.values).sum(axis=0)).mean())
         yield _CHANCE, float((counts * (counts - 1)).sum() / (steps * (steps - 1))) if steps > 1 else np.nan
 
 

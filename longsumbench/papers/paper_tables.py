@@ -89,7 +89,7 @@ class PaperClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def rows(self) -> tuple[str, ...]:
         """Labels of all rows."""
-        return self.alike or tuple(dict.fromkeys(chain.from_iterable(map(split_pair, self.orders))))
+        return tuple(dict.fromkeys(chain.from_iterable(map(split_pair, self.pairs))))
 
     def measures_at(self, scale: str) -> tuple[str, ...]:
         """Return the measures at a scale."""

@@ -9,7 +9,7 @@ once, with all its rows and datasets.
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple
 
 import pandas as pd
@@ -245,14 +245,12 @@ def read_row_means(job: Job) -> RowMeans:
 
 def _add_differences(job: Job, scores: Mapping[str, ScoreTable]) -> dict[str, ScoreTable]:
     """Add the measures of claims that are the difference of two ("rouge1 - rouge2")."""
-    claimed = {measure for claim in job.paper_table.claims for measure in claim.measures_at(job.scale)}
+    claimed = chain.from_iterable(claim.measures_at(job.scale) for claim in job.paper_table.claims)
     tables = dict(scores)
-    for measure in sorted(claimed):
-        first, minus, second = measure.partition(" - ")
-        columns = score_column(first), score_column(second)
+    for measure in [measure for measure in claimed if " - " in measure]:
+        first, second = map(score_column, measure.split(" - "))
         for run, table in tables.items():
-            if minus and all(column in table for column in columns):
-                tables[run] = table.assign(**{measure: table[columns[0]] - table[columns[1]]})
+            tables[run] = table.assign(**{measure: table[first] - table[second]})
     return tables
 
 
@@ -302,8 +300,10 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
         if all(dataset in (job.paper_table.rows[label].datasets or [dataset]) for label in labels):
             pairs.append((pair, dataset))
             keys |= dict.fromkeys((label, dataset) for label in labels)
-    if obstacle := _describe_obstacle(job, means, keys):
-        return claim.not_tested(obstacle)
+    if not keys:
+        return claim.not_tested(f"no texts at scale={job.scale} have its rows")
+    if missing := "; ".join(filter(None, [describe_missing(job, *key) for key in keys])):
+        return claim.not_tested(missing)
     groups = {key: means.groups[key] for key in keys}
     claim = claim._replace(
         datasets=tuple(dict.fromkeys(dataset for _, dataset in keys)),
@@ -312,6 +312,8 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
     parts = []
     for (pair, dataset), measure in product(pairs, paper.measures_at(job.scale)):
         first, second = (groups[label, dataset] for label in split_pair(pair))
+        if unlike := _incomparable([*first.runs, *second.runs]):
+            return claim.not_tested(f"not comparable: {unlike}")
         comparison = compare_groups(first, second, measure, means.scores)
         if comparison is None:
             return claim.not_tested(f"the runs have no {describe_measures(measure)} of each example")
@@ -323,24 +325,6 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
             return claim.not_tested("no other rows differ, which gives no margin")
         claim = claim._replace(margin=margin, reason=f"the margin is {paper.margin_source or _OWN_SPREAD}")
     return pass_gate(claim, [(label, group) for (label, _), group in groups.items()])
-
-
-def _describe_obstacle(job: Job, means: RowMeans, keys: Collection[tuple[str, str]]) -> str:
-    """Describe why rows cannot be compared: runs are missing, or differ in more than their settings; empty if not.
-
-    `keys` are (row, dataset).
-    """
-    if not keys:
-        return f"no texts at scale={job.scale} have its rows"
-    if missing := "; ".join(filter(None, [describe_missing(job, *key) for key in keys])):
-        return missing
-    first_runs: dict[str, RunRecord] = {}
-    for key in keys:
-        for run in means.groups[key].runs:
-            first = first_runs.setdefault(key[1], run)
-            if comparison_key(run) != comparison_key(first):
-                return f"not comparable: {describe_difference(first, run)}"
-    return ""
 
 
 def pass_gate(claim: Claim, groups: Sequence[tuple[str, SeedGroup]]) -> Claim:
@@ -394,3 +378,10 @@ def describe_missing(job: Job, label: str, dataset: str) -> str:
             missing = row.records.count(None)
             return f"runs of {label} missing: {missing} of {len(row.records)}" if missing else ""
     return f"{label} has no runs at scale={job.scale}"
+
+
+def _incomparable(runs: Sequence[RunRecord]) -> str:
+    for run in runs:
+        if comparison_key(run) != comparison_key(runs[0]):
+            return describe_difference(runs[0], run)
+    return ""

@@ -15,7 +15,7 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards import seed_groups
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.aggregate import PERCENT, Estimate
-from longsumbench.metrics.statistics import interval_over_seeds
+from longsumbench.metrics.statistics import paired_effect
 from longsumbench.papers import claims
 from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
 from longsumbench.papers.page import Job, Page
@@ -101,13 +101,12 @@ class _Recalls:
 
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
-        """(ranker, number of paragraphs) → recall, 0–100; over examples, and seeds if there are several."""
-        rows = self.results[0].table().itertuples(index=False)
-        numbers = {(name, num_best): Estimate(mean, low, high) for name, num_best, mean, low, high in rows}
-        if len(self.results) > 1:
-            for name, num_best in numbers:
-                values = self.values(name, num_best)
-                numbers[name, num_best] = Estimate(float(values.mean()), *interval_over_seeds(values, is_share=False))
+        """(ranker, number of paragraphs) → recall, 0–100, with its interval over examples and seeds."""
+        numbers = {}
+        for key in product(self.results[0].recalls, KEPT):
+            effect = paired_effect(self.values(*key))
+            half = effect.half_width()
+            numbers[key] = Estimate(effect.mean, effect.mean - half, effect.mean + half)
         return numbers
 
     def block(self) -> Block:
