@@ -56,11 +56,6 @@ class Part(NamedTuple):
         """The difference."""
         return self.comparison.effect
 
-    @property
-    def is_reversed(self) -> bool:
-        """True if the difference has the wrong sign."""
-        return self.effect.mean < 0
-
 
 class Claim(NamedTuple):
     """A claim of a paper, and our differences.
@@ -90,6 +85,11 @@ class Claim(NamedTuple):
     def not_tested(self, reason: str) -> "Claim":
         """Return the claim without a test, and why."""
         return self._replace(obstacle=NOT_TESTED, reason=reason)
+
+    @property
+    def is_tested(self) -> bool:
+        """True if its parts are compared, and nothing is in the way of a test."""
+        return bool(self.parts) and not self.obstacle
 
     @property
     def seeds(self) -> int | None:
@@ -128,14 +128,8 @@ class _Deciding(NamedTuple):
 
 def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
     """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of claims."""
-    decisions = [_find_deciding(claim) if claim.parts else None for claim in claims]
-    tested = [decision for claim, decision in zip(claims, decisions, strict=True) if decision and not claim.obstacle]
-    corrections = iter(correct_together([decision.p for decision in tested]))
-    verdicts = []
-    for claim, decision in zip(claims, decisions, strict=True):
-        correction = None if claim.obstacle or decision is None else next(corrections)
-        verdicts.append(_judge(claim, decision, correction))
-    return tuple(verdicts)
+    corrections = iter(correct_together([_find_deciding(claim).p for claim in claims if claim.is_tested]))
+    return tuple(_judge(claim, next(corrections) if claim.is_tested else None) for claim in claims)
 
 
 def _find_deciding(claim: Claim) -> _Deciding:
@@ -150,7 +144,7 @@ def _find_deciding(claim: Claim) -> _Deciding:
         least_alike = min(parts, key=lambda part: part.effect.p_larger(claim.margin))
         outcome = ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
         return _Deciding(least_alike, "least alike", outcome, min(smaller, larger))
-    reversed_parts = [part for part in parts if part.is_reversed]
+    reversed_parts = [part for part in parts if part.effect.mean < 0]
     if reversed_parts:
         part = min(reversed_parts, key=lambda part: part.effect.p_value())
         return _Deciding(part, "most reversed", REVERSED, min(1.0, len(parts) * part.effect.p_value()))
@@ -158,21 +152,22 @@ def _find_deciding(claim: Claim) -> _Deciding:
     return _Deciding(part, "weakest", REPRODUCED, part.effect.p_value())
 
 
-def _judge(claim: Claim, decision: _Deciding | None, correction: Correction | None) -> Verdict:
+def _judge(claim: Claim, correction: Correction | None) -> Verdict:
     pairs = claim.paper.pairs or ("no rows",)
     verdict = Verdict(
         claim=pairs[0] if len(pairs) == 1 else f"{pairs[0]} and {len(pairs) - 1} more",
         measure=", ".join(claim.paper.measures_at(claim.scale)),
         datasets=claim.datasets,
-        outcome=claim.obstacle or UNDECIDED,
+        outcome=claim.obstacle or (UNDECIDED if claim.parts else NOT_TESTED),
         reason=_describe_test(claim),
         says=claim.paper.says,
         source=claim.paper.source,
         runs=" ".join(run.run_id for run in claim.runs),
         learned=claim.learned,
     )
-    if decision is None:
+    if not claim.parts:
         return verdict
+    decision = _find_deciding(claim)
     if correction is not None and correction.significant:
         verdict = structs.replace(verdict, outcome=decision.outcome)
     parts = tuple(_judge_part(claim, part, verdict.outcome, correction) for part in claim.parts)
@@ -203,7 +198,7 @@ def _judge_part(claim: Claim, part: Part, outcome: str, correction: Correction |
     if claim.paper.alike:
         level = 2 * correction.level / (1 if outcome == ALIKE_ROWS else len(claim.parts))
     else:
-        level = correction.level / (len(claim.parts) if part.is_reversed else 1)
+        level = correction.level / (len(claim.parts) if part.effect.mean < 0 else 1)
     half = part.effect.half_width(1 - level)
     if math.isnan(half):
         return verdict

@@ -12,8 +12,8 @@ from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall, RankReca
 from longsumbench.core import UNRANKED, RankerSettings, build_settings
 from longsumbench.core.ranker import learned_ranker
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards import seed_groups
 from longsumbench.leaderboards.published import read_rank_recalls
+from longsumbench.leaderboards.seed_groups import PairDifference
 from longsumbench.metrics.aggregate import PERCENT, Estimate
 from longsumbench.metrics.statistics import paired_effect
 from longsumbench.papers import claims
@@ -135,21 +135,18 @@ class _Recalls:
 
 def _compare_rankers(job: Job, paper: PaperClaim, recalls: Sequence[_Recalls]) -> claims.Claim:
     """Return a claim about two rankers, with a part for each number of paragraphs that enough examples exceed."""
-    claim = claims.start_claim(job, paper)
-    missing = [name for name in paper.rows if name not in recalls[0].results[0].recalls]
-    if claim.obstacle or missing:
-        return claim if claim.obstacle else claim.not_tested(f"rank= does not name {' and '.join(missing)}")
-    parts, few = [], []
+    claim, parts, unit = claims.start_claim(job, paper), [], recalls[0].results[0].unit
+    if claim.obstacle:
+        return claim
+    if missing := [name for name in paper.rows if name not in recalls[0].results[0].recalls]:
+        return claim.not_tested(f"rank= does not name {' and '.join(missing)}")
     for of_dataset, num_best in product(recalls, KEPT):
         more = of_dataset.results[0].texts_of_each > num_best
-        gaps = of_dataset.values(paper.rows[0], num_best) - of_dataset.values(paper.rows[1], num_best)
-        comparison = seed_groups.compare_examples(gaps[more])
-        if comparison is not None and comparison.examples >= _FEWEST_TESTED:
+        if more.sum() >= _FEWEST_TESTED:
+            higher, lower = (of_dataset.values(name, num_best)[more] for name in paper.rows)
+            comparison = PairDifference(paired_effect(higher - lower), len(higher), len(of_dataset.results))
             parts.append(claims.Part(paper.pairs[0], of_dataset.dataset.name, _measure_name(num_best), comparison))
-        else:
-            few.append(f"{num_best:,}")
-    reason = f"too few examples have more than {', '.join(few)} {recalls[0].results[0].unit}s" if few else ""
     if not parts:
-        return claim.not_tested(reason)
-    claim = claim._replace(parts=parts, reason=reason)
+        return claim.not_tested(f"too few examples have more than {KEPT[0]} {unit}s")
+    claim = claim._replace(parts=parts, reason=f"{len(parts)} of {len(recalls) * len(KEPT)} numbers of {unit}s")
     return require_seeds(claim) if any(map(learned_ranker, paper.rows)) else claim

@@ -329,12 +329,12 @@ def claims_table(results: Results, folder: str = "") -> str:
 
 
 def summarize_outcomes(pages: Sequence[MadePage]) -> str:
-    """Return "12 of 58 claims are decided: 8 reproduced, 2 reversed, 2 alike.", or the same without a decision."""
+    """Return "12 of 58 claims are decided: 8 reproduced, 2 reversed, 2 alike."."""
     numbers = Counter(claim.outcome for page in pages for claim in page.claims)
-    decided = {outcome: numbers[outcome] for outcome in DECIDED if outcome in numbers}
-    outcomes = ", ".join(f"{number} {outcome}" for outcome, number in decided.items())
-    sentence = f"{sum(decided.values())} of {format_count(numbers.total(), 'claim')} are decided"
-    return f"{sentence}: {outcomes}." if outcomes else f"{sentence}."
+    decided = [outcome for outcome in DECIDED if numbers[outcome]]
+    outcomes = ", ".join(f"{numbers[outcome]} {outcome}" for outcome in decided) or "none"
+    number = sum(numbers[outcome] for outcome in decided)
+    return f"{number} of {format_count(numbers.total(), 'claim')} are decided: {outcomes}."
 
 
 def _claim_cells(page: MadePage, claim: Verdict) -> list[str]:

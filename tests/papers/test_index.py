@@ -82,7 +82,7 @@ def test_decided_claims_are_counted(tmp_path: Path) -> None:
     expected = "3 of 6 claims are decided: 2 reproduced, 1 alike."
     assert claims_table(Results(tmp_path)).startswith(expected)
     assert all(expected in path.read_text(encoding="utf-8") for path in write_index(Results(tmp_path))[:2])
-    assert summarize_outcomes([]) == "0 of 0 claims are decided."
+    assert summarize_outcomes([]) == "0 of 0 claims are decided: none."
 
 
 def test_the_picture_shows_the_outcomes(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_printed_and_ours(tmp_path: Path) -> None:
     assert {row[1] for row in page.blocks[0].rows} == {"printed on WikiSum", "ours on jsonl"}
     (verdict,) = page.verdicts
     assert verdict.outcome == ONE_SEED
-    assert verdict.reason.endswith("; too few examples have more than 10, 20, 40 paragraphs")
+    assert verdict.reason.endswith("; 1 of 4 numbers of paragraphs")
 
 
 def test_a_ranker_is_trained_with_each_seed(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_only_examples_with_more_paragraphs_are_tested(tmp_path: Path, monkeypat
     datasets = {"WikiSum": texts(tmp_path / "texts")}
     (verdict,) = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, claims=[CLAIM])).verdicts
     assert (verdict.outcome, verdict.difference, verdict.n) == (ONE_SEED, pytest.approx(20), 8)
-    assert verdict.reason == "8 examples; too few examples have more than 10, 20, 40 paragraphs"
+    assert verdict.reason == "8 examples; 1 of 4 numbers of paragraphs"
 
 
 def test_all_numbers_of_paragraphs_are_one_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
