@@ -94,7 +94,7 @@ def _compare_datasets(job: Job, paper: PaperClaim, comparisons: Mapping[str, _Co
         reasons.append(f"{reason} on {dataset}")
         if comparison is None:
             return claim.not_tested(reasons[-1])
-        parts.append(claims.Part(paper.pairs[0], dataset, *paper.measures_at(job.scale), comparison))
+        parts.append(claims.Part(paper.pairs[0], dataset, paper.measures_at(job.scale)[0], comparison))
     return claim._replace(parts=parts, reason=claim.reason or "; ".join(reasons))
 
 

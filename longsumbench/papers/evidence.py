@@ -54,7 +54,8 @@ _WEIGHT_COLUMNS = {
 }
 _NOTES = {
     _CHANGED: "A unit is a snippet of the source. A selection differs if it has other snippets.",
-    _BEST: "A unit is a page of the source. The best unit of a step is the one with the greatest weight.",
+    _BEST: "A unit is a page of the source. The best unit of a step is the one with the greatest weight. "
+    "The weights of a step are on few units if 1 / Σ weight² is less than half of the number of units.",
 }
 _MEASURES_FOOTNOTE = "Means over the examples with evidence; ±: half the 95 % interval over examples."
 
