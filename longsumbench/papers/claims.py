@@ -1,6 +1,8 @@
 """Verdicts on the claims of a paper table: differences of rows, over examples and seeds; all numbers as one long table.
 
-Comparisons of the rows of each claim --judge_claims--> Verdicts, corrected over the paper table
+The parts of each claim --judge_claims--> Verdicts, corrected over the paper table
+
+A claim is tested once. Orderings are reproduced if each part is (intersection-union test), and reversed if one part is.
 """
 
 import math
@@ -8,137 +10,222 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import pandas as pd
+from msgspec import structs
 
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import PairDifference
 from longsumbench.leaderboards.significance import Correction, correct_together
 from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.papers.page import ALIKE_ROWS, NOT_TESTED, REPRODUCED, REVERSED, UNDECIDED, UNLIKE_ROWS, Verdict
-from longsumbench.papers.paper_tables import PaperClaim
+from longsumbench.papers.page import (
+    ALIKE_ROWS,
+    NOT_TESTED,
+    REPRODUCED,
+    REVERSED,
+    UNDECIDED,
+    UNLIKE_ROWS,
+    Job,
+    PartVerdict,
+    Verdict,
+    describe_measures,
+)
+from longsumbench.papers.paper_tables import PaperClaim, at_scale
 from longsumbench.render.tables import rounded_frame
 from longsumbench.runs.record import RunRecord
 
 
+class Part(NamedTuple):
+    """A part of a claim: two rows on one dataset and measure.
+
+    Attributes:
+        pair: "ROW > ROW", or "ROW ~ ROW" of rows that are alike.
+        dataset: the paper's name of the dataset.
+        measure: the measure.
+        comparison: the difference of the rows.
+        facts: difference in planted facts, in points; None if not measured, or if they are the measure.
+    """
+
+    pair: str
+    dataset: str
+    measure: str
+    comparison: PairDifference
+    facts: float | None = None
+
+    @property
+    def effect(self) -> statistics.MeanOverSeeds:
+        """The difference."""
+        return self.comparison.effect
+
+
 class Claim(NamedTuple):
-    """A claim of a paper on one dataset, and our differences.
+    """A claim of a paper, and our differences.
 
     Attributes:
         paper: the claim.
-        dataset: the paper's name of the dataset.
-        comparisons: of the two rows; if rows are alike, of each two of them; empty if they cannot be compared.
-        margin: of rows that are alike; None for an ordering.
+        scale: the scale of the job.
+        datasets: the paper's names of the datasets on which it is tested.
+        parts: what is compared; empty if it cannot be compared.
+        margin: the difference from which on rows are not alike; 0 of orderings, or if there is none.
         obstacle: the outcome of a claim that is not tested; empty if it is tested.
         reason: why it is not tested, or more about the test.
         runs: the runs that are compared; none for an analysis of texts.
-        facts, learned: as in `Verdict`.
+        learned: as in `Verdict`.
     """
 
     paper: PaperClaim
-    dataset: str
-    comparisons: Sequence[PairDifference] = ()
-    margin: float | None = None
+    scale: str
+    datasets: tuple[str, ...] = ()
+    parts: Sequence[Part] = ()
+    margin: float = 0.0
     obstacle: str = ""
     reason: str = ""
     runs: Sequence[RunRecord] = ()
-    facts: float | None = None
     learned: str = ""
 
-    @property
-    def effects(self) -> list[statistics.MeanOverSeeds]:
-        """The differences."""
-        return [comparison.effect for comparison in self.comparisons]
+    def not_tested(self, reason: str) -> "Claim":
+        """Return the claim without a test, and why."""
+        return self._replace(obstacle=NOT_TESTED, reason=reason)
 
     @property
-    def p_value(self) -> float:
-        """The p-value without a correction: of a difference of 0, or of one that equals the margin."""
-        if self.margin is None:
-            return self.comparisons[0].effect.p_value()
-        return min(statistics.largest_difference(self.effects, self.margin))
+    def is_tested(self) -> bool:
+        """True if its parts are compared, and nothing is in the way of a test."""
+        return bool(self.parts) and not self.obstacle
+
+    @property
+    def seeds(self) -> int | None:
+        """Number of common seeds, the smallest of the parts; None if no seed matters."""
+        seeds = min(part.comparison.seeds for part in self.parts)
+        return seeds if seeds > 1 or any(run.seed is not None for run in self.runs) else None
+
+    def name_part(self, part: Part) -> str:
+        """Return the rows of a part, with its dataset and measure if the parts have several."""
+        words = [part.pair]
+        if len({part.dataset for part in self.parts}) > 1:
+            words.append(f"on {part.dataset}")
+        if len({part.measure for part in self.parts}) > 1:
+            words.append(f"in {describe_measures(part.measure)}")
+        return " ".join(words)
 
 
-def claim_about_texts(paper: PaperClaim, dataset: str, comparison: PairDifference | None, reason: str) -> Claim:
-    """Return a claim about texts, without runs; without a comparison it is not tested, for this reason."""
-    if comparison is None:
-        return Claim(paper, dataset, obstacle=NOT_TESTED, reason=reason)
-    return Claim(paper, dataset, [comparison], reason=reason)
+def start_claim(job: Job, paper: PaperClaim) -> Claim:
+    """Return a claim without parts, and its datasets; with an obstacle if it is not tested at this scale."""
+    claimed = paper.datasets or tuple(job.paper_table.datasets)
+    readable = tuple(dataset for dataset in claimed if dataset in job.datasets)
+    claim = Claim(paper, job.scale, readable or claimed)
+    if reason := at_scale(paper.untested, job.scale):
+        return claim.not_tested(reason)
+    return claim if readable else claim.not_tested(f"none of its texts is read at scale={job.scale}")
+
+
+class _Deciding(NamedTuple):
+    """The part that decides a claim, its role, the outcome if the test is significant, and the p-value of the claim."""
+
+    part: Part
+    role: str
+    outcome: str
+    p: float
 
 
 def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
-    """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of tests."""
-    corrections = iter(correct_together([claim.p_value for claim in claims if not claim.obstacle]))
-    return tuple(_judge(claim, None if claim.obstacle else next(corrections)) for claim in claims)
+    """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of claims."""
+    corrections = iter(correct_together([_find_deciding(claim).p for claim in claims if claim.is_tested]))
+    return tuple(_judge(claim, next(corrections) if claim.is_tested else None) for claim in claims)
+
+
+def _find_deciding(claim: Claim) -> _Deciding:
+    """Return the part that decides a claim.
+
+    Orderings are reproduced if all are, so the largest p-value counts; one that is reversed refutes the claim, so the
+    smallest counts, corrected for the number of parts (Bonferroni).
+    """
+    parts = claim.parts
+    if claim.paper.alike:
+        smaller, larger = statistics.largest_difference([part.effect for part in parts], claim.margin)
+        least_alike = min(parts, key=lambda part: part.effect.p_larger(claim.margin))
+        outcome = ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
+        return _Deciding(least_alike, "least alike", outcome, min(smaller, larger))
+    reversed_parts = [part for part in parts if part.effect.mean < 0]
+    if reversed_parts:
+        part = min(reversed_parts, key=lambda part: part.effect.p_value())
+        return _Deciding(part, "most reversed", REVERSED, min(1.0, len(parts) * part.effect.p_value()))
+    part = max(parts, key=lambda part: part.effect.p_value())
+    return _Deciding(part, "weakest", REPRODUCED, part.effect.p_value())
 
 
 def _judge(claim: Claim, correction: Correction | None) -> Verdict:
-    effects, outcome, confidence = claim.effects, claim.obstacle, None
-    effect = max(effects, key=lambda effect: abs(effect.mean), default=None)
-    if correction is not None and effect is not None:
-        if claim.margin is None:
-            outcome = UNDECIDED if not correction.significant else REPRODUCED if effect.mean > 0 else REVERSED
-            confidence = 1 - correction.level
-        else:
-            outcome, effect, confidence = _judge_alike(effects, claim.margin, correction)
-    if effect is not None and len(effects) > 1:  # of several rows, the difference has no sign
-        effect = effect._replace(mean=abs(effect.mean))
-    half = effect.half_width(confidence) if effect and confidence else math.nan
-    has_interval = effect is not None and not math.isnan(half)
-    examples = min((comparison.examples for comparison in claim.comparisons), default=None)
-    seeds = min((comparison.seeds for comparison in claim.comparisons if claim.runs), default=None)
-    return Verdict(
-        claim=claim.paper.claim,
-        measure=claim.paper.on,
-        dataset=claim.dataset,
-        outcome=outcome,
-        difference=effect.mean if effect else None,
-        low=effect.mean - half if effect and has_interval else None,
-        high=effect.mean + half if effect and has_interval else None,
-        p=correction.p if correction else None,
-        reason=_describe_test(claim, examples, seeds),
-        n=examples,
-        seeds=seeds,
+    pairs = claim.paper.pairs or ("no rows",)
+    verdict = Verdict(
+        claim=pairs[0] if len(pairs) == 1 else f"{pairs[0]} and {len(pairs) - 1} more",
+        measure=", ".join(claim.paper.measures_at(claim.scale)),
+        datasets=claim.datasets,
+        outcome=claim.obstacle or (UNDECIDED if claim.parts else NOT_TESTED),
+        reason=_describe_test(claim),
         says=claim.paper.says,
         source=claim.paper.source,
         runs=" ".join(run.run_id for run in claim.runs),
-        facts=claim.facts,
         learned=claim.learned,
+    )
+    if not claim.parts:
+        return verdict
+    decision = _find_deciding(claim)
+    if correction is not None and correction.significant:
+        verdict = structs.replace(verdict, outcome=decision.outcome)
+    parts = tuple(_judge_part(claim, part, verdict.outcome, correction) for part in claim.parts)
+    deciding = parts[claim.parts.index(decision.part)]
+    return structs.replace(
+        verdict,
+        claim=deciding.claim if len(parts) == 1 else f"{deciding.claim} (the {decision.role} of {len(parts)} parts)",
+        difference=deciding.difference,
+        low=deciding.low,
+        high=deciding.high,
+        p=correction.p if correction else None,
+        n=min(part.comparison.examples for part in claim.parts),
+        seeds=claim.seeds,
+        facts=decision.part.facts,
+        parts=parts if len(parts) > 1 else (),
     )
 
 
-def _judge_alike(
-    effects: Sequence[statistics.MeanOverSeeds], margin: float, correction: Correction
-) -> tuple[str, statistics.MeanOverSeeds, float]:
-    """Return the outcome, the difference that decides it, and the confidence of its interval.
+def _judge_part(claim: Claim, part: Part, outcome: str, correction: Correction | None) -> PartVerdict:
+    """Return a part with its interval, at the level at which it is tested for the outcome of the claim.
 
-    The interval is within the margin if rows are alike, outside if they are not, and neither if that is undecided.
+    An interval contains 0 unless the outcome is decided. That of alike rows is within the margin if the rows are alike,
+    outside if they are not, and neither if that is undecided.
     """
-    smaller, larger = statistics.largest_difference(effects, margin)
-    outcome = UNDECIDED if not correction.significant else ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
-    if outcome == UNLIKE_ROWS:
-        effect = min(effects, key=lambda effect: effect.p_larger(margin))
+    verdict = PartVerdict(claim.name_part(part), part.dataset, part.measure, part.effect.mean)
+    if correction is None:
+        return verdict
+    if claim.paper.alike:
+        level = 2 * correction.level / (1 if outcome == ALIKE_ROWS else len(claim.parts))
     else:
-        effect = max(effects, key=lambda effect: effect.p_smaller(margin))
-    return outcome, effect, 1 - 2 * correction.level / (1 if outcome == ALIKE_ROWS else len(effects))
+        level = correction.level / (len(claim.parts) if part.effect.mean < 0 else 1)
+    half = part.effect.half_width(1 - level)
+    if math.isnan(half):
+        return verdict
+    return structs.replace(verdict, low=part.effect.mean - half, high=part.effect.mean + half)
 
 
-def _describe_test(claim: Claim, examples: int | None, seeds: int | None) -> str:
+def _describe_test(claim: Claim) -> str:
     """Return "400 examples, 3 seeds; margin 0.7", and the reason of the claim."""
-    tested = "" if examples is None else format_count(examples, "example")
-    if seeds is not None and any(run.seed is not None for run in claim.runs):
-        tested += ", " + {0: "different seeds", 1: "one seed"}.get(seeds, f"{seeds} seeds")
-    margin = "" if claim.margin is None else f"margin {claim.margin:g}"
+    if not claim.parts:
+        return claim.reason
+    tested = format_count(min(part.comparison.examples for part in claim.parts), "example")
+    if claim.seeds is not None:
+        tested += ", " + {0: "different seeds", 1: "one seed"}.get(claim.seeds, f"{claim.seeds} seeds")
+    margin = f"margin {claim.margin:g}" if claim.margin else ""
     return "; ".join(filter(None, [tested, margin, claim.reason]))
 
 
-PRINTED, OURS, DIFFERENCE, VERDICT = "printed", "ours", "difference", "verdict"
+PRINTED, OURS, DIFFERENCE, VERDICT, PART = "printed", "ours", "difference", "verdict", "part"
 
 
 class TableNumber(NamedTuple):
     """A row of the long table.
 
     Attributes:
-        kind: `PRINTED`, `OURS`, `DIFFERENCE` (ours minus the printed number) or `VERDICT` (the claimed difference).
-        dataset: the paper's name of the dataset.
+        kind: `PRINTED`, `OURS`, `DIFFERENCE` (ours minus the printed number), `VERDICT` (the difference that decides a
+            claim), or `PART` (another part of the claim above it).
+        dataset: the paper's name of the dataset; of a claim, several are separated by commas.
         row, measure: what was measured, and how.
         value, low, high: the number, with its 95 % interval if it is known.
         n, seeds: number of examples and seeds.
@@ -166,9 +253,11 @@ def long_table(numbers: Iterable[TableNumber], verdicts: Sequence[Verdict] = ())
     """Return the numbers, then the verdicts, one per row; unknown values are empty."""
     rows = list(numbers)
     for claim in verdicts:
-        labels = VERDICT, claim.dataset, claim.claim, claim.measure
+        labels = VERDICT, ", ".join(claim.datasets), claim.claim, claim.measure
         number = TableNumber(*labels, claim.difference, claim.low, claim.high, claim.n, claim.seeds, claim.p)
         rows.append(number._replace(outcome=claim.outcome, source=claim.source, runs=claim.runs))
+        for part in claim.parts:
+            rows.append(TableNumber(PART, part.dataset, part.claim, part.measure, part.difference, part.low, part.high))
     cells = [{key: None if value != value else value for key, value in row._asdict().items()} for row in rows]  # NaN
     return rounded_frame(cells, list(TableNumber._fields))
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from msgspec import structs
 
 from longsumbench.analysis.fusion import FusionSettings, FusionsFound, analyze_fusion, chances
 from longsumbench.analysis.locality import Locality, LocalitySettings, analyze_locality
@@ -20,6 +19,7 @@ from longsumbench.papers import claims
 from longsumbench.papers.claims import OURS, TableNumber
 from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
 from longsumbench.papers.page import Job, Page, picture_name
+from longsumbench.papers.paper_tables import PaperClaim
 
 _LIMIT = 10  # sentences; pairs up to this distance are near
 _SIMILARITY_MEASURE = "cosine × 100"
@@ -41,18 +41,18 @@ def similarity_page(job: Job) -> Page:
     datasets, conditions = read_datasets(job)
     curves = {dataset: analyze_locality(dataset.settings, settings) for dataset in datasets}
     numbers = [number for dataset, curve in curves.items() for number in _curve_numbers(dataset.name, curve)]
-    comparisons = [_compare_similarity(curve) for curve in curves.values()]
+    comparisons = {dataset.name: _compare_similarity(curve) for dataset, curve in curves.items()}
     ours = "tf-idf vectors (encoder=FOLDER or a hub name sets an encoder)"
     vectors = "The paper prints a curve without numbers, from sentence vectors of SimCSE (Gao et al. 2021)"
     sentence = f"{vectors}; ours are {ours if settings.encoder is None else f'those of {settings.encoder}'}."
-    return _analysis_page(job, curves, numbers, _SIMILARITY_MEASURE, comparisons, [*conditions, sentence])
+    return _analysis_page(job, curves, numbers, comparisons, [*conditions, sentence])
 
 
 def fusions_page(job: Job) -> Page:
     """Return the bars of each dataset.
 
-    The claim of the paper table is that more than half of the pairs are near: less than half of the source apart. Most
-    random pairs are near, too: the share of these is stated.
+    The claim of the paper table is that more pairs are near than of random pairs. Near is less than half of the source
+    apart, which most random pairs are.
     """
     settings = build_options(job, FusionSettings)
     datasets, conditions = read_datasets(job)
@@ -62,26 +62,19 @@ def fusions_page(job: Job) -> Page:
         "The paper prints bars without numbers. It does not say which ROUGE finds the pairs.",
         f"Ours: ROUGE-{settings.rouge}, t1 = {settings.overlap:g} %, t2 = {settings.rise:g} %.",
     ]
-    comparisons = [_compare_near(fusions) for fusions in bars.values()]
-    return _analysis_page(job, bars, numbers, _PAIRS_MEASURE, comparisons, [*conditions, *sentences])
+    comparisons = {dataset.name: _compare_near(fusions) for dataset, fusions in bars.items()}
+    return _analysis_page(job, bars, numbers, comparisons, [*conditions, *sentences])
 
 
 def _analysis_page(
     job: Job,
     results: Mapping[ReadableDataset, AnalysisResult],
     numbers: Sequence[TableNumber],
-    measure: str,
-    comparisons: Sequence[_Comparison],
+    comparisons: Mapping[str, _Comparison],
     conditions: Sequence[str],
 ) -> Page:
     """Return the first table and the picture of an analysis of each dataset, with the paper's claims."""
-    verdicts = claims.judge_claims(
-        [
-            claims.claim_about_texts(structs.replace(paper, on=measure), dataset.name, *comparison)
-            for dataset, comparison in zip(results, comparisons, strict=True)
-            for paper in job.paper_table.orderings
-        ]
-    )
+    verdicts = claims.judge_claims([_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims])
     return Page(
         blocks=tuple(replace(result.blocks()[0], heading=dataset.label) for dataset, result in results.items()),
         numbers=claims.long_table(numbers, verdicts),
@@ -91,6 +84,18 @@ def _analysis_page(
             picture_name(job.paper_table, dataset.name): result.pictures()["png"] for dataset, result in results.items()
         },
     )
+
+
+def _compare_datasets(job: Job, paper: PaperClaim, comparisons: Mapping[str, _Comparison]) -> claims.Claim:
+    """Return a claim with a part for each dataset; it is not tested if one has no comparison."""
+    claim, parts, reasons = claims.start_claim(job, paper), [], []
+    for dataset in () if claim.obstacle else claim.datasets:
+        comparison, reason = comparisons[dataset]
+        reasons.append(f"{reason} on {dataset}")
+        if comparison is None:
+            return claim.not_tested(reasons[-1])
+        parts.append(claims.Part(paper.pairs[0], dataset, paper.measures_at(job.scale)[0], comparison))
+    return claim._replace(parts=parts, reason=claim.reason or "; ".join(reasons))
 
 
 def _curve_numbers(dataset: str, curve: Locality) -> Iterator[TableNumber]:
@@ -118,7 +123,7 @@ def _bar_numbers(dataset: str, fusions: FusionsFound) -> Iterator[TableNumber]:
 
 
 def _compare_near(fusions: FusionsFound) -> _Comparison:
-    """Compare the share of near pairs with that of far pairs; the pairs of an example count together."""
+    """Compare the share of near pairs with that of random pairs; the pairs of an example count together."""
     if not fusions.fusions:
         return None, "no reference sentence joins two source sentences"
     rows = {name: row for row, name in enumerate(fusions.ids)}
@@ -130,6 +135,6 @@ def _compare_near(fusions: FusionsFound) -> _Comparison:
         by_chance[row] += chances(fusion.of, 2)[0]
     share, expected = (PERCENT * float(part.sum() / pairs.sum()) for part in (num_near, by_chance))
     has_pairs = pairs > 0
-    effect = ratio_over_examples(PERCENT * (2 * num_near - pairs)[has_pairs], pairs[has_pairs])
+    effect = ratio_over_examples(PERCENT * (num_near - by_chance)[has_pairs], pairs[has_pairs])
     near = f"near: less than half of the source apart, {share:.1f} % of the pairs, of random pairs {expected:.1f} %"
     return seed_groups.PairDifference(effect, int(has_pairs.sum())), near

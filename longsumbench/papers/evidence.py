@@ -9,7 +9,8 @@ Measures of an example:
     Selections    share of the segments, after the first, that have another selection than the segment before
     Weights       mean weight of the best unit; share of the steps, after the first, that have the best unit of the step
                   before; share of any two steps with the same best unit, which is expected if the order of the steps
-                  has no effect
+                  has no effect; share of the steps at which the weights are on few units: 1 / Σ weight² is less than
+                  half of the units
 """
 
 import shlex
@@ -18,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from msgspec import structs
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards import seed_groups
@@ -27,8 +27,8 @@ from longsumbench.outputs.inspection import inspection_page
 from longsumbench.papers import claims
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.output_examples import RowExample, describe_problem, inspect_rows, keep_first_runs
-from longsumbench.papers.page import NOT_TESTED, Job, Page, RowRuns, picture_name
-from longsumbench.papers.paper_tables import Ordering
+from longsumbench.papers.page import Job, Page, picture_name
+from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.printed import RowMeans, describe_missing, pass_gate, read_row_means
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import Selections, View, Weights, views
@@ -39,6 +39,7 @@ from longsumbench.runs.record import run_label
 
 _CHANGED, _SELECTED = "changed_selections", "selected_units"
 _BEST, _EQUAL, SAME_BEST, _CHANCE = "best_weight", "equal_weight", "same_best_unit", "same_best_unit_any_two"
+_FEW, _ONE_HALF = "few_units", 0.5
 _COUNT_MEASURES = (_SELECTED,)  # the others are shares
 _SELECTION_COLUMNS = {
     _CHANGED: "other selection than\nthe segment before, %",
@@ -49,10 +50,12 @@ _WEIGHT_COLUMNS = {
     _EQUAL: "if all\nwere equal",
     SAME_BEST: "same best unit as\nthe step before, %",
     _CHANCE: "as any\nother step",
+    _FEW: "weights on\nfew units, %",
 }
 _NOTES = {
     _CHANGED: "A unit is a snippet of the source. A selection differs if it has other snippets.",
-    _BEST: "A unit is a page of the source. The best unit of a step is the one with the greatest weight.",
+    _BEST: "A unit is a page of the source. The best unit of a step is the one with the greatest weight. "
+    "The weights of a step are on few units if 1 / Σ weight² is less than half of the number of units.",
 }
 _MEASURES_FOOTNOTE = "Means over the examples with evidence; ±: half the 95 % interval over examples."
 
@@ -99,6 +102,8 @@ def measure_view(view: View) -> Iterator[tuple[str, float]]:
         yield _BEST, float(np.nanmax(view.values, axis=0).mean())
         yield _EQUAL, 1 / len(view.values)
         yield SAME_BEST, float((best[1:] == best[:-1]).mean()) if steps > 1 else np.nan
+        effective = 1 / np.nansum(view.values**2, axis=0)  # number of units at each step
+        yield _FEW, float((effective < _ONE_HALF * np.isfinite(view.values).sum(axis=0)).mean())
         yield _CHANCE, float((counts * (counts - 1)).sum() / (steps * (steps - 1))) if steps > 1 else np.nan
 
 
@@ -125,12 +130,18 @@ def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
     return estimate_mean(np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNT_MEASURES else PERCENT))
 
 
-def compare_steps(tables: Sequence[pd.DataFrame]) -> seed_groups.PairDifference | None:
-    """Compare steps with the same best unit as the step before with any two steps; None without such steps.
+def compare_steps(tables: Sequence[pd.DataFrame], measure: str) -> seed_groups.PairDifference | None:
+    """Compare a share of the steps with what is expected without an effect; None without such steps.
 
-    `tables` has the measures of the same examples, of one run for each seed.
+    Args:
+        tables: the measures of the same examples, of one run for each seed.
+        measure: `same_best_unit`, which any two steps can have, or `few_units`, which is compared with half of the
+            steps.
     """
-    gaps = [PERCENT * (table[SAME_BEST] - table[_CHANCE]) for table in tables if SAME_BEST in table]
+    gaps = []
+    for table in tables:
+        if measure in table:
+            gaps.append(PERCENT * (table[measure] - (table[_CHANCE] if measure == SAME_BEST else _ONE_HALF)))
     if not gaps or len(gaps) < len(tables):
         return None
     return seed_groups.compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
@@ -149,14 +160,7 @@ def evidence_page(job: Job) -> Page:
         name: measure_examples(job.results.run_folder(example.inspection.record) / "evidence")
         for name, example in by_name.items()
     }
-    verdicts = claims.judge_claims(
-        [
-            _compare_steps(every, means, example.row, paper)
-            for paper in job.paper_table.orderings
-            for name, example in by_name.items()
-            if SAME_BEST in tables[name]
-        ]
-    )
+    verdicts = claims.judge_claims([_test_steps(every, means, paper) for paper in job.paper_table.claims])
     pages = [(name, inspection_page(example.inspection, _views(example))) for name, example in by_name.items()]
     inspections = {name: example.inspection for name, example in by_name.items()}
     rows = [[name, run_label(item.record), item.summary.id] for name, item in inspections.items()]
@@ -173,15 +177,25 @@ def evidence_page(job: Job) -> Page:
     )
 
 
-def _compare_steps(job: Job, means: RowMeans, row: RowRuns, paper: Ordering) -> claims.Claim:
-    paper, label, group = structs.replace(paper, on=SAME_BEST), row.label, means.groups[row.label, row.dataset]
-    if missing := describe_missing(job, label, row.dataset):
-        return claims.Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=missing)
-    comparison = compare_steps([measure_examples(job.results.run_folder(run) / "evidence") for run in group.runs])
-    if comparison is None:
-        reason = f"{label}: no example has evidence of several steps in all seeds"
-        return claims.Claim(paper, row.dataset, obstacle=NOT_TESTED, reason=reason, runs=group.runs)
-    return pass_gate(claims.Claim(paper, row.dataset, [comparison], reason=label, runs=group.runs), {label: group})
+def _test_steps(job: Job, means: RowMeans, paper: PaperClaim) -> claims.Claim:
+    """Return a claim about the steps, with a part for each row."""
+    claim = claims.start_claim(job, paper)
+    if claim.obstacle:
+        return claim
+    groups, parts = [], []
+    for row in [row for row in job.rows if row.dataset in claim.datasets]:
+        if missing := describe_missing(job, row.label, row.dataset):
+            return claim.not_tested(missing)
+        group = means.groups[row.label, row.dataset]
+        groups.append((row.label, group))
+        evidence = [measure_examples(job.results.run_folder(run) / "evidence") for run in group.runs]
+        measure = paper.measures_at(job.scale)[0]
+        comparison = compare_steps(evidence, measure)
+        if comparison is None:
+            return claim.not_tested(f"{row.label}: no example has evidence of several steps in all seeds")
+        parts.append(claims.Part(paper.pairs[0], row.dataset, measure, comparison))
+    claim = claim._replace(parts=parts, runs=[run for _, group in groups for run in group.runs])
+    return pass_gate(claim, groups) if parts else claim
 
 
 def _views(example: RowExample) -> list[View]:

@@ -22,7 +22,7 @@ from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
-from longsumbench.papers.paper_tables import PaperRow, PaperTable, find_paper_table, read_paper_tables
+from longsumbench.papers.paper_tables import PaperRow, PaperTable, dataset_name, find_paper_table, read_paper_tables
 from longsumbench.render.figures import COLOURS, GREY
 from longsumbench.render.tables import Block
 from longsumbench.runs.plan import Point
@@ -33,6 +33,7 @@ from longsumbench.runs.results import Results
 REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED = "reproduced", "reversed", "undecided", "not tested"
 ALIKE_ROWS, UNLIKE_ROWS = "alike", "not alike"
 ONE_SEED, TWO_SEEDS = f"{UNDECIDED} (one seed)", f"{UNDECIDED} (two seeds)"
+DECIDED = (REPRODUCED, REVERSED, ALIKE_ROWS, UNLIKE_ROWS)
 UNDECIDED_LEARNING = f"{UNDECIDED} ({STILL_LEARNING})"
 OUTCOMES = {  # → colour; in the order of tables and pictures
     **{REPRODUCED: COLOURS[2], ALIKE_ROWS: COLOURS[4], REVERSED: "#D1300F", UNLIKE_ROWS: COLOURS[3]},
@@ -96,27 +97,49 @@ class Job:
         return tuple(point for point, record in pairs if record is None)
 
 
+class PartVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The difference of two rows, a part of a claim.
+
+    Attributes:
+        claim: the rows, with dataset and measure if the parts of the claim have several.
+        dataset, measure: the paper's name of the dataset, and the measure.
+        difference: the first row minus the second, 0–100.
+        low, high: its interval, at the level at which it was tested; None if it was not tested.
+    """
+
+    claim: str
+    dataset: str
+    measure: str
+    difference: float
+    low: float | None = None
+    high: float | None = None
+
+
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether a claim of the paper holds in our runs.
 
     Attributes:
-        claim, measure, dataset: what is claimed, on which measure and on which of the paper's datasets.
+        claim: the rows; of several parts those that decide, and the number of parts.
+        measure: the measures, separated by commas.
         outcome: one of `OUTCOMES`.
-        difference: the first row minus the second, 0–100; of several rows, the largest difference. None if unknown.
+        datasets: the paper's names of the datasets on which it was tested.
+        difference: of the part that decides, the first row minus the second, 0–100; None if unknown.
         low, high: its interval, at the level at which it was tested; None if it was not tested.
         p: corrected p-value (Holm); None if not tested.
         reason: what was tested ("400 examples, 3 seeds"), or why nothing was.
-        n, seeds: number of examples and of common seeds; None if unknown. Without runs, no seeds.
+        n, seeds: number of examples and of common seeds, the smallest of the parts; None if unknown. Without runs, no
+            seeds.
         says, source: what the paper says, and where.
         runs: ids of the runs that were compared, separated by blanks.
         facts: difference in planted facts, in points; None if not measured, or if they are the measure.
         learned: the worst word of the rows' gate, as in `Learned`; empty without one.
+        parts: of a claim with several parts, the difference of each; empty if they were not measured.
     """
 
     claim: str
     measure: str
-    dataset: str
     outcome: str
+    datasets: tuple[str, ...] = ()
     difference: float | None = None
     low: float | None = None
     high: float | None = None
@@ -129,16 +152,25 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     runs: str = ""
     facts: float | None = None
     learned: str = ""
+    parts: tuple[PartVerdict, ...] = ()
+
+
+def describe_measures(measures: str) -> str:
+    """Return the headings of measures: "R-1, R-2" of "rouge1, rouge2", "R-1 minus R-2" of "rouge1 - rouge2"."""
+    names = [" minus ".join(map(heading_of, measure.split(" - "))) for measure in measures.split(", ")]
+    return ", ".join(names)
 
 
 def describe_tested(paper_table: PaperTable, scale: str, claim: Verdict) -> str:
     """Return on what a claim was tested: "R-1, probe (for arXiv)"; "nothing (for arXiv)" if it was not."""
-    words = paper_table.datasets.get(claim.dataset, {}).get(scale, "").split()
-    name = next((word.partition("=")[2] for word in words if word.startswith("dataset=")), claim.dataset)
-    of_paper = PUBLISHED_AS.get(claim.dataset, claim.dataset) == name
     if claim.outcome == NOT_TESTED:
-        return f"nothing (for {claim.dataset})"
-    return f"{heading_of(claim.measure)}, {name}" + ("" if of_paper else f" (for {claim.dataset})")
+        return f"nothing (for {', '.join(claim.datasets)})" if claim.datasets else "nothing"
+    texts = []
+    for dataset in claim.datasets:
+        name = dataset_name(paper_table.datasets.get(dataset, {}).get(scale, "")) or dataset
+        of_paper = PUBLISHED_AS.get(dataset, dataset) == name
+        texts.append(name if of_paper else f"{name} (for {dataset})")
+    return f"{describe_measures(claim.measure)}, {' and '.join(texts)}"
 
 
 @dataclass(frozen=True)
@@ -148,7 +180,7 @@ class Page:
     Attributes:
         blocks: tables; drawn on the terminal, in Markdown and in HTML.
         numbers: all numbers, one per row, for the CSV file.
-        verdicts: one for each claim and dataset.
+        verdicts: one for each claim.
         conditions: in which conditions ours differ from the paper's (data, size, steps, ROUGE kind), a sentence each.
         pictures: file name → content (PNG or SVG).
         details: HTML below the tables, as `Markup`: example texts, views of evidence.
@@ -203,7 +235,7 @@ class MadePage(msgspec.Struct, frozen=True):
         words: the other words of the command.
         runs: id of each finished run → seconds that it took.
         missing: names of the points without a finished run.
-        claims: the verdicts.
+        claims: the verdicts, without their parts.
     """
 
     name: str

@@ -3,10 +3,12 @@
 conf/paper/seal.yaml --read_paper_tables--> PaperTable --points--> runs --kinds--> Page --write--> results/papers/
 """
 
+import shlex
 from collections.abc import Mapping
 from functools import cache
+from itertools import chain, combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from omegaconf import OmegaConf
@@ -16,6 +18,18 @@ from longsumbench.errors import DataError, UnknownName
 
 PAPER = "paper"  # the scale with the paper's sizes and data
 Option = str | int | float | None
+_Scaled = TypeVar("_Scaled")
+
+
+def at_scale(value: _Scaled | Mapping[str, _Scaled], scale: str) -> _Scaled | None:
+    """Return a value that holds at all scales, or that of one scale; None if it has none."""
+    return value.get(scale) if isinstance(value, Mapping) else value
+
+
+def dataset_name(line: str) -> str:
+    """Return NAME of `dataset=NAME` in a line of overrides; empty without one."""
+    values = dict(word.partition("=")[::2] for word in shlex.split(line))
+    return values.get("dataset.name", values.get("dataset", ""))
 
 
 class PaperRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,54 +53,53 @@ class PaperRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     x: Mapping[str, float] = {}
 
 
-class Ordering(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An ordering that the paper claims.
+class PaperClaim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A claim of the paper: orderings that all hold, or rows that are alike. It is tested once.
+
+    Without rows, it cannot be tested at any scale, and `untested` says why.
 
     Attributes:
-        claim: "ROW > ROW", by the labels of the rows; of an analysis of texts, by words of its kind.
-        on: the measure (`rouge1`, …).
         says: what the paper says, in a few words.
         source: where the paper says it ("§5, Table 2").
+        orders: each "ROW > ROW", by the labels of the rows; of an analysis of texts, by words of its kind.
+        alike: labels of rows that the paper finds alike, two or more.
+        on: the measures, separated by commas, or scale → measures. "rouge1 - rouge2" is the difference of two.
         datasets: the paper's names of the datasets for which it is claimed; empty: all.
+        margin: the difference from which on rows are not alike, or scale → difference; None: a share of the largest
+            difference of the table's rows.
+        margin_source: where a stated margin comes from.
+        untested: why it is not tested, or scale → why; empty if it is.
     """
 
-    claim: str
-    on: str = "rouge1"
     says: str = ""
     source: str = ""
+    orders: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    on: str | Mapping[str, str] = "rouge1"
     datasets: tuple[str, ...] = ()
+    margin: float | Mapping[str, float] | None = None
+    margin_source: str = ""
+    untested: str | Mapping[str, str] = ""
+
+    @property
+    def pairs(self) -> tuple[str, ...]:
+        """The compared rows: each "ROW > ROW", or each two rows that are alike, "ROW ~ ROW"."""
+        return self.orders or tuple(map(" ~ ".join, combinations(self.alike, 2)))
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Labels of the row that the paper finds better, and of the other row."""
-        higher, _, lower = self.claim.partition(" > ")
-        return higher, lower
+        """Labels of all rows."""
+        return tuple(dict.fromkeys(chain.from_iterable(map(split_pair, self.pairs))))
+
+    def measures_at(self, scale: str) -> tuple[str, ...]:
+        """Return the measures at a scale."""
+        return tuple((at_scale(self.on, scale) or "").split(", "))
 
 
-class AlikeRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Rows that the paper finds alike.
-
-    Attributes:
-        rows: their labels, two or more.
-        margin: the difference, in points of `on`, from which on rows are not alike; None: the largest difference of
-            the printed numbers.
-        on, says, source, datasets: as of an ordering.
-    """
-
-    rows: tuple[str, ...]
-    on: str = "rouge1"
-    margin: float | None = None
-    says: str = ""
-    source: str = ""
-    datasets: tuple[str, ...] = ()
-
-    @property
-    def claim(self) -> str:
-        """The labels of the rows; of many rows, their number."""
-        return " ~ ".join(self.rows) if len(self.rows) == 2 else f"all {len(self.rows)} rows ~ each other"
-
-
-PaperClaim = Ordering | AlikeRows
+def split_pair(pair: str) -> tuple[str, str]:
+    """Return the labels of "ROW > ROW", the row that the paper finds better first; or of "ROW ~ ROW"."""
+    first, _, second = pair.partition(" > " if " > " in pair else " ~ ")
+    return first, second
 
 
 class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,7 +115,7 @@ class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rows: label → row.
         measures: the columns of numbers.
         part: part of ROUGE: "f", "p" (precision) or "r" (recall).
-        orderings, alike: what the paper claims.
+        claims: what the paper claims.
         options: setting of this kind of paper table → default, or scale → default; typed on the command line as
             `KEY=VALUE`.
         not_given: settings that the paper does not give, and what is used; one sentence each.
@@ -118,8 +131,7 @@ class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: Mapping[str, PaperRow] = {}
     measures: tuple[str, ...] = ("rouge1", "rouge2", "rougeL")
     part: str = "f"
-    orderings: tuple[Ordering, ...] = ()
-    alike: tuple[AlikeRows, ...] = ()
+    claims: tuple[PaperClaim, ...] = ()
     options: Mapping[str, Option | Mapping[str, Option]] = {}
     not_given: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -129,18 +141,13 @@ class PaperTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     citation: str = ""
 
     @property
-    def claims(self) -> tuple[PaperClaim, ...]:
-        """What the paper claims: orderings, then rows that are alike."""
-        return (*self.orderings, *self.alike)
-
-    @property
     def scale_names(self) -> tuple[str, ...]:
         """The scales, the default first."""
         return tuple(dict.fromkeys([self.default, *self.scales]))
 
     def options_at(self, scale: str) -> dict[str, Option]:
         """Return setting of this kind → default at a scale."""
-        return {key: value.get(scale) if isinstance(value, Mapping) else value for key, value in self.options.items()}
+        return {key: at_scale(value, scale) for key, value in self.options.items()}
 
 
 class _Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -20,7 +20,7 @@ from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, did_you_mean
 from longsumbench.files import digest
 from longsumbench.papers.page import Job, RowRuns
-from longsumbench.papers.paper_tables import PAPER, PaperTable
+from longsumbench.papers.paper_tables import PAPER, PaperTable, dataset_name
 from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS, format_overrides, override_key
 from longsumbench.runs.plan import Point, plan_lines
@@ -222,12 +222,6 @@ def last_of_each(words: Iterable[str]) -> list[str]:
         last.pop(override_key(word), None)
         last[override_key(word)] = word
     return list(last.values())
-
-
-def dataset_name(line: str) -> str:
-    """Return NAME of `dataset=NAME` in a line of overrides; empty without one."""
-    values = dict(word.partition("=")[::2] for word in shlex.split(line))
-    return values.get("dataset.name", values.get("dataset", ""))
 
 
 _CHOOSES_MODEL = {"model", "model/recipe"}

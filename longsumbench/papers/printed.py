@@ -4,17 +4,17 @@
     Job --read_row_means--> RowMeans: a group of seeds for each row and dataset, and whether it learned
 
 Before a test, each row passes a gate: its system has learned to summarize, and has three seeds. Each claim is tested
-once on each dataset, on the paper's measure.
+once, with all its rows and datasets.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, product
 from typing import NamedTuple
 
 import pandas as pd
 
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference, heading_of
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference
 from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.published import COLUMNS, PROVENANCE, read_published_table
@@ -36,10 +36,20 @@ from longsumbench.leaderboards.seed_groups import (
 )
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.leaderboards.table import take_part_as_f
-from longsumbench.metrics.aggregate import PERCENT, Estimate
-from longsumbench.papers.claims import OURS, Claim, TableNumber, judge_claims
-from longsumbench.papers.page import NOT_TESTED, ONE_SEED, TWO_SEEDS, UNDECIDED_LEARNING, Job, RowRuns, Verdict
-from longsumbench.papers.paper_tables import AlikeRows, PaperClaim, PaperRow, PaperTable
+from longsumbench.metrics.aggregate import PERCENT, Estimate, ScoreTable
+from longsumbench.metrics.evaluate import score_column
+from longsumbench.papers.claims import OURS, Claim, Part, TableNumber, judge_claims, start_claim
+from longsumbench.papers.page import (
+    NOT_TESTED,
+    ONE_SEED,
+    TWO_SEEDS,
+    UNDECIDED_LEARNING,
+    Job,
+    RowRuns,
+    Verdict,
+    describe_measures,
+)
+from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable, at_scale, split_pair
 from longsumbench.render.tables import Block
 from longsumbench.runs.record import RunRecord
 
@@ -230,7 +240,18 @@ def read_row_means(job: Job) -> RowMeans:
     for row in rows:
         group = average_seeds(latest_per_seed([records[run.run_id] for run in row.finished]), scores)
         groups[row.label, row.dataset] = replace(group, learned=learned[group.key])
-    return RowMeans(groups, scores)
+    return RowMeans(groups, _add_differences(job, scores))
+
+
+def _add_differences(job: Job, scores: Mapping[str, ScoreTable]) -> dict[str, ScoreTable]:
+    """Add the measures of claims that are the difference of two ("rouge1 - rouge2")."""
+    claimed = chain.from_iterable(claim.measures_at(job.scale) for claim in job.paper_table.claims)
+    tables = dict(scores)
+    for measure in [measure for measure in claimed if " - " in measure]:
+        first, second = map(score_column, measure.split(" - "))
+        for run, table in tables.items():
+            tables[run] = table.assign(**{measure: table[first] - table[second]})
+    return tables
 
 
 def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
@@ -253,81 +274,99 @@ def measures_shown(job: Job, means: RowMeans) -> list[str]:
 
 
 _FEWEST_SEEDS = 3  # of a test of systems with seeds
+_SHARE_OF_SPREAD = 0.25  # a margin, as a share of the largest difference of the rows of a table
+_OWN_SPREAD = "a quarter of the largest difference between rows that learned"
 # Word → outcome of a claim about such a system, the worst first
 _UNSURE = dict.fromkeys((UNTRAINED, UNKNOWN, NOT_SHOWN, NOT_RANKED), NOT_TESTED)
 _GATE = {**_UNSURE, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: ""}
 
 
 def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:
-    """Return a verdict for each claim of the paper on each dataset.
+    """Return a verdict for each claim of the paper.
 
     A kind can add columns to `means.scores`, to test other measures.
     """
-    claims = {
-        (paper.claim, paper.on, dataset): _compare_rows(job, means, paper, dataset)
-        for paper in job.paper_table.claims
-        for dataset in paper.datasets or job.paper_table.datasets
-        if dataset in job.datasets
-        and all(dataset in (job.paper_table.rows[label].datasets or [dataset]) for label in paper.rows)
-    }
-    return judge_claims([*claims.values()])
+    return judge_claims([_compare_rows(job, means, paper) for paper in job.paper_table.claims])
 
 
-def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim, dataset: str) -> Claim:
-    if missing := "; ".join(filter(None, [describe_missing(job, label, dataset) for label in paper.rows])):
-        return Claim(paper, dataset, obstacle=NOT_TESTED, reason=missing)
-    groups = {label: means.groups[label, dataset] for label in paper.rows}
-    runs = [run for group in groups.values() for run in group.runs]
-    claim = Claim(paper, dataset, runs=runs, facts=_compare_facts([*groups.values()], paper))
-    if unlike := _incomparable(runs):
-        return claim._replace(obstacle=NOT_TESTED, reason=f"not comparable: {unlike}")
-    pairs = [compare_groups(*pair, paper.on, means.scores) for pair in combinations(groups.values(), 2)]
-    comparisons = [pair for pair in pairs if pair]
-    if len(comparisons) < len(pairs):
-        reason = f"the runs have no {heading_of(paper.on)} of each example"
-        return claim._replace(obstacle=NOT_TESTED, reason=reason)
-    claim = claim._replace(comparisons=comparisons)
-    if isinstance(paper, AlikeRows):
-        claim = claim._replace(margin=_margin(job.paper_table, paper, dataset))
-        if not claim.margin:
-            reason = "prints equal numbers" if claim.margin == 0 else f"prints no {heading_of(paper.on)} of all rows"
-            return claim._replace(obstacle=NOT_TESTED, reason=f"the paper {reason}, which gives no margin")
-    return pass_gate(claim, groups)
+def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
+    """Compare the rows of a claim on each of its datasets that is read at this scale."""
+    claim = start_claim(job, paper)
+    if claim.obstacle:
+        return claim
+    pairs, keys = [], dict[tuple[str, str], None]()
+    for dataset, pair in product(claim.datasets, paper.pairs):
+        labels = split_pair(pair)
+        if all(dataset in (job.paper_table.rows[label].datasets or [dataset]) for label in labels):
+            pairs.append((pair, dataset))
+            keys |= dict.fromkeys((label, dataset) for label in labels)
+    if not keys:
+        return claim.not_tested(f"no texts at scale={job.scale} have its rows")
+    if missing := "; ".join(filter(None, [describe_missing(job, *key) for key in keys])):
+        return claim.not_tested(missing)
+    groups = {key: means.groups[key] for key in keys}
+    claim = claim._replace(
+        datasets=tuple(dict.fromkeys(dataset for _, dataset in keys)),
+        runs=[run for group in groups.values() for run in group.runs],
+    )
+    parts = []
+    for (pair, dataset), measure in product(pairs, paper.measures_at(job.scale)):
+        first, second = (groups[label, dataset] for label in split_pair(pair))
+        if unlike := _incomparable([*first.runs, *second.runs]):
+            return claim.not_tested(f"not comparable: {unlike}")
+        comparison = compare_groups(first, second, measure, means.scores)
+        if comparison is None:
+            return claim.not_tested(f"the runs have no {describe_measures(measure)} of each example")
+        parts.append(Part(pair, dataset, measure, comparison, _compare_facts(first, second, measure)))
+    claim = claim._replace(parts=parts)
+    if paper.alike:
+        margin = at_scale(paper.margin, job.scale) or min(_own_margin(means, part, paper.alike) for part in parts)
+        if not margin:
+            return claim.not_tested("no other rows differ, which gives no margin")
+        claim = claim._replace(margin=margin, reason=f"the margin is {paper.margin_source or _OWN_SPREAD}")
+    return pass_gate(claim, [(label, group) for (label, _), group in groups.items()])
 
 
-def pass_gate(claim: Claim, groups: Mapping[str, SeedGroup]) -> Claim:
+def pass_gate(claim: Claim, groups: Sequence[tuple[str, SeedGroup]]) -> Claim:
     """Return a claim; with an obstacle if a system did not learn, or too few seeds are compared.
 
-    `groups` has the runs of each row by its label.
+    `groups` has the label of each row and its runs.
     """
-    words = [group.learned.word for group in groups.values()]
+    words = [group.learned.word for _, group in groups]
     claim = claim._replace(learned=next((word for word in _GATE if word in words), ""))
     if obstacle := _GATE.get(claim.learned, ""):
-        failed = {label: group.learned for label, group in groups.items() if group.learned.word == claim.learned}
-        reasons = [f"{label}: {learned.reason}" for label, learned in failed.items()]
+        reasons = [f"{label}: {group.learned.reason}" for label, group in groups if group.learned.word == claim.learned]
         return claim._replace(obstacle=obstacle, reason="; ".join(reasons))
-    seeds = min(comparison.seeds for comparison in claim.comparisons)
-    if seeds >= _FEWEST_SEEDS or all(run.seed is None for run in claim.runs):
-        return claim
-    return claim._replace(obstacle={1: ONE_SEED, 2: TWO_SEEDS}.get(seeds, NOT_TESTED))
+    return claim if all(run.seed is None for run in claim.runs) else require_seeds(claim)
 
 
-def _compare_facts(groups: Sequence[SeedGroup], paper: PaperClaim) -> float | None:
-    """Return the difference in planted facts, of rows that are alike the largest; None if not all measured them."""
-    facts = [group.numbers[PLANTED].mean for group in groups if PLANTED in group.numbers]
-    if paper.on == PLANTED or len(facts) < len(groups):
+def require_seeds(claim: Claim) -> Claim:
+    """Return a claim about trained systems; with an obstacle if fewer than three seeds are compared."""
+    seeds = min(part.comparison.seeds for part in claim.parts)
+    outcome = {1: ONE_SEED, 2: TWO_SEEDS}.get(seeds, NOT_TESTED)
+    return claim if seeds >= _FEWEST_SEEDS else claim._replace(obstacle=outcome)
+
+
+def _compare_facts(first: SeedGroup, second: SeedGroup, measure: str) -> float | None:
+    """Return the difference in planted facts; None if not both measured them, or if they are the measure."""
+    if measure == PLANTED or not (PLANTED in first.numbers and PLANTED in second.numbers):
         return None
-    return facts[0] - facts[1] if len(facts) == 2 else max(facts) - min(facts)
+    return first.numbers[PLANTED].mean - second.numbers[PLANTED].mean
 
 
-def _margin(paper_table: PaperTable, paper: AlikeRows, dataset: str) -> float | None:
-    """Return the stated margin, or the largest difference of the printed numbers; None if a row prints none."""
-    if paper.margin is not None:
-        return paper.margin
-    printed = [find_printed_row(paper_table, label, dataset) for label in paper.rows]
-    texts = [row.numbers.get(column_of(paper.on)) for row in printed if row]
-    numbers = [float(text) for text in texts if text]
-    return round(max(numbers) - min(numbers), 4) if len(numbers) == len(paper.rows) else None
+def _own_margin(means: RowMeans, part: Part, alike: Collection[str]) -> float:
+    """Return a share of the largest difference between rows of the table, on the dataset and measure of a part.
+
+    0 if all these rows are claimed to be alike: their own difference is no margin.
+    """
+    numbers = {
+        label: group.numbers[part.measure].mean
+        for (label, dataset), group in means.groups.items()
+        if dataset == part.dataset and group.learned.comparable and part.measure in group.numbers
+    }
+    if numbers.keys() <= set(alike):
+        return 0.0
+    return round(_SHARE_OF_SPREAD * (max(numbers.values()) - min(numbers.values())), 2)
 
 
 def describe_missing(job: Job, label: str, dataset: str) -> str:

@@ -1,7 +1,7 @@
 """Kind `questions`: the questions about a reference that a summary alone answers (Hierarchical Transformer, Table 4).
 
-In the paper people answered the questions, so its claims are not tested. Here each planted fact of a generated report
-is a question ("Who gets the bridge?"), which a summary answers if it states the fact right: the measure fact_recall.
+In the paper people answered the questions. Here each planted fact of a generated report is a question ("Who gets the
+bridge?"), which a summary answers if it states the fact right: the measure fact_recall.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import numpy as np
 
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.papers import printed
-from longsumbench.papers.claims import OURS, PRINTED, TableNumber, claim_about_texts, judge_claims, long_table
+from longsumbench.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.page import Job, Page
 from longsumbench.render.tables import Block
@@ -24,17 +24,13 @@ _BY_FACTS = (
 )
 _NO_QUESTIONS = "Ours are missing: only generated reports (scale=probe) have questions with known answers."
 _DIFFERENT = "The printed numbers are of people who answered 57 questions on 20 summaries: not comparable with ours."
-_NOBODY_ASKED = "the claim is about people's answers and ratings, and nobody was asked here"
 _PEOPLE = "Rating: best minus worst, -1 to 1, by people. It is out of reach of a program, so it is printed only."
 
 
 def questions_page(job: Job) -> Page:
     """Make the page of a table of answered questions."""
     means, datasets = printed.read_row_means(job), job.paper_table.datasets
-    claims = []
-    for paper in job.paper_table.claims:
-        claims += [claim_about_texts(paper, dataset, None, _NOBODY_ASKED) for dataset in paper.datasets or job.datasets]
-    verdicts = judge_claims(claims)
+    verdicts = printed.decide_claims(job, means)
     numbers = [row for dataset in datasets for row in _qa_numbers(job, means, dataset)]
     return Page(
         blocks=tuple(_qa_block(job, means, dataset) for dataset in datasets),

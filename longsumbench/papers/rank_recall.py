@@ -1,21 +1,26 @@
 """Hierarchical Transformer, Table 1: the ROUGE-L recall of a ranker's best paragraphs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, product
 
-from msgspec import structs
+import numpy as np
+from numpy.typing import NDArray
 
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall, RankRecallSettings, rank_recall
 from longsumbench.core import UNRANKED, RankerSettings, build_settings
 from longsumbench.core.ranker import learned_ranker
-from longsumbench.leaderboards import seed_groups
+from longsumbench.formatting import format_count
 from longsumbench.leaderboards.published import read_rank_recalls
+from longsumbench.leaderboards.seed_groups import PairDifference
 from longsumbench.metrics.aggregate import PERCENT, Estimate
+from longsumbench.metrics.statistics import paired_effect
 from longsumbench.papers import claims
 from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
-from longsumbench.papers.page import ONE_SEED, Job, Page
-from longsumbench.papers.paper_tables import Ordering
+from longsumbench.papers.page import Job, Page
+from longsumbench.papers.paper_tables import PaperClaim
+from longsumbench.papers.printed import require_seeds
 from longsumbench.render.tables import Block
 
 _PRINTED_ON = "WikiSum"
@@ -28,33 +33,36 @@ _RECALL_COLUMNS = ("ranker", "", *(f"best {num_best}" for num_best in KEPT))
 def rank_recall_page(job: Job) -> Page:
     """Return the recall of each ranker's best 5, 10, 20 and 40 paragraphs, 0–100.
 
-    The options `rank`, `unit`, `seed`, `device` and `ranker.KEY` are those of `longsumbench stats` with rankers.
+    The options `rank`, `unit`, `device` and `ranker.KEY` are those of `longsumbench stats` with rankers; `seed` has one
+    or several, separated by commas.
 
-    Claims of the paper table name two rankers. Each is tested for each number of paragraphs, on examples with more
+    A claim of the paper table names two rankers. Its parts are the numbers of paragraphs, on examples with more
     paragraphs. Of the others both rankers keep all, and only their order differs.
     """
-    settings = build_options(job, RankRecallSettings)
+    seeds = str(job.options["seed"]).split(",")
     options = {name.removeprefix(_RANKER): job.options[name] for name in job.options if name.startswith(_RANKER)}
-    inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
-    ranker: RankerSettings = build_settings(RankerSettings, {**inherited, **options}, _RANKER)
+    trainings = []
+    for seed in seeds:
+        settings = build_options(job, RankRecallSettings, seed=seed.strip())
+        inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
+        trainings.append((settings, build_settings(RankerSettings, {**inherited, **options}, _RANKER)))
     datasets, conditions = read_datasets(job)
-    blocks, numbers, tested = [], list[claims.TableNumber](), list[claims.Claim]()
+    recalls = []
     for dataset in datasets:
-        result = rank_recall(dataset.settings, settings, ranker)
+        results = [rank_recall(dataset.settings, settings, ranker) for settings, ranker in trainings]
         printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
-        recalls = _Recalls(dataset, result, printed, f"{job.paper_table.source} {job.paper_table.prints}")
-        blocks.append(recalls.block())
-        numbers += recalls.numbers()
-        tested += [claim for ordering in job.paper_table.orderings for claim in recalls.claims(ordering)]
-    verdicts = claims.judge_claims(tested)
+        recalls.append(_Recalls(dataset, results, printed, f"{job.paper_table.source} {job.paper_table.prints}"))
+    verdicts = claims.judge_claims([_compare_rankers(job, paper, recalls) for paper in job.paper_table.claims])
+    ranker = trainings[0][1]
     training = f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"
     return Page(
-        blocks=tuple(blocks),
-        numbers=claims.long_table(numbers, verdicts),
+        blocks=tuple(of_dataset.block() for of_dataset in recalls),
+        numbers=claims.long_table(chain.from_iterable(of_dataset.numbers() for of_dataset in recalls), verdicts),
         verdicts=verdicts,
         conditions=(
             *conditions,
+            f"Our numbers are means over {format_count(len(seeds), 'seed')} of the rankers' training.",
             "The paper does not say on which split it measures, nor which ROUGE-L: of a sentence or of a summary.",
             f"{training}, with {sizes}. The paper gives neither steps nor batch.",
         ),
@@ -72,57 +80,73 @@ def _measure_name(num_best: int) -> str:
 
 @dataclass(frozen=True)
 class _Recalls:
-    """The recalls on one dataset: ours of each example; printed ones by ranker and number of paragraphs, 0–100."""
+    """The recalls on one dataset.
+
+    Attributes:
+        dataset: the dataset.
+        results: ours, of each seed.
+        printed: ranker → number of paragraphs → recall, 0–100.
+        source: of the printed recalls.
+    """
 
     dataset: ReadableDataset
-    result: RankRecall
+    results: Sequence[RankRecall]
     printed: Mapping[str, Mapping[int, str]]
     source: str
 
+    def values(self, ranker: str, num_best: int) -> NDArray[np.float64]:
+        """Return the recalls of a ranker's best paragraphs, [examples, seeds], 0–100."""
+        place = KEPT.index(num_best)
+        return PERCENT * np.stack([result.recalls[ranker][:, place] for result in self.results], axis=1)
+
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
-        """(ranker, number of paragraphs) → recall, 0–100."""
-        rows = self.result.table().itertuples(index=False)
-        return {(name, num_best): Estimate(mean, low, high) for name, num_best, mean, low, high in rows}
+        """(ranker, number of paragraphs) → recall, 0–100, with its interval over examples and seeds."""
+        numbers = {}
+        for key in product(self.results[0].recalls, KEPT):
+            effect = paired_effect(self.values(*key))
+            half = effect.half_width()
+            numbers[key] = Estimate(effect.mean, effect.mean - half, effect.mean + half)
+        return numbers
 
     def block(self) -> Block:
         """Return printed and ours, a line for each ranker."""
         cells = []
-        for name in self.result.recalls:
+        for name in self.results[0].recalls:
             label = f"{name} (order of the text)" if name == UNRANKED else name
             if name in self.printed:
                 printed = f"printed on {self.dataset.name}"
                 cells.append([_PRINTED_AS[name], printed, *(self.printed[name][num_best] for num_best in KEPT)])
             our_label = f"ours on {self.dataset.settings.name}"
             cells.append([label, our_label, *(f"{self.estimates[name, num_best]:.2f}" for num_best in KEPT)])
-        return Block(self.dataset.label, tuple(self.result.notes()), _RECALL_COLUMNS, "ll" + "r" * len(KEPT), cells)
+        return Block(self.dataset.label, tuple(self.results[0].notes()), _RECALL_COLUMNS, "ll" + "r" * len(KEPT), cells)
 
     def numbers(self) -> Iterator[claims.TableNumber]:
         """Yield printed and ours, of each ranker and number of paragraphs."""
-        size = len(self.result.texts_of_each)
+        size, seeds = len(self.results[0].texts_of_each), len(self.results)
         for (name, num_best), number in self.estimates.items():
             labels = self.dataset.name, name, _measure_name(num_best)
             if name in self.printed:
                 yield claims.TableNumber(
                     claims.PRINTED, *labels, float(self.printed[name][num_best]), source=self.source
                 )
-            yield claims.TableNumber(claims.OURS, *labels, *number, n=size)
+            yield claims.TableNumber(claims.OURS, *labels, *number, n=size, seeds=seeds)
 
-    def claims(self, ordering: Ordering) -> Iterator[claims.Claim]:
-        """Yield a claim about two rankers for each number of paragraphs, tested on the examples with more."""
-        higher, lower = ordering.rows
-        missing = [name for name in ordering.rows if name not in self.result.recalls]
-        trained = any(map(learned_ranker, ordering.rows))
-        for place, num_best in enumerate(KEPT):
-            paper = structs.replace(ordering, on=_measure_name(num_best))
-            more, condition = self.result.texts_of_each > num_best, f"more than {num_best} {self.result.unit}s"
-            comparison, reason = None, f"those of {len(more):,} with {condition}"
-            if missing:
-                reason = f"rank= does not name {' and '.join(missing)}"
-            elif (num := int(more.sum())) < _FEWEST_TESTED:
-                reason = f"{num or 'no'} example has {condition}"
-            else:
-                gaps = self.result.recalls[higher][more, place] - self.result.recalls[lower][more, place]
-                comparison = seed_groups.compare_examples(PERCENT * gaps[:, None])
-            claim = claims.claim_about_texts(paper, self.dataset.name, comparison, reason)
-            yield claim._replace(obstacle=ONE_SEED) if trained and comparison else claim
+
+def _compare_rankers(job: Job, paper: PaperClaim, recalls: Sequence[_Recalls]) -> claims.Claim:
+    """Return a claim about two rankers, with a part for each number of paragraphs that enough examples exceed."""
+    claim, parts, unit = claims.start_claim(job, paper), [], recalls[0].results[0].unit
+    if claim.obstacle:
+        return claim
+    if missing := [name for name in paper.rows if name not in recalls[0].results[0].recalls]:
+        return claim.not_tested(f"rank= does not name {' and '.join(missing)}")
+    for of_dataset, num_best in product(recalls, KEPT):
+        more = of_dataset.results[0].texts_of_each > num_best
+        if more.sum() >= _FEWEST_TESTED:
+            higher, lower = (of_dataset.values(name, num_best)[more] for name in paper.rows)
+            comparison = PairDifference(paired_effect(higher - lower), len(higher), len(of_dataset.results))
+            parts.append(claims.Part(paper.pairs[0], of_dataset.dataset.name, _measure_name(num_best), comparison))
+    if not parts:
+        return claim.not_tested(f"too few examples have more than {KEPT[0]} {unit}s")
+    claim = claim._replace(parts=parts, reason=f"{len(parts)} of {len(recalls) * len(KEPT)} numbers of {unit}s")
+    return require_seeds(claim) if any(map(learned_ranker, paper.rows)) else claim

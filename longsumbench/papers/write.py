@@ -19,12 +19,14 @@ from longsumbench.files import writable_folder
 from longsumbench.formatting import format_count, format_duration, format_p
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.page import (
+    DECIDED,
     NOT_TESTED,
     OUTCOMES,
     PLANNED_ONLY,
     Job,
     MadePage,
     Page,
+    PartVerdict,
     Verdict,
     describe_tested,
     files_folder,
@@ -47,10 +49,12 @@ _ALL_TABLES = "../../../docs/papers.md"  # from the reference results of a clone
 _INDEX = "All claims of the papers"
 _VERDICTS = ("claim", "the paper says", "tested on", "outcome", "difference", "p", "facts", "test")
 _DECISIONS = (
-    "Reproduced or reversed: the difference is significant. Alike: the difference is significantly smaller than the "
-    "margin; not alike: significantly larger. The level is 5 % for all claims of the table together (Holm), and so are "
-    "the intervals. Rows that did not learn, and fewer than three seeds, are not tested."
+    "Reproduced: the difference is significant in each part of the claim. Reversed: it is in one part, in the other "
+    "direction. Alike: all differences are significantly smaller than the margin; not alike: one is larger. The level "
+    "is 5 % for all claims of the table together (Holm), and so are the intervals. Rows that did not learn, and fewer "
+    "than three seeds, are not tested."
 )
+_PART_COLUMNS = ("part", "difference")
 _OF_FACTS = "Facts: the difference in planted facts, in points, without a test; the paper has no such facts."
 PAGE_CLASSES = {
     **{outcome: re.sub(r"\W+", "-", outcome).strip("-") for outcome in OUTCOMES},
@@ -69,7 +73,7 @@ class PaperReport:
     def render(self) -> str:
         """Render the verdicts, the tables and the state of the runs for the terminal."""
         tested = [verdict for verdict in self.page.verdicts if verdict.outcome != NOT_TESTED]
-        blocks = [verdict_block(self.job, tested), *self.page.blocks] if tested else self.page.blocks
+        blocks = [*verdict_blocks(self.job, tested), *self.page.blocks]
         lines = describe_state(self.job)
         if untested := len(self.page.verdicts) - len(tested):
             lines.insert(0, f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
@@ -104,13 +108,12 @@ def write_page(job: Job, page: Page) -> list[Path]:
         contents[f"{name}.csv"] = page.numbers.to_csv(index=False, lineterminator="\n")
     contents |= {f"{name}.html": _render_part(job, page), **page.pictures}
     seconds = {run.run_id: round(run.timings.total, 1) for run in finished_runs(job)}
-    claims = tuple(
-        structs.replace(
-            verdict, **{k: round(float(v), 4) for k, v in structs.asdict(verdict).items() if isinstance(v, float)}
-        )
-        for verdict in page.verdicts
-    )
-    made = MadePage(name, job.scale, job.words, seconds, missing_names(job), claims)
+    claims = []
+    for verdict in page.verdicts:
+        numbers = {name: value for name, value in structs.asdict(verdict).items() if isinstance(value, float)}
+        rounded = {name: round(float(value), 4) for name, value in numbers.items()}
+        claims.append(structs.replace(verdict, parts=(), **rounded))
+    made = MadePage(name, job.scale, job.words, seconds, missing_names(job), tuple(claims))
     contents[f"{name}.json"] = msgspec.json.format(msgspec.json.encode(made), indent=1).decode() + "\n"
     for pattern in (f"{name}.*", f"{name}-*.png", f"{name}-*.svg"):
         for path in folder.glob(pattern):
@@ -184,8 +187,10 @@ def page_title(paper_table: PaperTable) -> str:
     return f"{paper_table.citation.rpartition(', ')[2]}, {paper_table.prints}: {paper_table.title}"
 
 
-def verdict_block(job: Job, verdicts: Sequence[Verdict]) -> tables.Block:
-    """Return the claims as a table, with the texts that were used."""
+def verdict_blocks(job: Job, verdicts: Sequence[Verdict]) -> list[tables.Block]:
+    """Return the claims as a table, with the texts that were used, and the parts of those that have several."""
+    if not verdicts:
+        return []
     rows = [
         [
             verdict.claim,
@@ -202,7 +207,12 @@ def verdict_block(job: Job, verdicts: Sequence[Verdict]) -> tables.Block:
     notes = (_DECISIONS, _OF_FACTS) if any(verdict.facts is not None for verdict in verdicts) else (_DECISIONS,)
     optional = ("the paper says", "facts", "p")
     block = tables.Block("What the paper claims", (), _VERDICTS, "llllrrrl", rows, optional=optional, footnotes=notes)
-    return block.without_empty_columns()
+    blocks = [block.without_empty_columns()]
+    for verdict in verdicts:
+        if verdict.parts:
+            parts = [[part.claim, _format_difference(part)] for part in verdict.parts]
+            blocks.append(tables.Block(f"Parts: {verdict.says}", (), _PART_COLUMNS, "lr", parts))
+    return blocks
 
 
 def _render_markdown(job: Job, page: Page) -> str:
@@ -213,7 +223,7 @@ def _render_markdown(job: Job, page: Page) -> str:
     parts = [f"# {title}", tables.escape_markdown(f"{paper_table.citation}, {paper_table.prints}.")]
     parts += [links, f"    {_command_of(job)}", *map(tables.escape_markdown, describe_state(job))]
     if page.verdicts:
-        parts.append(_markdown_blocks([verdict_block(job, page.verdicts)]))
+        parts.append(_markdown_blocks(verdict_blocks(job, page.verdicts)))
     parts += [f"![{title}]({name})" for name in page.pictures]
     parts += filter(None, [_markdown_blocks(page.blocks), page.text.strip()])
     for heading, items in _below(job, page).items():
@@ -226,14 +236,13 @@ def _render_markdown(job: Job, page: Page) -> str:
 
 
 def _render_part(job: Job, page: Page) -> str:
-    verdicts = verdict_block(job, page.verdicts) if page.verdicts else None
     values = {
         "paper_table": job.paper_table,
         "index": _INDEX,
         "command": _command_of(job),
         "state": describe_state(job),
     }
-    values |= {"page": page, "verdicts": verdicts, "lists": _below(job, page)}
+    values |= {"page": page, "verdicts": verdict_blocks(job, page.verdicts), "lists": _below(job, page)}
     return render_page(
         "paper.html", title=page_title(job.paper_table), classes=PAGE_CLASSES, outcomes=OUTCOMES, **values
     )
@@ -254,7 +263,7 @@ def _markdown_blocks(blocks: Sequence[tables.Block]) -> str:
     return tables.markdown("", blocks).partition("\n\n")[2].rstrip("\n")
 
 
-def _format_difference(verdict: Verdict) -> str:
+def _format_difference(verdict: Verdict | PartVerdict) -> str:
     if verdict.difference is None:
         return ""
     interval = "" if verdict.low is None or verdict.high is None else f" ({verdict.low:+.2f} to {verdict.high:+.2f})"
@@ -274,10 +283,10 @@ _TITLE = "What the four papers claim, and what holds here"
 _HEIGHT = 3.2  # inches
 _CLAIM_COLUMNS = ("the paper's claim", "place", "rows", "tested on", "outcome", "seeds", "learned")
 _CLAIMS_LEGEND = (
-    "Each claim is tested once for each of the paper's datasets, on the paper's measure and the texts in the column "
-    '"tested on"; generated reports (probe) are no papers or articles. Claims about people are not tested. '
-    "Seeds: those that both rows have. Learned: whether all compared systems learned to summarize; if one did not, "
-    "nothing is concluded."
+    "Each claim is tested once, with all its rows and datasets, on the measure and the texts in the column "
+    '"tested on"; generated reports (probe) are no papers or articles. Of a claim with several parts, the rows are '
+    "those that decide. Claims about people are not tested. Seeds: those that all rows have. Learned: whether all "
+    "compared systems learned to summarize; if one did not, nothing is concluded."
 )
 
 
@@ -300,7 +309,7 @@ def write_index(results: Results) -> list[Path]:
         claims.append((page.name, page_title(paper_table), block))
     text = f"# {_TITLE}\n\n![{_TITLE}]({PICTURE})\n\n{claims_table(results)}"
     folder = writable_folder(files_folder(results), "--results-dir")
-    values = {"picture": picture, "legend": _CLAIMS_LEGEND, "tables": claims}
+    values = {"picture": picture, "legend": f"{summarize_outcomes(pages)} {_CLAIMS_LEGEND}", "tables": claims}
     html = render_page("claims.html", title=_TITLE, classes=PAGE_CLASSES, outcomes=OUTCOMES, **values)
     return write_pictures(folder, {"index.html": html, "index.md": text, PICTURE: picture})
 
@@ -316,7 +325,16 @@ def claims_table(results: Results, folder: str = "") -> str:
         for claim in page.claims:
             cells = map(tables.escape_markdown, _claim_cells(page, claim))
             lines.append(f"| {' | '.join([*cells, f'[{page.name}]({folder}{page.name}.md)'])} |")
-    return "\n".join([_CLAIMS_LEGEND, "", *lines, ""])
+    return "\n".join([f"{summarize_outcomes(read_all_written(results))} {_CLAIMS_LEGEND}", "", *lines, ""])
+
+
+def summarize_outcomes(pages: Sequence[MadePage]) -> str:
+    """Return "12 of 58 claims are decided: 8 reproduced, 2 reversed, 2 alike."."""
+    numbers = Counter(claim.outcome for page in pages for claim in page.claims)
+    decided = [outcome for outcome in DECIDED if numbers[outcome]]
+    outcomes = ", ".join(f"{numbers[outcome]} {outcome}" for outcome in decided) or "none"
+    number = sum(numbers[outcome] for outcome in decided)
+    return f"{number} of {format_count(numbers.total(), 'claim')} are decided: {outcomes}."
 
 
 def _claim_cells(page: MadePage, claim: Verdict) -> list[str]:

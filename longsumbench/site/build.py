@@ -24,7 +24,7 @@ from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.papers.page import OUTCOMES, MadePage, read_written
 from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
-from longsumbench.papers.write import page_title
+from longsumbench.papers.write import page_title, summarize_outcomes
 from longsumbench.render.html import render_page, static_text
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
 from longsumbench.runs.results import Results
@@ -59,6 +59,7 @@ _FUNCTIONS: dict[str, Any] = {  # of the templates
     for function in (
         *(axis_ticks, changed_settings, cut_shares, describe_point, describe_progress, describe_sweep),
         *(find_paper_table, format_duration, format_plain_value, heading_of, output_problems, page_name, page_title),
+        summarize_outcomes,
         *(remarks, settings_on_card, source_seen, split_variant, math.exp, math.log, shlex.join),
     )
 }

@@ -11,7 +11,7 @@ from support.paper_jobs import finished_run, paper_job
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.papers.curves import curves_page
 from longsumbench.papers.page import Job
-from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
+from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -31,9 +31,9 @@ def figure(folder: Path, *, missing: str = "", facts: bool = True) -> Job:
         model = "trunc" if line == "Trunc" else "ea"
         run: RunRecord | None = finished_run(Results(folder), model, values, run_id=f"run{number}", **measured)
         runs[label] = [None if label == missing else run]
-    orderings = (Ordering("Trunc 64 > Trunc 32", source="Figure 4(a)"),)
+    claims = (PaperClaim(orders=("Trunc 64 > Trunc 32",), source="Figure 4(a)"),)
     about: dict[str, Any] = {"name": "seal-figure4", "prints": "Figure 4", "citation": "SEAL", "source": "zhao2020seal"}
-    paper_table = PaperTable("curves", "Lengths", "probe", {}, {"arXiv": {}}, rows, orderings=orderings, **about)
+    paper_table = PaperTable("curves", "Lengths", "probe", {}, {"arXiv": {}}, rows, claims=claims, **about)
     return paper_job(paper_table, folder, runs)
 
 

@@ -19,6 +19,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.papers.evidence import evidence_page, measure_examples, measure_view
 from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, TWO_SEEDS, Job
+from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.render.evidence.views import Selections, Weights
 from longsumbench.render.tables import markdown
 from longsumbench.runs.evidence import write_evidence
@@ -28,7 +29,8 @@ from longsumbench.runs.record import RunRecord
 Write = Callable[..., RunRecord]
 STEADY = [[0.9, 0.8, 0.3, 0.2], [0.1, 0.2, 0.7, 0.8]]  # best units 0 0 1 1
 EARLY = [[0.9, 0.8, 0.7, 0.2], [0.1, 0.2, 0.3, 0.8]]  # best units 0 0 0 1
-CLAIM = "same as the step before > as any other step"
+CLAIM = PaperClaim(orders=("same as the step before > as any other step",), on="same_best_unit")
+FEW = PaperClaim(orders=("few pages > half of the steps",), on="few_units")
 
 
 def test_selections_by_hand() -> None:
@@ -44,6 +46,7 @@ def test_weights_by_hand() -> None:
     """Best units 0 0 1 1: two of three steps have that of the step before; of the twelve pairs of steps, four do."""
     found = dict(measure_view(Weights("weight", "reference", np.array(STEADY), None)))
     expected = {"best_weight": 0.8, "equal_weight": 0.5, "same_best_unit": 2 / 3, "same_best_unit_any_two": 1 / 3}
+    expected |= {"few_units": 0.0}  # 1 / Σ weight² is 1.2 to 1.7 of two units
     assert found == pytest.approx(expected)
     found = dict(measure_view(Weights("weight", "reference", np.array(STEADY)[:, :1], None)))
     assert np.isnan([found["same_best_unit"], found["same_best_unit_any_two"]]).all()
@@ -83,7 +86,7 @@ def finished(tmp_path: Path) -> Write:
 def job_of(results: Path, example: Any = 0, **runs: RunRecord | None) -> Job:
     """Return a job with a run per row."""
     found = {label: (one,) for label, one in runs.items()}
-    return row_job("evidence", results, found, options={"example": example}, orderings=(CLAIM,))
+    return row_job("evidence", results, found, options={"example": example}, claims=(CLAIM,))
 
 
 def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
@@ -95,7 +98,7 @@ def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
     text = markdown("t", page.blocks)
     assert re.search(r"\| PageSum +\| +12 \| +80.0 ±0.0 \| +50.0 ±0.0 \| +66.7 ±0.0 \| +33.3 ±0.0 \|", text)
     (verdict,) = page.verdicts
-    assert (verdict.claim, verdict.difference) == (CLAIM, pytest.approx(100 / 3))
+    assert (verdict.claim, verdict.difference) == (CLAIM.orders[0], pytest.approx(100 / 3))
     numbers: Any = page.numbers.set_index(["kind", "measure"])
     assert float(numbers.loc[("ours", "same_best_unit"), "value"]) == pytest.approx(66.6667)
     assert "e2" in text
@@ -117,7 +120,8 @@ def test_what_is_missing_is_named(finished: Write, tmp_path: Path) -> None:
     record_only, dark = finished("gone", kept=0), finished("dark", kept=0)
     (tmp_path / "runs" / "arxiv" / "gone" / record_only.run_id / "predictions.jsonl").unlink()
     page = evidence_page(job_of(tmp_path, Dark=dark, Gone=record_only, Later=None))
-    assert (page.pictures, page.verdicts, page.details, len(page.numbers)) == ({}, (), "", 0)
+    assert (page.pictures, page.details, page.numbers["kind"].tolist()) == ({}, "", ["verdict"])
+    assert [(verdict.outcome, verdict.difference) for verdict in page.verdicts] == [(NOT_TESTED, None)]
     (block,) = page.blocks
     later, gone, kept_none = sorted(block.notes, key=lambda note: ("Later" not in note, "Gone" not in note))
     assert later == "Later: no run is finished."
@@ -138,12 +142,27 @@ def test_the_claim_is_tested_over_all_seeds(finished: Write, tmp_path: Path) -> 
     runs = [replace(finished(f"m{seed}", mixed=True), seed=seed) for seed in (1, 2, 3)]
     expected = {1: ONE_SEED, 2: TWO_SEEDS, 3: REPRODUCED}
     for number, outcome in expected.items():
-        job = row_job("evidence", tmp_path, {"ROW": runs[:number]}, options={"example": 0}, orderings=(CLAIM,))
+        job = row_job("evidence", tmp_path, {"ROW": runs[:number]}, options={"example": 0}, claims=(CLAIM,))
         (verdict,) = evidence_page(job).verdicts
         assert (verdict.outcome, verdict.n, verdict.difference) == (outcome, 12, pytest.approx(25))
-    job = row_job("evidence", tmp_path, {"ROW": [*runs, None]}, options={"example": 0}, orderings=(CLAIM,))
+    job = row_job("evidence", tmp_path, {"ROW": [*runs, None]}, options={"example": 0}, claims=(CLAIM,))
     (verdict,) = evidence_page(job).verdicts
     assert (verdict.outcome, verdict.reason) == (NOT_TESTED, "runs of ROW missing: 1 of 4")
+
+
+def test_weights_on_few_units_by_hand() -> None:
+    """Of five units, weights .9 and .8 on one are on few; equal weights of three units are not, nor those of all."""
+    steps = np.array([[0.9, 0.1, 0, 0, 0], [0.8, 0.05, 0.05, 0.05, 0.05], [1 / 3, 1 / 3, 1 / 3, 0, 0], [0.2] * 5]).T
+    found = dict(measure_view(Weights("weight", "reference", steps, None)))
+    assert found["few_units"] == 0.5
+
+
+def test_few_units_are_compared_with_half_of_the_steps(finished: Write, tmp_path: Path) -> None:
+    """Weights that are on few units at no step are 50 points below half of the steps."""
+    runs = [replace(finished(f"m{seed}"), seed=seed) for seed in (1, 2, 3)]
+    job = row_job("evidence", tmp_path, {"ROW": runs}, options={"example": 0}, claims=(FEW,))
+    (verdict,) = evidence_page(job).verdicts
+    assert (verdict.measure, verdict.difference) == ("few_units", -50)
 
 
 def test_a_system_that_did_not_learn_shows_nothing(

@@ -9,8 +9,17 @@ from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED
-from longsumbench.papers.page import NOT_TESTED, OUTCOMES, REPRODUCED, UNDECIDED, MadePage, Verdict, describe_tested
-from longsumbench.papers.write import claims_table, write_index
+from longsumbench.papers.page import (
+    ALIKE_ROWS,
+    NOT_TESTED,
+    OUTCOMES,
+    REPRODUCED,
+    UNDECIDED,
+    MadePage,
+    Verdict,
+    describe_tested,
+)
+from longsumbench.papers.write import claims_table, summarize_outcomes, write_index
 from longsumbench.runs.results import Results
 
 
@@ -23,7 +32,7 @@ def two_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write_json(folder: Path, name: str, *outcomes: str) -> None:
     """Write NAME.json with a claim of each outcome."""
-    claims = tuple(Verdict("a > b", "rouge1", "Toys", outcome, seeds=3, says=f"<{outcome}>") for outcome in outcomes)
+    claims = tuple(Verdict("a > b", "rouge1", outcome, ("Toys",), seeds=3, says=f"<{outcome}>") for outcome in outcomes)
     (folder / "papers").mkdir(exist_ok=True)
     (folder / "papers" / f"{name}.json").write_bytes(msgspec.json.encode(MadePage(name, "probe", claims=claims)))
 
@@ -53,10 +62,27 @@ def test_the_column_has_the_texts_that_were_used() -> None:
     table = toy_paper_table(
         datasets={"arXiv": {"paper": "dataset=arxiv", "probe": "dataset=probe dataset.document_length=128"}}
     )
-    reproduced, untested = (Verdict("a > b", "rouge1", "arXiv", outcome) for outcome in (REPRODUCED, NOT_TESTED))
+    reproduced, untested = (Verdict("a > b", "rouge1", outcome, ("arXiv",)) for outcome in (REPRODUCED, NOT_TESTED))
     assert describe_tested(table, "probe", reproduced) == "R-1, probe (for arXiv)"
     assert describe_tested(table, "paper", reproduced) == "R-1, arxiv"
     assert describe_tested(table, "probe", untested) == "nothing (for arXiv)"
+
+
+def test_several_texts_and_measures_are_named() -> None:
+    """A claim with several datasets and measures has all of them in the column; a difference of two is "minus"."""
+    table = toy_paper_table(datasets={"arXiv": {"probe": "dataset=probe"}, "PubMed": {"probe": "dataset=pydoc"}})
+    both = Verdict("a > b", "rouge1, rouge1 - rouge2", REPRODUCED, ("arXiv", "PubMed"))
+    assert describe_tested(table, "probe", both) == "R-1, R-1 minus R-2, probe (for arXiv) and pydoc (for PubMed)"
+
+
+def test_decided_claims_are_counted(tmp_path: Path) -> None:
+    """The index says how many claims are decided, by outcome; undecided and untested ones count among all."""
+    write_json(tmp_path, "toy-table1", REPRODUCED, NOT_LEARNED, REPRODUCED)
+    write_json(tmp_path, "best-table2", UNDECIDED, ALIKE_ROWS, NOT_TESTED)
+    expected = "3 of 6 claims are decided: 2 reproduced, 1 alike."
+    assert claims_table(Results(tmp_path)).startswith(expected)
+    assert all(expected in path.read_text(encoding="utf-8") for path in write_index(Results(tmp_path))[:2])
+    assert summarize_outcomes([]) == "0 of 0 claims are decided: none."
 
 
 def test_the_picture_shows_the_outcomes(tmp_path: Path) -> None:

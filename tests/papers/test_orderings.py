@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.paper_jobs import finished_run, paper_job
 from support.run_records import TRAINED
@@ -19,6 +20,7 @@ from longsumbench.leaderboards.seed_groups import (
     ScoresOfRuns,
     SeedGroup,
 )
+from longsumbench.metrics.aggregate import write_scores
 from longsumbench.papers.claims import long_table
 from longsumbench.papers.page import (
     ALIKE_ROWS,
@@ -33,7 +35,7 @@ from longsumbench.papers.page import (
     Job,
     Verdict,
 )
-from longsumbench.papers.paper_tables import AlikeRows, Ordering, PaperRow, PaperTable
+from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable
 from longsumbench.papers.printed import decide_claims, read_row_means
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -55,8 +57,8 @@ def runs_of(results: Results, model: str, better: float = 0.0, seeds: Sequence[i
 def table(*claims: str, **changes: Any) -> PaperTable:
     """A table with the rows a, b and c."""
     rows = {label: PaperRow() for label in "abc"}
-    orderings = tuple(Ordering(claim) for claim in claims)
-    settings = {"datasets": {"arXiv": {}}, "rows": rows, "orderings": orderings, **changes}
+    orders = tuple(PaperClaim(orders=tuple(claim.split("; "))) for claim in claims)
+    settings = {"datasets": {"arXiv": {}}, "rows": rows, "claims": orders, **changes}
     return PaperTable("scores", "", "probe", {}, **settings)
 
 
@@ -104,7 +106,7 @@ def test_planted_facts_are_shown_without_a_test(tmp_path: Path) -> None:
     (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
     assert (verdict.measure, verdict.outcome) == ("rouge1", UNDECIDED)
     assert verdict.facts == pytest.approx(100 * (EXAMPLES - 1) / EXAMPLES)
-    on_facts = table(orderings=(Ordering("a > b", on="fact_recall"),))
+    on_facts = table(claims=(PaperClaim(orders=("a > b",), on="fact_recall"),))
     (verdict,) = decide(paper_job(on_facts, tmp_path, runs))
     assert (verdict.measure, verdict.facts) == ("fact_recall", None)
 
@@ -177,62 +179,140 @@ def test_too_few_seeds_decide_nothing(tmp_path: Path) -> None:
     assert against_lead[0].outcome == ONE_SEED
 
 
-SEAL = {"prints": "Table 2", "source": "zhao2020seal"}  # prints CA 42.3 and EA 43.0 on arXiv
-SEAL_ROWS = {name: PaperRow(published={"system": name}) for name in ("CA", "EA")}
+ALIKE = PaperClaim(alike=("a", "b"), says="they are similar")
+
+
+def runs_in_order(results: Results, **means: float) -> dict[str, list[RunRecord]]:
+    """Runs of the rows a, b and c, whose scores differ from each other by these shifts and hardly by chance."""
+    noise, models = np.random.default_rng(2).normal(0, 0.002, (3, 3, EXAMPLES)), {"a": "ca", "b": "ea", "c": "trunc"}
+    return {
+        label: [
+            finished_run(results, models[label], (HARD + shift + noise["abc".index(label), seed]).tolist(), seed + 1)
+            for seed in range(3)
+        ]
+        for label, shift in means.items()
+    }
 
 
 @pytest.mark.parametrize(
-    ("shift", "outcome"), [(0.0, ALIKE_ROWS), (0.002, ALIKE_ROWS), (0.1, UNLIKE_ROWS), (-0.1, UNLIKE_ROWS)]
+    ("shift", "outcome"), [(0.0, ALIKE_ROWS), (0.02, ALIKE_ROWS), (0.1, UNLIKE_ROWS), (-0.1, UNLIKE_ROWS)]
 )
-def test_the_margin_is_the_printed_spread(shift: float, outcome: str, tmp_path: Path) -> None:
-    """The paper prints 42.3 and 43.0 for rows that it calls similar, so rows are alike within 0.7 points."""
-    results, base = Results(tmp_path), values(0.0)
-    noise = np.random.default_rng(2).normal(0, 0.002, (2, 3, EXAMPLES))
-    runs = {
-        label: [
-            finished_run(
-                results, model, [float(value) for value in np.array(base) + moved + noise[row, seed]], seed + 1
-            )
-            for seed in range(3)
-        ]
-        for row, (label, model, moved) in enumerate((("CA", "ca", shift), ("EA", "ea", 0.0)))
-    }
-    paper_table = table(rows=SEAL_ROWS, alike=(AlikeRows(("CA", "EA"), says="they are similar"),), **SEAL)
-    (verdict,) = decide(paper_job(paper_table, tmp_path, runs))
-    assert (verdict.claim, verdict.outcome, verdict.says) == ("CA ~ EA", outcome, "they are similar")
-    assert verdict.reason == "40 examples, 3 seeds; margin 0.7"
+def test_the_margin_is_a_share_of_the_spread_of_the_table(shift: float, outcome: str, tmp_path: Path) -> None:
+    """The third row is 20 points below the second, so that two rows are alike within 5 points or a little more."""
+    runs = runs_in_order(Results(tmp_path), a=shift, b=0.0, c=-0.2)
+    (verdict,) = decide(paper_job(table(claims=(ALIKE,)), tmp_path, runs))
+    assert (verdict.claim, verdict.outcome, verdict.says) == ("a ~ b", outcome, "they are similar")
+    margin = verdict.reason.split("; ")[1]
+    assert float(margin.removeprefix("margin ")) == pytest.approx(
+        25 * (0.2 + max(shift, 0)), abs=0.1 + 25 * max(-shift, 0)
+    )
+    assert verdict.reason.endswith("the margin is a quarter of the largest difference between rows that learned")
 
 
-def test_a_margin_is_needed(tmp_path: Path) -> None:
-    """Without printed numbers, or with equal ones, nothing is tested; a stated margin replaces them."""
-    results = Results(tmp_path)
-    runs = {label: runs_of(results, model) for label, model in (("a", "ea"), ("b", "ca"))}
-    alike = AlikeRows(("a", "b"))
-    (verdict,) = decide(paper_job(table(alike=(alike,)), tmp_path, runs))
+def test_only_rows_that_learned_give_a_margin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row far below that did not learn does not widen the margin: without it no other row is left."""
+    judge(monkeypatch, trunc=NOT_LEARNED)
+    runs = runs_in_order(Results(tmp_path), a=0.0, b=0.0, c=-0.2)
+    (verdict,) = decide(paper_job(table(claims=(ALIKE,)), tmp_path, runs))
     assert (verdict.outcome, verdict.reason) == (
         NOT_TESTED,
-        "40 examples, 3 seeds; the paper prints no R-1 of all rows, which gives no margin",
+        "40 examples, 3 seeds; no other rows differ, which gives no margin",
     )
-    equal = {label: PaperRow(published={"system": "CA"}) for label in "ab"}
-    (verdict,) = decide(paper_job(table(rows=equal, alike=(alike,), **SEAL), tmp_path, runs))
-    assert verdict.reason.endswith("the paper prints equal numbers, which gives no margin")
-    (verdict,) = decide(paper_job(table(alike=(AlikeRows(("a", "b"), margin=30.0),)), tmp_path, runs))
-    assert (verdict.outcome, verdict.reason) == (ALIKE_ROWS, "40 examples, 3 seeds; margin 30")
+
+
+def test_a_claim_about_all_rows_needs_a_stated_margin(tmp_path: Path) -> None:
+    """Their own difference is no margin for them; a stated one can depend on the scale, and has a source."""
+    runs = runs_in_order(Results(tmp_path), a=0.0, b=0.0)
+    (verdict,) = decide(paper_job(table(claims=(ALIKE,)), tmp_path, runs))
+    assert (verdict.outcome, verdict.reason.endswith("which gives no margin")) == (NOT_TESTED, True)
+    stated = PaperClaim(alike=("a", "b"), margin={"paper": 0.1, "probe": 30.0}, margin_source="a quarter of Table 2")
+    (verdict,) = decide(paper_job(table(claims=(stated,)), tmp_path, runs))
+    assert (verdict.outcome, verdict.reason) == (
+        ALIKE_ROWS,
+        "40 examples, 3 seeds; margin 30; the margin is a quarter of Table 2",
+    )
 
 
 def test_several_alike_rows(tmp_path: Path) -> None:
-    """All pairs are compared, and facts differ by the largest difference of two rows."""
-    results = Results(tmp_path)
+    """All pairs are compared; the facts are those of the least alike pair."""
+    results, alike = Results(tmp_path), PaperClaim(alike=("a", "b", "c"), margin=5.0, margin_source="it is stated")
     runs = {
         label: [finished_run(results, model, values(0.0), seed, facts=[share] * EXAMPLES) for seed in (1, 2, 3)]
         for label, model, share in (("a", "ea", 0.2), ("b", "ca", 0.9), ("c", "trunc", 0.5))
     }
-    (verdict,) = decide(paper_job(table(alike=(AlikeRows(("a", "b", "c"), margin=5.0),)), tmp_path, runs))
-    assert (verdict.outcome, verdict.facts) == (ALIKE_ROWS, pytest.approx(70.0))
+    (verdict,) = decide(paper_job(table(claims=(alike,)), tmp_path, runs))
+    shares = {"a ~ b": -70, "a ~ c": -30, "b ~ c": 40}
+    assert (verdict.outcome, [part.claim for part in verdict.parts]) == (ALIKE_ROWS, [*shares])
+    assert verdict.facts == pytest.approx(shares[verdict.claim.partition(" (")[0]])
     runs["c"] = [replace(run) for run in runs_of(results, "etads", 0.1)]
-    (verdict,) = decide(paper_job(table(alike=(AlikeRows(("a", "b", "c"), margin=5.0),)), tmp_path, runs))
+    (verdict,) = decide(paper_job(table(claims=(alike,)), tmp_path, runs))
     assert (verdict.outcome, verdict.facts) == (UNLIKE_ROWS, None)
-    assert verdict.difference == pytest.approx(10, abs=1)
+    assert verdict.difference == pytest.approx(-10, abs=1)
+
+
+def test_a_claim_has_one_test_with_all_its_rows(tmp_path: Path) -> None:
+    """Two orderings that hold are one reproduced claim; with one that is reversed the claim is reversed."""
+    runs = runs_in_order(Results(tmp_path), a=0.1, b=0.05, c=0.0)
+    both, mixed = decide(paper_job(table("a > b; b > c", "a > b; c > b"), tmp_path, runs))
+    assert (both.outcome, mixed.outcome) == (REPRODUCED, REVERSED)
+    assert mixed.claim == "c > b (the most reversed of 2 parts)"
+    assert [round(part.difference) for part in mixed.parts] == [5, -5]
+    assert both.runs.split() == [run.run_id for label in "abc" for run in runs[label]]
+    csv = long_table([], [both, mixed])
+    assert csv["kind"].tolist() == ["verdict", "part", "part"] * 2
+
+
+def test_one_system_that_did_not_learn_is_an_obstacle_for_the_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the other parts of a claim say, nothing is concluded."""
+    judge(monkeypatch, trunc=NOT_LEARNED)
+    runs = runs_in_order(Results(tmp_path), a=0.1, b=0.05, c=0.0)
+    (verdict,) = decide(paper_job(table("a > b; b > c"), tmp_path, runs))
+    assert (verdict.outcome, verdict.p) == (NOT_LEARNED, None)
+
+
+def test_the_gain_in_one_measure_is_compared_with_that_in_another(tmp_path: Path) -> None:
+    """On "rouge1 - rouge2" an equal gain in both is undecided, and a larger one in ROUGE-1 reproduced."""
+    results = Results(tmp_path)
+    runs = {label: runs_of(results, model, shift) for label, model, shift in (("a", "ea", 0.1), ("b", "ca", 0.0))}
+    claim = PaperClaim(orders=("a > b",), on="rouge1 - rouge2")
+    (verdict,) = decide(paper_job(table(claims=(claim,)), tmp_path, runs))
+    assert (verdict.outcome, verdict.difference) == (UNDECIDED, pytest.approx(0))
+    for run in runs["b"]:
+        path = results.run_folder(run) / "scores.csv"
+        scores = pd.read_csv(path, index_col="id")
+        scores["rouge2_f"] += 0.06 + DRAW.normal(0, 0.01, EXAMPLES)
+        write_scores(path, scores)
+    (verdict,) = decide(paper_job(table(claims=(claim,)), tmp_path, runs))
+    assert (verdict.outcome, verdict.difference) == (REPRODUCED, pytest.approx(6, abs=1))
+
+
+def test_a_claim_can_be_on_another_measure_at_each_scale(tmp_path: Path) -> None:
+    """At scale=probe it is tested on planted facts, at scale=paper on ROUGE-1."""
+    results = Results(tmp_path)
+    runs = {
+        label: [finished_run(results, model, values(0.0), seed, facts=[share] * 39 + [0.5]) for seed in (1, 2, 3)]
+        for label, model, share in (("a", "ea", 1.0), ("b", "ca", 0.0))
+    }
+    claim = PaperClaim(orders=("a > b",), on={"paper": "rouge1", "probe": "fact_recall"})
+    job = paper_job(table(claims=(claim,)), tmp_path, runs)
+    assert [one.measure for one in decide(job)] == ["fact_recall"]
+    assert [one.measure for one in decide(replace(job, scale="paper"))] == ["rouge1"]
+
+
+def test_an_untested_claim_says_why(tmp_path: Path) -> None:
+    """A reason of this scale, or of all, replaces the test; a reason of another scale does not."""
+    runs = runs_in_order(Results(tmp_path), a=0.1, b=0.0)
+    claims = tuple(
+        PaperClaim(orders=("a > b",), untested=reason)
+        for reason in ({"probe": "by construction"}, "nobody was asked", {"paper": "no texts"})
+    )
+    claims = (*claims, PaperClaim(untested="the paper prints no numbers"))
+    verdicts = decide(paper_job(table(claims=claims), tmp_path, runs))
+    assert [one.outcome for one in verdicts] == [NOT_TESTED, NOT_TESTED, REPRODUCED, NOT_TESTED]
+    assert [one.reason for one in verdicts[:2]] == ["by construction", "nobody was asked"]
+    assert (verdicts[3].claim, verdicts[3].reason) == ("no rows", "the paper prints no numbers")
 
 
 def test_missing_runs_are_named(tmp_path: Path) -> None:
@@ -246,12 +326,21 @@ def test_missing_runs_are_named(tmp_path: Path) -> None:
     assert verdicts[0].p is None
 
 
-def test_only_datasets_that_are_read_have_a_verdict(tmp_path: Path) -> None:
-    """There is a verdict for each dataset that is read at this scale and on which the paper has both rows."""
+def test_a_claim_is_tested_on_the_datasets_that_are_read(tmp_path: Path) -> None:
+    """Its parts are on the datasets that are read and have both rows; on none of them, it is not tested."""
     rows = {"a": PaperRow(), "b": PaperRow(), "c": PaperRow(datasets=("PubMed",))}
-    paper_table = table("a > b", "a > c", rows=rows, datasets={"arXiv": {}, "PubMed": {}})
-    verdicts = decide(paper_job(paper_table, tmp_path, {}))
-    assert [(one.claim, one.dataset) for one in verdicts] == [("a > b", "arXiv")]
+    claims = (PaperClaim(orders=("a > b",)), PaperClaim(orders=("a > c",)), PaperClaim(datasets=("PubMed",)))
+    paper_table = table(rows=rows, datasets={"arXiv": {}, "PubMed": {}}, claims=claims)
+    verdicts = decide(paper_job(paper_table, tmp_path, runs_in_order(Results(tmp_path), a=0.1, b=0.0)))
+    assert [(one.outcome, one.datasets) for one in verdicts] == [
+        (REPRODUCED, ("arXiv",)),
+        (NOT_TESTED, ("arXiv",)),
+        (NOT_TESTED, ("PubMed",)),
+    ]
+    assert [one.reason for one in verdicts[1:]] == [
+        "no texts at scale=probe have its rows",
+        "none of its texts is read at scale=probe",
+    ]
 
 
 def test_runs_on_other_texts_are_not_compared(tmp_path: Path) -> None:
@@ -278,7 +367,7 @@ def test_a_verdict_is_a_row_of_the_csv(tmp_path: Path) -> None:
     """The row has the difference with its interval, the p-value, the source of the claim, and the runs of both rows."""
     results = Results(tmp_path)
     runs = {label: [finished_run(results, model, values(0.1))] for label, model in (("a", "ea"), ("b", "ca"))}
-    (verdict,) = decide(paper_job(table(orderings=(Ordering("a > b", source="§5"),)), tmp_path, runs))
+    (verdict,) = decide(paper_job(table(claims=(PaperClaim(orders=("a > b",), source="§5"),)), tmp_path, runs))
     _, line = next(long_table([], [verdict]).iterrows())
     assert (line["kind"], line["row"], line["source"], line["n"], line["seeds"]) == ("verdict", "a > b", "§5", 40, 1)
     assert line["runs"] == " ".join(run.run_id for label in "ab" for run in runs[label])

@@ -40,9 +40,9 @@ def test_claims_and_what_was_run_here(tmp_path: Path) -> None:
     write_costs({"seal-table2": PaperTableCost(12, 0, 990.0)}, results)
     claims = (
         Verdict(
-            "CA > Trunc", "rouge1", "arXiv", REPRODUCED, seeds=5, says="CA is better", source="§5", learned="learned"
+            "CA > Trunc", "rouge1", REPRODUCED, ("arXiv",), seeds=5, says="CA is better", source="§5", learned="learned"
         ),
-        Verdict("a > b", "rouge1", "arXiv", NOT_LEARNED, seeds=3, says="A is _better_", learned=NOT_LEARNED),
+        Verdict("a > b", "rouge1", NOT_LEARNED, ("arXiv",), seeds=3, says="A is _better_", learned=NOT_LEARNED),
     )
     found = MadePage("seal-table2", "probe", (), {"one": 60, "two": 540}, (), claims)
     (tmp_path / "papers/seal-table2.json").write_bytes(msgspec.json.encode(found))

@@ -12,7 +12,7 @@ from support.toys import write_jsonl
 from longsumbench.core import DatasetSettings, registry
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.papers.page import NOT_TESTED, Job
-from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
+from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable
 from longsumbench.papers.points import find_finished, plan_paper_table, sort_words, texts_problem
 from longsumbench.papers.printed import decide_claims, read_row_means
 from longsumbench.papers.write import describe_state, missing_names
@@ -260,7 +260,7 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr("longsumbench.papers.points.plan_lines", plan_without_oracle)
     rows = {"Lead": PaperRow("model=lead"), "Random": PaperRow("model=random"), "Far": PaperRow("model=oracle")}
-    paper_table = toy_paper_table(rows=rows, orderings=(Ordering("Lead > Far"),))
+    paper_table = toy_paper_table(rows=rows, claims=(PaperClaim(orders=("Lead > Far",)),))
     job = planned(paper_table, tmp_path, "model.length=9")
     assert [row.label for row in job.rows] == ["Lead", "Random"]
     assert {place: str(problem) for place, problem in job.unreachable.items()} == {

@@ -12,12 +12,14 @@ from support.run_records import measured, record
 
 from longsumbench.core import Summary
 from longsumbench.metrics.aggregate import write_scores
-from longsumbench.papers.page import NOT_TESTED, Job
+from longsumbench.papers.page import NOT_TESTED, REPRODUCED, Job
+from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.questions import questions_page
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
 
+PEOPLE = PaperClaim(orders=("HT > FT",), on="rating", untested="nobody was asked")
 Write = Callable[..., RunRecord]
 PRINTED: dict[str, Any] = {"prints": "Table 4", "source": "liu2019hiersumm", "datasets": {"WikiSum": {}}}
 
@@ -44,19 +46,23 @@ def finished(tmp_path: Path) -> Write:
     return write
 
 
-def job_of(results: Path, runs: Mapping[str, RunRecord | None], *claims: str) -> Job:
+def job_of(results: Path, runs: Mapping[str, RunRecord | None], *claims: PaperClaim) -> Job:
     """Return a job of Hierarchical's Table 4."""
     found = {label: (one,) for label, one in runs.items()}
-    job = row_job("questions", results, found, orderings=claims, **PRINTED)
+    job = row_job("questions", results, found, claims=claims, **PRINTED)
     rows = tuple(row._replace(dataset="WikiSum") for row in job.rows)
     return replace(job, rows=rows, datasets={"WikiSum": job.datasets["Toys"]})
 
 
 def test_planted_facts_are_questions(finished: Write, tmp_path: Path) -> None:
-    """On generated reports the share of facts is shown with the printed numbers; no claim about people is tested."""
+    """On generated reports the share of facts is shown with the printed numbers, and claims about it are tested.
+
+    Claims about people are not, and say why.
+    """
     texts = [f"Text {place}." for place in range(20)]
     runs = {"HT": finished("ht", texts, [1.0] * 19 + [0.5]), "Lead": finished("lead", texts, [0.25] * 20), "FT": None}
-    page = questions_page(job_of(tmp_path, runs, "HT > Lead", "HT > FT"))
+    answers = PaperClaim(orders=("HT > Lead",), on={"paper": "qa", "probe": "fact_recall"})
+    page = questions_page(job_of(tmp_path, runs, answers, PEOPLE))
     (block,) = page.blocks
     assert [[*row[:2], row[-1]] for row in block.rows] == [
         ["HT", "54.11", "0.237"],
@@ -64,11 +70,10 @@ def test_planted_facts_are_questions(finished: Write, tmp_path: Path) -> None:
         ["FT", "35.69", "0.000"],
     ]
     assert [row[2].split()[0] if row[2] else "" for row in block.rows] == ["97.5", "25.0", ""]
-    assert [(one.claim, one.outcome, one.difference) for one in page.verdicts] == [
-        ("HT > Lead", NOT_TESTED, None),
-        ("HT > FT", NOT_TESTED, None),
-    ]
-    assert all("nobody was asked" in one.reason for one in page.verdicts)
+    tested, of_people = page.verdicts
+    assert (tested.claim, tested.outcome, tested.measure) == ("HT > Lead", REPRODUCED, "fact_recall")
+    assert tested.difference == pytest.approx(97.5 - 25)
+    assert (of_people.outcome, of_people.reason) == (NOT_TESTED, "nobody was asked")
     assert any("No question-answering model" in note for note in block.notes)
 
 
@@ -76,7 +81,7 @@ def test_without_planted_facts(finished: Write, tmp_path: Path) -> None:
     """The page has the printed numbers, says that ours are missing, and tests nothing."""
     texts = ["The cat sat.", "A dog ran."]
     runs = {"HT": finished("ht", texts), "Lead": finished("lead", texts)}
-    page = questions_page(job_of(tmp_path, runs, "HT > Lead"))
+    page = questions_page(job_of(tmp_path, runs, PEOPLE))
     assert page.blocks[0].notes[0].startswith("Ours are missing: only generated reports")
     assert [row[:2] for row in page.blocks[0].rows] == [["HT", "54.11"], ["Lead", "31.59"]]
     assert [one.outcome for one in page.verdicts] == [NOT_TESTED]

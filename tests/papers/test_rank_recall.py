@@ -10,16 +10,16 @@ from support.paper_jobs import analysis_job, write_texts
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
-from longsumbench.papers.page import NOT_TESTED, ONE_SEED
-from longsumbench.papers.paper_tables import Ordering
+from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, REVERSED
+from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.rank_recall import rank_recall_page
 
-CLAIM = Ordering("lstm > tfidf")
+CLAIM = PaperClaim(orders=("lstm > tfidf",), on="ROUGE-L recall")
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew"]
 OPTIONS = {
     "rank": "tfidf,lstm",
     "unit": "paragraph",
-    "seed": 1,
+    "seed": "1",
     "device": "cpu",
     "ranker.steps": 60,
     "ranker.dimension": 16,
@@ -48,7 +48,7 @@ def test_printed_and_ours(tmp_path: Path) -> None:
     Where all paragraphs are chosen, nothing is tested.
     """
     datasets = {"WikiSum": texts(tmp_path / "texts")}
-    page = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, orderings=[CLAIM]))
+    page = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, claims=[CLAIM]))
     numbers = page.numbers
     for ranker, recalls in PRINTED.items():
         rows = numbers[numbers["row"] == ranker]
@@ -56,9 +56,23 @@ def test_printed_and_ours(tmp_path: Path) -> None:
         assert len(rows[rows["kind"] == "ours"]) == len(recalls)
     assert set(numbers["kind"]) == {"printed", "ours", "verdict"}  # on other texts nothing is subtracted
     assert {row[1] for row in page.blocks[0].rows} == {"printed on WikiSum", "ours on jsonl"}
-    assert [verdict.outcome for verdict in page.verdicts] == [ONE_SEED, *[NOT_TESTED] * 3]
-    assert page.verdicts[1].reason == "no example has more than 10 paragraphs"
-    assert len(page.verdicts) == len(KEPT)
+    (verdict,) = page.verdicts
+    assert verdict.outcome == ONE_SEED
+    assert verdict.reason.endswith("; 1 of 4 numbers of paragraphs")
+
+
+def test_a_ranker_is_trained_with_each_seed(tmp_path: Path) -> None:
+    """With three seeds the claim is tested over examples and seeds, and our numbers are means over the seeds."""
+    datasets = {"WikiSum": texts(tmp_path / "texts")}
+    page = rank_recall_page(
+        analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"seed": "1, 2,3"}, claims=[CLAIM])
+    )
+    (verdict,) = page.verdicts
+    assert (verdict.claim, verdict.outcome, verdict.seeds) == ("lstm > tfidf", REPRODUCED, 3)
+    assert set(page.numbers[page.numbers["kind"] == "ours"]["seeds"]) == {3}
+    assert any("means over 3 seeds" in sentence for sentence in page.conditions)
+    with pytest.raises(UsageError, match="seed"):
+        rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"seed": "1,x"}))
 
 
 def test_only_examples_with_more_paragraphs_are_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,17 +86,29 @@ def test_only_examples_with_more_paragraphs_are_tested(tmp_path: Path, monkeypat
     found = RankRecall("jsonl", "test", "paragraph", recalls, np.array([3] * 12 + [7] * 7 + [45]), 4.0)
     monkeypatch.setattr("longsumbench.papers.rank_recall.rank_recall", lambda *_: found)
     datasets = {"WikiSum": texts(tmp_path / "texts")}
-    page = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, orderings=[CLAIM]))
-    best5, *others = page.verdicts
-    assert (best5.outcome, best5.difference, best5.n) == (ONE_SEED, pytest.approx(20), 8)
-    assert best5.reason == "8 examples; those of 20 with more than 5 paragraphs"
-    assert [verdict.reason for verdict in others] == [f"1 example has more than {kept} paragraphs" for kept in KEPT[1:]]
+    (verdict,) = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, claims=[CLAIM])).verdicts
+    assert (verdict.outcome, verdict.difference, verdict.n) == (ONE_SEED, pytest.approx(20), 8)
+    assert verdict.reason == "8 examples; 1 of 4 numbers of paragraphs"
+
+
+def test_all_numbers_of_paragraphs_are_one_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ranker that is better with 5 to 20 paragraphs and worse with 40 does not find more: the claim is reversed."""
+    noise = np.random.default_rng(1).normal(0, 0.01, (30, len(KEPT)))
+    recalls = {"tfidf": np.full((30, len(KEPT)), 0.5), "lstm": 0.5 + noise + [0.2, 0.2, 0.2, -0.1]}
+    found = RankRecall("jsonl", "test", "paragraph", recalls, np.full(30, 50), 4.0)
+    monkeypatch.setattr("longsumbench.papers.rank_recall.rank_recall", lambda *_: found)
+    job = analysis_job(
+        "hierarchical-table1", {"WikiSum": texts(tmp_path / "texts")}, OPTIONS, typed={"seed": "1,2,3"}, claims=[CLAIM]
+    )
+    (verdict,) = rank_recall_page(job).verdicts
+    assert (verdict.outcome, len(verdict.parts)) == (REVERSED, len(KEPT))
+    assert verdict.claim.startswith("lstm > tfidf in ROUGE-L recall of the best 40 (the most reversed")
 
 
 def test_a_ranker_is_not_named(tmp_path: Path) -> None:
     """Without the learned ranker the verdict says why nothing is tested; without any ranker, that is an error."""
     datasets = {"WikiSum": texts(tmp_path / "texts")}
-    job = analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"rank": "tfidf"}, orderings=[CLAIM])
+    job = analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"rank": "tfidf"}, claims=[CLAIM])
     page = rank_recall_page(job)
     assert {(verdict.outcome, verdict.reason) for verdict in page.verdicts} == {
         (NOT_TESTED, "rank= does not name lstm")

@@ -10,7 +10,7 @@ from support.paper_jobs import finished_run, paper_job
 from longsumbench.core import DatasetSettings
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.papers.page import Page
-from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable, find_paper_table
+from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable, find_paper_table
 from longsumbench.papers.scores import scores_page
 from longsumbench.render.tables import Block
 from longsumbench.runs.results import Results
@@ -99,7 +99,7 @@ def test_a_table_of_precision_compares_precision(tmp_path: Path) -> None:
         "datasets": {"CNN/DailyMail": {}},
         "part": "p",
     }
-    paper_table = seal(**changes, orderings=(Ordering("[1-4] > -"),))
+    paper_table = seal(**changes, claims=(PaperClaim(orders=("[1-4] > -",)),))
     results = Results(tmp_path)
     runs = {"[1-4]": [finished_run(results, "etads", SCORES)], "-": [finished_run(results, "ea", [0.2] * 4)]}
     found = scores_page(paper_job(paper_table, tmp_path, runs, "CNN/DailyMail", DatasetSettings("cnn_dailymail")))
@@ -173,7 +173,7 @@ def test_the_parameters_of_a_table(tmp_path: Path) -> None:
 
 def test_the_csv_has_all_numbers(tmp_path: Path) -> None:
     """Each printed number of the table is in the CSV once, and so is each of ours."""
-    numbers = page(tmp_path, seal(orderings=(Ordering("SEAL > EA"),))).numbers
+    numbers = page(tmp_path, seal(claims=(PaperClaim(orders=("SEAL > EA",)),))).numbers
     printed = numbers[numbers["kind"] == "printed"]
     assert len(printed) == 62  # of Table 2 in published.csv
     assert not printed.duplicated(["dataset", "row", "measure", "source"]).any()

@@ -11,10 +11,10 @@ from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
 from longsumbench.papers.distances import similarity_page
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED
-from longsumbench.papers.paper_tables import Ordering
+from longsumbench.papers.paper_tables import PaperClaim
 
 OPTIONS = {"encoder": None, "sample": None, "device": "cpu"}
-CLAIM = Ordering("near > far")
+CLAIM = PaperClaim(orders=("near > far",), on="cosine × 100")
 TOPICS = ["ash birch", "cedar elm", "fir oak", "pine yew"]
 
 
@@ -31,7 +31,7 @@ def texts(folder: Path, near: bool, length: int = 24, size: int = 10) -> Dataset
 def test_near_sentences_are_more_similar(tmp_path: Path) -> None:
     """Where topics follow each other, the claim holds; where they return after twelve sentences, it does not."""
     datasets = {"arXiv": texts(tmp_path / "near", near=True)}
-    page = similarity_page(analysis_job("pagesum-figure1", datasets, OPTIONS, orderings=[CLAIM]))
+    page = similarity_page(analysis_job("pagesum-figure1", datasets, OPTIONS, claims=[CLAIM]))
     (verdict,) = page.verdicts
     assert (verdict.claim, verdict.measure, verdict.outcome) == ("near > far", "cosine × 100", REPRODUCED)
     assert list(page.pictures) == ["pagesum-figure1-arxiv.png"]
@@ -40,15 +40,15 @@ def test_near_sentences_are_more_similar(tmp_path: Path) -> None:
     assert ours["distance 1"] > ours["all pairs"]
     assert page.numbers["kind"].tolist()[-1] == "verdict"
     other = texts(tmp_path / "far", near=False, length=13)  # the only far pairs are the first and the last sentence
-    (verdict,) = similarity_page(analysis_job("pagesum-figure1", {"arXiv": other}, OPTIONS, orderings=[CLAIM])).verdicts
+    (verdict,) = similarity_page(analysis_job("pagesum-figure1", {"arXiv": other}, OPTIONS, claims=[CLAIM])).verdicts
     assert verdict.outcome == REVERSED
 
 
 def test_short_texts_are_not_tested(tmp_path: Path) -> None:
     """Without a pair of distant sentences there is no verdict, and the reason says so."""
     datasets = {"arXiv": texts(tmp_path / "short", near=True, length=8)}
-    (verdict,) = similarity_page(analysis_job("pagesum-figure1", datasets, OPTIONS, orderings=[CLAIM])).verdicts
-    assert (verdict.outcome, verdict.reason) == (NOT_TESTED, "no source has 12 sentences")
+    (verdict,) = similarity_page(analysis_job("pagesum-figure1", datasets, OPTIONS, claims=[CLAIM])).verdicts
+    assert (verdict.outcome, verdict.reason) == (NOT_TESTED, "no source has 12 sentences on arXiv")
 
 
 def test_vectors_are_those_of_the_encoder(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings, RunConfig
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.papers.page import Job, RowRuns
-from longsumbench.papers.paper_tables import Ordering, PaperRow, PaperTable
+from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable
 from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -91,8 +91,7 @@ def row_job(
     rows = {label: PaperRow(published={"system": label}) for label in runs}
     facts = {"title": "t", "default": "probe", "scales": {}, "datasets": {"Toys": {}}, "rows": rows}
     about = {"name": "toys-table1", "prints": "Table 1", "source": "toys", "citation": "Toy 2020, TOYS"}
-    orderings = tuple(Ordering(claim) for claim in changes.pop("orderings", ()))
-    paper_table = PaperTable(**{"kind": kind, **facts, **about, "orderings": orderings, **changes})
+    paper_table = PaperTable(**{"kind": kind, **facts, **about, **changes})
     config = RunConfig(model=None)  # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
     point = Point(config, name="a point")
@@ -120,7 +119,7 @@ def analysis_job(
     options: Mapping[str, Any],
     results: Path = Path("results"),
     rows: Mapping[str, PaperRow] | None = None,
-    orderings: Sequence[Ordering] = (),
+    claims: Sequence[PaperClaim] = (),
     runs: Sequence[RowRuns] = (),
     typed: Mapping[str, Any] | None = None,
 ) -> Job:
@@ -134,7 +133,7 @@ def analysis_job(
         scales={"small": "scale=small", "paper": "scale=paper"},
         datasets={dataset: {"small": "dataset=jsonl"} for dataset in datasets},
         rows=rows or {},
-        orderings=tuple(orderings),
+        claims=tuple(claims),
         options=options,
         name=name,
         prints=prints,

@@ -47,13 +47,13 @@ def runs_page(job: Job) -> Page:
     rows = [[row.label, row.dataset, " ".join(run.run_id for run in row.finished)] for row in job.rows]
     verdicts = (
         Verdict(
-            *("Lead > Random", "rouge1", "Toys", REPRODUCED, 4.25, 1.5, 7.0, 0.0004, "8 examples, 3 seeds"),
+            *("Lead > Random", "rouge1", REPRODUCED, ("Toys",), 4.25, 1.5, 7.0, 0.0004, "8 examples, 3 seeds"),
             says="Lead leads",
             source="§1",
             facts=12.5,
         ),
-        Verdict("Lead > <b>", "rouge1", "Toys", UNDECIDED, reason="8 examples of <b>"),
-        Verdict("Lead > Oracle", "rouge1", "Toys", NOT_TESTED, reason="no runs"),
+        Verdict("Lead > <b>", "rouge1", UNDECIDED, ("Toys",), reason="8 examples of <b>"),
+        Verdict("Lead > Oracle", "rouge1", NOT_TESTED, ("Toys",), reason="no runs"),
     )
     numbers = pd.DataFrame([{"row": row[0], "runs": row[2]} for row in rows])
     blocks = (Block("Rows", (), ("row", "dataset", "runs"), "lll", rows),)
