@@ -18,7 +18,21 @@ from numpy.typing import NDArray
 
 from longsumbench.core import FitReport
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards import seed_groups
+from longsumbench.leaderboards.seed_groups import (
+    DEPENDS,
+    LEARNED,
+    NEVER_RANKED,
+    NOT_LEARNED,
+    NOT_RANKED,
+    NOT_SHOWN,
+    STILL_LEARNING,
+    UNKNOWN,
+    UNTRAINED,
+    Learned,
+    ScoresOfRuns,
+    SeedGroup,
+    unit_factor,
+)
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.evaluate import floor_column, score_column
 from longsumbench.metrics.output_facts import collapse_reasons
@@ -32,17 +46,7 @@ _NEAR_THE_TOP = 90.0  # percent of the possible gain, after which the slope of t
 _LAST_PART, _LARGEST_FALL = 0.25, 0.04  # of the steps, and of the whole fall of the validation loss
 _LEVEL = 0.05  # of each one-sided test
 _FEWEST_LOSSES = 2  # validations, with which the fall in the last part is known
-_WORST_FIRST = (
-    seed_groups.UNTRAINED,
-    seed_groups.NOT_LEARNED,
-    seed_groups.NOT_RANKED,
-    seed_groups.UNKNOWN,
-    seed_groups.NOT_SHOWN,
-    seed_groups.STILL_LEARNING,
-    seed_groups.LEARNED,
-    seed_groups.DEPENDS,
-    "",
-)
+_WORST_FIRST = (*NEVER_RANKED, UNKNOWN, NOT_SHOWN, LEARNED, DEPENDS, "")
 
 
 class _Gains(NamedTuple):
@@ -61,26 +65,24 @@ class _Gains(NamedTuple):
     possible: NDArray[np.float64] | None
 
 
-def judge_learning(
-    rows: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns
-) -> dict[str, seed_groups.Learned]:
+def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
     """Return key of a row → whether its system learned.
 
     Of the rows, only Random's affects others: its run with the fewest settings. All runs are on the same examples.
     """
     gains = {run.run_id: _measure_gains(run, scores) for row in rows for run in row.runs}
     random_runs = [run for row in rows for run in row.runs if run.model == RANDOM and run.floor and not run.imported]
-    first = min(random_runs, key=lambda run: (run.variant, run.run_id), default=None)
+    first = min(random_runs, key=lambda run: (run.variant, run.seed or 0, run.run_id), default=None)
     anchor = gains[first.run_id] if first else None
     return {row.key: _judge_row([_judge_run(run, gains[run.run_id], anchor) for run in row.runs]) for row in rows}
 
 
-def _measure_gains(run: RunRecord, scores: seed_groups.ScoresOfRuns) -> _Gains | None:
+def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
     name, table = run.ranked_by, scores.get(run.run_id)
     chance, measured = f"{name}_chance", floor_column(name)
     if table is None or not (measured in table or chance in table):
         return None
-    factor, seen = seed_groups.unit_factor(run, name), source_seen(run)
+    factor, seen = unit_factor(run, name), source_seen(run)
     floor = factor * np.asarray(table[measured if measured in table else chance])
     ranked = factor * np.asarray(table[score_column(name)]) - floor
     if not np.isfinite(ranked).any():
@@ -94,7 +96,7 @@ def _measure_gains(run: RunRecord, scores: seed_groups.ScoresOfRuns) -> _Gains |
     )
 
 
-def _judge_row(judged: Sequence[seed_groups.Learned]) -> seed_groups.Learned:
+def _judge_row(judged: Sequence[Learned]) -> Learned:
     """Judge a row by its runs: the worst word counts."""
     floors = [run.floor for run in judged if run.floor is not None]
     lifts = [run.lift for run in judged if run.lift is not None]
@@ -108,32 +110,33 @@ def _judge_row(judged: Sequence[seed_groups.Learned]) -> seed_groups.Learned:
     )
 
 
-def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> seed_groups.Learned:
+def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> Learned:
     lift, surplus = _compare(gains, anchor) if gains else (None, {})
-    learned = seed_groups.Learned(floor=gains.floor if gains else None, lift=lift)
+    learned = Learned(floor=gains.floor if gains else None, lift=lift)
     if is_untrained(run):
-        return learned._replace(word=seed_groups.UNTRAINED, reason="its random weights had no step of training")
+        return learned._replace(word=UNTRAINED, reason="its random weights had no step of training")
     if not (run.trained or run.zero_shot or run.imported is not None or run.facts.engine):
         return learned
-    failed, passed = seed_groups.NOT_LEARNED, seed_groups.LEARNED
+    failed, passed = NOT_LEARNED, LEARNED
     if not run.trained:
-        failed, passed = seed_groups.NOT_RANKED, seed_groups.DEPENDS
+        failed, passed = NOT_RANKED, DEPENDS
+    has_gain = gains is not None and _sign(gains.ranked) > 0
     too_little = [reason for reason, values in surplus.items() if _sign(values) < 0]
-    if reasons := [*collapse_reasons(run.outputs), *too_little]:
+    if reasons := [*collapse_reasons(run.outputs, has_gain), *too_little]:
         return learned._replace(word=failed, reason=reasons[0])
-    if gains and surplus:
-        if _sign(gains.ranked) <= 0 or min(map(np.nanmean, surplus.values())) < 0:
+    if surplus:
+        if not has_gain or min(map(np.nanmean, surplus.values())) < 0:
             examples = format_count(run.n, "example")
-            reason = f"{examples}: not shown that its outputs depend on their sources"
-            return learned._replace(word=seed_groups.NOT_SHOWN, reason=reason)
+            reason = f"{examples}: not shown that its outputs depend enough on their sources"
+            return learned._replace(word=NOT_SHOWN, reason=reason)
     elif run.settings.decode.mode != "extract":  # what is copied from a source depends on it
         reason = "no run of Random with a floor" if gains else "its floor is not known"
-        return learned._replace(word=seed_groups.UNKNOWN, reason=reason)
+        return learned._replace(word=UNKNOWN, reason=reason)
     fall = last_fall(run.fit)
     is_near_the_top = gains and gains.possible is not None and lift >= _NEAR_THE_TOP
     if fall is not None and fall > _LARGEST_FALL and not is_near_the_top:
         reason = f"{PERCENT * fall:.0f} % of the fall of the loss in the last quarter of the steps"
-        return learned._replace(word=seed_groups.STILL_LEARNING, reason=reason)
+        return learned._replace(word=STILL_LEARNING, reason=reason)
     return learned._replace(word=passed)
 
 

@@ -83,10 +83,11 @@ def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sente
     )
 
 
-def collapse_reasons(facts: OutputFacts | None) -> list[str]:
+def collapse_reasons(facts: OutputFacts | None, fit_sources: bool = False) -> list[str]:
     """Return a clause for each problem of most outputs that shows that a system did not learn to summarize.
 
-    There is none for fewer than `FEWEST` outputs.
+    There is none for fewer than `FEWEST` outputs. With `fit_sources`, outputs can be identical, as those of Lead for
+    several questions about a source are.
     """
     if facts is None or facts.count < FEWEST:
         return []
@@ -95,7 +96,7 @@ def collapse_reasons(facts: OutputFacts | None) -> list[str]:
         reasons.append(f"{facts.empty:,} of {facts.count:,} outputs are empty")
     elif facts.words < _LEAST_WORDS * (facts.reference_words or 0):
         reasons.append(f"outputs of {facts.words:.0f} words, where references have {facts.reference_words:.0f}")
-    elif facts.distinct <= _LIMIT * facts.compared:
+    elif facts.distinct <= _LIMIT * facts.compared and not fit_sources:
         reasons.append(f"nearly identical outputs, {facts.distinct:,} of {facts.compared:,} distinct")
     if facts.repetitive >= _LIMIT * facts.count:
         reasons.append(f"{facts.repetitive:,} of {facts.count:,} outputs {_REPEAT}")
