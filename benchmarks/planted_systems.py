@@ -1,6 +1,6 @@
 """Does the gate catch systems that learned nothing, and pass those that did, whatever else is in the table?
 
-python benchmarks/planted_systems.py                                           on generated reports, in two minutes
+python benchmarks/planted_systems.py                                           on generated reports, in a minute
 python benchmarks/planted_systems.py wiki_sections=FOLDER sumpubmed=FOLDER     also on these corpora
 python benchmarks/planted_systems.py --train                                   also trained systems: ten minutes more
 
@@ -162,6 +162,8 @@ def find_wrong(lines: Sequence[Sequence[str]]) -> list[str]:
     wrong = []
     for texts, label, *_, alone, among, _reason in lines:
         is_good = label in GOOD or (label, texts) == ("all steps", "reports")
+        if label.endswith("-copy") and texts == "probe":  # few sentences of a report state a fact in the checked form
+            is_good = False
         words = (LEARNED, DEPENDS, NOT_SHOWN) if is_good else (NOT_LEARNED, NOT_RANKED, NOT_SHOWN)
         if alone != among or alone not in words:
             wrong.append(f"{label} on {texts}")

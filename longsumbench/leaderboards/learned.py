@@ -133,7 +133,8 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
         reason = "no run of Random with a floor" if gains else "its floor is not known"
         return learned._replace(word=UNKNOWN, reason=reason)
     fall = last_fall(run.fit)
-    is_near_the_top = gains and gains.possible is not None and lift >= _NEAR_THE_TOP
+    has_facts = gains is not None and gains.possible is not None  # of other texts, nobody knows the highest score
+    is_near_the_top = has_facts and (lift or 0.0) >= _NEAR_THE_TOP
     if fall is not None and fall > _LARGEST_FALL and not is_near_the_top:
         reason = f"{PERCENT * fall:.0f} % of the fall of the loss in the last quarter of the steps"
         return learned._replace(word=STILL_LEARNING, reason=reason)
