@@ -70,8 +70,9 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
 
     Of the rows, only Random's affects others: its run with the fewest settings. All runs are on the same examples.
     """
-    gains = {run.run_id: _measure_gains(run, scores) for row in rows for run in row.runs}
-    random_runs = [run for row in rows for run in row.runs if run.model == RANDOM and run.floor and not run.imported]
+    runs = [run for row in rows for run in row.runs]
+    gains = {run.run_id: _measure_gains(run, scores) for run in runs}
+    random_runs = [run for run in runs if run.model == RANDOM and run.floor and not run.imported]
     first = min(random_runs, key=lambda run: (run.variant, run.seed or 0, run.run_id), default=None)
     anchor = gains[first.run_id] if first else None
     return {row.key: _judge_row([_judge_run(run, gains[run.run_id], anchor) for run in row.runs]) for row in rows}

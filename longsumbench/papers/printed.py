@@ -9,7 +9,7 @@ once on each dataset, on the paper's measure.
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import pandas as pd
@@ -248,7 +248,8 @@ def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, 
 def _runs_of_random(job: Job, runs: Iterable[RunRecord]) -> list[RunRecord]:
     """Return the runs of Random on the texts of some runs; none for planted facts, whose chance is known."""
     datasets = {run.dataset for run in runs if PLANTED not in run.measures}
-    return [run for dataset in datasets for run in job.results.records(dataset) if run.model == RANDOM]
+    records = chain.from_iterable(map(job.results.records, datasets))
+    return [run for run in records if run.model == RANDOM]
 
 
 def count_runs(row: RowRuns) -> str:
