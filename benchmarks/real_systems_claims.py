@@ -66,7 +66,7 @@ class Rows:
         return f"{self.row(start, dataset).numbers['rougeLsum'].mean:.1f}"
 
     def gain(self, start: str) -> str:
-        """Return what the outputs of a row gain by their sources, as share of what the best row gains."""
+        """Return what the outputs of a row gain by their sources in R-2, as share of what Random gains."""
         return f"{self.row(start).learned.lift:.0f} %"
 
     def floor(self, start: str) -> str:
@@ -110,8 +110,8 @@ def draw_picture(rows: Rows) -> bytes:
 
     def draw(figure: "Figure") -> None:
         notes = (
-            "Bars: 95 % intervals over the 281 questions. Hollow: not ranked, it repeats itself or gains little by the "
-            "source.\nDashed: the length of the references."
+            "Bars: 95 % intervals over the 281 questions. Hollow: not ranked, it repeats itself.\n"
+            "Dashed: the length of the references."
         )
         add_title_and_notes(figure, "Real systems on QMSum: ROUGE against length", notes)
         plots = figure.subplots(1, 2)
@@ -160,7 +160,7 @@ def sentences(rows: Rows) -> Iterator[str]:
     yield f"its R-1 precision is {opus.p:.1f} and its recall {opus.r:.1f}"
     yield f"an R-Lsum of {score('BART-QMSum')} and {score('Claude-Haiku-4.5')}"
     yield f"other questions they score {rows.floor('BART-QMSum')} and {rows.floor('Claude-Haiku-4.5')}"
-    yield f"{gain('BART-QMSum')} and {gain('Claude-Haiku-4.5')} of what the best row gains"
+    yield f"{gain('BART-QMSum')} and {gain('Claude-Haiku-4.5')} of what Random gains"
     yield f"`GPT-5.6-Luna` gains {gain('GPT-5.6-Luna')}"
     for name in ("LED-QMSum", "PEGASUS-QMSum"):
         yield f"`{name}` in {outputs(name).repetitive} of {outputs(name).count} outputs"

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from longsumbench.cache.artifacts import user_cache
@@ -10,10 +9,9 @@ from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.columns import columns_of
-from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.notes import describe_unlearned, describe_untrained
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, group_by_seed
-from longsumbench.leaderboards.significance import ComparableRows, against_best, read_all_scores
+from longsumbench.leaderboards.significance import ComparableRows, judge_rows, read_all_scores
 from longsumbench.leaderboards.table import row_cells, table_block
 from longsumbench.render.tables import terminal_block, wrap_text
 from longsumbench.runs.overrides import format_overrides
@@ -95,15 +93,12 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
     """Return the table of runs on the same examples as the first one, and the sentences of `describe_choice`."""
     first = runs[0]
     same = [run for run in runs if (run.examples, run.signature) == (first.examples, first.signature)]
-    groups = group_by_seed(same, scores)
-    learned = judge_learning(groups, scores)
-    rows = tuple(replace(row, learned=learned[row.key]) for row in groups)
+    comparable = judge_rows(group_by_seed(same, scores), scores)
     columns_by_name = columns_of(same)
     columns = [columns_by_name[name] for name in ("system", "settings", first.ranked_by, *_COST_COLUMNS)]
-    comparable = ComparableRows(rows, against_best(rows, scores))
     table = table_block(columns, row_cells(comparable, columns))
     heading = f"{first.dataset}, {first.split} split, {format_count(first.n, 'example')}"
-    lines = [*describe_choice(comparable), describe_untrained(rows), describe_unlearned(rows)]
+    lines = [*describe_choice(comparable), describe_untrained(comparable.rows), describe_unlearned(comparable.rows)]
     return "\n".join([heading, "", terminal_block(table), "", *(wrap_text(line) for line in lines if line)])
 
 

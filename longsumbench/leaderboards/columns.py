@@ -239,7 +239,7 @@ _FACT_COLUMNS = (
     _learning(
         "lift",
         "lift",
-        "gain over the floor, as share of the possible gain",
+        "gain over the floor: of planted facts, as share of what could be seen; of other texts in R-2, of Random's",
         lambda learned: "" if learned.lift is None else f"{learned.lift:.0f} %",
     ),
     _fact("steps", "steps", "optimizer steps", _training_fact("steps")),

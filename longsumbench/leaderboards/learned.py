@@ -2,146 +2,171 @@
 
 rows of comparable runs, per-example scores --judge_learning--> a `Learned` for each row
 
-A run learned if (a) its outputs depend on their sources: they score higher than against the references of other
-examples, by a quarter of what is possible; (b) they have words, differ from each other and do not repeat themselves;
-(c) training had levelled off. A row learned if all its runs did. If examples are too few to show (a) or its opposite,
-that is "not shown", and the row is ranked. A system that was not trained here is never "not learned", but "not ranked".
+A run learned if (a) its outputs depend on their sources: they fit their own references better than those of other
+examples; (b) they have words, differ from each other and do not repeat themselves; (c) training had levelled off. Of
+planted facts, (a) asks for a quarter of what the run could see. Of other texts, it asks for half of what Random, which
+copies any sentences of the source, gains in R-2, and for half of its excess of examples with a gain. Other rows change
+nothing. If examples are too few to show (a) or its opposite, that is "not shown", and the row is ranked. A system that
+was not trained here is never "learned" or "not learned", but "depends on its source" or "not ranked".
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longsumbench.core import FitReport
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards import seed_groups
+from longsumbench.leaderboards.seed_groups import (
+    DEPENDS,
+    LEARNED,
+    NEVER_RANKED,
+    NOT_LEARNED,
+    NOT_RANKED,
+    NOT_SHOWN,
+    STILL_LEARNING,
+    UNKNOWN,
+    UNTRAINED,
+    Learned,
+    ScoresOfRuns,
+    SeedGroup,
+    unit_factor,
+)
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.evaluate import floor_column, score_column
 from longsumbench.metrics.output_facts import collapse_reasons
 from longsumbench.metrics.statistics import paired_effect
-from longsumbench.runs.record import RunRecord, is_untrained
+from longsumbench.runs.record import RunRecord, is_untrained, source_seen
 
-LEAST_LIFT = 25.0  # percent of the possible gain
+RANDOM = "random"  # the baseline whose gain is the measure of other texts
+_SHARE_OF_FACTS, _SHARE_OF_RANDOM = 0.25, 0.5  # that is required
+_BIGRAMS = "rouge2"  # words of the source in any order gain nothing in it
 _NEAR_THE_TOP = 90.0  # percent of the possible gain, after which the slope of the loss does not matter
 _LAST_PART, _LARGEST_FALL = 0.25, 0.04  # of the steps, and of the whole fall of the validation loss
-_LEVEL = 0.05  # of the test
+_LEVEL = 0.05  # of each one-sided test
 _FEWEST_LOSSES = 2  # validations, with which the fall in the last part is known
-_WORST_FIRST = (
-    seed_groups.NOT_LEARNED,
-    seed_groups.NOT_RANKED,
-    seed_groups.UNKNOWN,
-    seed_groups.NOT_SHOWN,
-    seed_groups.STILL_LEARNING,
-)
+_WORST_FIRST = (*NEVER_RANKED, UNKNOWN, NOT_SHOWN, LEARNED, DEPENDS, "")
 
 
-class _Gain(NamedTuple):
-    """What the outputs of a run gain by their sources, in the unit of the ranking score.
+class _Gains(NamedTuple):
+    """What a run scores more with its sources than without, of each example.
 
     Attributes:
-        mean: the score minus the floor.
-        floor: the score against other examples, or by chance.
-        p: of the test that the mean is 0.
-        high: upper end of the 95 % interval of the mean.
-        top: the highest score that there is; None if it is unknown.
-        examples: number of examples.
+        ranked: the ranking score minus its floor.
+        floor: mean score against other examples, or by chance; in the unit of the ranking score.
+        bigrams: R-2 minus its mean floor, 0–100; None if that is unknown.
+        possible: of planted facts, the gain that is possible with what was read; None for other texts.
     """
 
-    mean: float
+    ranked: NDArray[np.float64]
     floor: float
-    p: float
-    high: float
-    top: float | None
-    examples: int
+    bigrams: NDArray[np.float64] | None
+    possible: NDArray[np.float64] | None
 
 
-def judge_learning(
-    rows: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns
-) -> dict[str, seed_groups.Learned]:
+def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
     """Return key of a row → whether its system learned.
 
-    The possible gain is that of the best row that saw no references. If guesses have a known score (planted facts), it
-    is the way from there to 100.
+    Of the rows, only Random's affects others: its run with the fewest settings. All runs are on the same examples.
     """
-    gains = {run.run_id: _measure_gain(run, scores) for row in rows for run in row.runs}
-    possible = max((_possible_gain(row, gains) for row in rows if not row.first.oracle), default=0.0)
-    return {row.key: _judge_row(row, gains, possible) for row in rows}
+    runs = [run for row in rows for run in row.runs]
+    gains = {run.run_id: _measure_gains(run, scores) for run in runs}
+    random_runs = [run for run in runs if run.model == RANDOM and run.floor and not run.imported]
+    first = min(random_runs, key=lambda run: (run.variant, run.seed or 0, run.run_id), default=None)
+    anchor = gains[first.run_id] if first else None
+    return {row.key: _judge_row([_judge_run(run, gains[run.run_id], anchor) for run in row.runs]) for row in rows}
 
 
-def _measure_gain(run: RunRecord, scores: seed_groups.ScoresOfRuns) -> _Gain | None:
+def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
     name, table = run.ranked_by, scores.get(run.run_id)
-    if table is None:
-        return None
     chance, measured = f"{name}_chance", floor_column(name)
-    base = next((column for column in (measured, chance) if column in table), None)
-    column = score_column(name)
-    if base is None or column not in table:
+    if table is None or not (measured in table or chance in table):
         return None
-    factor = seed_groups.unit_factor(run, name)
-    values = factor * np.stack([table[column], table[base]], axis=1)
-    values = values[np.isfinite(values).all(axis=1)]
-    if not len(values):
+    factor, seen = unit_factor(run, name), source_seen(run)
+    floor = factor * np.asarray(table[measured if measured in table else chance])
+    ranked = factor * np.asarray(table[score_column(name)]) - floor
+    if not np.isfinite(ranked).any():
         return None
-    gain = paired_effect(values[:, :1] - values[:, 1:])
-    half = 0.0 if gain.error == 0 else gain.half_width()
-    return _Gain(
-        mean=gain.mean,
-        floor=float(values[:, 1].mean()),
-        p=gain.p_value(),
-        high=math.inf if math.isnan(half) else gain.mean + half,
-        top=factor if chance in table else None,
-        examples=len(values),
+    visible = 1.0 if seen is None else seen / PERCENT
+    return _Gains(
+        ranked=ranked,
+        floor=float(np.nanmean(floor)),
+        bigrams=PERCENT * np.asarray(table[score_column(_BIGRAMS)]) - run.floor[_BIGRAMS] if run.floor else None,
+        possible=visible * (factor - floor) if chance in table else None,
     )
 
 
-def _possible_gain(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None]) -> float:
-    run_gains = [gain for run in row.runs if (gain := gains[run.run_id])]
-    possible_gains = [gain.mean if gain.top is None else gain.top - gain.floor for gain in run_gains]
-    return sum(possible_gains) / len(possible_gains) if possible_gains else 0.0
-
-
-def _judge_row(row: seed_groups.SeedGroup, gains: Mapping[str, _Gain | None], possible: float) -> seed_groups.Learned:
-    run_gains = [gain for run in row.runs if (gain := gains[run.run_id])]
-    floor = sum(gain.floor for gain in run_gains) / len(run_gains) if run_gains else None
-    lifts = [PERCENT * gain.mean / possible for gain in run_gains if possible > 0]
-    lift = sum(lifts) / len(lifts) if lifts else None
-    if any(map(is_untrained, row.runs)):
-        return seed_groups.Learned(seed_groups.UNTRAINED, "its random weights had no step of training", floor, lift)
-    trained_runs = (  # here or elsewhere
-        run for run in row.runs if run.trained or run.zero_shot or run.imported is not None or run.facts.engine
+def _judge_row(judged: Sequence[Learned]) -> Learned:
+    """Judge a row by its runs: the worst word counts."""
+    floors = [run.floor for run in judged if run.floor is not None]
+    lifts = [run.lift for run in judged if run.lift is not None]
+    worst = min(judged, key=lambda run: _WORST_FIRST.index(run.word))
+    alike = sum(run.word == worst.word for run in judged)
+    part = f" in {alike} of {len(judged)} seeds" if worst.reason and judged[1:] else ""
+    return worst._replace(
+        reason=f"{worst.reason}{part}",
+        floor=sum(floors) / len(floors) if floors else None,
+        lift=sum(lifts) / len(lifts) if lifts else None,
     )
-    judged = [_judge_run(run, gains[run.run_id], possible) for run in trained_runs]
-    for word in _WORST_FIRST:
-        if reasons := [reason for verdict, reason in judged if verdict == word]:
-            part = f" in {len(reasons)} of {len(judged)} seeds" if judged[1:] else ""
-            return seed_groups.Learned(word, f"{reasons[0]}{part}", floor, lift)
-    return seed_groups.Learned(seed_groups.LEARNED if judged else "", "", floor, lift)
 
 
-def _judge_run(run: RunRecord, gain: _Gain | None, possible: float) -> tuple[str, str]:
-    failed = seed_groups.NOT_LEARNED if run.trained else seed_groups.NOT_RANKED
-    if problems := collapse_reasons(run.outputs):
-        return failed, problems[0]
-    lift = None
-    if gain is not None:
-        lift = PERCENT * gain.mean / possible if possible > 0 else 0.0
-        is_shown = gain.mean > 0 and gain.p < _LEVEL
-        if not is_shown and PERCENT * gain.high >= LEAST_LIFT * possible:
-            examples = format_count(gain.examples, "example")
-            return seed_groups.NOT_SHOWN, f"{examples}: not shown that its outputs depend on their sources"
-        if not is_shown or lift < LEAST_LIFT:
-            return failed, f"{lift:z.1f} % of the possible gain"
+def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> Learned:
+    lift, surplus = _compare(gains, anchor) if gains else (None, {})
+    learned = Learned(floor=gains.floor if gains else None, lift=lift)
+    if is_untrained(run):
+        return learned._replace(word=UNTRAINED, reason="its random weights had no step of training")
+    if not (run.trained or run.zero_shot or run.imported is not None or run.facts.engine):
+        return learned
+    failed, passed = NOT_LEARNED, LEARNED
+    if not run.trained:
+        failed, passed = NOT_RANKED, DEPENDS
+    has_gain = gains is not None and _sign(gains.ranked) > 0
+    too_little = [reason for reason, values in surplus.items() if _sign(values) < 0]
+    if reasons := [*collapse_reasons(run.outputs, has_gain), *too_little]:
+        return learned._replace(word=failed, reason=reasons[0])
+    if surplus:
+        if not has_gain or min(map(np.nanmean, surplus.values())) < 0:
+            examples = format_count(run.n, "example")
+            reason = f"{examples}: not shown that its outputs depend enough on their sources"
+            return learned._replace(word=NOT_SHOWN, reason=reason)
     elif run.settings.decode.mode != "extract":  # what is copied from a source depends on it
-        return seed_groups.UNKNOWN, "its floor is not known"
+        reason = "no run of Random with a floor" if gains else "its floor is not known"
+        return learned._replace(word=UNKNOWN, reason=reason)
     fall = last_fall(run.fit)
-    if fall is not None and fall > _LARGEST_FALL and (lift is None or lift < _NEAR_THE_TOP):
-        return (
-            seed_groups.STILL_LEARNING,
-            f"{PERCENT * fall:.0f} % of the fall of the loss in the last quarter of the steps",
-        )
-    return seed_groups.LEARNED, ""
+    has_facts = gains is not None and gains.possible is not None  # of other texts, nobody knows the highest score
+    is_near_the_top = has_facts and (lift or 0.0) >= _NEAR_THE_TOP
+    if fall is not None and fall > _LARGEST_FALL and not is_near_the_top:
+        reason = f"{PERCENT * fall:.0f} % of the fall of the loss in the last quarter of the steps"
+        return learned._replace(word=STILL_LEARNING, reason=reason)
+    return learned._replace(word=passed)
+
+
+def _compare(gains: _Gains, anchor: _Gains | None) -> tuple[float | None, dict[str, NDArray[np.float64]]]:
+    """Return the lift, and what a run can have too little of → by how much it has more than is required, by example.
+
+    The latter is empty if it is unknown. Bigrams find words without order, which R-1 and R-L hardly tell from
+    sentences. Signs find a few right outputs among others: they count as few examples, whatever they score.
+    """
+    if gains.possible is not None:
+        possible = float(np.nanmean(gains.possible))
+        lift = PERCENT * float(np.nanmean(gains.ranked)) / possible if possible > 0 else 0.0
+        return lift, {f"{lift:z.1f} % of the possible gain": gains.ranked - _SHARE_OF_FACTS * gains.possible}
+    if anchor is None or gains.bigrams is None or anchor.bigrams is None:
+        return None, {}
+    mean, mean_of_random = float(gains.bigrams.mean()), float(anchor.bigrams.mean())
+    share, share_of_random = (PERCENT * (each.ranked > 0).mean() for each in (gains, anchor))
+    too_few = f"gains in {share:.0f} % of the examples, Random in {share_of_random:.0f} %"
+    return PERCENT * mean / mean_of_random if mean_of_random > 0 else None, {
+        f"gains {mean:z.1f} in R-2, Random {mean_of_random:.1f}": gains.bigrams - _SHARE_OF_RANDOM * anchor.bigrams,
+        too_few: np.sign(gains.ranked) - _SHARE_OF_RANDOM * np.sign(anchor.ranked),
+    }
+
+
+def _sign(values: NDArray[np.float64]) -> float:
+    """Return the sign of the mean; 0 if it may be by chance."""
+    effect = paired_effect(values[np.isfinite(values), np.newaxis])
+    return float(np.sign(effect.mean)) if effect.p_value() < 2 * _LEVEL else 0.0
 
 
 def last_fall(report: FitReport) -> float | None:

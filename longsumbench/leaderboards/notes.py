@@ -187,7 +187,7 @@ def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
     for start, words in starts.items():
         labels = []
         for row in (row for row in rows if row.learned.word in words):
-            why = f"{row.learned.word}: " if row.learned.word in NEVER_RANKED and row.learned.word != NOT_RANKED else ""
+            why = "" if row.learned.word in (NOT_RANKED, UNKNOWN, NOT_SHOWN) else f"{row.learned.word}: "
             labels.append(f"{row.label} ({why}{row.learned.reason})")
         sentences += [f"{start}: {shorten_list(labels, '; ')}."] if labels else []
     return join(*sentences)

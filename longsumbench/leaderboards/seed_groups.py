@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NO_INTERVAL = (math.nan, math.nan)
 LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = "learned", "still learning", "not learned", "not known"
 UNTRAINED, NOT_SHOWN, NOT_RANKED = "untrained", "not shown", "not ranked"
+DEPENDS = "depends on its source"
 NEVER_RANKED = (UNTRAINED, NOT_LEARNED, NOT_RANKED, STILL_LEARNING)
 _MOST_DIFFERENCES = 3  # settings in a label
 
@@ -37,11 +38,12 @@ class Learned(NamedTuple):
     """Whether the system of a row learned to summarize (`judge_learning`).
 
     Attributes:
-        word: `LEARNED`, `STILL_LEARNING`, `NOT_LEARNED`, `UNTRAINED`, `UNKNOWN` or `NOT_SHOWN`; `NOT_RANKED` instead of
-            `NOT_LEARNED` for what was not trained here; empty for a system that learns nothing, such as Lead.
-        reason: why it is not `LEARNED`; otherwise empty.
+        word: `LEARNED`, `STILL_LEARNING`, `NOT_LEARNED`, `UNTRAINED`, `UNKNOWN` or `NOT_SHOWN`; for what was not
+            trained here, `DEPENDS` and `NOT_RANKED` instead; empty for a system that learns nothing, such as Lead.
+        reason: why it is neither `LEARNED` nor `DEPENDS`; otherwise empty.
         floor: what its outputs score without their sources, in the unit of the ranking score; None if unknown.
-        lift: gain over the floor, as percent of the gain that is possible; None if unknown.
+        lift: of planted facts, the gain over the floor in percent of what is possible with the source that was read; of
+            other texts, the gain in R-2 in percent of Random's. None if unknown.
     """
 
     word: str = ""
@@ -52,7 +54,7 @@ class Learned(NamedTuple):
     @property
     def comparable(self) -> bool:
         """True if conclusions about the row can be drawn."""
-        return self.word in ("", LEARNED)
+        return self.word in ("", LEARNED, DEPENDS)
 
 
 _NOT_JUDGED = Learned()

@@ -261,12 +261,13 @@ def comparable_rows(
     """
     groups = [part for members in _group_comparable(records) for part in _split_by_training(members)]
     blocks = [seed_groups.group_by_seed(members, scores or {}, by_run) for members in groups]
-    return tuple(_tested_rows(rows, scores or {}, names) for rows in blocks)
+    return tuple(judge_rows(rows, scores or {}, names) for rows in blocks)
 
 
-def _tested_rows(
-    rows: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns, names: Sequence[str] | None
+def judge_rows(
+    rows: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns, names: Sequence[str] | None = None
 ) -> ComparableRows:
+    """Judge whether the systems of comparable rows learned, and test the rows. Arguments as in `against_best`."""
     learning = judge_learning(rows, scores)
     rows = tuple(replace(row, learned=learning[row.key]) for row in rows)
     return ComparableRows(rows, against_best(rows, scores, names))

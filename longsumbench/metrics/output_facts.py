@@ -20,6 +20,7 @@ _LIMIT = 0.5  # there is a warning if at least this part of the outputs has a pr
 LONGEST_COMPARED = 5_000  # words of an output that are compared
 _LOOP_WORDS, _LOOP_SHARE = 4, 0.3  # an output has loops if more than this part of its 4-grams occurred earlier in it
 _LOOPS_LIMIT = 0.25  # of the outputs; a loop costs more than it shows in a mean
+_LEAST_WORDS = 0.1  # of the words of the references, in the mean
 _REPEAT = "repeat themselves"
 
 _HEADING = "summary|summarization|abstract|tl;?dr|zusammenfassung|résumé|resumen|riassunto|резюме|摘要|总结|要約"
@@ -82,17 +83,20 @@ def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sente
     )
 
 
-def collapse_reasons(facts: OutputFacts | None) -> list[str]:
+def collapse_reasons(facts: OutputFacts | None, fit_sources: bool = False) -> list[str]:
     """Return a clause for each problem of most outputs that shows that a system did not learn to summarize.
 
-    There is none for fewer than `FEWEST` outputs.
+    There is none for fewer than `FEWEST` outputs. With `fit_sources`, outputs can be identical, as those of Lead for
+    several questions about a source are.
     """
     if facts is None or facts.count < FEWEST:
         return []
     reasons = []
     if facts.empty is not None and facts.empty >= _LIMIT * facts.count:
         reasons.append(f"{facts.empty:,} of {facts.count:,} outputs are empty")
-    elif facts.distinct <= _LIMIT * facts.compared:
+    elif facts.words < _LEAST_WORDS * (facts.reference_words or 0):
+        reasons.append(f"outputs of {facts.words:.0f} words, where references have {facts.reference_words:.0f}")
+    elif facts.distinct <= _LIMIT * facts.compared and not fit_sources:
         reasons.append(f"nearly identical outputs, {facts.distinct:,} of {facts.compared:,} distinct")
     if facts.repetitive >= _LIMIT * facts.count:
         reasons.append(f"{facts.repetitive:,} of {facts.count:,} outputs {_REPEAT}")

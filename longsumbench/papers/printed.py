@@ -15,10 +15,11 @@ from typing import NamedTuple
 import pandas as pd
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference
-from longsumbench.leaderboards.learned import judge_learning
+from longsumbench.leaderboards.learned import RANDOM, judge_learning
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.published import COLUMNS, PROVENANCE, read_published_table
 from longsumbench.leaderboards.seed_groups import (
+    DEPENDS,
     LEARNED,
     NO_INTERVAL,
     NOT_LEARNED,
@@ -172,8 +173,9 @@ def _printed_rows(table: pd.DataFrame, labels: Mapping[Hashable, str], label: st
 FACTS_HEADING = "facts stated right, %"  # heading of planted facts
 LEARNED_COLUMNS = ("learned", "floor", "lift, %")
 LEARNED_NOTE = (
-    "Floor: what the outputs score without their sources, by the measure that ranks systems on these texts. Lift: the "
-    "gain over the floor, in percent of the possible gain. Nothing is concluded from rows that did not learn."
+    "Floor: what the outputs score without their sources, by the measure that ranks systems on these texts. Lift: of "
+    "planted facts, the gain over the floor in percent of what is possible with the source that was read; of other "
+    "texts, the gain in R-2 in percent of Random's. Nothing is concluded from rows that did not learn."
 )
 
 
@@ -231,8 +233,10 @@ def read_row_means(job: Job) -> RowMeans:
     """Return the numbers of the finished runs of a job; damaged scores are reported and left out."""
     rows = [row for row in job.rows if row.finished]
     records = {run.run_id: run for row in rows for run in row.finished}
-    scores = read_all_scores(job.results, records.values(), f"f{job.paper_table.part}")
-    learned = _judge_rows([latest_per_seed(row.finished) for row in rows], scores)
+    random_runs = _runs_of_random(job, records.values())
+    scores = read_all_scores(job.results, [*random_runs, *records.values()], f"f{job.paper_table.part}")
+    random_groups = [SeedGroup((run,)) for run in random_runs]
+    learned = _judge_rows([*random_groups, *(latest_per_seed(row.finished) for row in rows)], scores)
     if job.paper_table.part != "f":
         runs, scores = take_part_as_f(records.values(), job.paper_table.part, scores)
         records = {run.run_id: run for run in runs}
@@ -255,11 +259,18 @@ def _add_differences(job: Job, scores: Mapping[str, ScoreTable]) -> dict[str, Sc
 
 
 def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
-    """Return key of a group → whether its system learned, judged among the rows that are comparable with it."""
+    """Return key of a group → whether its system learned, judged with the run of Random that is comparable with it."""
     members: dict[object, dict[str, SeedGroup]] = {}
     for group in groups:
         members.setdefault(comparison_key(group.first), {})[group.key] = group
     return {key: gate for rows in members.values() for key, gate in judge_learning([*rows.values()], scores).items()}
+
+
+def _runs_of_random(job: Job, runs: Iterable[RunRecord]) -> list[RunRecord]:
+    """Return the runs of Random on the texts of some runs; none for planted facts, whose chance is known."""
+    datasets = {run.dataset for run in runs if PLANTED not in run.measures}
+    records = chain.from_iterable(map(job.results.records, datasets))
+    return [run for run in records if run.model == RANDOM]
 
 
 def count_runs(row: RowRuns) -> str:
@@ -278,7 +289,7 @@ _SHARE_OF_SPREAD = 0.25  # a margin, as a share of the largest difference of the
 _OWN_SPREAD = "a quarter of the largest difference between rows that learned"
 # Word → outcome of a claim about such a system, the worst first
 _UNSURE = dict.fromkeys((UNTRAINED, UNKNOWN, NOT_SHOWN, NOT_RANKED), NOT_TESTED)
-_GATE = {**_UNSURE, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: ""}
+_GATE = {**_UNSURE, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: "", DEPENDS: ""}
 
 
 def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:

@@ -1,5 +1,6 @@
 """Verdicts on claims about rows: the gate, the test on the paper's measure, the margin of alike rows."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from support.paper_jobs import finished_run, paper_job
 from support.run_records import TRAINED
 
+from longsumbench.core import FitReport
 from longsumbench.leaderboards.seed_groups import (
     LEARNED,
     NOT_LEARNED,
@@ -138,12 +140,14 @@ def test_nothing_is_concluded_from_systems_that_did_not_learn(
 
 
 def test_the_gate_reads_the_outputs(tmp_path: Path) -> None:
-    """Without a stub: a trained system whose scores are those of other examples' references did not learn."""
+    """Without a stub: a system that scores as other examples' references do, where Random gains, did not learn."""
     results, runs = Results(tmp_path), dict[str, list[RunRecord]]()
-    for label, model, gain in (("a", "ea", 0.2), ("b", "ca", 0.0)):
+    for label, model, gain in (("a", "ea", 0.2), ("b", "ca", 0.0), ("", "random", 0.1)):
         runs[label] = []
         for seed in (1, 2, 3):
-            run = finished_run(results, model, values(0.0), seed, fit=TRAINED, ranked_by="rougeLsum")
+            facts = {"fit": TRAINED if label else FitReport(), "floor": {"rouge2": 40 - 100 * gain}}
+            run = finished_run(results, model, values(0.0), seed, ranked_by="rougeLsum", **facts)
+            run.write(results.run_folder(run))
             path = results.run_folder(run) / "scores.csv"
             lines = path.read_text(encoding="utf-8").splitlines()
             column = lines[0].split(",").index("rougeLsum_f")
@@ -153,9 +157,10 @@ def test_the_gate_reads_the_outputs(tmp_path: Path) -> None:
             added = [f"{line},{floor}" for line, floor in zip(lines[1:], floors, strict=True)]
             path.write_text("\n".join([f"{lines[0]},rougeLsum_floor", *added, ""]), encoding="utf-8")
             runs[label].append(run)
+    del runs[""]  # it is no row of the table
     (verdict,) = decide(paper_job(table("a > b"), tmp_path, runs))
     assert (verdict.outcome, verdict.learned) == (NOT_LEARNED, NOT_LEARNED)
-    assert "b: 0.0 % of the possible gain in 3 of 3 seeds" in verdict.reason
+    assert re.search(r"b: gains -?\d.\d in R-2, Random \d+.\d in 3 of 3 seeds", verdict.reason)
 
 
 def test_too_few_seeds_decide_nothing(tmp_path: Path) -> None:
