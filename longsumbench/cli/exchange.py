@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
-from longsumbench.errors import DataError, SuiteError, suite_errors
+from longsumbench.errors import DataError
 from longsumbench.formatting import format_count, plain_table, print_text
 
 _MERGE_HELP = """\
@@ -57,7 +57,7 @@ def _add_verify_arguments(command: Parser) -> None:
 
 
 def _execute_verify(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.outputs.verify import verify_run
+    from longsumbench.outputs.verify import verify_runs
     from longsumbench.runs.results import finished_folders
 
     folders, rows, failed = list[Path](), list[tuple[str, ...]](), 0
@@ -65,13 +65,8 @@ def _execute_verify(options: argparse.Namespace, words: Sequence[str]) -> None:
         path = Path(name).expanduser()
         several = path.is_file() or (path.is_dir() and not (path / "record.json").is_file())
         folders += finished_folders(path) if several else [results_of(options).find(name)]
-    for folder in dict.fromkeys(folders):
+    for folder, problems in verify_runs([*dict.fromkeys(folders)], options.dataset_path):
         *_, dataset, model, run_id = folder.absolute().parts
-        try:
-            with suite_errors():
-                problems = verify_run(folder, options.dataset_path)
-        except SuiteError as error:
-            problems = [f"not verified: {error}"]
         failed += bool(problems)
         rows += [(run_id[:8], model, dataset, line) for line in problems or ["verified"]]
     print_text(plain_table(rows or [("no finished run",)]))

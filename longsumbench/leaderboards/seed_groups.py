@@ -64,7 +64,7 @@ class SeedGroup:
 
     Attributes:
         runs: ordered by seed; at least one.
-        repeated: earlier runs with the same seeds; they are ignored.
+        repeated: earlier runs with the same seeds, and runs with the outputs of another seed; they are ignored.
         numbers: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
             covers examples and seeds, and is NaN if the scores of a run are missing.
         differs: settings that distinguish it from rows with the same model and variant ("max_steps=500").
@@ -98,6 +98,13 @@ class SeedGroup:
     def one_seed(self) -> bool:
         """True for a single run of a trained system: another seed may give another number."""
         return len(self.runs) == 1 and seed_matters(self.first)
+
+    @property
+    def equal_seeds(self) -> tuple[int | None, ...]:
+        """Seeds whose outputs are equal; all but the first are ignored."""
+        ignored = [run for run in self.repeated if _seeds_of(run) not in map(_seeds_of, self.runs)]
+        counted = [run for run in self.runs if any(have_equal_outputs(run, other) for other in ignored)]
+        return tuple(dict.fromkeys(run.seed for run in (*counted, *ignored)))
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -146,11 +153,14 @@ def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bo
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
-    """Group runs with the same settings; the latest run of each seed counts."""
+    """Group runs with the same settings; the latest run of each seed counts, and equal outputs count once."""
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
     by_seed = {_seeds_of(record): record for record in latest}
-    runs = tuple(by_seed[seeds] for seeds in sorted(by_seed, key=_by_size))
-    return SeedGroup(runs, tuple(record for record in latest if record not in runs))
+    runs: list[RunRecord] = []
+    for seeds in sorted(by_seed, key=_by_size):
+        if not any(have_equal_outputs(by_seed[seeds], run) for run in runs):
+            runs.append(by_seed[seeds])
+    return SeedGroup(tuple(runs), tuple(record for record in latest if record not in runs))
 
 
 def _by_size(seeds: _Seeds) -> list[int]:
@@ -167,6 +177,18 @@ def _seeds_of(record: RunRecord) -> _Seeds:
 def seed_matters(record: RunRecord) -> bool:
     """Return True if another seed trains another system. That of Random only draws other sentences."""
     return record.seed is not None and (record.trained or record.imported is not None)
+
+
+def have_equal_outputs(first: RunRecord, second: RunRecord) -> bool:
+    """Return True if a trained run wrote the same as another, which two trainings do not do.
+
+    They may if all outputs are right, or if all are the same text; so may extracts.
+    """
+    if not first.outputs_digest or first.outputs_digest != second.outputs_digest:
+        return False
+    is_varied = first.outputs is None or first.outputs.distinct > 1
+    is_written = seed_matters(first) and first.settings.decode.mode == "write"
+    return is_written and is_varied and first.scores["rouge1"].f < PERCENT
 
 
 def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:

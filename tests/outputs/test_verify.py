@@ -142,7 +142,7 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
         ),
         (
             lambda run: change_record(run, lambda record: record.update(split="validation")),
-            ["predictions.jsonl: 6 missing examples ('toy-24', ", "predictions.jsonl: 8 extra examples ('toy-30', "],
+            ["record.json: split is validation, its settings give test (1 value in all)"],
         ),
         (lambda run: (run / "predictions.jsonl").unlink(), ["not verified: "]),
         (lambda run: (run / "record.json").write_text("{", encoding="utf-8"), ["not verified: "]),
