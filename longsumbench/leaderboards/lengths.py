@@ -145,6 +145,7 @@ def _recall_line(system: LengthCurves) -> RecallLine:
         hollow,
         system.learned,
         one_seed=any(group.one_seed for group in system.tested.values()),
+        several_seeds=all(len(group.runs) > 1 for group in system.tested.values()),
     )
 
 
