@@ -37,16 +37,18 @@ _MERGED = "merged runs are kept, and the same command merges the others"
 merge_command = Command("merge", "merge results folders", _MERGE_HELP, _add_merge_arguments, _execute_merge, _MERGED)
 
 _VERIFY_HELP = """\
-Compute the scores of finished runs again from their outputs, and say what does not agree.
+Check the records of finished runs, compute their scores again from their outputs, and say what does not agree.
 
   longsumbench verify 85f3139c 19c1                  runs by their ids, or the beginnings of these
   longsumbench verify ../theirs/results              all finished runs in a results folder
   longsumbench verify pubmed.tar.xz --dataset-path ~/pubmed       those in a bundle, with the texts in a folder here
 
-It needs the summaries (predictions.jsonl) and the texts. It finds changed scores, means and summaries, other examples,
-other texts, and another version of a metric. The metrics bertscore, support and judge need models and are not computed
-again, nor are those of plug-ins. If all agree, verified.json in the run's folder says so, and tables mark the run until
-one of its files changes; packed runs are not marked. If not, the exit code is 3. More: docs/how-to/share-results.md
+It needs the summaries (predictions.jsonl), the settings (config.yaml) and the texts. It finds changed scores, means and
+summaries, other examples, other texts, and another version of a metric; labels, a run id, losses and times that do not
+fit the settings; and the outputs of another run in the same folder under another seed or model. The metrics bertscore,
+support and judge need models and are not computed again, nor are those of plug-ins. If all agree, verified.json in the
+run's folder says so, and tables mark the run until one of its files changes; packed runs are not marked. If not, the
+exit code is 3. More: docs/how-to/share-results.md
 """
 
 

@@ -9,7 +9,7 @@ line ("128", "null", "[1,2]"), or "" if a system does not have the setting.
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -344,7 +344,8 @@ def _curve_labels(curves: Sequence[Curve]) -> list[str]:
 def _measured(group: Group, scores: ScoresOfRuns) -> Group:
     """Add the numbers of all points, and whether their systems learned."""
     curves = (*group.curves, *group.references)
-    rows = [average_seeds(point, scores) for curve in curves for point in curve.points.values()]
+    groups = chain.from_iterable(curve.points.values() for curve in curves)
+    rows = [average_seeds(point, scores) for point in groups]
     learning = judge_learning(rows, scores)
     points = {row.key: replace(row, learned=learning[row.key]) for row in rows}
 

@@ -10,7 +10,7 @@ release of matplotlib.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import isnan, log2
 from pathlib import Path
 from statistics import pstdev
@@ -49,14 +49,14 @@ class CurveLine:
     Attributes:
         plots: for each plot, value on the axis → number.
         flat: for each plot, the number of the system without the axis's setting; drawn as a horizontal line.
-        hollow: for each plot, value at which the system is not shown to have learned → word that says why.
+        hollow: place of a plot → value at which the system is not shown to have learned → word that says why.
     """
 
     model: str
     label: str
     plots: list[dict[str, Estimate]]
     flat: list[Estimate | None]
-    hollow: list[dict[str, str]]
+    hollow: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def numbers(self) -> list[Estimate]:
         """Return all numbers of the line."""
@@ -64,7 +64,7 @@ class CurveLine:
 
     def words(self) -> list[str]:
         """Return a word for each number of a system that is not shown to have learned."""
-        return [word for values in self.hollow for word in values.values()]
+        return list(chain.from_iterable(values.values() for values in self.hollow.values()))
 
 
 @dataclass(frozen=True)
@@ -224,13 +224,13 @@ def _curve_lines(sweep: SweepCurves, kind: str, axis: int, extra: int | None, pl
                 continue
             value = NO_SETTING if extra is None else place[extra]
             label = f"{curve.label} {_with_value(sweep, extra, value if plots == [NO_SETTING] else NO_SETTING)}".strip()
-            new = CurveLine(curve.first.model, label, [{} for _ in plots], [None] * len(plots), [{} for _ in plots])
+            new = CurveLine(curve.first.model, label, [{} for _ in plots], [None] * len(plots))
             line = lines.setdefault(label, new)
             for index, plot in enumerate(plots):
                 if NO_SETTING not in (plot, value) and plot != value:
                     continue
                 if not point.learned.comparable:
-                    line.hollow[index][place[axis]] = point.learned.word
+                    line.hollow.setdefault(index, {})[place[axis]] = point.learned.word
                 if place[axis] == NO_SETTING:
                     line.flat[index] = point.numbers[kind]
                 else:
@@ -254,7 +254,7 @@ def _layout_notes(sweep: SweepCurves, kind: str, lines: Sequence[CurveLine]) -> 
     legend += ". Dashed: oracles, which saw the references" if any(ref.first.oracle for ref in group.references) else ""
     one_seed = dict.fromkeys(point.first.model for point in points if point.one_seed)
     legend += f". One seed, another may differ: {', '.join(one_seed)}" if one_seed else ""
-    words = [word for line in lines[:MOST_CURVES] for word in line.words()]
+    words = {*chain.from_iterable(line.words() for line in lines[:MOST_CURVES])}
     notes = [join(f"{legend}.", describe_mark("Hollow points", words))]
     follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
     axes, verb = " and ".join(map(short_name, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
@@ -295,9 +295,9 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
     lines = []
     for line, style in zip(layout.lines, system_styles([line.model for line in layout.lines]), strict=True):
         series = []
-        for numbers, flat, values in zip(line.plots, line.flat, line.hollow, strict=True):
+        for number, (numbers, flat) in enumerate(zip(line.plots, line.flat, strict=True)):
             points = {axis.places[value]: numbers[value] for value in axis.values if value in numbers}
-            hollow = {axis.places[value] for value in values.keys() & numbers.keys()}
+            hollow = {axis.places[value] for value in line.hollow.get(number, {}) if value in numbers}
             series.append(Series(points, flat, hollow))
         label, words = line.label, line.words()
         if len(words) == len(line.numbers()):

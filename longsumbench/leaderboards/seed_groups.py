@@ -70,6 +70,7 @@ class SeedGroup:
         differs: settings that distinguish it from rows with the same model and variant ("max_steps=500").
         table_settings: with those first that differ between the rows of its model; empty for a model with one row.
         learned: whether its system learned to summarize.
+        equal_seeds: seeds with equal outputs; only the first of them is in `runs`.
     """
 
     runs: tuple[RunRecord, ...]
@@ -78,6 +79,7 @@ class SeedGroup:
     differs: tuple[str, ...] = ()
     table_settings: tuple[str, ...] = ()
     learned: Learned = _NOT_JUDGED
+    equal_seeds: _Seeds = ()
 
     @property
     def first(self) -> RunRecord:
@@ -98,13 +100,6 @@ class SeedGroup:
     def one_seed(self) -> bool:
         """True for a single run of a trained system: another seed may give another number."""
         return len(self.runs) == 1 and seed_matters(self.first)
-
-    @property
-    def equal_seeds(self) -> tuple[int | None, ...]:
-        """Seeds whose outputs are equal; all but the first are ignored."""
-        ignored = [run for run in self.repeated if _seeds_of(run) not in map(_seeds_of, self.runs)]
-        counted = [run for run in self.runs if any(have_equal_outputs(run, other) for other in ignored)]
-        return tuple(dict.fromkeys(run.seed for run in (*counted, *ignored)))
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -157,10 +152,15 @@ def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
     by_seed = {_seeds_of(record): record for record in latest}
     runs: list[RunRecord] = []
+    equal_seeds: dict[int | None, None] = {}
     for seeds in sorted(by_seed, key=_by_size):
-        if not any(have_equal_outputs(by_seed[seeds], run) for run in runs):
-            runs.append(by_seed[seeds])
-    return SeedGroup(tuple(runs), tuple(record for record in latest if record not in runs))
+        run = by_seed[seeds]
+        same = next((other for other in runs if have_equal_outputs(run, other)), None)
+        if same is None:
+            runs.append(run)
+        else:
+            equal_seeds |= dict.fromkeys([same.seed, run.seed])
+    return SeedGroup(tuple(runs), tuple(run for run in latest if run not in runs), equal_seeds=tuple(equal_seeds))
 
 
 def _by_size(seeds: _Seeds) -> list[int]:
@@ -184,11 +184,10 @@ def have_equal_outputs(first: RunRecord, second: RunRecord) -> bool:
 
     They may if all outputs are right, or if all are the same text; so may extracts.
     """
-    if not first.outputs_digest or first.outputs_digest != second.outputs_digest:
-        return False
+    is_equal = first.outputs_digest == second.outputs_digest and first.scores == second.scores
     is_varied = first.outputs is None or first.outputs.distinct > 1
     is_written = seed_matters(first) and first.settings.decode.mode == "write"
-    return is_written and is_varied and first.scores["rouge1"].f < PERCENT
+    return bool(first.outputs_digest) and is_equal and is_written and is_varied and first.scores["rouge1"].f < PERCENT
 
 
 def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:

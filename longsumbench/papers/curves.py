@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
@@ -128,13 +129,15 @@ def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
                 lines.append(PanelLine(name if series[-1].points else "", style, series))
         rows.append(PanelRow(f"{_heading(measure)} {part}".strip(), plots, lines))
     title = f"{job.paper_table.prints} of {job.paper_table.citation}, at scale={job.scale}"
-    groups = [point.group for panel_lines in panels.values() for points in panel_lines.values() for point in points]
-    levels = dict.fromkeys(level.label.split()[0] for row in rows for plot in row.panels for level in plot.levels)
+    points = chain.from_iterable(chain.from_iterable(panel_lines.values() for panel_lines in panels.values()))
+    groups = [point.group for point in points]
+    plots_of_rows = chain.from_iterable(row.panels for row in rows)
+    levels = chain.from_iterable(plot.levels for plot in plots_of_rows)
+    kinds = dict.fromkeys(level.label.split()[0] for level in levels)
     over = describe_intervals([len(group.runs) > 1 for group in groups])
-    notes = [f"Bands and whiskers: 95 % intervals over {over}.", f"Dashed: {', '.join(levels)}." if levels else ""]
-    notes.append(
-        describe_mark("Hollow points", [group.learned.word for group in groups if not group.learned.comparable])
-    )
+    notes = [f"Bands and whiskers: 95 % intervals over {over}.", f"Dashed: {', '.join(kinds)}." if kinds else ""]
+    words = {group.learned.word for group in groups if not group.learned.comparable}
+    notes.append(describe_mark("Hollow points", words))
     return draw_panels(title, [join(*notes)], rows)["png"]
 
 

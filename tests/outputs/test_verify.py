@@ -345,10 +345,7 @@ def change_losses(record: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (
-            lambda record: record.update(variant="length=50"),
-            "variant is length=50, its settings give batch_size=4,",
-        ),
+        (lambda record: record.update(variant="length=50"), "variant is length=50, its settings give batch_size=4,"),
         (lambda record: record.update(variant=""), "variant is , its settings give batch_size=4,"),
         (lambda record: record.update(seed=2), "seed is 2, its settings give 1 (1 value in all)"),
         (lambda record: record.update(scale="paper"), "scale is paper, its settings give tiny (1 value in all)"),
