@@ -423,3 +423,27 @@ def test_outputs_of_another_seed_are_refused(seeds: Path, typed: Typed, tmp_path
     shutil.rmtree(copy / "work")
     shutil.copy(original / "predictions.jsonl", copy / "predictions.jsonl")
     assert len(problems_of(typed, tmp_path / "results")) == 2
+
+
+def test_the_run_id_of_imported_outputs_has_their_labels(seeds: Path, typed: Typed, tmp_path: Path) -> None:
+    """Imported outputs are verified; another variant, seed or name is refused, and so are they with another seed."""
+    lead = next((seeds / "results/runs/mine/lead").iterdir())
+    place = ["--results-dir", tmp_path / "results"]
+    outputs = tmp_path / "outputs.jsonl"
+    lines = (lead / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    outputs.write_text(
+        "".join(json.dumps({**row, "prediction": f"So {row['prediction']}"}) + "\n" for row in rows), encoding="utf-8"
+    )
+    words = ["--model", "theirs", "--dataset", "jsonl", f"dataset.path={seeds / 'texts'}", "dataset.name=mine"]
+    words += ["baselines=false", f"results_dir={tmp_path / 'results'}"]
+    assert typed("import", outputs, *words, "--seed", "1", "--variant", "beam 5")[0] == 0
+    (run,) = (tmp_path / "results/runs/mine/theirs").iterdir()
+    assert problems_of(typed, run, *place) == []
+    record = (run / "record.json").read_text(encoding="utf-8")
+    for labels in ({"variant": "beam 9"}, {"seed": 2}, {"model": "others"}):
+        (run / "record.json").write_text(json.dumps({**json.loads(record), **labels}), encoding="utf-8")
+        assert problems_of(typed, run, *place) != []
+        (run / "record.json").write_text(record, encoding="utf-8")
+    assert typed("import", outputs, *words, "--seed", "2", "--variant", "beam 5")[0] == 0
+    assert len([line for line in problems_of(typed, tmp_path / "results") if line.endswith("one is a copy")]) == 2
