@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
-from longsumbench.errors import DataError, SuiteError, suite_errors
+from longsumbench.errors import DataError
 from longsumbench.formatting import format_count, plain_table, print_text
 
 _MERGE_HELP = """\
@@ -37,16 +37,18 @@ _MERGED = "merged runs are kept, and the same command merges the others"
 merge_command = Command("merge", "merge results folders", _MERGE_HELP, _add_merge_arguments, _execute_merge, _MERGED)
 
 _VERIFY_HELP = """\
-Compute the scores of finished runs again from their outputs, and say what does not agree.
+Check the records of finished runs, compute their scores again from their outputs, and say what does not agree.
 
   longsumbench verify 85f3139c 19c1                  runs by their ids, or the beginnings of these
   longsumbench verify ../theirs/results              all finished runs in a results folder
   longsumbench verify pubmed.tar.xz --dataset-path ~/pubmed       those in a bundle, with the texts in a folder here
 
-It needs the summaries (predictions.jsonl) and the texts. It finds changed scores, means and summaries, other examples,
-other texts, and another version of a metric. The metrics bertscore, support and judge need models and are not computed
-again, nor are those of plug-ins. If all agree, verified.json in the run's folder says so, and tables mark the run until
-one of its files changes; packed runs are not marked. If not, the exit code is 3. More: docs/how-to/share-results.md
+It needs the summaries (predictions.jsonl), the settings (config.yaml) and the texts. It finds changed scores, means and
+summaries, other examples, other texts, and another version of a metric; labels, a run id, losses and times that do not
+fit the settings; and the outputs of another run in the same folder under another seed or model. The metrics bertscore,
+support and judge need models and are not computed again, nor are those of plug-ins. If all agree, verified.json in the
+run's folder says so, and tables mark the run until one of its files changes; packed runs are not marked. If not, the
+exit code is 3. More: docs/how-to/share-results.md
 """
 
 
@@ -57,7 +59,7 @@ def _add_verify_arguments(command: Parser) -> None:
 
 
 def _execute_verify(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.outputs.verify import verify_run
+    from longsumbench.outputs.verify import verify_runs
     from longsumbench.runs.results import finished_folders
 
     folders, rows, failed = list[Path](), list[tuple[str, ...]](), 0
@@ -65,13 +67,8 @@ def _execute_verify(options: argparse.Namespace, words: Sequence[str]) -> None:
         path = Path(name).expanduser()
         several = path.is_file() or (path.is_dir() and not (path / "record.json").is_file())
         folders += finished_folders(path) if several else [results_of(options).find(name)]
-    for folder in dict.fromkeys(folders):
+    for folder, problems in verify_runs([*dict.fromkeys(folders)], options.dataset_path):
         *_, dataset, model, run_id = folder.absolute().parts
-        try:
-            with suite_errors():
-                problems = verify_run(folder, options.dataset_path)
-        except SuiteError as error:
-            problems = [f"not verified: {error}"]
         failed += bool(problems)
         rows += [(run_id[:8], model, dataset, line) for line in problems or ["verified"]]
     print_text(plain_table(rows or [("no finished run",)]))

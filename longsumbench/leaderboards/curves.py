@@ -9,7 +9,7 @@ line ("128", "null", "[1,2]"), or "" if a system does not have the setting.
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from longsumbench.core import Recipe, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards import comparability
+from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.notes import checkpoint_name, describe_budget
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds, latest_per_seed
 from longsumbench.runs.record import SHORT_ID, RunRecord
@@ -341,7 +342,14 @@ def _curve_labels(curves: Sequence[Curve]) -> list[str]:
 
 
 def _measured(group: Group, scores: ScoresOfRuns) -> Group:
-    def averaged(curve: Curve) -> Curve:
-        return replace(curve, points={place: average_seeds(point, scores) for place, point in curve.points.items()})
+    """Add the numbers of all points, and whether their systems learned."""
+    curves = (*group.curves, *group.references)
+    groups = chain.from_iterable(curve.points.values() for curve in curves)
+    rows = [average_seeds(point, scores) for point in groups]
+    learning = judge_learning(rows, scores)
+    points = {row.key: replace(row, learned=learning[row.key]) for row in rows}
 
-    return replace(group, curves=tuple(map(averaged, group.curves)), references=tuple(map(averaged, group.references)))
+    def measured(curve: Curve) -> Curve:
+        return replace(curve, points={place: points[point.key] for place, point in curve.points.items()})
+
+    return replace(group, curves=tuple(map(measured, group.curves)), references=tuple(map(measured, group.references)))

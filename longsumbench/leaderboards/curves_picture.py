@@ -10,7 +10,7 @@ release of matplotlib.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import isnan, log2
 from pathlib import Path
 from statistics import pstdev
@@ -20,10 +20,18 @@ from longsumbench.errors import UnknownName, UsageError
 from longsumbench.leaderboards.columns import how_to_compute
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurves, parse_number, short_name, sweep_of
-from longsumbench.leaderboards.notes import PLANTED, caution, checkpoint_name, shorten_list
+from longsumbench.leaderboards.notes import (
+    PLANTED,
+    caution,
+    checkpoint_name,
+    describe_intervals,
+    describe_mark,
+    join,
+    shorten_list,
+)
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
+from longsumbench.render.figures import GREY, Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
 from longsumbench.render.tables import csv_text, with_bounds
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
@@ -41,16 +49,22 @@ class CurveLine:
     Attributes:
         plots: for each plot, value on the axis → number.
         flat: for each plot, the number of the system without the axis's setting; drawn as a horizontal line.
+        hollow: place of a plot → value at which the system is not shown to have learned → word that says why.
     """
 
     model: str
     label: str
     plots: list[dict[str, Estimate]]
     flat: list[Estimate | None]
+    hollow: dict[int, dict[str, str]] = field(default_factory=dict)
 
     def numbers(self) -> list[Estimate]:
         """Return all numbers of the line."""
         return [number for plot in self.plots for number in plot.values()] + [number for number in self.flat if number]
+
+    def words(self) -> list[str]:
+        """Return a word for each number of a system that is not shown to have learned."""
+        return list(chain.from_iterable(values.values() for values in self.hollow.values()))
 
 
 @dataclass(frozen=True)
@@ -151,7 +165,7 @@ def layout_of(sweep: SweepCurves, kind: str | None = None) -> Layout:
     return Layout(
         f"{sweep.dataset}: {_name_of(kind)} against {' and '.join(map(short_name, sweep.keys))}",
         group.summary,
-        tuple(_layout_notes(sweep, kind, len(lines))),
+        tuple(_layout_notes(sweep, kind, lines)),
         f"{_name_of(kind)} ({_unit_of(kind, sweep)})",
         Axis.of(short_name(sweep.keys[axis]), sweep.values(axis)),
         tuple(_with_value(sweep, extra, value) for value in values),
@@ -215,6 +229,8 @@ def _curve_lines(sweep: SweepCurves, kind: str, axis: int, extra: int | None, pl
             for index, plot in enumerate(plots):
                 if NO_SETTING not in (plot, value) and plot != value:
                     continue
+                if not point.learned.comparable:
+                    line.hollow.setdefault(index, {})[place[axis]] = point.learned.word
                 if place[axis] == NO_SETTING:
                     line.flat[index] = point.numbers[kind]
                 else:
@@ -228,24 +244,26 @@ def _with_value(sweep: SweepCurves, extra: int | None, value: str) -> str:
     return "" if extra is None or value == NO_SETTING else f"{short_name(sweep.keys[extra])}={checkpoint_name(value)}"
 
 
-def _layout_notes(sweep: SweepCurves, kind: str, num_lines: int) -> list[str]:
+def _layout_notes(sweep: SweepCurves, kind: str, lines: Sequence[CurveLine]) -> list[str]:
     """Return the notes: what bands are, what the picture leaves out, and warnings."""
     group, *other_groups = sweep.groups
     points = [point for curve in (*group.curves, *group.references) for point in curve.points.values()]
-    several = [point.numbers[kind] for point in points if len(point.runs) > 1 and kind in point.numbers]
-    legend = "Bands and whiskers: 95 % intervals over examples"
-    legend += "; of several seeds over examples and seeds" if several else ""
-    legend += ", where scores.csv exists" if any(isnan(number.low) for number in several) else ""
+    points = [point for point in points if kind in point.numbers]
+    legend = f"Bands and whiskers: 95 % intervals over {describe_intervals([len(point.runs) > 1 for point in points])}"
+    legend += ", where scores.csv exists" if any(isnan(point.numbers[kind].low) for point in points) else ""
     legend += ". Dashed: oracles, which saw the references" if any(ref.first.oracle for ref in group.references) else ""
-    notes = [f"{legend}."]
+    one_seed = dict.fromkeys(point.first.model for point in points if point.one_seed)
+    legend += f". One seed, another may differ: {', '.join(one_seed)}" if one_seed else ""
+    words = {*chain.from_iterable(line.words() for line in lines[:MOST_CURVES])}
+    notes = [join(f"{legend}.", describe_mark("Hollow points", words))]
     follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
     axes, verb = " and ".join(map(short_name, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
     notes += [
         f"{short_name(key)} is {checkpoint_name(value)}, or null if {axes} {verb} it no meaning."
         for key, value in follows.items()
     ]
-    if num_lines > MOST_CURVES:
-        notes.append(f"{MOST_CURVES} of {num_lines} lines, those with the most points; the CSV has all.")
+    if len(lines) > MOST_CURVES:
+        notes.append(f"{MOST_CURVES} of {len(lines)} lines, those with the most points; the CSV has all.")
     if other_groups:
         descriptions = shorten_list([_describe_group(item, group) for item in other_groups], "; ")
         notes.append(f"Not comparable with these, only in the CSV: {descriptions}.")
@@ -274,17 +292,17 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
     axis = layout.axis
     ticks = {axis.places[value]: tick_name(value) for value in axis.ticks(len(layout.headings))}
     panels = [Panel(heading, axis.name, axis.ends, ticks, layout.references) for heading in layout.headings]
-    lines = [
-        PanelLine(
-            line.label,
-            style,
-            [
-                Series({axis.places[value]: numbers[value] for value in axis.values if value in numbers}, flat)
-                for numbers, flat in zip(line.plots, line.flat, strict=True)
-            ],
-        )
-        for line, style in zip(layout.lines, system_styles([line.model for line in layout.lines]), strict=True)
-    ]
+    lines = []
+    for line, style in zip(layout.lines, system_styles([line.model for line in layout.lines]), strict=True):
+        series = []
+        for number, (numbers, flat) in enumerate(zip(line.plots, line.flat, strict=True)):
+            points = {axis.places[value]: numbers[value] for value in axis.values if value in numbers}
+            hollow = {axis.places[value] for value in line.hollow.get(number, {}) if value in numbers}
+            series.append(Series(points, flat, hollow))
+        label, words = line.label, line.words()
+        if len(words) == len(line.numbers()):
+            label, style = f"{label} ({', '.join(dict.fromkeys(words))})", {**style, "color": GREY}
+        lines.append(PanelLine(label, style, series))
     notes = [". ".join(layout.summary) + ".", *layout.notes]
     return draw_panels(layout.title, notes, [PanelRow(layout.measured, panels, lines)], ("png", "svg"))
 

@@ -135,8 +135,9 @@ def _training_lengths(systems: Sequence[LengthCurves]) -> str:
 def _recall_line(system: LengthCurves) -> RecallLine:
     places = {_recall_at(kind, length): system.point(kind, length) for kind in FACT_PANELS for length in system.tested}
     points = {name: point for name, point in places.items() if point is not None}
-    chance = system.point(CHANCE, min(system.tested))
+    groups, chance = system.tested.values(), system.point(CHANCE, min(system.tested))
     hollow = {_recall_at(kind, length) for kind in FACT_PANELS for length in system.tested if system.is_cut(length)}
+    seeds = [len(group.runs) for group in groups]
     return RecallLine(
         system.model,
         system.label,
@@ -144,7 +145,8 @@ def _recall_line(system: LengthCurves) -> RecallLine:
         chance.mean if chance else None,
         hollow,
         system.learned,
-        one_seed=any(group.one_seed for group in system.tested.values()),
+        one_seed=any(group.one_seed for group in groups),
+        several_seeds=min(seeds) > 1,
     )
 
 

@@ -1,7 +1,7 @@
 """The lines below a table: units, tests, training budget, initial weights, warnings, signature."""
 
 import math
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from pathlib import PurePath
 
 from longsumbench.cache.hub import HUB_NAME
@@ -119,6 +119,21 @@ def describe_undecided(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     return join(*(f"{start}: {shorten_list(labels)}." for start, labels in starts.items() if labels))
 
 
+def describe_intervals(several: Collection[bool]) -> str:
+    """Say over what numbers are means, with their intervals; `several` is True for each number of several seeds."""
+    if all(several):
+        return "examples and seeds"
+    return "examples (and seeds, where there are several)" if any(several) else "examples"
+
+
+def describe_mark(mark: str, words: Collection[str]) -> str:
+    """Say what a mark in a picture means, given the words of what has it; empty if nothing has it."""
+    unknown = {*words} & {UNKNOWN, NOT_SHOWN}
+    kinds = ["that did not learn"] if {*words} - unknown else []
+    kinds += ["of which it is not known whether they learned"] if unknown else []
+    return f"{mark}: systems {' or '.join(kinds)}." if kinds else ""
+
+
 def join(*sentences: str) -> str:
     """Join the sentences that are not empty."""
     return " ".join(sentence for sentence in sentences if sentence)
@@ -168,12 +183,14 @@ def caution(rows: Sequence[SeedGroup]) -> str:
 
 
 def describe_equal(rows: Sequence[SeedGroup]) -> str:
-    """Name the rows whose outputs are equal, in all their runs; empty if there are none. Older records do not say."""
+    """Name the rows and seeds whose outputs are equal; empty if there are none. Older records do not say."""
     labels: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         digests = tuple(run.outputs_digest for run in row.runs)
         labels.setdefault(digests, []).append(row.label)
     equal = [" = ".join(names) for digests, names in labels.items() if names[1:] and all(digests)]
+    seeds = {row.label: ", ".join(map(str, row.equal_seeds)) for row in rows if row.equal_seeds}
+    equal += [f"seeds {numbers} of {label}, counted once" for label, numbers in seeds.items()]
     return f"Equal outputs: {shorten_list(equal, '; ')}." if equal else ""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from longsumbench.formatting import format_count
+from longsumbench.leaderboards.notes import describe_intervals, describe_mark, join
 from longsumbench.leaderboards.seed_groups import LEARNED, Learned, SeedGroup
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.figures import GREY, Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
@@ -84,6 +85,7 @@ class RecallLine:
         hollow: measures that are drawn with hollow markers.
         learned: whether the system learned; if not, the line is grey, and no title names it.
         one_seed: True if the system was trained with one seed; then the picture has no title about the systems.
+        several_seeds: True if all numbers are means over several seeds.
     """
 
     model: str
@@ -93,6 +95,7 @@ class RecallLine:
     hollow: Set[str] = frozenset()
     learned: Learned = field(default_factory=Learned)
     one_seed: bool = False
+    several_seeds: bool = False
 
 
 def recall_lines(rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS) -> tuple[RecallLine, ...]:
@@ -106,6 +109,7 @@ def recall_lines(rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANE
             row.numbers[CHANCE].mean if CHANCE in row.numbers else None,
             learned=row.learned,
             one_seed=row.one_seed,
+            several_seeds=len(row.runs) > 1,
         )
         for row in rows
         if not row.first.oracle and measures & set(row.numbers)
@@ -199,21 +203,19 @@ def draw_lines(
     panels = [panel for panel in panels if _reached(panel, top_lines)]
     drawn = _panel_lines(panels, top_lines)
     one_seed = [line.label for line in top_lines if line.one_seed]
-    over = "examples" if len(one_seed) == len(top_lines) else "examples and seeds"
+    over = describe_intervals([line.several_seeds for line in top_lines])
     below = [f"{topic}." if title else "", f"Lines are means over {over}, bands their 95 % intervals."]
     if one_seed:
         below.append(f"One seed, another may differ: {', '.join(one_seed)}.")
     if not all(series.band for line in drawn for series in line.series):
         below.append(f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much.")
-    if not all(line.learned.comparable for line in top_lines):
-        below.append("Grey: systems that did not learn, or of which it is not known.")
-    below += notes
+    words = [line.learned.word for line in top_lines if not line.learned.comparable]
+    below += [describe_mark("Grey", words), *notes]
     if len(top_lines) < len(lines):
         of = f"{len(top_lines)} of {len(best)} models, each with its best settings"
         below.append(f"{of}; the table has all {len(lines)} rows.")
     plots = [_panel(panel, top_lines) for panel in panels]
-    note = " ".join(filter(None, below))
-    return draw_panels(title or topic, [note], [PanelRow(unit, plots, drawn, (-4, 104), (0, 50, 100))])["png"]
+    return draw_panels(title or topic, [join(*below)], [PanelRow(unit, plots, drawn, (-4, 104), (0, 50, 100))])["png"]
 
 
 def _reached(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:

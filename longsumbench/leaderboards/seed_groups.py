@@ -66,12 +66,13 @@ class SeedGroup:
 
     Attributes:
         runs: ordered by seed; at least one.
-        repeated: earlier runs with the same seeds; they are ignored.
+        repeated: earlier runs with the same seeds, and runs with the outputs of another seed; they are ignored.
         numbers: type of ROUGE, or measure → its mean over `runs`. The interval is that of the only run; of several, it
             covers examples and seeds, and is NaN if the scores of a run are missing.
         differs: settings that distinguish it from rows with the same model and variant ("max_steps=500").
         table_settings: with those first that differ between the rows of its model; empty for a model with one row.
         learned: whether its system learned to summarize.
+        equal_seeds: seeds with equal outputs; only the first of them is in `runs`.
     """
 
     runs: tuple[RunRecord, ...]
@@ -80,6 +81,7 @@ class SeedGroup:
     differs: tuple[str, ...] = ()
     table_settings: tuple[str, ...] = ()
     learned: Learned = _NOT_JUDGED
+    equal_seeds: _Seeds = ()
 
     @property
     def first(self) -> RunRecord:
@@ -148,11 +150,19 @@ def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bo
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
-    """Group runs with the same settings; the latest run of each seed counts."""
+    """Group runs with the same settings; the latest run of each seed counts, and equal outputs count once."""
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
     by_seed = {_seeds_of(record): record for record in latest}
-    runs = tuple(by_seed[seeds] for seeds in sorted(by_seed, key=_by_size))
-    return SeedGroup(runs, tuple(record for record in latest if record not in runs))
+    runs: list[RunRecord] = []
+    equal_seeds: dict[int | None, None] = {}
+    for seeds in sorted(by_seed, key=_by_size):
+        run = by_seed[seeds]
+        same = next((other for other in runs if have_equal_outputs(run, other)), None)
+        if same is None:
+            runs.append(run)
+        else:
+            equal_seeds |= dict.fromkeys([same.seed, run.seed])
+    return SeedGroup(tuple(runs), tuple(run for run in latest if run not in runs), equal_seeds=tuple(equal_seeds))
 
 
 def _by_size(seeds: _Seeds) -> list[int]:
@@ -169,6 +179,17 @@ def _seeds_of(record: RunRecord) -> _Seeds:
 def seed_matters(record: RunRecord) -> bool:
     """Return True if another seed trains another system. That of Random only draws other sentences."""
     return record.seed is not None and (record.trained or record.imported is not None)
+
+
+def have_equal_outputs(first: RunRecord, second: RunRecord) -> bool:
+    """Return True if a trained run wrote the same as another, which two trainings do not do.
+
+    They may if all outputs are right, or if all are the same text; so may extracts.
+    """
+    is_equal = first.outputs_digest == second.outputs_digest and first.scores == second.scores
+    is_varied = first.outputs is None or first.outputs.distinct > 1
+    is_written = seed_matters(first) and first.settings.decode.mode == "write"
+    return bool(first.outputs_digest) and is_equal and is_written and is_varied and first.scores["rouge1"].f < PERCENT
 
 
 def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:

@@ -1,11 +1,18 @@
-"""`longsumbench verify`: the scores of a finished run, computed again from its outputs and the texts."""
+"""`longsumbench verify`: does the record of a finished run follow from its settings, outputs and texts?
+
+settings, texts --_find_unlike_settings--> lines about labels, training, times
+outputs, texts ---_find_problems---------> lines about scores, computed again
+outputs, losses --_find_copies-----------> lines about other runs that have the same
+"""
 
 import json
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
-from itertools import chain
+from datetime import UTC, datetime, timedelta
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,18 +21,33 @@ import pandas as pd
 
 import longsumbench
 from longsumbench.cache.artifacts import cache_folder, user_cache
-from longsumbench.core import SECTIONS, RunConfig, build_settings, registry
+from longsumbench.core import (
+    SECTIONS,
+    FitReport,
+    Recipe,
+    RunConfig,
+    Summary,
+    System,
+    build_settings,
+    deciding_parts,
+    registry,
+)
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, SuiteError
-from longsumbench.files import write_atomically
+from longsumbench.errors import DataError, SuiteError, suite_errors
+from longsumbench.files import BadFile, read_json, write_atomically
 from longsumbench.formatting import format_count
+from longsumbench.leaderboards.seed_groups import have_equal_outputs
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.outputs.files import first_ids
-from longsumbench.outputs.import_outputs import ImportedConfig, only_summarized
-from longsumbench.runs.predictions import num_summarized, read_summaries
-from longsumbench.runs.record import RunRecord, output_files
-from longsumbench.runs.results import VERIFIED_FILE, hash_scored_files
-from longsumbench.runs.run_id import check_split
+from longsumbench.outputs.import_outputs import ImportedConfig, ImportedSystem, OutputsToImport, only_summarized
+from longsumbench.runs.compose import hydra_session
+from longsumbench.runs.known_systems import make_system
+from longsumbench.runs.overrides import add_config_file, as_hydra, flatten_config, read_config_file
+from longsumbench.runs.plan import Variants
+from longsumbench.runs.predictions import digest_texts, num_summarized, read_summaries
+from longsumbench.runs.record import RunRecord, output_files, run_label, split_variant
+from longsumbench.runs.results import VERIFIED_FILE, Results, hash_scored_files, stage_of_run
+from longsumbench.runs.run_id import check_split, fields_of_settings, id_of_run
 from longsumbench.runs.scoring import score_run
 
 _log = logging.getLogger(__name__)
@@ -36,23 +58,43 @@ _OUTCOME = (  # fields of a record that outputs and texts decide
 )
 _NEED_MODELS = ("bertscore", "support", "judge")  # metrics that are not computed again
 _ROUNDING = 1e-6  # of a score: another machine may add in another order
+_CLOCK_ERROR = timedelta(days=1)  # of another machine
+_LARGEST_LOSS = 100.0  # nats per target token, at the start of a training
+_EARLY_ENDS = ("max_tokens", "max_minutes", "patience")  # budgets and rules of a recipe
+_OTHER_FILES = ("--config-dir", "experiment=", "model/recipe=")  # of a command; a variant does not name their settings
 
 
-def verify_run(folder: Path, dataset_path: str | None = None) -> list[str]:
-    """Score the outputs of a run again; return a line for each thing that does not agree.
+def verify_runs(folders: Sequence[Path], dataset_path: str | None = None) -> Iterator[tuple[Path, list[str]]]:
+    """Check the records of runs, and score their outputs again; yield each folder with what does not agree.
 
-    If all agree, `verified.json` in the run's folder says so. The copy of a packed run is not marked.
-    `dataset_path` replaces the run's `dataset.path`.
+    A line says what does not agree. If all agree, `verified.json` in the run's folder says so. The copy of a packed run
+    is not marked. `dataset_path` replaces the `dataset.path` of the runs.
+    """
+    neighbours = _read_neighbours(folders)
+    for folder in folders:
+        try:
+            with suite_errors():
+                yield folder, _verify_run(folder, neighbours, dataset_path)
+        except SuiteError as error:
+            yield folder, [f"not verified: {error}"]
+
+
+def _verify_run(folder: Path, neighbours: Mapping[Path, RunRecord], dataset_path: str | None) -> list[str]:
+    """Return what does not agree, a line each; mark the run if all agrees.
 
     Raises:
         DataError: a file of the run is missing or damaged; its texts cannot be read here, or are others.
         UsageError: a setting of the run is unknown here.
     """
     hashes, record = hash_scored_files(folder), RunRecord.read(folder)
-    record.check_written(folder, [*chain.from_iterable(output_files(len(record.checkpoints))), "scores.csv"])
-    sections: Any = {name: build_settings(kind, record.config[name], f"{name}.") for name, kind in SECTIONS.items()}
-    sections["dataset"].path, sections["dataset"].split = dataset_path or sections["dataset"].path, record.split
-    config = RunConfig(ImportedConfig(record.model), **sections)
+    files = [*chain.from_iterable(output_files(len(record.checkpoints))), "scores.csv", "config.yaml"]
+    record.check_written(folder, files)
+    name = record.config["model"].get("name", "")
+    schemas = {**SECTIONS, **({"model": registry.config_of(name)} if name in registry.systems.targets() else {})}
+    sections = {key: build_settings(schema, record.config[key], f"{key}.") for key, schema in schemas.items()}
+    top_level = {key: record.config[key] for key in ("seed", "scale") if key in record.config}
+    config = RunConfig(**{"model": ImportedConfig(name), **sections, **top_level})
+    config.dataset.path = dataset_path or config.dataset.path
     names = [name for name in record.measured_by if name in registry.metrics.built_in and name not in _NEED_MODELS]
     config.score = replace(config.score, metrics=names)
     if others := [name for name in record.measured_by if name not in names]:
@@ -64,7 +106,7 @@ def verify_run(folder: Path, dataset_path: str | None = None) -> list[str]:
         raise DataError(f"{needed}; say by --dataset-path where they are here: {error}") from error
     _check_same_texts(texts, record)
     check_split(config.dataset, texts)
-    problems = [*_find_problems(folder, record, config, texts)]
+    problems = [*_find_problems(folder, record, config, texts), *_find_copies(folder, neighbours)]
     if folder.resolve().is_relative_to(cache_folder().resolve()):
         _log.info(f"{record.label}: packed, so it is not marked")
     elif problems:
@@ -76,25 +118,29 @@ def verify_run(folder: Path, dataset_path: str | None = None) -> list[str]:
 
 
 def _find_problems(folder: Path, record: RunRecord, config: RunConfig, texts: Texts) -> Iterator[str]:
-    files, split = dict(output_files(len(record.checkpoints))), texts.splits[record.split]
+    files, split = dict(output_files(len(record.checkpoints))), texts.splits[config.dataset.split]
     tables = {name: read_scores(folder / name) for name in {*files.values(), "scores.csv"}}
     ids = split.ids[: num_summarized(split, config.decode)]
     if record.imported:  # examples may have been left out
         ids = [name for name in ids if name in tables["scores.csv"].index or name in record.empty_references]
     outputs = {name: read_summaries(folder / name) for name in files}
+    yield from _find_unlike_settings(folder, record, config, texts, outputs["predictions.jsonl"])
     unlike_outputs = [_unlike_ids(name, (each.id for each in outputs[name]), ids) for name in files]
     if problems := [*chain.from_iterable(unlike_outputs)]:  # all means are over other examples
         yield from problems
         return
     with TemporaryDirectory() as root:
-        subset = only_summarized(texts, record.split, set(ids))
+        subset = only_summarized(texts, config.dataset.split, set(ids))
         fields = score_run(config, subset, record.fit, [*outputs.values()], Path(root))
         new_tables = {name: read_scores(Path(root) / name) for name in tables}
     versions = [{"rouge": each["signature"], **each["measured_by"]} for each in (vars(record), fields)]
     if unlike := unlike_values(*versions):
         yield from (f"scored by another version, so not compared: {old}; here {new}" for old, new in unlike.values())
         return
-    pairs = {"record.json": (outcome_of(vars(record)), outcome_of(fields))}
+    outcome = outcome_of(fields)
+    if record.outputs_digest:
+        outcome["outputs_digest"] = digest_texts(outputs["predictions.jsonl"])
+    pairs = {"record.json": ({**outcome_of(vars(record)), "outputs_digest": record.outputs_digest}, outcome)}
     for name, table in sorted(tables.items()):
         yield from _unlike_ids(name, table.index, new_tables[name].index)
         pairs[name] = (_cells(table), _cells(new_tables[name]))
@@ -102,8 +148,145 @@ def _find_problems(folder: Path, record: RunRecord, config: RunConfig, texts: Te
     if {"record.json", "scores.csv"} <= {*differing}:
         yield "predictions.jsonl: changed, or the scores in all other files are"
     for name, unlike in differing.items():
-        (number, (old, new)), count = next(iter(unlike.items())), format_count(len(unlike), "value")
-        yield f"{name}: {number} is {old}, the outputs give {new} ({count} in all)"
+        yield _describe_unlike(name, unlike, "the outputs give")
+
+
+def _find_unlike_settings(
+    folder: Path, record: RunRecord, config: RunConfig, texts: Texts, summaries: Sequence[Summary]
+) -> Iterator[str]:
+    """Yield a line for what the settings, the training and the times of a record contradict."""
+    place = Path("runs", record.dataset, record.model, record.run_id)
+    if folder.absolute().parts[-4:] != place.parts:
+        yield f"its folder is not {place.as_posix()}, where its record belongs"
+    settings = read_config_file(folder / "config.yaml")
+    for name in ("name", "dataset.path"):  # a later command may rename the run, and another machine have other folders
+        settings.pop(name, None)
+    if unlike := unlike_values(flatten_config(record.config), settings):
+        yield _describe_unlike("record.json", unlike, "config.yaml has")
+    yield from _find_impossible(record)
+    is_import = isinstance(config.model, ImportedConfig)
+    if is_import and not record.imported:
+        _log.warning(f"{record.label}: settings not checked, because this system is not installed")
+        return
+    outputs = OutputsToImport(Path(), record.model, record.variant, record.seed)
+    system = ImportedSystem(outputs, summaries) if is_import else make_system(config.model)
+    expected = _expected_fields(folder, record, config, system, texts)
+    if not is_import:
+        expected["imported"] = None
+    values = {**vars(record), **{f"fit.{name}": value for name, value in vars(record.fit).items()}}
+    if unlike := unlike_values(values, expected):
+        yield _describe_unlike("record.json", unlike, "its settings give")
+
+
+def _expected_fields(
+    folder: Path, record: RunRecord, config: RunConfig, system: System, texts: Texts
+) -> dict[str, Any]:
+    """Return the fields of a record that its settings decide; those of the training as "fit.steps"."""
+    expected = fields_of_settings(config, system)
+    if record.imported:  # its run id contains its variant and seed
+        expected["seed"] = record.seed
+    try:
+        expected["run_id"] = id_of_run(config, system, texts, record.versions)
+        if not record.imported:
+            expected["variant"] = _expected_variant(folder, record, config, system)
+    except SuiteError as error:
+        _log.warning(f"{record.label}: not computed again, run id and variant: {error}")
+    parts = deciding_parts(system, config.train, config.decode)
+    if "train" not in parts or not config.train.max_steps:
+        fit = FitReport(record.fit.parameters, ended_by=record.fit.ended_by)
+    elif "fit" in system.step_versions:  # trained by the suite's loop
+        fit = _expected_training(record.fit, config.train, bool(texts.splits.get("validation")))
+        with suppress(FileNotFoundError, BadFile):
+            trained = read_json(stage_of_run(folder, "checkpoint") / "fit.json", FitReport)
+            fit = replace(trained, seconds=fit.seconds)  # another training of the same may have taken longer
+    else:
+        fit = record.fit
+    return expected | {f"fit.{name}": value for name, value in vars(fit).items()}
+
+
+def _expected_variant(folder: Path, record: RunRecord, config: RunConfig, system: System) -> str:
+    with hydra_session():
+        overrides = list(map(as_hydra, add_config_file(folder / "config.yaml", [])))
+        variant = Variants(None).name(overrides, config, system.decided_by)
+    has_files = any(word.startswith(_OTHER_FILES) for word in record.command)
+    is_part = {*split_variant(record.variant)} <= {*split_variant(variant)}
+    return record.variant if has_files and is_part else variant
+
+
+def _expected_training(fit: FitReport, recipe: Recipe, validates: bool) -> FitReport:
+    """Return a report with what its recipe and its losses decide."""
+    steps, ended_by = recipe.max_steps, "max_steps"
+    if fit.ended_by in _EARLY_ENDS and vars(recipe)[fit.ended_by]:
+        steps, ended_by = min(max(fit.steps, 1), steps), fit.ended_by
+    losses = [loss for _, loss in fit.validation_losses]
+    grid = [*islice(range(recipe.eval_steps, steps, recipe.eval_steps), len(losses)), steps] if validates else []
+    best = min(fit.validation_losses, key=lambda pair: (pair[1], pair[0]), default=(steps, None))
+    return replace(
+        fit,
+        steps=steps,
+        ended_by=ended_by,
+        validation_losses=tuple(zip_longest(grid, losses)),
+        best_step=best[0],
+        validation_loss=best[1],
+    )
+
+
+def _find_impossible(record: RunRecord) -> Iterator[str]:
+    """Yield a line for the losses, and for each time of a record, that cannot be."""
+    fit, times = record.fit, record.timings
+    losses = [loss for loss in (fit.first_loss, fit.last_loss) if loss is not None]
+    losses += dict(fit.validation_losses).values()
+    if "fit" in record.versions and record.trained and len(losses) < 2:
+        yield "record.json: a training without losses"
+    if losses and (min(losses) < 0 or losses[0] > _LARGEST_LOSS):
+        yield f"record.json: no training has such losses: the first is {losses[0]:g}, the lowest {min(losses):g}"
+    steps = (times.read, times.fit, times.summarize, times.score)
+    if min(steps) < 0 or sum(steps) > times.total + 1:
+        yield f"record.json: its steps took {sum(steps):.1f} seconds, and all of it {times.total:.1f}"
+    try:
+        finished = datetime.fromisoformat(record.finished).astimezone(UTC)
+    except ValueError:
+        yield f"record.json: finished is no time: {record.finished}"
+        return
+    if finished > datetime.now(UTC) + _CLOCK_ERROR:
+        yield f"record.json: finished in the future: {record.finished}"
+
+
+def _read_neighbours(folders: Iterable[Path]) -> dict[Path, RunRecord]:
+    """Return folder → record of these runs and all others on their datasets, with the hash of their outputs."""
+    neighbours = {}
+    for place in {folder.absolute().parent.parent for folder in folders}:  # runs/<dataset>
+        for folder in Results(place.parent.parent).run_folders(place.name):
+            with suppress(SuiteError, OSError):
+                record = RunRecord.read(folder)
+                summaries = read_summaries(folder / "predictions.jsonl")
+                hashed = digest_texts(summaries) if summaries else record.outputs_digest
+                neighbours[folder] = replace(record, outputs_digest=hashed)
+    return neighbours
+
+
+def _find_copies(folder: Path, neighbours: Mapping[Path, RunRecord]) -> Iterator[str]:
+    """Yield a line for each run of another seed or system whose outputs or losses a trained run has."""
+    record = neighbours.get(folder.absolute())
+    if record is None:
+        return
+    for other in neighbours.values():
+        is_same = (record.model, record.settings.train.seed) == (other.model, other.settings.train.seed)
+        if is_same or (other.imported and not record.imported):
+            continue
+        if have_equal_outputs(record, replace(other, scores=record.scores)):  # maybe scored in another way
+            yield f"predictions.jsonl: {run_label(record)} has the outputs of {run_label(other)}: one is a copy"
+        elif record.fit.first_loss is not None and _losses_of(record) == _losses_of(other):
+            yield f"record.json: {run_label(record)} has the losses of {run_label(other)}: one is a copy"
+
+
+def _losses_of(record: RunRecord) -> tuple[Any, ...]:
+    return record.fit.first_loss, record.fit.last_loss, record.fit.validation_losses
+
+
+def _describe_unlike(name: str, unlike: Mapping[str, tuple[Any, Any]], source: str) -> str:
+    (field, (old, new)), count = next(iter(unlike.items())), format_count(len(unlike), "value")
+    return f"{name}: {field} is {old}, {source} {new} ({count} in all)"
 
 
 def _unlike_ids(file: str, ids: Iterable[str], expected: Iterable[str]) -> Iterator[str]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
 from longsumbench.leaderboards.curves_picture import Axis
-from longsumbench.leaderboards.notes import PLANTED
+from longsumbench.leaderboards.notes import PLANTED, describe_intervals, describe_mark, join
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, long_table
@@ -15,7 +16,6 @@ from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.render.figures import Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
 from longsumbench.render.tables import Block
 
-_LINES_NOTE = "Dashed: the floor, or chance for planted facts. Hollow points: the system did not learn."
 _CHANCE = f"{PLANTED}_chance"
 
 
@@ -57,7 +57,7 @@ def _panel_blocks(job: Job, means: printed.RowMeans, measures: Sequence[str]) ->
     if means.groups:
         part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. {means.describe_interval()}"
         texts = [compare_texts(job, dataset) for dataset in job.datasets]
-        blocks[-1] = replace(blocks[-1], footnotes=(part, printed.LEARNED_NOTE, _LINES_NOTE, *filter(None, texts)))
+        blocks[-1] = replace(blocks[-1], footnotes=(part, printed.LEARNED_NOTE, *filter(None, texts)))
     return tuple(blocks)
 
 
@@ -129,7 +129,16 @@ def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
                 lines.append(PanelLine(name if series[-1].points else "", style, series))
         rows.append(PanelRow(f"{_heading(measure)} {part}".strip(), plots, lines))
     title = f"{job.paper_table.prints} of {job.paper_table.citation}, at scale={job.scale}"
-    return draw_panels(title, [_LINES_NOTE], rows)["png"]
+    points = chain.from_iterable(chain.from_iterable(panel_lines.values() for panel_lines in panels.values()))
+    groups = [point.group for point in points]
+    plots_of_rows = chain.from_iterable(row.panels for row in rows)
+    levels = chain.from_iterable(plot.levels for plot in plots_of_rows)
+    kinds = dict.fromkeys(level.label.split()[0] for level in levels)
+    over = describe_intervals([len(group.runs) > 1 for group in groups])
+    notes = [f"Bands and whiskers: 95 % intervals over {over}.", f"Dashed: {', '.join(kinds)}." if kinds else ""]
+    words = {group.learned.word for group in groups if not group.learned.comparable}
+    notes.append(describe_mark("Hollow points", words))
+    return draw_panels(title, [join(*notes)], rows)["png"]
 
 
 def _axis(lines: Mapping[str, Sequence[_Point]]) -> Axis:

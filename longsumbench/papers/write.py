@@ -35,7 +35,7 @@ from longsumbench.papers.page import (
 )
 from longsumbench.papers.paper_tables import PaperTable, find_paper_table
 from longsumbench.render import tables
-from longsumbench.render.figures import TEXT, WIDTH, plain_axes, render_picture, write_pictures
+from longsumbench.render.figures import TEXT, WIDTH, add_title_and_notes, plain_axes, render_picture, write_pictures
 from longsumbench.render.html import render_page
 from longsumbench.runs.bundles import index_of
 from longsumbench.runs.record import SHORT_ID, RunRecord
@@ -279,7 +279,6 @@ def _public_word(word: str) -> str:
 
 
 PICTURE = "claims.png"
-_TITLE = "What the four papers claim, and what holds here"
 _HEIGHT = 3.2  # inches
 _CLAIM_COLUMNS = ("the paper's claim", "place", "rows", "tested on", "outcome", "seeds", "learned")
 _CLAIMS_LEGEND = (
@@ -300,17 +299,19 @@ def write_index(results: Results) -> list[Path]:
     pages = [page for page in read_all_written(results) if page.claims]
     if not pages:
         return []
-    picture = _draw_outcomes(_count_outcomes(pages))
+    numbers = _count_outcomes(pages)
+    title = f"The claims of {format_count(len(numbers), 'paper')}, and what holds here"
+    picture = _draw_outcomes(title, numbers)
     claims = []
     for page in pages:
         paper_table = find_paper_table(page.name)
         rows = [_claim_cells(page, claim) for claim in page.claims]
         block = tables.Block("", (), _CLAIM_COLUMNS, "lllllrl", rows)
         claims.append((page.name, page_title(paper_table), block))
-    text = f"# {_TITLE}\n\n![{_TITLE}]({PICTURE})\n\n{claims_table(results)}"
+    text = f"# {title}\n\n![{title}]({PICTURE})\n\n{claims_table(results)}"
     folder = writable_folder(files_folder(results), "--results-dir")
     values = {"picture": picture, "legend": f"{summarize_outcomes(pages)} {_CLAIMS_LEGEND}", "tables": claims}
-    html = render_page("claims.html", title=_TITLE, classes=PAGE_CLASSES, outcomes=OUTCOMES, **values)
+    html = render_page("claims.html", title=title, classes=PAGE_CLASSES, outcomes=OUTCOMES, **values)
     return write_pictures(folder, {"index.html": html, "index.md": text, PICTURE: picture})
 
 
@@ -356,11 +357,11 @@ def _count_outcomes(pages: Sequence[MadePage]) -> dict[str, Counter[str]]:
     return numbers
 
 
-def _draw_outcomes(numbers: Mapping[str, Mapping[str, int]]) -> bytes:
+def _draw_outcomes(title: str, numbers: Mapping[str, Mapping[str, int]]) -> bytes:
     """Draw a bar for each paper, with a part for each outcome; return a PNG."""
 
     def draw(figure: "Figure") -> None:
-        figure.set_layout_engine("constrained")
+        add_title_and_notes(figure, title, "")
         plot, names = figure.subplots(), list(numbers)
         starts = dict.fromkeys(names, 0)
         for outcome, colour in OUTCOMES.items():
@@ -371,6 +372,6 @@ def _draw_outcomes(numbers: Mapping[str, Mapping[str, int]]) -> bytes:
         plain_axes(plot, "x")
         plot.invert_yaxis()
         plot.set_xlabel("claims", fontsize=TEXT)
-        figure.legend(loc="outside right upper", frameon=False, fontsize=TEXT - 2)
+        figure.legend(loc="outside right center", frameon=False, fontsize=TEXT - 2)
 
     return render_picture((WIDTH, _HEIGHT), draw, ("png",))["png"]

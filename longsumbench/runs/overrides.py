@@ -77,7 +77,7 @@ def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
     keys = set(map(override_key, words))
     if groups_typed := sorted(keys & set(GROUPS)):
         raise UsageError(f"{groups_typed[0]}= cannot be combined with --config, which chooses it; single settings can")
-    values = _read_config_file(Path(path))
+    values = read_config_file(Path(path))
     if values.get("model.imported"):
         problem = f"--config {path} is that of imported outputs of {values['model.name']}, which cannot be run"
         raise UsageError(f"{problem}: name the config.yaml of another run")
@@ -89,19 +89,29 @@ def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
     return [*format_overrides(settings), *words]
 
 
-def _read_config_file(path: Path) -> dict[str, Any]:
-    """Return full key ("train.seed") → value."""
+def read_config_file(path: Path) -> dict[str, Any]:
+    """Return full key ("train.seed") → value of the configuration of a run.
+
+    Raises:
+        UsageError: the file cannot be read, or is something else.
+    """
     try:
         content = OmegaConf.to_container(OmegaConf.create(read_text(path)))
     except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
         reason = getattr(error, "strerror", None) or first_error_line(error)
         raise UsageError(f"--config {path} cannot be read: {reason}") from error
-    values: dict[str, Any] = {}
-    for section, inner in content.items() if isinstance(content, dict) else ():
-        group = isinstance(inner, dict)
-        values |= {f"{section!s}.{key}": value for key, value in inner.items()} if group else {str(section): inner}
+    values = flatten_config(content) if isinstance(content, dict) else {}
     if not isinstance(values.get("model.name"), str) or not isinstance(values.get("dataset.name"), str):
         raise UsageError(f"--config {path} is not the config.yaml of a run: model.name and dataset.name are missing")
+    return values
+
+
+def flatten_config(content: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return full key ("train.seed") → value of a configuration in sections."""
+    values: dict[str, Any] = {}
+    for section, inner in content.items():
+        group = isinstance(inner, dict)
+        values |= {f"{section!s}.{key}": value for key, value in inner.items()} if group else {str(section): inner}
     return values
 
 

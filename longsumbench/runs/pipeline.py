@@ -17,7 +17,6 @@ from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, is_older, locked_artifact, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
-from longsumbench.files import digest
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import column_means, read_scores
 from longsumbench.metrics.evaluate import evaluate, mean_scores
@@ -28,9 +27,16 @@ from longsumbench.runs.environment import Environment, environment, peak_memory_
 from longsumbench.runs.estimate import describe_hours
 from longsumbench.runs.known_systems import loaded_system, make_system
 from longsumbench.runs.plan import Point
-from longsumbench.runs.predictions import Writer, num_summarized, read_summaries, seconds_of_decoding, summarize_split
+from longsumbench.runs.predictions import (
+    Writer,
+    digest_texts,
+    num_summarized,
+    read_summaries,
+    seconds_of_decoding,
+    summarize_split,
+)
 from longsumbench.runs.record import RunRecord, StepSeconds, output_files
-from longsumbench.runs.run_id import config_identity, current_versions, id_of_run
+from longsumbench.runs.run_id import config_identity, current_versions, fields_of_settings, id_of_run
 from longsumbench.runs.verdicts import write_verdicts
 
 _log = logging.getLogger(__name__)
@@ -177,14 +183,9 @@ def _build_record(
     num_words = sum(core.count_words([summary.text]) for summary in summaries)
     count_names = dict.fromkeys(name for summary in summaries for name in summary.counts)
     return RunRecord(
+        **fields_of_settings(config, system),
         run_id=run_id,
-        model=config.model.name,
-        dataset=config.dataset.name,
-        split=config.dataset.split,
         variant=point.variant,
-        scale=config.scale,
-        seed=config.seed if "seed" in core.deciding_parts(system, config.train, config.decode) else None,
-        oracle=core.sees_reference(system, config.decode),
         fingerprint=texts.fingerprint,
         corpus=texts.facts,
         source=source,
@@ -203,7 +204,7 @@ def _build_record(
         system=facts,
         counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names},
         versions=current_versions(system, texts.metrics),
-        outputs_digest=digest([summary.text for summary in summaries])[:16],
+        outputs_digest=digest_texts(summaries),
         **scores,
     )
 

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 
 from longsumbench.core import Decoding, Split, Summary, System, Truncation
 from longsumbench.errors import naming_path
-from longsumbench.files import BadFile, parse_json, write_atomically
+from longsumbench.files import BadFile, digest, parse_json, write_atomically
 from longsumbench.modeling.processes import from_first_process, process_count, process_index, wait_for_everyone
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import (
@@ -261,6 +261,11 @@ def read_summaries(path: Path, limit: int | None = None) -> list[Summary]:
             summary = Summary(entry.id, entry.prediction, entry.truncation, entry.complete, entry.tokens)
             summaries.append(replace(summary, counts=entry.counts))
     return summaries
+
+
+def digest_texts(summaries: Iterable[Summary]) -> str:
+    """Return a hash of summaries, as `RunRecord.outputs_digest`."""
+    return digest([summary.text for summary in summaries])[:16]
 
 
 def write_summaries(path: Path, summaries: Iterable[Summary]) -> None:

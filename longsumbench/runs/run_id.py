@@ -1,6 +1,6 @@
 """The run id: a hash of the settings and versions that decide the outcome of a run."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from longsumbench import core, sentences
@@ -52,8 +52,23 @@ def _outcome(config: core.RunConfig, system: core.System) -> dict[str, Any]:
     return settings
 
 
-def id_of_run(config: core.RunConfig, system: core.System, texts: Texts) -> str:
-    """Return the id of a run: twelve hexadecimal digits.
+def fields_of_settings(config: core.RunConfig, system: core.System) -> dict[str, Any]:
+    """Return the fields of a run's record that its settings decide."""
+    is_seeded = "seed" in core.deciding_parts(system, config.train, config.decode)
+    return {
+        "model": config.model.name,
+        "dataset": config.dataset.name,
+        "split": config.dataset.split,
+        "scale": config.scale,
+        "seed": config.seed if is_seeded else None,
+        "oracle": core.sees_reference(system, config.decode),
+    }
+
+
+def id_of_run(
+    config: core.RunConfig, system: core.System, texts: Texts, versions: Mapping[str, int] | None = None
+) -> str:
+    """Return the id of a run: twelve hexadecimal digits. `versions` are those of the code, by default of this one.
 
     Raises:
         DataError: the dataset lacks the split to summarize.
@@ -64,7 +79,7 @@ def id_of_run(config: core.RunConfig, system: core.System, texts: Texts) -> str:
         "dataset": config.dataset.name,
         "settings": _outcome(config, system),
         "fingerprint": texts.fingerprint,
-        "versions": current_versions(system, texts.metrics),
+        "versions": versions or current_versions(system, texts.metrics),
     }
     if core.counts_letters(texts.splits[config.dataset.split][0].source_text()):
         deciding["letters"] = True  # earlier runs counted words between blanks

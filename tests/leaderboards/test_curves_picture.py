@@ -13,8 +13,10 @@ from support.swept_runs import baseline, trained
 from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
+from longsumbench.leaderboards import curves
 from longsumbench.leaderboards.curves import SweepCurves, sweep_of
 from longsumbench.leaderboards.curves_picture import Axis, draw_layout, layout_of, sweep_csv, update_curves
+from longsumbench.leaderboards.seed_groups import LEARNED, NOT_LEARNED, UNKNOWN, Learned, ScoresOfRuns, SeedGroup
 from longsumbench.metrics.aggregate import Estimate, MeasureMean
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -189,3 +191,52 @@ def test_the_command_prints_the_table_and_the_files(tmp_path: Path, capsys: pyte
         printed = capsys.readouterr()
         assert (printed.out, printed.err.count("\n")) == ("", 1)
         assert printed.err.startswith(f"longsumbench: {said}")
+
+
+ONE_SEED = "One seed, another may differ: pagesum"
+OF_SEVERAL = "over examples (and seeds, where there are several)"
+
+
+@pytest.fixture
+def words(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Page size → whether the system learned; default: it did."""
+    learned: dict[str, str] = {}
+
+    def judge(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+        sizes = {row.key: str(row.first.config["model"].get("page_size")) for row in rows}
+        return {key: Learned(learned.get(size, LEARNED if size != "None" else "")) for key, size in sizes.items()}
+
+    monkeypatch.setattr(curves, "judge_learning", judge)
+    return learned
+
+
+def test_points_that_may_not_have_learned_are_hollow(words: dict[str, str]) -> None:
+    """A note says what hollow points are, only if there are some; a line of such points alone is grey with its word."""
+    drawn = layout_of(swept([*PAGES, *REFERENCES], "page_size"))
+    assert (drawn.lines[0].words(), "Hollow" in " ".join(drawn.notes)) == ([], False)
+    words["128"] = UNKNOWN
+    some = layout_of(swept(PAGES, "page_size"))
+    assert some.lines[0].hollow == {0: {"128": UNKNOWN}}
+    assert "Hollow points: systems of which it is not known whether they learned." in some.notes[0]
+    assert "pagesum" in words_in(draw_layout(some)["svg"])
+    words["256"] = NOT_LEARNED
+    assert "systems that did not learn or of which it is not known" in layout_of(swept(PAGES, "page_size")).notes[0]
+    words |= dict.fromkeys(("128", "256", "512", "1024"), NOT_LEARNED)
+    grey = layout_of(swept(PAGES, "page_size"))
+    assert "Hollow points: systems that did not learn." in grey.notes[0]
+    assert "(not learned)" in " ".join(words_in(draw_layout(grey)["svg"]))
+
+
+def test_the_note_says_over_what_intervals_are(words: dict[str, str]) -> None:
+    """Over seeds only if there are several, everywhere or somewhere; systems of one seed are named."""
+    again = [
+        trained("pagesum", 22 + place, seed=2, page_size=run.config["model"]["page_size"])
+        for place, run in enumerate(PAGES)
+    ]
+    one, some, several = (
+        layout_of(swept(runs, "page_size")).notes[0] for runs in (PAGES, [*PAGES, *again[:1]], PAGES + again)
+    )
+    assert one.startswith(f"Bands and whiskers: 95 % intervals over examples. {ONE_SEED}")
+    assert (OF_SEVERAL in some, ONE_SEED in some) == (True, True)
+    assert several.startswith("Bands and whiskers: 95 % intervals over examples and seeds")
+    assert "One seed" not in several

@@ -221,3 +221,15 @@ def test_a_table_has_the_pictures_that_its_runs_have() -> None:
     none = record("trunc", 9, measures=measured({"oracle_recall": 0.0, "oracle_recall_position_0": 0.0}))
     assert Table("toy", comparable_rows([none])).files()["toy-oracle-recall.png"]
     assert Table("toy", comparable_rows([record("lead", 30)])).pictures() == []
+
+
+def test_the_note_says_over_what_lines_are(drawn: Callable[[Sequence[RecallLine]], Drawn]) -> None:
+    """Means are over seeds only where there are several, and baselines have none."""
+    once = silent_by_distance("lead", [60] * 8)
+    often = replace(silent_by_distance("seal", [60] * 8), several_seeds=True)
+    for lines, over in (
+        ([once], "examples,"),
+        ([often], "examples and seeds,"),
+        ([once, often], "examples (and seeds, "),
+    ):
+        assert f"Lines are means over {over}" in drawn(lines).notes[0]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 from support.swept_runs import baseline, trained
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.leaderboards.notes import describe_equal
 from longsumbench.leaderboards.seed_groups import NO_INTERVAL, SeedGroup, compare_groups, group_by_seed
 from longsumbench.metrics.aggregate import Estimate
+from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import mean_over_seeds
 from longsumbench.runs.record import RunRecord
 
@@ -143,3 +146,20 @@ def test_who_has_one_seed() -> None:
         found = compare_groups(rows[0], rows[1], "rouge1", scores)
         assert found is not None
         assert found.one_seed == expected
+
+
+def test_equal_outputs_of_several_seeds_count_once() -> None:
+    """The first of them is in the row, and a line names them; extracts, and outputs that are one text, may be equal."""
+    runs = [replace(trained("ea", 20, seed), outputs_digest="same" if seed < 3 else "other") for seed in (1, 2, 3)]
+    (row,) = group_by_seed(runs, {})
+    assert [run.seed for run in row.runs] == [1, 3]
+    assert row.repeated == (runs[1],)
+    assert describe_equal([row]) == "Equal outputs: seeds 1, 2 of ea, counted once."
+    one_text = [replace(run, outputs=OutputFacts(20, 20, 1, 0)) for run in runs]
+    extracts = [
+        replace(run, config={**run.config, "decode": {**run.config["decode"], "mode": "extract"}}) for run in runs
+    ]
+    draws = [replace(baseline("random", 20, seed=seed, run_id=f"r{seed}"), outputs_digest="same") for seed in (1, 2)]
+    for honest in (one_text, extracts, draws):
+        (row,) = group_by_seed(honest, {})
+        assert (len(row.runs), describe_equal([row])) == (len(honest), "")

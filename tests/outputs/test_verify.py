@@ -49,6 +49,16 @@ def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
     return run
 
 
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with a trained system of three seeds, and Lead."""
+    folder = tmp_path_factory.mktemp("seeds")
+    texts, results = write_jsonl(folder / "texts"), f"results_dir={folder / 'results'}"
+    words = [*tiny_overrides(texts, steps=4), *LEAD[2:], results]
+    assert main(["run", "-m", *words, "model=trunc,lead", "seed=1,2,3"]) == 0
+    return folder
+
+
 def run_of(model: str) -> Path:
     """The folder of the run of a model."""
     (record,) = Path("results").glob(f"runs/mine/{model}/*/record.json")
@@ -142,7 +152,7 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
         ),
         (
             lambda run: change_record(run, lambda record: record.update(split="validation")),
-            ["predictions.jsonl: 6 missing examples ('toy-24', ", "predictions.jsonl: 8 extra examples ('toy-30', "],
+            ["record.json: split is validation, its settings give test (1 value in all)"],
         ),
         (lambda run: (run / "predictions.jsonl").unlink(), ["not verified: "]),
         (lambda run: (run / "record.json").write_text("{", encoding="utf-8"), ["not verified: "]),
@@ -292,3 +302,148 @@ def test_facts_that_a_record_does_not_have_are_not_compared(work: Path, typed: T
     change_record(run_of("lead"), forget)
     code, out, _ = typed("verify", run_of("lead"))
     assert (code, out.split()[-1]) == (0, "verified")
+
+
+def relabel(run: Path, **labels: Any) -> Path:
+    """Write other labels into a run's record and settings, and put it where its record belongs."""
+    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+    record |= labels
+    config = record["config"]
+    config["model"]["name"], config["dataset"]["name"] = record["model"], record["dataset"]
+    for section in (config, config["train"], config["decode"]):
+        section["seed"] = labels.get("seed", section["seed"])
+    (run / "record.json").write_text(json.dumps(record), encoding="utf-8")
+    (run / "config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+    place = run.parents[1] / record["model"] / record["run_id"]
+    place.parent.mkdir(exist_ok=True)
+    return run.rename(place)
+
+
+def problems_of(typed: Typed, *words: object) -> list[str]:
+    """The lines of `verify` about runs that are not verified."""
+    lines = [line.split(maxsplit=3)[3] for line in typed("verify", *words)[1].splitlines()]
+    return [line for line in lines if line != "verified"]
+
+
+def test_a_run_is_not_verified_as_one_of_another_system(work: Path, typed: Typed) -> None:
+    """Lead's summaries and scores, three times, as SEAL with three seeds: all three are refused."""
+    lead = run_of("lead")
+    for seed in (1, 2, 3):
+        copy = lead.with_name(f"copy{seed}")
+        shutil.copytree(lead, copy, ignore=shutil.ignore_patterns("work"))
+        relabel(copy, model="seal", seed=seed, run_id=f"{seed}" * 12)
+    assert len(problems_of(typed, "results")) >= 3
+    assert not list(Path("results/runs/mine/seal").glob("*/verified.json"))
+    assert typed("verify", run_of("lead"))[0] == 0
+
+
+def change_losses(record: dict[str, Any]) -> None:
+    """Raise the loss of the last validation, which is not the best one."""
+    record["fit"]["validation_losses"][-1][1] = 9.0
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda record: record.update(variant="length=50"), "variant is length=50, its settings give batch_size=4,"),
+        (lambda record: record.update(variant=""), "variant is , its settings give batch_size=4,"),
+        (lambda record: record.update(seed=2), "seed is 2, its settings give 1 (1 value in all)"),
+        (lambda record: record.update(scale="paper"), "scale is paper, its settings give tiny (1 value in all)"),
+        (lambda record: record["config"].update(seed=2), "seed is 2, config.yaml has 1"),
+        (change_losses, "fit.validation_losses is ((1, "),
+        (lambda record: record["fit"].update(validation_loss=0.5), "fit.validation_loss is 0.5, its settings give "),
+        (lambda record: record["fit"].update(steps=1), "fit.steps is 1, its settings give 2"),
+        (lambda record: record["fit"].update(first_loss=1e6), "no training has such losses: the first is 1e+06, "),
+        (lambda record: record.update(finished="2999-01-01T00:00:00+00:00"), "finished in the future: 2999"),
+        (lambda record: record.update(finished="yesterday"), "finished is no time: yesterday"),
+        (lambda record: record["timings"].update(fit=1e9), "its steps took 1000000"),
+        (
+            lambda record: record.update(outputs_digest="0" * 16),
+            "outputs_digest is 0000000000000000, the outputs give ",
+        ),
+    ],
+)
+def test_what_settings_and_training_contradict_is_named(
+    change: Callable[[dict[str, Any]], object], problem: str, work: Path, typed: Typed
+) -> None:
+    """A value of a record that its settings, its training or the calendar do not allow is named."""
+    run = run_of("trunc")
+    change_record(run, change)
+    assert any(line.startswith(f"record.json: {problem}") for line in problems_of(typed, run))
+
+
+def test_a_record_without_its_training_is_checked_by_its_recipe(work: Path, typed: Typed) -> None:
+    """Without the checkpoint's own report, losses at other steps, or too few of them, are named."""
+    run = run_of("trunc")
+    shutil.rmtree(run / "work")
+    assert problems_of(typed, run) == []
+    change_record(run, lambda record: record["fit"]["validation_losses"].pop())
+    (line,) = problems_of(typed, run)
+    assert line.startswith("record.json: fit.validation_losses is ((1, ")
+    change_record(run, lambda record: record["fit"].update(validation_losses=[], first_loss=None, last_loss=None))
+    assert "record.json: a training without losses" in problems_of(typed, run)
+
+
+@pytest.mark.parametrize("model", ["lead", "trunc"])
+def test_another_run_id_or_place_is_named(model: str, work: Path, typed: Typed) -> None:
+    """A run id that its settings do not give, and a folder that is not the record's, are refused."""
+    run = run_of(model)
+    moved = relabel(run, run_id="0" * 12)
+    assert problems_of(typed, moved)[0].startswith("record.json: run_id is 000000000000, its settings give ")
+    elsewhere = moved.rename(moved.with_name(run.name))
+    assert problems_of(typed, elsewhere)[0].startswith(f"its folder is not runs/mine/{model}/{'0' * 12}, ")
+
+
+def test_another_seed_in_all_files_has_another_run_id(work: Path, typed: Typed) -> None:
+    """Record and settings agree, but not with the run id."""
+    (line,) = problems_of(typed, relabel(run_of("trunc"), seed=5))
+    assert line.startswith("record.json: run_id is ")
+
+
+def test_runs_of_several_seeds_and_without_a_seed_are_verified(seeds: Path, typed: Typed) -> None:
+    """Three trainings with other outputs, and Lead, whose outcome depends on no seed."""
+    code, out, _ = typed("verify", seeds / "results")
+    assert (code, [line.split()[-1] for line in out.splitlines()]) == (0, ["verified"] * 4)
+
+
+def test_outputs_of_another_seed_are_refused(seeds: Path, typed: Typed, tmp_path: Path) -> None:
+    """Another run's summaries and scores, in a run whose settings are right: both are named."""
+    shutil.copytree(seeds / "results", tmp_path / "results", symlinks=True)
+    original, copy = sorted((tmp_path / "results/runs/mine/trunc").iterdir())[:2]
+    first = json.loads((original / "record.json").read_text(encoding="utf-8"))
+    for name in ("predictions.jsonl", "scores.csv"):
+        shutil.copy(original / name, copy / name)
+    kept = ("run_id", "seed", "config", "fit", "environment", "timings", "finished")
+    change_record(copy, lambda record: record.update({key: first[key] for key in first if key not in kept}))
+    (line,) = problems_of(typed, copy)
+    assert line.startswith("predictions.jsonl: trunc ")
+    assert original.name[:8] in line
+    assert copy.name[:8] in line
+    change_record(copy, lambda record: record.update(fit=first["fit"]))
+    shutil.rmtree(copy / "work")
+    shutil.copy(original / "predictions.jsonl", copy / "predictions.jsonl")
+    assert len(problems_of(typed, tmp_path / "results")) == 2
+
+
+def test_the_run_id_of_imported_outputs_has_their_labels(seeds: Path, typed: Typed, tmp_path: Path) -> None:
+    """Imported outputs are verified; another variant, seed or name is refused, and so are they with another seed."""
+    lead = next((seeds / "results/runs/mine/lead").iterdir())
+    place = ["--results-dir", tmp_path / "results"]
+    outputs = tmp_path / "outputs.jsonl"
+    lines = (lead / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    outputs.write_text(
+        "".join(json.dumps({**row, "prediction": f"So {row['prediction']}"}) + "\n" for row in rows), encoding="utf-8"
+    )
+    words = ["--model", "theirs", "--dataset", "jsonl", f"dataset.path={seeds / 'texts'}", "dataset.name=mine"]
+    words += ["baselines=false", f"results_dir={tmp_path / 'results'}"]
+    assert typed("import", outputs, *words, "--seed", "1", "--variant", "beam 5")[0] == 0
+    (run,) = (tmp_path / "results/runs/mine/theirs").iterdir()
+    assert problems_of(typed, run, *place) == []
+    record = (run / "record.json").read_text(encoding="utf-8")
+    for labels in ({"variant": "beam 9"}, {"seed": 2}, {"model": "others"}):
+        (run / "record.json").write_text(json.dumps({**json.loads(record), **labels}), encoding="utf-8")
+        assert problems_of(typed, run, *place) != []
+        (run / "record.json").write_text(record, encoding="utf-8")
+    assert typed("import", outputs, *words, "--seed", "2", "--variant", "beam 5")[0] == 0
+    assert len([line for line in problems_of(typed, tmp_path / "results") if line.endswith("one is a copy")]) == 2

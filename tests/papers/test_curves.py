@@ -85,3 +85,23 @@ def test_points_that_did_not_learn_are_hollow(tmp_path: Path, monkeypatch: pytes
     lifts = found.numbers[found.numbers["measure"] == "lift"]
     assert set(zip(lifts["value"], lifts["outcome"], strict=True)) == {(3.4, NOT_LEARNED)}
     assert [one.outcome for one in found.verdicts] == [NOT_LEARNED]
+
+
+def test_the_note_is_about_what_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hollow points and dashed levels are explained only if there are some; all runs here have one seed."""
+    notes: list[str] = []
+
+    def drawn(title: str, lines: Sequence[str], rows: object) -> dict[str, bytes]:
+        notes.extend(lines)
+        return {"png": PNG}
+
+    def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
+        return {row.key: Learned(NOT_LEARNED, "3 %", 4.2, 3.4) for row in rows}
+
+    monkeypatch.setattr("longsumbench.papers.curves.draw_panels", drawn)
+    curves_page(figure(tmp_path / "learned"))
+    monkeypatch.setattr("longsumbench.papers.printed.judge_learning", judged)
+    curves_page(figure(tmp_path / "not"))
+    over = "Bands and whiskers: 95 % intervals over examples."
+    assert notes[1] == f"{over} Hollow points: systems that did not learn."
+    assert ("Dashed" in notes[0], "did not learn" in notes[0]) == (False, False)

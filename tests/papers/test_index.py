@@ -9,6 +9,7 @@ from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED
+from longsumbench.papers import write
 from longsumbench.papers.page import (
     ALIKE_ROWS,
     NOT_TESTED,
@@ -55,6 +56,17 @@ def test_every_claim_is_in_the_index(tmp_path: Path) -> None:
     assert "&lt;not learned&gt;" in html
     assert rows_of(text)[2].endswith("| undecided | 3 |  | [best-table2](best-table2.md) |")
     assert rows_of(claims_table(Results(tmp_path), "x/"))[2].endswith("[best-table2](x/best-table2.md) |")
+
+
+def test_titles_count_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The title of the page is that of its picture, and has the number of papers with claims."""
+    titles = []
+    monkeypatch.setattr(write, "add_title_and_notes", lambda figure, title, notes: titles.append(title))
+    for number, name in enumerate(("toy-table1", "best-table2"), start=1):
+        write_json(tmp_path, name, REPRODUCED)
+        text = write_index(Results(tmp_path))[1].read_text(encoding="utf-8")
+        assert titles[-1] == f"The claims of {number} paper{'s' if number > 1 else ''}, and what holds here"
+        assert text.startswith(f"# {titles[-1]}\n")
 
 
 def test_the_column_has_the_texts_that_were_used() -> None:
