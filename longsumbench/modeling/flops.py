@@ -110,15 +110,15 @@ def _part_sizes(total: int, longest: int) -> Iterator[int]:
 def counting_flops() -> Iterator[FlopCounterMode]:
     """Count the FLOPs of networks that are built and run inside the context, without numbers."""
     counter = FlopCounterMode(display=False, custom_mapping={_CPU_ATTENTION: _count_attention})
-    with counter, _FloatsWithoutNumbers():
+    with counter, _FloatsWithoutNumbers():  # type: ignore[no-untyped-call] # PyTorch does not annotate it
         yield counter
 
 
 def _count_attention(query: torch.Size, key: torch.Size, value: torch.Size, *_: Any, **__: Any) -> int:
-    return int(sdpa_flop_count(query, key, value))
+    return int(sdpa_flop_count(query, key, value))  # type: ignore[no-untyped-call]
 
 
-class _FloatsWithoutNumbers(TorchDispatchMode):
+class _FloatsWithoutNumbers(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Computes integers as usual, and of floats only shapes.
 
     A tensor of floats is memory on the CPU that is never written, so the system provides none.
