@@ -31,11 +31,10 @@ import torch
 import transformers
 from measuring import product_rate, timed
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 from transformers import LEDConfig, LEDForConditionalGeneration
 
 from longsumbench.core import Recipe, registry
-from longsumbench.modeling.flops import counting
+from longsumbench.modeling.flops import counting_flops
 from longsumbench.modeling.nn.device import to_device
 from longsumbench.modeling.training.optimization import build_optimizer, make_dense, recompute_activations
 
@@ -196,7 +195,7 @@ def led(case: Case, examples: int) -> tuple[Any, dict[str, Tensor]]:
 def count_flops(model: Any, batch: dict[str, Tensor]) -> float:
     """Return the FLOPs of a forward pass: those of the first example, times the examples. No numbers are computed."""
     first = {name: value[:1] if value.dim() else value for name, value in batch.items()}
-    with FlopCounterMode(display=False) as counter, counting():
+    with counting_flops() as counter:
         copy.deepcopy(model).train()(**first)
     return float(counter.get_total_flops()) * len(batch["input_ids"])
 

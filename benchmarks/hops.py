@@ -26,10 +26,7 @@ class Reached(BaseException):
 
 def reach(*arguments: Any, **more: Any) -> None:
     """Stand in for `forward`: end the run with its stack."""
-    stack = traceback.extract_stack()[:-1]
-    if any(one.name == "count_step" for one in stack):
-        raise RuntimeError("a network that cannot be counted trains nevertheless")
-    raise Reached(stack)
+    raise Reached(traceback.extract_stack()[:-1])
 
 
 def hops() -> list[str]:

@@ -23,7 +23,7 @@ Without arguments, compare systems on short generated reports and on real texts,
   longsumbench run dataset=jsonl dataset.name=mine dataset.path=my_texts scale=tiny
   longsumbench run --config results/runs/pubmed/seal/85f3139c4a2b/config.yaml seed=2        the settings of a run
   longsumbench run -m seed=1,2,3 --show         print the configurations without running them
-  longsumbench run model=seal dataset=arxiv --estimate --gpu H100        print time, memory and price without running
+  longsumbench run model=seal dataset=arxiv --estimate --gpu H100        print time, tokens and price without running
   longsumbench run -m seed=1,2,3 hydra/launcher=joblib                   in parallel, on all cores
   longsumbench run -m seed=1,2,3 hydra/launcher=slurm_gpu hydra.launcher.partition=gpu       as a SLURM array job
   torchrun --nproc-per-node=4 -m longsumbench run model=seal         one point with four processes
@@ -60,8 +60,8 @@ def _add_arguments(command: Parser) -> None:
     command.add_argument("--config", metavar="FILE", help="start from the config.yaml of a run; KEY=VALUE changes it")
     command.add_argument("--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)")
     command.add_argument("--show", action="store_true", help="print the resolved configuration and stop")
-    command.add_argument("--estimate", action="store_true", help="print time, memory, tokens and price, and stop")
-    command.add_argument("--gpu", metavar="NAME", help="GPU of --estimate (default: memory here, time on an A100)")
+    command.add_argument("--estimate", action="store_true", help="print time, tokens and price, and stop")
+    command.add_argument("--gpu", metavar="NAME", help="GPU of --estimate (default: A100)")
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:

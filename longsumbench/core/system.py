@@ -126,7 +126,6 @@ class FitReport:
         targets: the ledger of the training targets.
         targets_cut: number of targets that were cut.
         precision: "float32" or "bfloat16" (autocast).
-        gradient_checkpointing: True if activations were computed again in the backward pass, to save memory.
         kept: (step, validation loss) of the checkpoints whose scores are averaged (`train.keep_best`), best first;
             empty if keep_best is 1.
         averaged: the same for the checkpoints whose weights are averaged (`train.average_weights`).
@@ -147,7 +146,6 @@ class FitReport:
     targets: Truncation | None = None
     targets_cut: int = 0
     precision: str = "float32"
-    gradient_checkpointing: bool = False
     kept: tuple[tuple[int, float], ...] = ()
     averaged: tuple[tuple[int, float], ...] = ()
 

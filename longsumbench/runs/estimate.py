@@ -1,4 +1,4 @@
-"""What runs cost, before they run: hours, memory, tokens, price. Nothing is trained, and no model is asked.
+"""What runs cost, before they run: hours, tokens, price. Nothing is trained, and no model is asked.
 
 settings and lengths of texts --estimate_cost--> RunCost --hours--> time on one device
 
@@ -6,11 +6,10 @@ The counts leave out validation and the training of a ranker. How far they are r
 """
 
 import json
-import math
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache, lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +20,7 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import Recipe, RunConfig, registry
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UnknownName
-from longsumbench.formatting import format_bytes, format_rough_time
+from longsumbench.formatting import format_rough_time
 from longsumbench.runs.plan import Point
 
 if TYPE_CHECKING:
@@ -29,13 +28,10 @@ if TYPE_CHECKING:
 
 A100 = 312e12  # FLOP/s of dense bfloat16 products on an A100 with 80 GB
 GPUS = {"A100": A100, "H100": 989e12, "L4": 121e12, "T4": 65e12, "V100": 125e12, "RTX3090": 71e12, "RTX4090": 165e12}
-_GIGABYTES = {"A100": 80, "H100": 80, "L4": 24, "T4": 16, "V100": 16, "RTX3090": 24, "RTX4090": 24}  # or more
-_WITHOUT_BF16 = ("T4", "V100")
 UTILIZATION = 0.4  # of that rate
 _STEP_SECONDS = 0.001  # of one decoder layer for one token: starting its kernels takes that long on any GPU
 _PASSES = 3  # forward, and twice its products backward; with gradient checkpointing one more
 _WORD_TOKENS = 1.3  # of subword tokenizers, about
-_PROCESS_BYTES = 0.7e9  # of the libraries, or of a GPU's context
 _LAYERS = 32  # of a language model, about
 _PRODUCTS = 10  # that measure the speed of this machine
 
@@ -57,8 +53,6 @@ class RunCost(NamedTuple):
         decoding: FLOPs of writing all summaries.
         layer_steps: decoder layers × tokens that are computed one after the other.
         minutes: limit of the training's time; None: no limit.
-        memory: bytes at the peak of training; of a language model, of its weights.
-        recomputed: the same with gradient checkpointing, if only this may fit; else None.
         source_length: tokens of a text.
         tokens: to train on, or of all requests to a language model and its answers.
         price: of these, in US dollars; None without prices.
@@ -68,8 +62,6 @@ class RunCost(NamedTuple):
     decoding: float = 0.0
     layer_steps: float = 0.0
     minutes: float | None = None
-    memory: float = 0.0
-    recomputed: float | None = None
     source_length: float = 0.0
     tokens: float = 0.0
     price: float | None = None
@@ -82,95 +74,50 @@ class RunCost(NamedTuple):
 
 
 def describe_costs(points: Sequence[Point], gpu: str | None) -> str:
-    """Return a table of what points cost: tokens, memory, time here and on a GPU, price.
-
-    The memory is that on the GPU; None: on this machine, and the time is that on an A100.
+    """Return a table of what points cost: tokens, time here and on a GPU (None: an A100), price.
 
     Raises:
         UnknownName: the GPU's rate is unknown.
         SuiteError: the texts or a checkpoint cannot be read.
     """
-    if gpu is not None and gpu not in GPUS:
+    gpu = gpu or "A100"
+    if gpu not in GPUS:
         raise UnknownName("GPU", gpu, GPUS)
     lines = []
     for config, variant in {point.identity: (point.config, point.variant) for point in points}.values():
-        cost, line = estimate_point(config, gpu), [f"{config.model.name} {variant} on {config.dataset.name}", *[""] * 6]
+        cost = estimate_point(config)
+        line = [f"{config.model.name} {variant} on {config.dataset.name}", *[""] * 5]
         if cost.source_length:
-            line[1:4] = f"{cost.source_length:,.0f}", f"{cost.tokens / 1e6:,.1f}", format_bytes(cost.memory)
-            if cost.recomputed is not None:
-                line[3] += f"\n{format_bytes(cost.recomputed)} recomputed"
+            line[1:3] = f"{cost.source_length:,.0f}", f"{cost.tokens / 1e6:,.1f}"
         if cost.training or cost.decoding:
-            seconds = [3_600 * cost.hours(rate) for rate in (measured_rate(), GPUS[gpu or "A100"])]
-            line[4:6] = [format_rough_time(time) if time >= 60 else "< 1 min" for time in seconds]
-        lines.append([*line[:6], "" if cost.price is None else f"{cost.price:,.4g}"])
-    headings = [
-        "",
-        "reads\n(tokens)",
-        "tokens in all\n(millions)",
-        f"memory\n({gpu or 'here'})",
-        "here",
-        f"one {gpu or 'A100'}",
-        "US$",
-    ]
-    table = tabulate(lines, headings, disable_numparse=True, colalign=["left"] + ["right"] * 6)
+            seconds = [3_600 * cost.hours(rate) for rate in (measured_rate(), GPUS[gpu])]
+            line[3:5] = [format_rough_time(time) if time >= 60 else "< 1 min" for time in seconds]
+        if cost.price is not None:
+            line[5] = f"{cost.price:,.4g}"
+        lines.append(line)
+    headings = ["", "reads\n(tokens)", "tokens in all\n(millions)", "here", f"one {gpu}", "US$"]
+    table = tabulate(lines, headings, disable_numparse=True, colalign=["left"] + ["right"] * 5)
     return f"{table}\nWithout a time: no network runs here. How far the others are right: docs/how-to/estimate.md"
 
 
-def estimate_point(config: RunConfig, gpu: str | None = None) -> RunCost:
-    """Estimate a run on its own texts, of mean length; `memory` is that of the longest ones.
-
-    The memory is that on a GPU of `GPUS`; None: on this machine.
+def estimate_point(config: RunConfig) -> RunCost:
+    """Estimate a run on its own texts, of mean length.
 
     Raises:
         SuiteError: the texts or a checkpoint cannot be read.
     """
-    mean, longest, multi_document = _read_sizes(config)
-    cost = estimate_cost(config, mean, multi_document)
-    if not cost.training:
-        return cost
-    memory, recomputed = _training_memory(config, longest, multi_document, gpu)
-    return cost._replace(memory=memory, recomputed=recomputed)
+    texts = load_texts(config.dataset, user_cache())
+    test = texts.splits[config.dataset.split]
+    train = texts.splits.get("train", test)
+    source = round(_WORD_TOKENS * fmean(train.source_words))
+    target = round(_WORD_TOKENS * fmean(train.reference_words))
+    return estimate_cost(config, TextSizes(source, target, len(train), len(test)), texts.multi_document)
 
 
 def describe_hours(config: RunConfig) -> str:
     """Return a line with the time that a run takes on this machine, for one that takes long."""
-    mean, _, multi_document = _read_sizes(config)
-    shown = format_rough_time(3_600 * estimate_cost(config, mean, multi_document).hours(measured_rate()))
+    shown = format_rough_time(3_600 * estimate_point(config).hours(measured_rate()))
     return f"{config.model.name} on {config.dataset.name} at scale={config.scale}: about {shown} here (see --estimate)"
-
-
-def _read_sizes(config: RunConfig) -> tuple[TextSizes, TextSizes, bool]:
-    """Return the sizes of texts of mean length and of the longest ones, and whether they have several documents."""
-    texts = load_texts(config.dataset, user_cache())
-    test = texts.splits[config.dataset.split]
-    train = texts.splits.get("train", test)
-    words = [(of(train.source_words), of(train.reference_words)) for of in (fmean, max)]
-    lengths = [(round(_WORD_TOKENS * source), round(_WORD_TOKENS * target)) for source, target in words]
-    mean, longest = (TextSizes(*pair, len(train), len(test)) for pair in lengths)
-    return mean, longest, texts.multi_document
-
-
-def _training_memory(
-    config: RunConfig, sizes: TextSizes, multi_document: bool, gpu: str | None
-) -> tuple[float, float | None]:
-    """Return `memory` and `recomputed` of a training on texts of one size."""
-    from longsumbench.modeling.flops import count_training, made_batch  # it needs torch
-    from longsumbench.modeling.nn.device import choose_device, computes_bf16, free_memory
-
-    recipe, here = config.train, choose_device(config.train.device)
-    kind, limit, bf16 = here.type, float(free_memory(here)), computes_bf16(here)
-    if gpu:
-        kind, limit, bf16 = "cuda", 1e9 * _GIGABYTES[gpu], gpu not in _WITHOUT_BF16
-    tokens = count_text(config.model, sizes, multi_document).source_tokens
-    texts = math.ceil(examples_in_batch(recipe, tokens, round(sizes.source / _WORD_TOKENS)))
-    made = made_batch(config.model, texts, sizes.source, sizes.target, multi_document)
-
-    def count(recomputes: bool) -> float:
-        changed = replace(recipe, gradient_checkpointing=recomputes)
-        return _PROCESS_BYTES + count_training(*made, changed, kind, bf16 if recipe.bf16 is None else recipe.bf16)
-
-    memory = count(bool(recipe.gradient_checkpointing))
-    return memory, count(True) if recipe.gradient_checkpointing is None and memory > limit else None
 
 
 def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> RunCost:
@@ -187,14 +134,13 @@ def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> 
     count = count_text(settings, sizes, multi_document)
     batch = examples_in_batch(recipe, count.source_tokens, round(sizes.source / _WORD_TOKENS))
     batch *= recipe.scored_share if recipe.only == "scorer" else 1.0
-    examples, weights = recipe.max_steps * recipe.accumulation * batch, 4.0 * count.parameters
+    examples = recipe.max_steps * recipe.accumulation * batch
     steps = (decode.max_length or settings.decode_length or sizes.target) * (decode.mode == "write")
     return RunCost(
         training=examples * count.flops * (_PASSES + bool(recipe.gradient_checkpointing)),
         decoding=tested * count.flops * decode.num_beams,
         layer_steps=tested / decode.batch_size * steps * count.decoder_layers,
         minutes=recipe.max_minutes,
-        memory=_PROCESS_BYTES + weights,
         source_length=count.source_tokens,
         tokens=examples * (count.source_tokens + count.target_tokens),
     )
@@ -212,7 +158,6 @@ def _cost_of_prompts(config: RunConfig, sizes: TextSizes, tested: int) -> RunCos
     return RunCost(
         decoding=2 * parameters * tested * (prompt + answer),
         layer_steps=tested / config.decode.batch_size * answer * _LAYERS,
-        memory=_PROCESS_BYTES + 2 * parameters,
         source_length=prompt,
         tokens=tested * (prompt + answer),
         price=None if None in prices else tested * (prompt * prices[0] + answer * prices[1]) / 1e6,

@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from longsumbench.core import registry
 from longsumbench.modeling import flops
-from longsumbench.modeling.flops import count_forward
+from longsumbench.modeling.flops import count_forward, counting_flops
 
 SMALL = {"vocabulary_size": 300, "d_model": 32, "d_ff": 64, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 2}
 SNIPPETS = {**SMALL, "snippet_length": 32, "num_snippets": 6, "decode_length": 40}
@@ -34,7 +35,7 @@ def settings_of(name: str) -> Any:
 def test_a_count_without_numbers_is_that_of_a_computed_pass(name: str) -> None:
     """A pass of the same network with numbers has the same FLOPs; a training step has three times as many, about."""
     counted = count_forward(settings_of(name), WORDS, TARGET)
-    system, batch = flops.made_batch(settings_of(name), 1, WORDS, TARGET)
+    system, batch = flops.made_batch(settings_of(name), WORDS, TARGET)
     model = system.builder.blank_model((0, 1, 2)).eval()
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as computed:
         model(**batch)
@@ -58,3 +59,13 @@ def test_flops_of_a_decoder_are_those_by_hand() -> None:
     feed_forward = 2 * 2 * width * inner * target
     attention = 2 * 2 * width * target * (target + source)
     assert two.flops - one.flops == projections + feed_forward + attention
+
+
+def test_only_rows_of_a_mask_are_counted() -> None:
+    """A mask of integers chooses 3 of 5 rows of width 4; their product with 2 columns has 2 × 3 × 4 × 2 FLOPs."""
+    ids = torch.tensor([7, 0, 7, 7, 0])
+    with counting_flops() as counter:
+        rows = torch.ones(5, 4)[ids > 0].unsqueeze_(0)
+        product = rows @ torch.ones(1, 4, 2)
+    assert product.shape == (1, 3, 2)
+    assert counter.get_total_flops() == 48

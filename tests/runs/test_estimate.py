@@ -47,14 +47,6 @@ def test_a_checkpoint_is_estimated_from_its_configuration(texts: list[str]) -> N
     assert untrained.training == untrained.tokens == 0 < untrained.decoding
     assert 130 <= trained.source_length <= 133
     assert trained.tokens == pytest.approx(160 * (130 + 13), rel=0.05)
-    assert trained.memory > untrained.memory
-
-
-def test_small_pages_need_more_memory(texts: list[str]) -> None:
-    """Each page is decoded alone: 26 pages of 5 tokens of text need at least twice the memory of one page."""
-    words = ["model=pagesum", "scale=tiny", "model.num_pages=null", "train.batch_size=512", *texts]
-    small, large = (estimated(*words, f"model.page_size={size}").memory - 0.7e9 for size in (7, 132))
-    assert small > 2 * large
 
 
 def test_a_limit_of_minutes_bounds_the_time() -> None:

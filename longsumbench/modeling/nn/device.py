@@ -1,6 +1,5 @@
 """Choice of the device that a network runs on, and copies to it for which nothing waits."""
 
-import psutil
 import torch
 from torch import Tensor
 
@@ -42,11 +41,3 @@ def on_host(tensor: Tensor) -> Tensor:
 def computes_bf16(device: torch.device) -> bool:
     """Return True if a device has products in bfloat16 that are faster than in float32."""
     return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-
-
-def free_memory(device: torch.device) -> int:
-    """Return the free bytes of a device, with those that PyTorch keeps there for later tensors."""
-    if device.type != "cuda":
-        return int(psutil.virtual_memory().available)
-    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return int(torch.cuda.mem_get_info(device)[0] + kept)

@@ -6,7 +6,7 @@ the same batches in the same order. Plans by input tokens (`train.batch_tokens`)
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 
 import torch
 
@@ -16,7 +16,6 @@ from longsumbench.modeling.training.data_parallel import Step
 LEAST_EXAMPLES, MOST_EXAMPLES = 4, 64  # bounds of a batch with `train.batch_words`
 _SMALLEST_GROUP = 0.05  # share of the examples below which a group is merged with the next longer one
 _ALIKE = 8  # steps per doubling to which lengths are rounded: lengths in a batch differ by about a twelfth
-_MOST_COMPARED = 1_000  # optimizer steps
 _MOST_SORTED = 50  # optimizer steps whose examples are sorted by length together, with batches of equal size
 
 
@@ -44,11 +43,6 @@ class BatchPlan:
             batches = equal_batches(self.lengths, self.recipe, number)
         while step := list(islice(batches, self.recipe.accumulation)):
             yield step
-
-    def largest_batch(self) -> list[int]:
-        """Return the batch of the first steps that has the most to read."""
-        batches = chain.from_iterable(islice(self.epoch(0), _MOST_COMPARED))
-        return max(batches, key=lambda batch: sum(self.lengths[index] for index in batch))
 
 
 def equal_batches(lengths: Sequence[int], recipe: Recipe, epoch: int) -> Iterator[list[int]]:

@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 from transformers import PreTrainedModel
 
 from longsumbench.core import FitReport
+from longsumbench.files import as_type
 from longsumbench.modeling.processes import from_first_process, process_index
 from longsumbench.modeling.training.data_parallel import gather_over_processes
 
@@ -29,7 +30,6 @@ class TrainingState:
     interval_loss: float = 0.0  # sum of the losses of the steps since the last entry of `logged_losses`
     logged_losses: list[float] = field(default_factory=list)  # mean loss of each logging interval
     validation_losses: list[tuple[int, float]] = field(default_factory=list)  # (step, loss) of every validation
-    gradient_checkpointing: bool = False
     ended_by: str = ""  # the budget or rule that ended training; empty before
 
     def best(self, number: int = 1) -> tuple[tuple[int, float], ...]:
@@ -47,7 +47,6 @@ class TrainingState:
             seconds=round(self.seconds, 2),
             ended_by=self.ended_by,
             best_step=best_step,
-            gradient_checkpointing=self.gradient_checkpointing,
             validation_loss=validation_loss,
             validation_losses=tuple(self.validation_losses),
             first_loss=next(iter(self.logged_losses), None),
@@ -93,7 +92,7 @@ def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) 
     if process_index() < len(content["random"]):  # else more processes continue than started
         for generator, state in zip(_generators(), content["random"][process_index()], strict=False):
             generator.set_rng_state(state)
-    return TrainingState(**content["state"])
+    return as_type(content["state"], TrainingState)
 
 
 def _checkpoints(folder: Path) -> list[Path]:

@@ -18,17 +18,14 @@ import datasets
 import torch
 import transformers
 from torch import Tensor
-from torch.utils._pytree import tree_iter
 from torch.utils.data import DataLoader, Dataset
 from transformers import PreTrainedModel, set_seed
 
 from longsumbench.core import FitReport, Recipe
 from longsumbench.errors import UsageError
-from longsumbench.formatting import format_bytes, format_count
 from longsumbench.interrupts import delayed_interrupts
 from longsumbench.modeling.collate import IGNORED
-from longsumbench.modeling.flops import count_step
-from longsumbench.modeling.nn.device import choose_device, computes_bf16, free_memory, to_device
+from longsumbench.modeling.nn.device import choose_device, computes_bf16, to_device
 from longsumbench.modeling.processes import process_count, process_index, wait_for_everyone
 from longsumbench.modeling.training.batch_plan import BatchPlan
 from longsumbench.modeling.training.data_parallel import (
@@ -102,13 +99,12 @@ def train(
         objective: None: the loss of the whole model.
 
     Raises:
-        UsageError: the loss is infinite or NaN, or a step needs more memory than is free.
+        UsageError: the loss is infinite or NaN.
         KeyboardInterrupt: the training was interrupted.
     """
     set_seed(recipe.seed + _OTHER_DRAWS * process_index())
     objective = objective or Objective(model)
     training = _Training(model, rows, validation, collator, recipe, folder, shown_as, objective)
-    training.settle_memory()
     state, steps = training.state, training.batches_of_steps()
     with delayed_interrupts() as signals, Progress(shown_as, recipe.max_steps, "steps") as progress:
         progress.start_at(state.step)
@@ -145,6 +141,8 @@ class _Training:
         self.on_gpu = self.device.type == "cuda"
         self.bf16 = computes_bf16(self.device) if recipe.bf16 is None else recipe.bf16
         share_weights(model.to(self.device))
+        if recipe.gradient_checkpointing:
+            recompute_activations(model)
         self.optimizer = build_optimizer(model, recipe)
         self.rate = learning_rate(recipe, getattr(model.config, "d_model", 1))
         self.plan = BatchPlan(self.rows, recipe)
@@ -155,45 +153,6 @@ class _Training:
             _log.info(f"{self.shown_as}: resumed at step {self.state.step}")
         self.started = time.monotonic() - self.state.seconds
         self.saved = time.monotonic()
-
-    def settle_memory(self) -> None:
-        """Recompute activations if the recipe says so, or if a step on the largest batch would not fit otherwise.
-
-        Raises:
-            UsageError: the step needs more memory than is free.
-        """
-        recomputes = self.state.gradient_checkpointing if self.state.step else self.recipe.gradient_checkpointing
-        (indices,) = own_share([self.plan.largest_batch()])
-        batch = self.collator([self.rows[index] for index in indices])
-        free, size = free_memory(self.device), self._bytes_of_step(batch, bool(recomputes))
-        if recomputes is None and size > free:
-            recomputes, size = True, self._bytes_of_step(batch, True)
-        if size > free:
-            *_, units, tokens = batch["unit_mask"].shape
-            texts = f"{format_count(len(indices), 'text')} of up to {units:,} × {tokens:,} tokens are read at once"
-            problem = f"{self.shown_as} needs about {format_bytes(size)} of memory, {format_bytes(free)} are free"
-            setting = "" if recomputes else " train.gradient_checkpointing=true,"
-            raise UsageError(
-                f"{problem} ({texts}): choose a smaller train.batch_size with a larger train.accumulation,{setting}"
-                " shorter texts (model.*), or a smaller scale"
-            )
-        self.state.gradient_checkpointing = bool(recomputes)
-        if recomputes:
-            recompute_activations(self.model)
-
-    def _bytes_of_step(self, batch: Batch, recomputes: bool) -> int:
-        """Return the bytes that a step adds to the weights; 0 for a network that cannot be counted."""
-        with torch.random.fork_rng(devices=[]):
-            drawn = self.objective.draw(batch)
-        inputs = {**drawn, "num_items_in_batch": 1, **dict.fromkeys(self.means_over, 1)}
-        recipe = replace(self.recipe, gradient_checkpointing=recomputes)
-        try:
-            peak = count_step(self.model, self.objective.output, inputs, recipe, self.device.type, self.bf16)
-        except Exception as error:  # it trains nevertheless; another error comes again
-            _log.debug(f"{self.shown_as}: memory not counted ({error})")
-            return 0
-        there = tree_iter([list(self.model.parameters()), self.optimizer.state_dict()])
-        return peak - sum(leaf.nbytes for leaf in there if isinstance(leaf, Tensor))
 
     def batches_of_steps(self) -> Iterator[list[Batch]]:
         """Yield this process's batches of each step, without end."""

@@ -167,7 +167,7 @@ def test_a_file_that_is_not_finished_is_not_a_checkpoint(tmp_path: Path) -> None
 @pytest.mark.parametrize(("accumulation", "batch"), [(1, 3), (2, 5)])  # of the five in an epoch, two a step
 def test_a_loss_that_is_not_finite_ends_training(loss: float, accumulation: int, batch: int, tmp_path: Path) -> None:
     """One line names the step; the checkpoint before it is kept."""
-    usual, calls = Trunc.Model.forward, [-1]  # the first pass counts the memory
+    usual, calls = Trunc.Model.forward, [0]
 
     def broken(self: Any, **batch_: Any) -> Any:
         output = usual(self, **batch_)
