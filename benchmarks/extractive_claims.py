@@ -16,7 +16,7 @@ from pathlib import Path
 from probe_claims import FINDINGS, RESULTS, Table, differences, put_tables
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups, pair_scores
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
 from longsumbench.leaderboards.significance import UNDISTINGUISHED, comparable_rows, judge_differences, read_all_scores
 from longsumbench.runs.results import Results
 
@@ -123,11 +123,11 @@ def table(compared: Sequence[Comparison], measure: str) -> Table:
 
 def cell(scorer: SeedGroup, baseline: SeedGroup, measure: str, scores: ScoresOfRuns) -> str:
     """Return "+3.4 (+2.9 to +3.9)", with "≈" where no difference is found; then the seeds ahead, if not all are."""
-    pair, paired = compare_groups(scorer, baseline, measure, scores), pair_scores(scorer, baseline, measure, scores)
-    if pair is None or paired is None:
+    pair = compare_groups(scorer, baseline, measure, scores)
+    if pair is None:
         return "–"
     gap = judge_differences({"": pair})[""]
-    ahead = int(((paired.first - paired.second).mean(axis=0) > 0).sum())
+    ahead = sum(run.scores[measure].f > baseline.numbers[measure].mean for run in scorer.runs)
     mark = " ≈" if gap.outcome == UNDISTINGUISHED else ""
     seeds = "" if ahead == len(scorer.runs) else f", {ahead} of {len(scorer.runs)} seeds"
     return f"{gap.mean:+.1f}{mark} ({gap.low:+.1f} to {gap.high:+.1f}){seeds}"
