@@ -1,7 +1,7 @@
 """The generated parts of docs/papers.md: all claims of the papers, and all tables and figures with their costs.
 
     python benchmarks/papers_page.py [--check | --write] [--results-dir results/reference]
-    python benchmarks/papers_page.py --remake TEXTS [--results-dir results/reference]
+    python benchmarks/papers_page.py --remake TEXTS [--skip NAME …] [--results-dir results/reference]
 
 Without an option the page is printed. --check compares it with the file; --write writes the file. It shows the pages in
 results/reference/papers, and the costs that benchmarks/paper_cost.py --write estimates.
@@ -11,6 +11,7 @@ import argparse
 import re
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from paper_cost import PaperTableCost, read_costs
@@ -33,9 +34,14 @@ _GENERATED = re.compile(r"(<!-- made of results: (\w+) -->\n).*?(?=<!-- end -->)
 FOLDERS = {"peer_reviews": "neurips_metareview", "openstax_modules": "openstax"}  # dataset → folder of its texts
 
 
-def remake(results: Path, texts: Path) -> None:
-    """Make all pages of a results folder again from their runs, with the texts of their command; train nothing."""
+def remake(results: Path, texts: Path, skipped: Collection[str] = ()) -> None:
+    """Make all pages of a results folder again from their runs, with the texts of their command; train nothing.
+
+    But Table 1 of the Hierarchical Transformer trains its rankers, unless they are cached.
+    """
     for page in read_all_written(Results(results)):
+        if page.name in skipped:
+            continue
         names = [word.partition("=")[0].removeprefix("path.") for word in page.words if word.startswith("path.")]
         paths = {f"path.{name}": texts / FOLDERS.get(name, name) for name in names}
         if missing := [str(path) for path in paths.values() if not path.exists()]:
@@ -56,9 +62,10 @@ def main() -> None:
     action.add_argument("--check", action="store_true", help="exit code 1 if the file is another one")
     action.add_argument("--write", action="store_true", help="write the file")
     action.add_argument("--remake", type=Path, metavar="TEXTS", help="make all pages again; TEXTS has the corpora")
+    parser.add_argument("--skip", nargs="+", default=(), metavar="NAME", help="pages that are not made again")
     options = parser.parse_args()
     if options.remake:
-        remake(options.results_dir, options.remake)
+        remake(options.results_dir, options.remake, options.skip)
         return
     before = PAGE.read_text(encoding="utf-8")
     text = papers_page(before, Results(options.results_dir))
