@@ -11,7 +11,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,22 +19,12 @@ from numpy.typing import NDArray
 
 from longsumbench import sentences
 from longsumbench.analysis.sampled import AnalysisResult, Outputs, Sampled, SampleSettings, sample_dataset
-from longsumbench.core import Between, Count, DatasetSettings, Example, OneOf, Percentage, Scoring, Text, setting
+from longsumbench.core import Between, DatasetSettings, Example, OneOf, Percentage, Scoring, Text, setting
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
-from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
-from longsumbench.render.figures import (
-    COLOURS,
-    GREY,
-    add_title_and_notes,
-    draw_series,
-    plain_axes,
-    render_picture,
-    system_styles,
-)
-from longsumbench.render.html import ShownText, render_page
-from longsumbench.render.marked_words import mark_words, shared_by
+from longsumbench.render.figures import COLOURS, GREY, add_title_and_notes, plain_axes, render_picture
 from longsumbench.render.tables import Block
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
@@ -47,9 +37,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
-_NEITHER, FIRST, SECOND, BOTH = "neither", "first", "second", "both"  # source sentences that an output states
+_NEITHER, _FIRST, _SECOND, _BOTH = "neither", "first", "second", "both"  # source sentences that an output states
 _RECALL = ("recall", "recall_low", "recall_high")
-_SAYS = (BOTH, FIRST, SECOND, _NEITHER)
+_SAYS = (_BOTH, _FIRST, _SECOND, _NEITHER)
 
 _Array = NDArray[np.float64]
 
@@ -70,7 +60,6 @@ class FusionSettings(SampleSettings):
     appears: Percentage = setting(
         50.0, "least share of h's words from one source, for an output to state it", "percent"
     )
-    shown: Count = setting(20, "on the page for each bar, the clearest ones", "pairs")
     score: Scoring = field(default_factory=Scoring)
 
     @property
@@ -130,7 +119,7 @@ class FusionsFound(AnalysisResult):
 
     @property
     def title(self) -> str:
-        """Heading of the tables and the page."""
+        """Heading of the tables."""
         return f"Source sentences fused in a reference sentence, by their distance: {self.dataset}"
 
     def span(self, bar: int) -> tuple[float, float]:
@@ -246,12 +235,12 @@ class FusionsFound(AnalysisResult):
         return "".join(json.dumps(asdict(fusion), ensure_ascii=False) + "\n" for fusion in self.fusions)
 
     def pictures(self) -> dict[str, bytes]:
-        """Draw the bars and how often runs state both sources; return "png" and "svg" → bytes."""
-        return render_picture((_WIDE if self.runs else _NARROW, _HEIGHT), lambda figure: _draw_plots(figure, self))
+        """Draw the bars; return "png" and "svg" → bytes."""
+        return render_picture((_WIDTH, _HEIGHT), lambda figure: _draw_bars(figure, self))
 
-    def more_files(self, svg: bytes) -> dict[str, str]:
-        """Return all pairs as JSON lines, the page with the picture, and the table of the runs if there are any."""
-        files = {"fusion-pairs.jsonl": self.lines(), "fusion.html": fusion_page(self, svg)}
+    def more_files(self) -> dict[str, str]:
+        """Return all pairs as JSON lines, and the table of the runs if there are any."""
+        files = {"fusion-pairs.jsonl": self.lines()}
         return files | ({"fusion-runs.csv": self.csv(self.by_run())} if self.runs else {})
 
 
@@ -260,9 +249,9 @@ def _format_distances(row: Any) -> str:
 
 
 def _run_cells(row: Any) -> list[str]:
-    names = ("joined", FIRST, SECOND, _NEITHER, "recall")
+    names = ("joined", _FIRST, _SECOND, _NEITHER, "recall")
     span = "all" if row["bar"] == "all" else _format_distances(row)
-    return [span, f"{row['n']:,}", _share(row, BOTH, "both_"), *(f"{row[name]:.1f}" for name in names)]
+    return [span, f"{row['n']:,}", _share(row, _BOTH, "both_"), *(f"{row[name]:.1f}" for name in names)]
 
 
 def _share(row: Any, name: str, bounds: str) -> str:
@@ -277,7 +266,7 @@ def _run_shares(stated: pd.DataFrame) -> dict[str, float]:
     shares = {f"{name}": 100 * float(share) for name, share in stated[[*_SAYS, "joined", "recall"]].mean().items()}
     by_example = stated.groupby("id", sort=False)
     counts = np.asarray(by_example.size(), np.float64)
-    for name in (BOTH, "recall"):
+    for name in (_BOTH, "recall"):
         low, high = _interval(by_example[name].sum().to_numpy(np.float64), counts)
         shares |= {f"{name}_low": 100 * low, f"{name}_high": 100 * high}
     return {name: shares[name] for name in (*_SAYS, "both_low", "both_high", "joined", *_RECALL)}
@@ -403,7 +392,7 @@ def _stated(
     shares, enough = [stated_shares(scorer.words(sentence), *texts) for sentence in output], settings.appears / 100
     parts = max(first for first, _ in shares), max(second for _, second in shares)
     first, second = (part >= enough for part in parts)
-    says = BOTH if first and second else FIRST if first else SECOND if second else _NEITHER
+    says = _BOTH if first and second else _FIRST if first else _SECOND if second else _NEITHER
     return StatedShares(run_id, recall, output[best], scores[best].recall, parts, says, min(shares[best]) >= enough)
 
 
@@ -423,30 +412,25 @@ def stated_shares(
     return shares[0], shares[1]
 
 
-_NARROW, _WIDE, _HEIGHT = 7.4, 12.4, 4.3  # inches
-_MOST_RUNS = 6  # greatest number of runs drawn
+_WIDTH, _HEIGHT = 7.4, 4.3  # inches
+_NOTE_WIDTH = 98  # characters
 _BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # of a label on a line
 _COUNT: dict[str, Any] = {
     **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
     **{"bbox": _BACKGROUND, "zorder": 5},
 }
-_FEWEST_FUSIONS = 5  # fusion sentences; points of fewer are not drawn
-SAYS = {BOTH: "says both", FIRST: "says the first only", SECOND: "says the second only", "neither": "says neither"}
 
 
-def _draw_plots(figure: "Figure", result: FusionsFound) -> None:
+def _draw_bars(figure: "Figure", result: FusionsFound) -> None:
     caption = f"{result.notes()[0]}. Whiskers and bands: 95 % intervals over examples."
     heading = f"{result.dataset}: distance of the sentences that a summary fuses"
-    add_title_and_notes(figure, heading, textwrap.fill(caption, 165 if result.runs else 98))
-    plots = figure.subplots(1, 2 if result.runs else 1, squeeze=False)[0]
-    _draw_distance_bars(plots[0], result)
-    if result.runs:
-        _draw_runs(plots[1], result)
-    for plot in plots:
-        plot.set_xlim(-0.01, 1.01)
-        plot.set_xticks(np.linspace(0, 1, 11), [f"{tenth / 10:g}" for tenth in range(11)])
-        plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
-        plain_axes(plot)
+    add_title_and_notes(figure, heading, textwrap.fill(caption, _NOTE_WIDTH))
+    plot = figure.subplots()
+    _draw_distance_bars(plot, result)
+    plot.set_xlim(-0.01, 1.01)
+    plot.set_xticks(np.linspace(0, 1, 11), [f"{tenth / 10:g}" for tenth in range(11)])
+    plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
+    plain_axes(plot)
 
 
 def _draw_distance_bars(plot: "Axes", result: FusionsFound) -> None:
@@ -465,71 +449,3 @@ def _draw_distance_bars(plot: "Axes", result: FusionsFound) -> None:
     plot.plot(middles, bars["chance"], **dashed, label="by chance")
     plot.set_ylabel("% of the pairs (above: number)", fontsize=9.5)
     plot.legend(frameon=False, fontsize=9, loc="upper right")
-
-
-def _draw_runs(plot: "Axes", result: FusionsFound) -> None:
-    rows = result.by_run()
-    rows = rows[(rows["bar"] != "all") & (rows["n"] >= _FEWEST_FUSIONS)] if len(rows) else rows
-    half, runs = 0.5 / result.settings.bins, list(result.runs.items())[:_MOST_RUNS]
-    styles = system_styles([name.split()[0] for _, name in runs])
-    for (run_id, name), style in zip(runs, styles, strict=True):
-        points = rows[rows["run_id"] == run_id] if len(rows) else rows
-        if not len(points):
-            continue
-        numbers = [Estimate(*bounds) for bounds in points[[BOTH, "both_low", "both_high"]].to_numpy().tolist()]
-        label = textwrap.shorten(name, 60, placeholder=" …")
-        draw_series(plot, [*(points["from"] + half)], numbers, {**style, "label": label})
-    plot.set_ylim(-3, 103)
-    plot.set_ylabel(f"% whose output says both (of {_FEWEST_FUSIONS} or more)", fontsize=9.5)
-    if len(rows):
-        plot.legend(frameon=False, fontsize=8.5, loc="upper right")
-
-
-def fusion_page(result: FusionsFound, svg: bytes) -> str:
-    """Return the HTML page with the figure `svg`."""
-    bars = []
-    for bar in range(result.settings.bins):
-        pairs, (low, high) = result.of_bar(bar), result.span(bar)
-        shown = [show_pair(fusion, result) for fusion in pairs[: result.settings.shown]]
-        bars.append((f"{low:g} – {high:g}", len(pairs), shown))
-    values = {"shown": result.settings.shown, "signature": result.signature.replace("|", " ")}
-    return render_page("fusion.html", title=result.title, blocks=result.blocks(), svg=svg, bars=bars, **values)
-
-
-class ShownPair(NamedTuple):
-    """A fusion sentence, its sources, and the closest sentences of outputs, with marked words."""
-
-    label: str
-    summary: str
-    sources: list[ShownText]
-    outputs: list[ShownText]
-
-
-def show_pair(fusion: Fusion, result: FusionsFound) -> ShownPair:
-    """Return what a page shows of a fusion sentence."""
-    shared = shared_by(fusion.summary, *fusion.sources)
-    scores = f"both {100 * fusion.score:.0f}, alone {100 * fusion.alone[0]:.0f} and {100 * fusion.alone[1]:.0f}"
-    recall = f"ROUGE-{result.settings.rouge} recall: {scores}; distance {fusion.distance:.3f}"
-    sources = [
-        ShownText(name_source(fusion, place), mark_words(text, shared)) for place, text in enumerate(fusion.sources)
-    ]
-    outputs = [
-        ShownText(
-            f"{result.runs[stated.run_id]} {SAYS[stated.says]} ({_percents(stated.parts)}), "
-            f"recall {100 * stated.recall:.0f}; its closest sentence",
-            mark_words(stated.closest, shared),
-        )
-        for stated in fusion.outputs
-    ]
-    label = f"{fusion.id}, reference sentence {fusion.place}; {recall}"
-    return ShownPair(label, mark_words(fusion.summary, shared), sources, outputs)
-
-
-def name_source(fusion: Fusion, place: int) -> str:
-    """Return "source sentence 14 of 410"; `place` is 0 or 1."""
-    document = f", document {fusion.documents[place]}" if len(set(fusion.documents)) > 1 else ""
-    return f"source sentence {fusion.numbers[place]:,} of {fusion.of:,}{document}"
-
-
-def _percents(shares: Sequence[float]) -> str:
-    return " and ".join(f"{100 * share:.0f}\N{NO-BREAK SPACE}%" for share in shares)

@@ -71,16 +71,15 @@ class AnalysisResult(ABC):
         table = table.assign(dataset=self.dataset, signature=self.signature)
         return csv_of(table, float_format="%.6f")
 
-    def more_files(self, svg: bytes) -> dict[str, str]:
-        """Return the content of further files by name; `svg` is the picture."""
+    def more_files(self) -> dict[str, str]:
+        """Return the content of further files by name."""
         return {}
 
     def write(self, folder: Path) -> list[Path]:
         """Write the CSV file, the picture as PNG and SVG, and further files; return their paths."""
-        pictures = self.pictures()
         files: dict[str, Any] = {f"{self.analysis}.csv": self.csv()}
-        files |= {f"{self.analysis}.{kind}": image for kind, image in pictures.items()}
-        return write_pictures(folder, files | dict(self.more_files(pictures["svg"])))
+        files |= {f"{self.analysis}.{kind}": image for kind, image in self.pictures().items()}
+        return write_pictures(folder, files | self.more_files())
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ Compare finished runs, example by example. The first run is the baseline.
 For every measure: both means, their difference with the interval and p of a paired test that is corrected for the whole
 table (Holm), and the smallest difference that the test could detect. All runs must have the same texts and the same
 scoring. If they have different examples, --intersect compares the examples in common.
-Prints the table and writes it as .csv, .md and .html. The .md and .html files also show the examples that changed
-most, with both outputs. The page is one file without other dependencies.
+Prints the table and writes it as .csv and .md. The .md file also shows the examples that changed most, with both
+outputs.
 """
 
 
@@ -36,8 +36,7 @@ def _add_compare_arguments(command: Parser) -> None:
 
 
 def _execute_compare(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.outputs.compare import compare
-    from longsumbench.outputs.compare_page import comparison_folder, write_comparison
+    from longsumbench.outputs.compare import compare, comparison_folder, write_comparison
 
     settings = {name: getattr(options, name) for name in ("results_dir", "examples", "intersect", "all_pairs")}
     comparison = compare(*options.runs, **settings)

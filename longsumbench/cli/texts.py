@@ -72,7 +72,7 @@ _STATS_HELP = """\
 Print statistics of a dataset. With rank=, print how much of the references the best paragraphs contain.
 
   longsumbench stats                                              the built-in text
-  longsumbench stats dataset=elife dataset.path=FOLDER --output elife_stats      also as CSV, Markdown and a page
+  longsumbench stats dataset=elife dataset.path=FOLDER --output elife_stats      also as CSV and Markdown
   longsumbench stats dataset=probe model=trunc,seal,pagesum model.init=random    what each model would read
   longsumbench stats model=trunc scale=small model.input_length=512,1024         one model with several settings
   longsumbench stats run=all                                      also what finished runs on these texts did not read
@@ -95,7 +95,7 @@ first reference by ROUGE-L recall (0-100). "in order" takes the first paragraphs
 Table 1). A ranker that learns (lstm) is trained on the training split, once for the same texts and settings. The cache
 keeps the result; an interrupted training continues.
 
-Only --csv FILE (all numbers) and --output FOLDER (numbers, Markdown, and a page with pictures) write files.
+Only --csv FILE (all numbers) and --output FOLDER (numbers and Markdown) write files.
 """
 
 
@@ -141,11 +141,11 @@ Analyze the texts of a dataset and the summaries of runs. Writes CSV, PNG and SV
 
 settings:  dataset=NAME  dataset.*  sample=200|null  seed=1; for fusion and coherence run=RUN[,RUN...]
 locality:  encoder=FOLDER or hub name  pooling=auto|mean|cls|max  distance=50  batch_size=64  device=auto|cpu|cuda
-fusion:    rouge=1|2|L  overlap=20  rise=10  bins=10  appears=50  shown=20  score.tokenizer=default|unicode  score.*
+fusion:    rouge=1|2|L  overlap=20  rise=10  bins=10  appears=50  score.tokenizer=default|unicode  score.*
 coherence: model=FOLDER or hub name (a BERT for next-sentence prediction)  device=auto|cpu|cuda
 
 A run is given by its id, the beginning of its id, or its folder. All runs must have read the same texts. fusion also
-writes every pair as JSON lines, and a page with the pairs of each bar. What the numbers mean: docs/how-to/analyze.md.
+writes every pair as JSON lines. What the numbers mean: docs/how-to/analyze.md.
 """
 
 

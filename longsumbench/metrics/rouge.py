@@ -1,6 +1,5 @@
 """ROUGE-1, -2, -L and -Lsum as one metric."""
 
-from collections.abc import Sequence
 from itertools import chain
 from typing import ClassVar
 
@@ -26,13 +25,10 @@ class Rouge(Metric):
 
     def score(self, prediction: str | Sentences, example: Example) -> dict[str, float]:
         """Score one prediction, a text or its sentences; `rouge1_p` … `rougeLsum_f` → 0–1."""
-        scores = self._rouge.score(*self.split_sides(prediction, example))
-        return dict(zip(self.columns, chain.from_iterable(scores[kind] for kind in ROUGE_TYPES), strict=True))
-
-    def split_sides(self, prediction: str | Sentences, example: Example) -> tuple[Sequence[str], list[Sequence[str]]]:
-        """Return the sentences that are scored: of the prediction, and of each reference."""
         rule = self.scoring.sentences
-        return split_for_rouge(prediction, rule), [split_for_rouge(text, rule) for text in example.references]
+        references = [split_for_rouge(text, rule) for text in example.references]
+        scores = self._rouge.score(split_for_rouge(prediction, rule), references)
+        return dict(zip(self.columns, chain.from_iterable(scores[kind] for kind in ROUGE_TYPES), strict=True))
 
     def check(self) -> None:
         """Raise EnvironmentProblem if nltk's data are needed and missing."""

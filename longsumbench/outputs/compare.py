@@ -1,14 +1,15 @@
 """`longsumbench compare`: compares finished runs on the same examples, pair by pair.
 
     command line → ComparedRuns → the examples that all of them scored → Comparison: RunPairs with ComparisonRows
+    Comparison --write_comparison--> comparison.csv, .md
 
 A difference is a run's score minus the baseline's on the same example. ROUGE and other shares are 0–100.
 """
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -17,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.core import Between, Sentences, check_value, registry
+from longsumbench.core import Between, check_value, registry
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.formatting import format_count, format_interval, format_p
-from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEADINGS, describe_difference, heading_of
+from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, describe_difference, heading_of
 from longsumbench.leaderboards.seed_groups import PairDifference, compare_examples, seed_matters, unit_factor
 from longsumbench.leaderboards.significance import (
     DISTINGUISHED,
@@ -35,11 +36,11 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.metrics.aggregate import ScoreTable, values_at
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
-from longsumbench.render.tables import Block, Tied, csv_text, terminal
+from longsumbench.render.figures import write_pictures
+from longsumbench.render.tables import Block, Tied, csv_text, markdown, terminal
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, RunRecord, output_problems, run_label
-from longsumbench.runs.results import Results, split_read_by
-from longsumbench.runs.verdicts import Verdicts, read_verdicts
+from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, output_problems, run_label
+from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,11 +49,11 @@ _CSV_DECIMALS = 6  # of numbers in the CSV
 _MOST_IDS = 5  # of the examples compared, on the terminal
 _NO_LIMIT = "–"  # in a cell: no difference can be detected
 _BREAKDOWN = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # measures by position, and chance levels
-COMPARISON_COLUMNS = (
+_PAIR_COLUMNS = (
     *("measure", "baseline", "run", "difference", "interval", "p (Holm)", "detectable"),
     *("n", "higher", "lower", "equal"),
 )
-COMPARISON_ALIGNMENT = "lrrrrrrrrrr"  # numbers are never broken into lines
+_PAIR_ALIGNMENT = "lrrrrrrrrrr"  # numbers are never broken into lines
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,12 @@ class ComparedRun:
 
     Attributes:
         scores: one row per example, indexed by id, as the metrics returned them.
-        verdicts: what metrics found about each sentence of the predictions.
     """
 
     folder: Path
     record: RunRecord
     scores: ScoreTable
     predictions: Mapping[str, str]
-    verdicts: Verdicts = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -152,18 +151,6 @@ class RunPair:
         """Heading of the pair."""
         return f"{self.run.label} minus {self.baseline.label}"
 
-    @property
-    def drawn_rows(self) -> list[ComparisonRow]:
-        """The rows of ROUGE, of measures with a heading and of the main measure, for the picture."""
-        return [row for row in self.rows if row is self.main or row.measure in (*ROUGE_HEADINGS, *MEASURE_HEADINGS)]
-
-    @property
-    def drawn_range(self) -> tuple[float, float]:
-        """The smallest and the largest number in the picture of `drawn_rows`, at most and at least 0."""
-        numbers = [number for row in self.drawn_rows for number in (row.low, row.difference, row.high)]
-        bounds = [0.0, *(number for number in numbers if not math.isnan(number))]
-        return min(bounds), max(bounds)
-
     def extremes(self, limit: int) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
         """Return the examples with the greatest gains and those with the greatest losses, at most `limit` of each."""
         gains = tuple(change for change in self.moved[:limit] if change.difference > 0)
@@ -179,14 +166,12 @@ class Comparison:
         runs: all runs, in the order of the command line.
         ids: ids of the examples, sorted.
         num_shown: maximum number of gains, and of losses, that are shown.
-        references: id of a shown example → its references; empty if the texts are not on this machine.
     """
 
     runs: tuple[ComparedRun, ...]
     pairs: tuple[RunPair, ...]
     ids: tuple[str, ...]
     num_shown: int
-    references: Mapping[str, tuple[Sentences, ...]]
 
     @property
     def title(self) -> str:
@@ -198,10 +183,6 @@ class Comparison:
     def all_examples(self) -> bool:
         """Whether all examples that any run scored are compared."""
         return all(len(run.scores) == len(self.ids) for run in self.runs)
-
-    def shown_ids(self) -> set[str]:
-        """Return the ids of the examples that are shown."""
-        return {change.id for pair in self.pairs for side in pair.extremes(self.num_shown) for change in side}
 
     def about(self) -> list[str]:
         """Return lines about the examples, training, oracles, averaged checkpoints and outputs."""
@@ -290,8 +271,8 @@ def _pair_block(pair: RunPair) -> Block:
     return Block(
         pair.title,
         (verdict(pair),),
-        COMPARISON_COLUMNS,
-        COMPARISON_ALIGNMENT,
+        _PAIR_COLUMNS,
+        _PAIR_ALIGNMENT,
         [format_row(row) for row in pair.rows],
         optional=("equal", "lower", "higher", "n", "detectable"),
         footnotes=tuple(notes),
@@ -317,7 +298,7 @@ def verdict(pair: RunPair) -> str:
 
 
 def format_row(row: ComparisonRow) -> list[str]:
-    """Format a row of `COMPARISON_COLUMNS`; mark a difference that is not significant, if a test is possible."""
+    """Format a row of `_PAIR_COLUMNS`; mark a difference that is not significant, if a test is possible."""
     gap = f"{row.difference:+.2f}"
     return [
         row.heading,
@@ -370,8 +351,7 @@ def compare(
     sides = list(combinations(opened, 2)) if all_pairs else [(opened[0], run) for run in opened[1:]]
     tables = compare_measures(sides, ids)
     pairs = tuple(compare_pair(baseline, run, rows, ids) for (baseline, run), rows in zip(sides, tables, strict=True))
-    comparison = Comparison(opened, pairs, ids, examples, {})
-    return replace(comparison, references=find_references(opened, comparison.shown_ids()))
+    return Comparison(opened, pairs, ids, examples)
 
 
 def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
@@ -390,7 +370,7 @@ def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
         summaries = format_count(len(missing), "output")
         problem = f"lacks {summaries} that scores.csv has; overwrite=true repeats the run"
         raise DataError(problem, folder / "predictions.jsonl")
-    return ComparedRun(folder, record, scores, predictions, read_verdicts(folder))
+    return ComparedRun(folder, record, scores, predictions)
 
 
 def _check_comparable(run: ComparedRun, baseline: ComparedRun) -> None:
@@ -492,9 +472,30 @@ def compare_pair(
     return RunPair(baseline, run, rows, main, tuple(sorted(moved, key=lambda change: -change.difference)))
 
 
-def find_references(runs: Sequence[ComparedRun], ids: Collection[str]) -> dict[str, tuple[Sentences, ...]]:
-    """Return id → references of some examples; empty if the texts of no run are on this machine."""
-    for run in runs:
-        if (split := split_read_by(run.folder, run.record)) is not None:
-            return {name: split[place].references for place, name in enumerate(split.ids) if name in ids}
-    return {}
+def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
+    """Return the default folder of a comparison; its name contains the runs' ids."""
+    return results.root / "comparisons" / "-".join(run.record.run_id[:SHORT_ID] for run in runs)
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
+    """Write a comparison as CSV and Markdown; return the paths of the files."""
+    text = markdown(comparison.title, [*comparison.blocks(), *_moved_blocks(comparison)])
+    return write_pictures(folder, {"comparison.csv": comparison.csv(), "comparison.md": text})
+
+
+def _moved_blocks(comparison: Comparison) -> list[Block]:
+    """Return the largest gains and losses of each pair, and the ids of the examples if some were left out."""
+    blocks = []
+    for pair in comparison.pairs if comparison.num_shown else ():
+        columns = ("example", "baseline", "run", "difference", pair.baseline.label, pair.run.label)
+        for verb, changes in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
+            rows = []
+            for change in changes:
+                numbers = [f"{change.baseline_score:.2f}", f"{change.score:.2f}", f"{change.difference:+.2f}"]
+                texts = [" ".join(run.predictions[change.id].split()) for run in (pair.baseline, pair.run)]
+                rows.append([change.id, *numbers, *texts])
+            heading = f"{pair.title}: what {verb} most in {pair.main.heading}"
+            blocks.append(Block(heading, () if rows else ("None.",), columns, "lrrrll", rows))
+    if not comparison.all_examples:
+        blocks.append(Block("Examples compared", (", ".join(comparison.ids),), (), "", []))
+    return blocks

@@ -6,9 +6,9 @@ import pandas as pd
 
 from longsumbench.core import count_words
 from longsumbench.errors import suite_errors
-from longsumbench.outputs.compare import find_references, open_run
+from longsumbench.outputs.compare import open_run
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results
+from longsumbench.runs.results import Results, split_read_by
 
 
 @suite_errors()
@@ -28,8 +28,12 @@ def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results
         DataError: a file of the run is missing or damaged.
     """
     opened = open_run(run, Results(Path(results_dir).expanduser()))
-    references = find_references([opened], opened.predictions.keys())
-    texts = {name: [" ".join(sentences) for sentences in group] for name, group in references.items()}
+    split = split_read_by(opened.folder, opened.record)
+    texts = {}
+    if split is not None:
+        for place, name in enumerate(split.ids):
+            if name in opened.predictions:
+                texts[name] = [" ".join(sentences) for sentences in split[place].references]
     rows = {name: (text, count_words([text]), texts.get(name)) for name, text in opened.predictions.items()}
     outputs = pd.DataFrame.from_dict(rows, "index", columns=["prediction", "words", "references"])
     return outputs.join(opened.scores.frame(), how="right")

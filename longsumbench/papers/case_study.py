@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from longsumbench.analysis import fusion
+from longsumbench.analysis.fusion import Fusion, FusionSettings, FusionsFound, analyze_fusion
 from longsumbench.core import build_settings
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics.aggregate import PERCENT
@@ -19,7 +19,8 @@ from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.output_examples import describe_problem, keep_first_runs
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.papers.printed import read_row_means
-from longsumbench.render.html import render_part
+from longsumbench.render.html import ShownText, render_part
+from longsumbench.render.marked_words import mark_words, shared_by
 from longsumbench.render.tables import Block
 
 _FAR = 1  # of two bins of equal width: the distances from half of the source
@@ -35,6 +36,12 @@ _SHARES_FOOTNOTE = (
     "Share of the pairs of which an output states both sentences, one or none: it states a sentence if it has half or "
     "more of the words that only this one gives to the fusion sentence. Joined: one output sentence states both."
 )
+_SAYS = {
+    "both": "says both",
+    "first": "says the first only",
+    "second": "says the second only",
+    "neither": "says neither",
+}
 
 
 class _Case(NamedTuple):
@@ -42,8 +49,8 @@ class _Case(NamedTuple):
 
     dataset: str  # the paper's name
     labels: dict[str, str]  # run id → label of its row
-    analysis: fusion.FusionsFound
-    pair: fusion.Fusion | None
+    analysis: FusionsFound
+    pair: Fusion | None
 
 
 def case_study_page(job: Job) -> Page:
@@ -54,7 +61,7 @@ def case_study_page(job: Job) -> Page:
     for dataset in job.datasets:
         runs = _find_outputs(job, [row for row in job.rows if row.dataset == dataset], notes)
         cases += [_find_case(job, dataset, runs)] if runs else []
-    pairs = [fusion.show_pair(case.pair, case.analysis) for case in cases if case.pair]
+    pairs = [_show_pair(case.pair, case.analysis) for case in cases if case.pair]
     return Page(
         blocks=(
             *([Block("", tuple(notes), (), "", [])] if notes else []),
@@ -89,8 +96,8 @@ def _find_outputs(job: Job, rows: Sequence[RowRuns], notes: list[str]) -> dict[s
 def _find_case(job: Job, dataset: str, labels: dict[str, str]) -> _Case:
     example = job.options["example"]
     values = {"sample": job.options["sample"], "run": ",".join(labels), "bins": _FAR + 1}
-    settings: fusion.FusionSettings = build_settings(fusion.FusionSettings, values, "")
-    analysis = fusion.analyze_fusion(job.datasets[dataset], settings, job.results)
+    settings: FusionSettings = build_settings(FusionSettings, values, "")
+    analysis = analyze_fusion(job.datasets[dataset], settings, job.results)
     pairs = [pair for pair in analysis.fusions if example is None or pair.id == str(example)]
     if example is not None and not pairs:
         ids = ", ".join(dict.fromkeys(pair.id for pair in analysis.of_bar(_FAR)[:_MOST_EXAMPLES]))
@@ -110,12 +117,12 @@ def _case_blocks(case: _Case) -> list[Block]:
     return [_shown_block(case.pair, case), every] if case.pair else [every]
 
 
-def _shown_block(pair: fusion.Fusion, case: _Case) -> Block:
+def _shown_block(pair: Fusion, case: _Case) -> Block:
     rows = [["fusion sentence", pair.summary]]
-    rows += [[fusion.name_source(pair, place), text] for place, text in enumerate(pair.sources)]
+    rows += [[_name_source(pair, place), text] for place, text in enumerate(pair.sources)]
     for stated in pair.outputs:
         rows.append([f"{case.labels[stated.run_id]}, nearest sentence", stated.closest or "(none)"])
-        rows.append([f"{case.labels[stated.run_id]}, whole output", fusion.SAYS[stated.says]])
+        rows.append([f"{case.labels[stated.run_id]}, whole output", _SAYS[stated.says]])
     note = (
         f"Reference sentence {pair.place} of example {pair.id}; distance {pair.distance:.2f} of the source. "
         f"ROUGE-1 recall of the fusion sentence, 0–100: both together {PERCENT * pair.score:.0f}, alone "
@@ -140,3 +147,42 @@ def _share_numbers(case: _Case) -> Iterator[TableNumber]:
             low, high = (row["both_low"], row["both_high"]) if share == "both" else (None, None)
             label, run = case.labels[row["run_id"]], row["run_id"]
             yield TableNumber(OURS, case.dataset, label, measure, row[share], low, high, row["n"], 1, runs=run)
+
+
+class _ShownPair(NamedTuple):
+    """A fusion sentence, its sources, and the closest sentences of outputs, with marked words."""
+
+    label: str
+    summary: str
+    sources: list[ShownText]
+    outputs: list[ShownText]
+
+
+def _show_pair(pair: Fusion, result: FusionsFound) -> _ShownPair:
+    """Return a fusion sentence with its marked words and those of its sources and outputs."""
+    shared = shared_by(pair.summary, *pair.sources)
+    scores = f"both {100 * pair.score:.0f}, alone {100 * pair.alone[0]:.0f} and {100 * pair.alone[1]:.0f}"
+    recall = f"ROUGE-{result.settings.rouge} recall: {scores}; distance {pair.distance:.3f}"
+    sources = [
+        ShownText(_name_source(pair, place), mark_words(text, shared)) for place, text in enumerate(pair.sources)
+    ]
+    outputs = [
+        ShownText(
+            f"{result.runs[stated.run_id]} {_SAYS[stated.says]} ({_percents(stated.parts)}), "
+            f"recall {100 * stated.recall:.0f}; its closest sentence",
+            mark_words(stated.closest, shared),
+        )
+        for stated in pair.outputs
+    ]
+    label = f"{pair.id}, reference sentence {pair.place}; {recall}"
+    return _ShownPair(label, mark_words(pair.summary, shared), sources, outputs)
+
+
+def _name_source(pair: Fusion, place: int) -> str:
+    """Return "source sentence 14 of 410"; `place` is 0 or 1."""
+    document = f", document {pair.documents[place]}" if len(set(pair.documents)) > 1 else ""
+    return f"source sentence {pair.numbers[place]:,} of {pair.of:,}{document}"
+
+
+def _percents(shares: Sequence[float]) -> str:
+    return " and ".join(f"{100 * share:.0f}\N{NO-BREAK SPACE}%" for share in shares)

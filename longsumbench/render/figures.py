@@ -254,7 +254,7 @@ def _draw_panel(plot: "Axes", row: PanelRow, number: int) -> None:
     for order, line in enumerate(row.lines):
         series, style = line.series[number], line.style
         above = 3 + len(row.lines) - order
-        draw_series(plot, [*series.points], [*series.points.values()], style, above, series.band)
+        _draw_series(plot, [*series.points], [*series.points.values()], style, above, series.band)
         hollow = sorted(series.hollow & series.points.keys())
         marker = {**style, "linestyle": "", "markerfacecolor": "white", "markeredgecolor": style["color"]}
         plot.plot(hollow, [series.points[place].mean for place in hollow], **marker, zorder=above)
@@ -315,7 +315,7 @@ def _label_lines(plot: "Axes", labels: Sequence[_LineLabel]) -> None:
         )
 
 
-def draw_series(
+def _draw_series(
     plot: "Axes",
     places: Sequence[float],
     numbers: Sequence[Estimate],

@@ -29,7 +29,6 @@ class ShownText(NamedTuple):
 
     heading: str
     text: str
-    kind: str = ""  # CSS class
 
 
 def render_page(template: str, **values: Any) -> str:

@@ -17,7 +17,6 @@ from longsumbench.errors import DataError
 from longsumbench.files import BadFile, check_tree, read_json, write_atomically
 from longsumbench.formatting import percent
 from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
-from longsumbench.metrics.cross_check import CrossCheck
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.environment import Environment
@@ -187,7 +186,6 @@ class RunRecord:
         system: facts about the system (`System.facts`); `facts` has the typed part.
         counts: name → sum over the outputs ("prompt_tokens", "refused").
         versions: step → version of its code, which rises when the outcome of the step changes. Empty if unknown.
-        cross_check: a sample of ROUGE, computed again by `rouge_score`; None if nothing was checked.
         outputs_digest: a hash of all outputs; runs with the same have equal outputs. Empty if unknown.
         verified: whether the run is marked as verified, in tables with such a run; otherwise None. Not written.
     """
@@ -231,7 +229,6 @@ class RunRecord:
     system: Mapping[str, Any]
     counts: Mapping[str, int | float]
     versions: Mapping[str, int]
-    cross_check: CrossCheck | None = None
     outputs_digest: str = ""
     verified: bool | None = None
 

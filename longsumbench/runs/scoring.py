@@ -10,7 +10,6 @@ from longsumbench.corpora.reading.load import Texts, warn_once
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.metrics.aggregate import column_means, write_scores
-from longsumbench.metrics.cross_check import TOLERANCE, check_rouge
 from longsumbench.metrics.evaluate import default_metrics, evaluate
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.tokenizer import dropped_share
@@ -51,10 +50,6 @@ def score_run(
     scored = evaluate(predictions, split, metrics, config.score, requested, ranked_by)
     write_each_scores(folder, scored.tables, scored.per_example)
     write_verdicts(folder, [*metrics, *requested])
-    check = check_rouge(rouge, predictions[0], split, scored.tables[0])
-    if check and check.largest_difference > TOLERANCE:
-        difference = f"ROUGE of '{check.example}' differs from rouge_score's by {check.largest_difference:.2g}"
-        warn_once(f"{difference} (of 1); the scores of this run may be wrong, please report it to the project")
     checkpoints = [
         CheckpointMeans(step, loss, column_means(table, scored.units))
         for (step, loss), table in zip(report.kept, scored.tables, strict=False)
@@ -64,7 +59,6 @@ def score_run(
         **fields,
         "examples": digest(sorted(summary.id for summary in outputs[0]))[:16],
         "ranked_by": ranked_by,
-        "cross_check": check,
         "checkpoints": tuple(checkpoints) if outputs[1:] else (),
     }
 

@@ -63,14 +63,13 @@ class JudgedSentence(NamedTuple):
     place: int  # of the source sentence that decided it, from 1; 0 without one
 
 
-def judged_lists(verdicts: Verdicts, name: str, text: str, label: str = "") -> list[tuple[str, list[JudgedSentence]]]:
+def judged_lists(verdicts: Verdicts, name: str, text: str) -> list[tuple[str, list[JudgedSentence]]]:
     """Return a heading and the sentences of a summary with their scores, for each metric; empty without verdicts.
 
     Args:
         verdicts: those of its run.
         name: id of the example.
         text: the summary.
-        label: the run in headings, if there are several.
     """
     sentences, lists = split_summary(text) if verdicts else [], []
     for metric, of_metric in verdicts.items():
@@ -86,5 +85,5 @@ def judged_lists(verdicts: Verdicts, name: str, text: str, label: str = "") -> l
             ]
             low = f"{sum(row.low for row in judged)} of {format_count(len(judged), noun)} below {_UNSUPPORTED:.0%}"
             if judged:
-                lists.append((f"{label}: {metric}, {low}" if label else f"{metric}, {low}", judged))
+                lists.append((f"{metric}, {low}", judged))
     return lists

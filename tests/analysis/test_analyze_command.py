@@ -54,13 +54,13 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_every_analysis_writes_its_files(
     folder: Path, results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """CSV, PNG and SVG of each, the pairs and the page of fusions; the same command writes the same bytes."""
+    """CSV, PNG and SVG of each, and the pairs of fusions; the same command writes the same bytes."""
     runs, bert = ",".join(one[:6] for one in ids(results)), write_bert(tmp_path / "bert")
     of_texts = ["dataset=jsonl", f"dataset.path={folder}", "--results-dir", str(results.root)]
     capsys.readouterr()
     for words, extra in (
         (["locality"], set()),
-        (["fusion", f"run={runs}"], {"fusion-runs.csv", "fusion-pairs.jsonl", "fusion.html"}),
+        (["fusion", f"run={runs}"], {"fusion-runs.csv", "fusion-pairs.jsonl"}),
         (["coherence", f"run={runs}", f"model={bert}", "device=cpu"], set()),
     ):
         output = tmp_path / words[0]

@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +10,7 @@ from rouge_score.rouge_scorer import RougeScorer as Peer
 from support.drawn import drawn, example
 from support.run_records import record
 
-from longsumbench.analysis.fusion import FusionSettings, chances, find_fusions, fusion_page, stated_shares
+from longsumbench.analysis.fusion import FusionSettings, chances, find_fusions, stated_shares
 from longsumbench.errors import DataError
 from longsumbench.runs.record import RunRecord
 
@@ -136,22 +135,12 @@ def test_what_cannot_be_looked_at() -> None:
         find_fusions(drawn(empty), FusionSettings())
 
 
-def all_files(outputs: Sequence[str]) -> tuple[str, dict[str, bytes], str]:
-    found = find_fusions(drawn([example("e", FILLED, reference=[FUSED])], *written(*outputs)), FusionSettings())
-    drawn_ = found.pictures()
-    return fusion_page(found, drawn_["svg"]), drawn_, found.lines()
-
-
-def test_files_are_the_same_again_and_escape_what_was_written() -> None:
-    """The same texts give the same bytes; the page shows pair and outputs, and no tag of theirs."""
-    outputs = ["<script>birch</script> and elm.", "$x$ fir"]
-    first = all_files(outputs)
-    assert first == all_files(outputs)
-    shown, _, lines = first
-    assert "<script>" not in shown
-    assert "source sentence 10 of 10" in shown
-    assert '<mark class="one">birch</mark>' in shown
-    assert '<mark class="other">fir</mark>' not in shown.split("source sentence 10 of 10")[0]  # below four letters
-    row = json.loads(lines)
+def test_files_are_the_same_again() -> None:
+    """The same texts give the same bytes; each pair is a line, with what the outputs say of it."""
+    sampled = drawn([example("e", FILLED, reference=[FUSED])], *written("Birch and elm.", "$x$ fir"))
+    first, again = (find_fusions(sampled, FusionSettings()) for _ in range(2))
+    assert first.pictures() == again.pictures()
+    assert first.more_files() == again.more_files()
+    row = json.loads(first.more_files()["fusion-pairs.jsonl"])
     assert row["summary"] == FUSED
     assert [out["says"] for out in row["outputs"]] == ["both", "second"]

@@ -1,6 +1,5 @@
 """Finished runs next to each other: who may be compared, what is tested, what is reported, as a user types it."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pandas as pd
 import pytest
 import scipy.stats
 from support.run_records import TRAINED, record
-from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.core import Summary
@@ -211,8 +209,7 @@ def test_other_examples_are_an_error_with_counts(finished: Callable[..., Path], 
     assert "\nCompared: b, d\n" in out
     assert " n:2 " in out
     assert compared(tmp_path, "lead", "trunc", intersect=True).pairs[0].rows[0].difference == pytest.approx(15)
-    for name in ("comparison.md", "comparison.html"):
-        assert "b, d" in (tmp_path / "written" / name).read_text(encoding="utf-8")
+    assert "b, d" in (tmp_path / "written" / "comparison.md").read_text(encoding="utf-8")
     finished("random", {"e": 0.9})
     code, _, err = typed("lead", "random", "--intersect")
     assert (code, len(err.splitlines())) == (2, 1)
@@ -262,7 +259,7 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
     code, out, err = typed("lead", "trunc", "oracle")
     assert (code, err) == (0, "")
     folder = tmp_path / "comparisons" / "lead0000-trunc000-oracle00"
-    assert out.splitlines()[-3:] == [str(folder / f"comparison.{end}") for end in ("csv", "md", "html")]
+    assert out.splitlines()[-2:] == [str(folder / f"comparison.{end}") for end in ("csv", "md")]
     assert "trunc input_length=64 x=1 seed=3 (trunc000) minus lead (lead0000)" in out
     assert "Oracles, which saw the references or their lengths: oracle (oracle00)." in out
     table = pd.read_csv(folder / "comparison.csv")
@@ -273,28 +270,3 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
     ]
     assert table["measure"].tolist() == [*ROUGE_TYPES, *ROUGE_TYPES]
     assert table["difference"].tolist() == [15.0] * 8
-
-
-def test_real_runs_show_their_references(typed: Typed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The page shows the references of the texts that the runs have read, and says so when those are gone."""
-    toy = write_jsonl(tmp_path / "toy")
-    sweep = ["-m", "model=lead,random", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path}"]
-    assert main(["run", *sweep, "score.resamples=100", "baselines=false"]) == 0
-    capsys.readouterr()
-    runs = sorted((tmp_path / "runs").glob("*/*/*"))
-    assert typed(*runs, "--output", tmp_path / "with")[0] == 0
-    comparison = compare(*runs, results_dir=tmp_path)
-    rows = [json.loads(line) for line in (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()]
-    summaries = {row["id"]: row["summary"] for row in rows}
-    shown = {one.id for side in comparison.pairs[0].extremes(10) for one in side}
-    assert shown
-    assert {name: " ".join(texts[0]) for name, texts in comparison.references.items()} == {
-        name: summaries[name] for name in shown
-    }
-    page = (tmp_path / "with" / "comparison.html").read_text(encoding="utf-8")
-    assert "The references are not shown" not in page
-    for run in runs:
-        (run / "work" / "corpus").unlink()
-    assert typed(*runs, "--output", tmp_path / "without")[0] == 0
-    page = (tmp_path / "without" / "comparison.html").read_text(encoding="utf-8")
-    assert "The references are not shown" in page

@@ -71,6 +71,7 @@ def test_pair_and_what_outputs_state(texts: Path, tmp_path: Path) -> None:
     assert numbers["Whole", "both, distance all"] == 100.0
     assert numbers["Whole", "joined, distance all"] == 0.0
     assert "source sentence 8 of 8" in page.details
+    assert '<mark class="one">birch</mark>' in page.details
 
 
 def test_chosen_example(texts: Path, tmp_path: Path) -> None:

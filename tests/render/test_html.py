@@ -25,7 +25,7 @@ def test_values_are_text(text: str) -> None:
     assert not {"script", "b"} & set(reading.elements)
     assert reading.elements.count("img") == 1
     assert reading.text.count(text) == 2 + 6
-    part = Reading(render_part("output_examples.html", examples=[(text, [ShownText(text, text, text)])]))
+    part = Reading(render_part("output_examples.html", examples=[(text, [ShownText(text, text)])]))
     assert (part.open, part.text.count(text)) == ([], 3)
 
 

@@ -61,6 +61,16 @@ def test_a_damaged_field_is_named(changes: dict[str, Any], problem: str, tmp_pat
         RunRecord.read(tmp_path)
 
 
+def test_fields_of_other_versions_are_dropped(tmp_path: Path) -> None:
+    """A record with a field that no longer exists is read as one without it."""
+    RECORD.write(tmp_path)
+    path = tmp_path / "record.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    values["cross_check"] = {"examples": 20, "largest_difference": 0.0, "example": "a"}
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert RunRecord.read(tmp_path) == RECORD
+
+
 def test_settings_of_other_versions_and_plugins_are_kept(tmp_path: Path) -> None:
     """A record of a system that is not installed, with settings that no longer exist, is read and written unchanged."""
     config = {

@@ -44,8 +44,8 @@ def test_sentences_with_their_scores() -> None:
     """Each sentence has its percentage and its source sentence; markup in it is text; other texts have no verdict."""
     verdicts = {"support": {"a": [SentenceVerdict(0.25, 3), SentenceVerdict(0.75, 0)]}}
     summary = "One <script>alert(1)</script>\nTwo."
-    ((heading, judged),) = judged_lists(verdicts, "a", summary, "lead")
-    assert heading == "lead: support, 1 of 2 sentences below 50%"
+    ((heading, judged),) = judged_lists(verdicts, "a", summary)
+    assert heading == "support, 1 of 2 sentences below 50%"
     first = JudgedSentence("One <script>alert(1)</script>", "25%", True, 4)
     assert judged == [first, JudgedSentence("Two.", "75%", False, 1)]
     reading = Reading(overlap_page(inspection(None, summary, "a", verdicts=verdicts)))

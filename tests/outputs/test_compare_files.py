@@ -1,23 +1,28 @@
-"""A comparison as a page: whole in itself, safe for any output, the same for the same runs."""
+"""The verdict of a comparison, and its files."""
 
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.pages import HOSTILE, Reading
+from support.pages import HOSTILE
 from support.run_records import TRAINED, measured as measured_means, record
 
-from longsumbench.core import Sentences
 from longsumbench.leaderboards.significance import DISTINGUISHED, FEW_EXAMPLES, SINGLE_SEED, UNDISTINGUISHED
 from longsumbench.metrics.aggregate import ScoreTable
-from longsumbench.outputs.compare import ComparedRun, Comparison, compare_measures, compare_pair, verdict
-from longsumbench.outputs.compare_page import comparison_page, write_comparison
+from longsumbench.outputs.compare import (
+    ComparedRun,
+    Comparison,
+    compare_measures,
+    compare_pair,
+    verdict,
+    write_comparison,
+)
 from longsumbench.rouge.scorer import ROUGE_TYPES
 
 ONE_SEED = {"fit": TRAINED, "seed": 1}
@@ -29,61 +34,20 @@ def made(model: str, scores: Mapping[str, float], texts: Mapping[str, str], **fa
     return ComparedRun(Path(model), record(model, 30, **facts), ScoreTable([*scores], columns), dict(texts))
 
 
-def comparison(
-    runs: tuple[ComparedRun, ...], references: Mapping[str, tuple[Sentences, ...]] | None = None, shown: int = 10
-) -> Comparison:
+def comparison(runs: tuple[ComparedRun, ...]) -> Comparison:
     """Runs against the first of them, on its examples."""
     ids = tuple(sorted(runs[0].scores.index))
     sides = [(runs[0], run) for run in runs[1:]]
     tables = compare_measures(sides, ids)
     pairs = tuple(compare_pair(*side, rows, ids) for side, rows in zip(sides, tables, strict=True))
-    return Comparison(runs, pairs, ids, shown, references or {})
+    return Comparison(runs, pairs, ids, 10)
 
 
 def two(text: str = "plain text", name: str = "a", **facts: object) -> Comparison:
     """Two runs on two examples, one of which moved each way."""
     before = made("lead", {name: 0.2, "z": 0.5}, {name: text, "z": "the same"}, **facts)
     after = made("trunc", {name: 0.6, "z": 0.4}, {name: "better", "z": ""})
-    return comparison((before, after), {name: ((text,),), "z": (("first reference",), ("second one", "of two"))})
-
-
-@pytest.mark.parametrize("build", [two, lambda: two(HOSTILE, HOSTILE, variant=HOSTILE)], ids=["plain", "hostile"])
-def test_the_page_is_whole_in_itself(build: Callable[[], Comparison]) -> None:
-    """Every element ends where it must, nothing is loaded from elsewhere, and nothing runs, for any output."""
-    text = comparison_page(build())
-    reading = Reading(text)
-    assert reading.open == []
-    assert not {"script", "link", "iframe"} & set(reading.elements)
-    assert (reading.elements.count("svg"), reading.loaded) == (1, [])
-    assert "url(" not in text
-    assert "@import" not in text
-
-
-def test_what_was_written_is_read_as_it_was() -> None:
-    """Outputs, references and ids are on the page character by character; an empty output is marked."""
-    text = Reading(comparison_page(two(HOSTILE, "<id>"))).text
-    assert text.count(HOSTILE) == 2
-    assert "<id>" in text
-    assert "nothing" in text
-    assert all(message in text for message in ("reference 1", "first reference", "reference 2", "second one\nof two"))
-
-
-def test_marks_by_hand() -> None:
-    """A word that the reference shares, in any of its forms, is marked: by both outputs, or by the one that has it."""
-    before = made("lead", {"a": 0.2}, {"a": "Cats slept, barking."})
-    after = made("trunc", {"a": 0.6}, {"a": "Sleeping cat; mice slept!"})
-    text = comparison_page(comparison((before, after), {"a": (("The cats saw mice (that sleeps) and barked.",),)}))
-    outputs = [re.sub(r"<mark class=\"(\w+)\">(.*?)</mark>", r"[\1:\2]", part) for part in texts(text)]
-    assert outputs == [
-        "[both:Cats] slept, [other:barking].",
-        "[one:Sleeping] cat; [one:mice] slept!",
-        "The [both:cats] saw [one:mice] (that [one:sleeps]) and [other:barked].",
-    ]
-
-
-def texts(text: str) -> list[str]:
-    """Return what is in the columns of the examples."""
-    return re.findall(r'<section class="\w+"><h4>.*?</h4><p>(.*?)</p></section>', text, re.DOTALL)
+    return comparison((before, after))
 
 
 def test_the_verdict_by_hand() -> None:
@@ -104,14 +68,13 @@ def test_the_verdict_by_hand() -> None:
 
 
 def test_the_verdict_is_one_sentence_in_all_formats(tmp_path: Path) -> None:
-    """Terminal, Markdown and page say the same sentence, which ends the paragraph; other numbers change it."""
+    """Terminal and Markdown say the same sentence, which ends the paragraph; other numbers change it."""
     both = two()
     (sentence,) = map(verdict, both.pairs)
     assert re.fullmatch(r"[^.]*(\.\d[^.]*)*\.", sentence)  # a full stop at its end only, but for decimals
-    markdown, page = (path.read_text(encoding="utf-8") for path in write_comparison(both, tmp_path)[1:])
+    markdown = write_comparison(both, tmp_path)[1].read_text(encoding="utf-8")
     assert sentence in " ".join(both.render().split())
     assert sentence in markdown
-    assert sentence in Reading(page).text
 
 
 @pytest.mark.parametrize(
@@ -151,29 +114,15 @@ def test_the_verdict_on_few_examples() -> None:
     """Two examples are too few for a test: the verdict says so, and the table has no mark."""
     (pair,) = two().pairs
     assert verdict(pair).endswith(": too few examples for a test.")
-    assert " ≈</td>" not in comparison_page(two())
+    assert "≈" not in two().render()
 
 
 def test_the_table_in_markdown_keeps_its_rows(tmp_path: Path) -> None:
     """Texts of several lines and with bars stay in their cells; the files are those that are named."""
     paths = write_comparison(two(HOSTILE, HOSTILE), tmp_path / "new")
-    assert [path.name for path in paths] == ["comparison.csv", "comparison.md", "comparison.html"]
+    assert [path.name for path in paths] == ["comparison.csv", "comparison.md"]
     table = paths[1].read_text(encoding="utf-8")
     rows = [line for line in table.split("\n") if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7, 12}
     assert "<img" not in table
     assert len(list(csv.DictReader(io.StringIO(paths[0].read_text(encoding="utf-8"))))) == 4
-
-
-@pytest.mark.parametrize("gaps", [[0.0], [5.0], [0.0, 0.0, 0.0], [-1.0] * 3, [1.0] * 2500])
-def test_any_differences_can_be_drawn(gaps: list[float]) -> None:
-    """One example, no difference at all, and very many examples: the picture has ticks and a bounded size."""
-    ids = {f"{place:05}": 0.5 for place in range(len(gaps))}
-    after = {name: 0.5 + gap / 100 for name, gap in zip(ids, gaps, strict=True)}
-    texts = dict.fromkeys(ids, "text")
-    text = comparison_page(comparison((made("lead", ids, texts), made("trunc", after, texts))))
-    assert Reading(text).open == []
-    picture = text[text.index("<svg") : text.index("</svg>")]
-    assert "nan" not in picture
-    assert len(picture) < 100_000
-    assert len(re.findall(r'class="tick"', picture)) >= 2
