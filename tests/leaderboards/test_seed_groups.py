@@ -116,7 +116,7 @@ def test_a_difference_from_a_system_without_seeds() -> None:
 
 def test_a_difference_of_different_seeds() -> None:
     """The means over all seeds are compared, or two single runs, whatever their seeds; without scores there is none."""
-    rows, scores = grouped(one := system("ea", 0.1, (1, 2, 3)), other := system("seal", 0, (3, 4)))
+    rows, scores = grouped(one := system("ea", 0.1, (1, 2, 3)), other := system("seal", 0, (3, 4, 5)))
     found = compare_groups(rows[0], rows[1], "rougeL", scores)
     assert found is not None
     means = [np.mean([values for _, values in runs]) for runs in (one, other)]

@@ -6,12 +6,14 @@ import pytest
 import torch
 from support.toys import TINY, ToySplit, tiny_recipe
 from support.trainings import TRAIN, fit, mean_validation_loss, weights
+from transformers import PreTrainedModel
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import FitContext, FitReport, Recipe
 from longsumbench.files import read_json
 from longsumbench.modeling.nn.unit_encoder import PIECE_TOKENS
-from longsumbench.modeling.training.optimization import learning_rate
+from longsumbench.modeling.training import trainer
+from longsumbench.modeling.training.optimization import learning_rate, recompute_activations
 from longsumbench.models.seal.system import Trunc
 from longsumbench.runs.environment import environment, peak_memory_gb, reset_peak_memory
 
@@ -118,13 +120,20 @@ def test_targets_that_are_cut_are_counted(stages: ArtifactCache) -> None:
     assert [cut.cause for cut in report.targets.cuts] == ["decode_length"]
 
 
-def test_gradient_checkpointing_changes_nothing(tmp_path: Path) -> None:
+def test_gradient_checkpointing_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Activations are computed again if asked; the weights are those of a training that keeps them."""
+    recomputed = []
+
+    def recompute(model: PreTrainedModel) -> None:
+        recompute_activations(model)
+        recomputed.extend(module for module in model.modules() if getattr(module, "gradient_checkpointing", False))
+
+    monkeypatch.setattr(trainer, "recompute_activations", recompute)
     plain = weights(fit(ArtifactCache(tmp_path / "a"), tiny_recipe(max_steps=2), dropout=0.0)[0])
     recipe = tiny_recipe(max_steps=2, gradient_checkpointing=True)
-    system, _ = fit(ArtifactCache(tmp_path / "b"), recipe, dropout=0.0)
-    assert any(getattr(module, "gradient_checkpointing", False) for module in system.model.modules())
-    saved = weights(system)
+    assert not recomputed
+    saved = weights(fit(ArtifactCache(tmp_path / "b"), recipe, dropout=0.0)[0])
+    assert recomputed
     for name, value in plain.items():
         torch.testing.assert_close(saved[name], value, rtol=1e-5, atol=1e-6)
 
