@@ -136,7 +136,7 @@ def train_systems(
         budgets, results = {"trained with shuffled sources": steps}, f"{results}-shuffled"
         write_texts(dataset, root / f"{name}-shuffled", shuffled)
         dataset = {**dataset, "path": str(root / f"{name}-shuffled")}
-    common = {"dataset": {**dataset, "limit": SPLITS["test"]}, "results_dir": results}
+    common: dict[str, Any] = {"dataset": {**dataset, "limit": SPLITS["test"]}, "results_dir": results}
     runs = {}
     longsumbench.run(model=RANDOM, **common)
     for label, most in budgets.items():

@@ -371,7 +371,7 @@ def _draw_outcomes(title: str, numbers: Mapping[str, Mapping[str, int]]) -> byte
                 starts = {name: starts[name] + size for name, size in zip(names, sizes, strict=True)}
         plain_axes(plot, "x")
         plot.invert_yaxis()
-        plot.xaxis.get_major_locator().set_params(integer=True)
+        plot.locator_params("x", integer=True)
         plot.set_xlabel("claims", fontsize=TEXT)
         figure.legend(loc="outside right center", frameon=False, fontsize=TEXT - 2)
 

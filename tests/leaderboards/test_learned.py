@@ -127,10 +127,11 @@ def test_a_few_right_outputs_are_not_enough() -> None:
 def test_other_rows_change_nothing(seed: int) -> None:
     """What the gate says of a row is the same alone with Random, and among any other rows."""
     draw = np.random.default_rng(seed)
-    rows = [
-        trained(f"row{place}", *draw.uniform(20, 40, 2), draw.uniform(2, 8), **({"fit": FALLING} if place > 3 else {}))
-        for place in range(6)
-    ]
+    rows = []
+    for place in range(6):
+        score, floor = draw.uniform(20, 40, 2)
+        changes: dict[str, Any] = {"fit": FALLING} if place > 3 else {}
+        rows.append(trained(f"row{place}", score, floor, draw.uniform(2, 8), **changes))
     rows += [few_right("mixture"), imported("theirs", 35.0, 20.0, draw.uniform(2, 8))]
     whole = gate(RANDOM_RUN, trained("perfect", 99, 10.0, 98.0), trained("oracle", 99, oracle=True), *rows)
     alone = {run.model: gate(RANDOM_RUN, (run, scores))[run.model] for run, scores in rows}

@@ -122,7 +122,7 @@ def test_targets_that_are_cut_are_counted(stages: ArtifactCache) -> None:
 
 def test_gradient_checkpointing_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Activations are computed again if asked; the weights are those of a training that keeps them."""
-    recomputed = []
+    recomputed: list[torch.nn.Module] = []
 
     def recompute(model: PreTrainedModel) -> None:
         recompute_activations(model)
