@@ -61,12 +61,12 @@ def check_tables(folder: Path) -> Iterator[Outcome]:
         if path.stem in REFUSED:
             yield Outcome(case, f"exit {BAD_DATA}", f"exit {code}")
             continue
-        written = [
+        summaries = [
             summary.text
             for run in Path("tables", path.name).glob("runs/*/*/*/predictions.jsonl")
             for summary in read_summaries(run)
         ]
-        yield Outcome(case, expected_texts(path), [" ".join(text.split()) for text in written])
+        yield Outcome(case, expected_texts(path), [" ".join(text.split()) for text in summaries])
 
 
 def expected_texts(path: Path) -> list[str]:

@@ -104,10 +104,10 @@ def main() -> None:
     records = {place: RunRecord.read(Path(state.runs[0])) for place, state in states.items() if state.runs}
     rows = []
     for name in dict.fromkeys(names):
-        places = [place for place, other in enumerate(names) if other == name]
+        places = [place for place, row_name in enumerate(names) if row_name == name]
         runs = [records[place] for place in places if place in records]
-        others = [states[place].state for place in places if place not in records]
-        counts = [others.count(SKIPPED), others.count(FAILED)]
+        unfinished = [states[place].state for place in places if place not in records]
+        counts = [unfinished.count(SKIPPED), unfinished.count(FAILED)]
         means = [sum(values) / len(runs) if runs else None for values in times_of(runs)]
         rows.append([name, f"{len(runs)} of {len(places)}", *counts, *means])
     print(tabulate(rows, COLUMNS, floatfmt=".1f"))

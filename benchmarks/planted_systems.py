@@ -68,26 +68,29 @@ def planted_outputs(dataset: Mapping[str, Any]) -> Iterator[tuple[str, list[str]
     splits = longsumbench.load_dataset(**dataset).splits
     test = [splits["test"][place] for place in range(min(len(splits["test"]), SPLITS["test"]))]
     draw = random.Random(1)  # noqa: S311 - not for secrets
-    own = [" ".join(example.references[0]) for example in test]
+    references = [" ".join(example.references[0]) for example in test]
     order = draw.sample(range(len(test)), len(test))
-    form = dict(zip(order, [own[place] for place in order[1:] + order[:1]], strict=True))
-    vocabulary = " ".join(own).split()
-    length = len(vocabulary) // len(own)
+    form = dict(zip(order, [references[place] for place in order[1:] + order[:1]], strict=True))
+    vocabulary = " ".join(references).split()
+    length = len(vocabulary) // len(references)
     sources = [" ".join(example.sentences()).split() for example in test]
     yield "constant", [" ".join(splits["train"][0].references[0])] * len(test)
     yield "form", [form[place] for place in range(len(test))]
     yield "shuffled-words", [" ".join(draw.sample(words, min(length, len(words)))) for words in sources]
-    yield (
-        "replaced-90",
-        [" ".join(word if draw.random() < 0.1 else draw.choice(vocabulary) for word in text.split()) for text in own],
-    )
-    yield "right-10", [own[place] if place % 10 == 0 else form[place] for place in range(len(test))]
+    replaced = []
+    for text in references:
+        words = [word if draw.random() < 0.1 else draw.choice(vocabulary) for word in text.split()]
+        replaced.append(" ".join(words))
+    yield "replaced-90", replaced
+    yield "right-10", [references[place] if place % 10 == 0 else form[place] for place in range(len(test))]
     titles = [example.title or " ".join(words[:3]) for example, words in zip(test, sources, strict=True)]
     yield "title", titles
-    yield (
-        "most",
-        [" ".join(s for place, s in enumerate(e.references[0]) if place % 3) or e.references[0][0] for e in test],
-    )
+    incomplete = []
+    for example in test:
+        sentences = example.references[0]
+        most_sentences = [sentence for place, sentence in enumerate(sentences) if place % 3]
+        incomplete.append(" ".join(most_sentences) or sentences[0])
+    yield "most", incomplete
 
 
 def read_outputs(results: str, run: RunRecord) -> list[str]:
@@ -105,7 +108,6 @@ def import_outputs(name: str, outputs: Sequence[str], root: Path, common: Mappin
 
 def run_systems(name: str, dataset: Mapping[str, Any], root: Path, train: bool) -> list[list[str]]:
     """Run and import the systems of a dataset; return a line for each."""
-    known: dict[str, tuple[str, str]] = {}
     has_facts = name == "probe"
     if not has_facts:
         write_texts(dataset, root / name, shuffled=False)
@@ -113,17 +115,19 @@ def run_systems(name: str, dataset: Mapping[str, Any], root: Path, train: bool) 
     results = str(root / f"results-{name}")
     common: dict[str, Any] = {"dataset": {**dataset, "limit": SPLITS["test"]}, "results_dir": results}
     outputs = dict(planted_outputs(dataset))
-    for label, model, seed in (("lead-copy", "lead", 1), ("", RANDOM, 1), ("random-copy", RANDOM, 2)):
+    longsumbench.run(model=RANDOM, **common)
+    for label, model, seed in (("lead-copy", "lead", 1), ("random-copy", RANDOM, 2)):
         outputs[label] = read_outputs(results, longsumbench.run(model=model, seed=seed, **common))
-    del outputs[""]
-    known = {label: (results, import_outputs(label, texts, root, common).run_id) for label, texts in outputs.items()}
+    run_places = {
+        label: (results, import_outputs(label, texts, root, common).run_id) for label, texts in outputs.items()
+    }
     few = {**common, "dataset": {**dataset, "limit": FEW}, "results_dir": f"{results}-few"}
     longsumbench.run(model=RANDOM, **few)
     good = import_outputs("few", outputs["most"][:FEW], root, few)
-    known["few"] = few["results_dir"], good.run_id
+    run_places["few"] = few["results_dir"], good.run_id
     for shuffled in (False, True) if train and not has_facts else ():
-        known |= train_systems(name, dataset, root, shuffled, results)
-    return [describe(name, label, *where) for label, where in known.items()]
+        run_places |= train_systems(name, dataset, root, shuffled, results)
+    return [describe(name, label, *where) for label, where in run_places.items()]
 
 
 def train_systems(

@@ -218,7 +218,7 @@ def mean_over_seeds(values: NDArray[np.float64], second: NDArray[np.float64] | N
     variances = [system.mean(axis=0).var(ddof=1) for system in systems if system.shape[1] > 1]
     if not variances:
         return of_examples
-    if len(variances) < len(systems):  # of one, a single seed
+    if len(variances) < len(systems):  # one has a single seed: its variance is taken to be that of the other
         variances *= len(systems)
     error = math.sqrt(np.dot(variances, np.reciprocal(np.array(numbers, dtype=float))))
     degrees = min(number for number in numbers if number > 1) - 1

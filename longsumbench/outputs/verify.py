@@ -270,14 +270,14 @@ def _find_copies(folder: Path, neighbours: Mapping[Path, RunRecord]) -> Iterator
     record = neighbours.get(folder.absolute())
     if record is None:
         return
-    for other in neighbours.values():
-        is_same = (record.model, record.settings.train.seed) == (other.model, other.settings.train.seed)
-        if is_same or (other.imported and not record.imported):
+    for neighbour in neighbours.values():
+        is_same = (record.model, record.settings.train.seed) == (neighbour.model, neighbour.settings.train.seed)
+        if is_same or (neighbour.imported and not record.imported):
             continue
-        if have_equal_outputs(record, replace(other, scores=record.scores)):  # maybe scored in another way
-            yield f"predictions.jsonl: {run_label(record)} has the outputs of {run_label(other)}: one is a copy"
-        elif record.fit.first_loss is not None and _losses_of(record) == _losses_of(other):
-            yield f"record.json: {run_label(record)} has the losses of {run_label(other)}: one is a copy"
+        if have_equal_outputs(record, replace(neighbour, scores=record.scores)):  # maybe scored in another way
+            yield f"predictions.jsonl: {run_label(record)} has the outputs of {run_label(neighbour)}: one is a copy"
+        elif record.fit.first_loss is not None and _losses_of(record) == _losses_of(neighbour):
+            yield f"record.json: {run_label(record)} has the losses of {run_label(neighbour)}: one is a copy"
 
 
 def _losses_of(record: RunRecord) -> tuple[Any, ...]:
