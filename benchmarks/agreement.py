@@ -59,9 +59,14 @@ def judged_folder(name: str, judged: Path, copies: Path) -> Path:
     folder = judged / SETS[name].folder
     if folder.name not in ("kirstein_qmsum", "squality_human"):
         return folder
-    tables = {kind: read_rows(folder / f"{kind}.jsonl") for kind in ("documents", "outputs", "judgements")}
+    tables = {
+        kind: read_rows(folder / f"{kind}.jsonl") for kind in ("documents", "outputs", "judgements")
+    }
     if folder.name == "kirstein_qmsum":
-        meetings = {row["meeting_id"]: row for row in read_rows(judged.parent / "qmsum_outputs" / "meetings.jsonl")}
+        meetings = {
+            row["meeting_id"]: row
+            for row in read_rows(judged.parent / "qmsum_outputs" / "meetings.jsonl")
+        }
         tables["judgements"] += error_counts(tables["judgements"])
         for row in tables["documents"]:
             turns = meetings[row["meeting_id"]]["meeting_transcripts"]
@@ -71,7 +76,9 @@ def judged_folder(name: str, judged: Path, copies: Path) -> Path:
         for row in tables["documents"]:
             row["references"] = row["references_without_human"]
     for kind, rows in tables.items():
-        (copies / f"{kind}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        (copies / f"{kind}.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
     return copies
 
 
@@ -82,7 +89,13 @@ def error_counts(judgements: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         if row["aspect"] not in PARTIAL_LABELS:
             sums[row["id"], row["system"], row["annotator"]] += row["score"]
     for (document, system, annotator), number in sums.items():
-        yield {"id": document, "system": system, "annotator": annotator, "aspect": ERRORS, "score": number}
+        yield {
+            "id": document,
+            "system": system,
+            "annotator": annotator,
+            "aspect": ERRORS,
+            "score": number,
+        }
 
 
 def agreement_of_set(name: str, judged: Path, copies: Path) -> Agreement:
@@ -94,13 +107,17 @@ def agreement_of_set(name: str, judged: Path, copies: Path) -> Agreement:
 def table_of_sets(results: Iterable[Agreement]) -> str:
     """Return the tables of several sets as one CSV."""
     tables = [result.table.assign(set=result.name) for result in results]
-    table = pd.concat(tables)[["set", *tables[0].columns.drop("set")]].dropna(axis="columns", how="all")
+    table = pd.concat(tables)[["set", *tables[0].columns.drop("set")]].dropna(
+        axis="columns", how="all"
+    )
     return table.to_csv(index=False, lineterminator="\n", float_format="%.4f")
 
 
 def main() -> None:
     """Print the tables; write them, if all sets are measured, and the pictures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("judged", type=Path)
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     parser.add_argument("--pictures", type=Path)

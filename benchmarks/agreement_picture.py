@@ -55,7 +55,9 @@ class Panel(NamedTuple):
 
 
 PANELS = (
-    Panel("koh2022/arXiv", "relevance", "Papers (arXiv): relevance", "ROUGE agrees, so does length"),
+    Panel(
+        "koh2022/arXiv", "relevance", "Papers (arXiv): relevance", "ROUGE agrees, so does length"
+    ),
     Panel("koh2022/GovReport", "relevance", "Reports: relevance", "ROUGE agrees beyond length"),
     Panel(
         "squality/3 systems",
@@ -65,7 +67,9 @@ PANELS = (
         "questions",
     ),
     Panel("summeval_op", "relevance", "Reviews: relevance", "ROUGE and copying reversed"),
-    Panel("koh2022/arXiv", "factual_consistency", "Papers (arXiv): facts", "ROUGE-1 and -2 unclear"),
+    Panel(
+        "koh2022/arXiv", "factual_consistency", "Papers (arXiv): facts", "ROUGE-1 and -2 unclear"
+    ),
     Panel("koh2022/GovReport", "factual_consistency", "Reports: facts", "ROUGE unclear"),
     Panel(
         "squality/3 systems",
@@ -75,15 +79,34 @@ PANELS = (
         "questions",
     ),
     Panel("summeval_op", "faithfulness", "Reviews: faithfulness", "ROUGE and copying reversed"),
-    Panel("longsciverify/arxiv", "factuality", "Papers (arXiv, another set): facts", "Copying agrees, ROUGE unclear"),
-    Panel("longsciverify/pubmed", "factuality", "Papers (PubMed): facts", "Copying agrees, ROUGE unclear"),
-    Panel("kirstein_qmsum", ERRORS, "Meetings: fewer errors of 8 kinds", "ROUGE agrees, copying reversed"),
+    Panel(
+        "longsciverify/arxiv",
+        "factuality",
+        "Papers (arXiv, another set): facts",
+        "Copying agrees, ROUGE unclear",
+    ),
+    Panel(
+        "longsciverify/pubmed",
+        "factuality",
+        "Papers (PubMed): facts",
+        "Copying agrees, ROUGE unclear",
+    ),
+    Panel(
+        "kirstein_qmsum",
+        ERRORS,
+        "Meetings: fewer errors of 8 kinds",
+        "ROUGE agrees, copying reversed",
+    ),
 )
 
 
 def rows_of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     """Return τ within documents and its interval by measure; of errors, minus τ: fewer are better."""
-    rows = table[(table["set"] == panel.judged) & (table["aspect"] == panel.aspect) & (table["level"] == "within")]
+    rows = table[
+        (table["set"] == panel.judged)
+        & (table["aspect"] == panel.aspect)
+        & (table["level"] == "within")
+    ]
     rows = rows.set_index("measure")[["tau", "tau_lo", "tau_hi", "documents", "systems"]]
     if panel.aspect == ERRORS:
         ends = {"tau_lo": -rows["tau_hi"], "tau_hi": -rows["tau_lo"]}
@@ -93,7 +116,9 @@ def rows_of_panel(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame, figure: "Figure") -> None:
     """Draw a plot for each panel, and the legend in the place of the last one."""
-    figure.subplots_adjust(left=0.115, right=0.985, bottom=0.075, top=0.85, wspace=0.12, hspace=0.58)
+    figure.subplots_adjust(
+        left=0.115, right=0.985, bottom=0.075, top=0.85, wspace=0.12, hspace=0.58
+    )
     *plots, last = figure.subplots(3, 4, sharex=True, sharey=True).flat
     for plot, panel in zip(plots, PANELS, strict=True):
         draw_panel(plot, rows_of_panel(table, panel), panel)
@@ -102,7 +127,9 @@ def draw(table: pd.DataFrame, figure: "Figure") -> None:
     plots[0].set_xlim(-1, 1)
     plots[0].set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "−.5", "0", ".5", "1"])
     draw_legend(last)
-    figure.supxlabel("Kendall's τ within texts, with its 95 % interval over texts", fontsize=TEXT + 1)
+    figure.supxlabel(
+        "Kendall's τ within texts, with its 95 % interval over texts", fontsize=TEXT + 1
+    )
     figure.suptitle(TITLE, x=0.012, y=0.985, ha="left", fontsize=15, fontweight="bold")
 
 
@@ -130,15 +157,27 @@ def draw_panel(plot: "Axes", rows: pd.DataFrame, panel: Panel) -> None:
     plain_axes(plot, "x")
     size = f"{total:.0f} {panel.texts} × {rows['systems'].max():.0f} systems"
     plot.text(0, 1.25, panel.result, transform=plot.transAxes, fontsize=TEXT, fontweight="bold")
-    plot.text(0, 1.04, f"{panel.heading}\n{size}", transform=plot.transAxes, fontsize=TEXT - 1, color=GREY)
+    plot.text(
+        0, 1.04, f"{panel.heading}\n{size}", transform=plot.transAxes, fontsize=TEXT - 1, color=GREY
+    )
 
 
 def draw_point(plot: "Axes", place: float, tau: float, low: float, high: float) -> None:
     """Draw τ and its interval: filled if the interval excludes 0."""
     clear = low > 0 or high < 0
     colour = (CLEAR if low > 0 else OPPOSITE) if clear else GREY
-    plot.plot([low, high], [place, place], color=colour, linewidth=2.4, alpha=0.7, solid_capstyle="butt")
-    plot.plot([tau], [place], "o", color=colour, markersize=7, markerfacecolor=colour if clear else "white", zorder=3)
+    plot.plot(
+        [low, high], [place, place], color=colour, linewidth=2.4, alpha=0.7, solid_capstyle="butt"
+    )
+    plot.plot(
+        [tau],
+        [place],
+        "o",
+        color=colour,
+        markersize=7,
+        markerfacecolor=colour if clear else "white",
+        zorder=3,
+    )
 
 
 def draw_legend(plot: "Axes") -> None:
@@ -150,14 +189,29 @@ def draw_legend(plot: "Axes") -> None:
         ("unclear: the interval has 0", GREY, "white"),
     ]
     handles = [
-        plot.plot([], [], "o-", color=colour, markerfacecolor=face, markersize=7, linewidth=2.4, label=label)[0]
+        plot.plot(
+            [],
+            [],
+            "o-",
+            color=colour,
+            markerfacecolor=face,
+            markersize=7,
+            linewidth=2.4,
+            label=label,
+        )[0]
         for label, colour, face in points
     ]
     handles += [
         plot.plot([], [], color=colour, linestyle=style, linewidth=1.8, label=label)[0]
         for label, colour, style in LINES.values()
     ]
-    plot.legend(handles=handles, loc="center left", bbox_to_anchor=(-0.04, 0.55), frameon=False, fontsize=TEXT)
+    plot.legend(
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(-0.04, 0.55),
+        frameon=False,
+        fontsize=TEXT,
+    )
 
 
 def picture() -> bytes:
@@ -168,7 +222,9 @@ def picture() -> bytes:
 
 def main() -> None:
     """Write the picture."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--output", type=Path, default=PICTURE)
     output = parser.parse_args().output
     write_atomically(output, picture())

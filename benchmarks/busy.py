@@ -23,17 +23,36 @@ from longsumbench.models.seal.config import SealConfig
 from longsumbench.models.seal.system import Seal
 
 CHOICES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
-EXAMPLES, UNITS, UNIT_LENGTH, TARGET, SEGMENT, VOCABULARY = 16, 32, 64, 64, 16, 4_000  # conf/scale/tiny.yaml
+EXAMPLES, UNITS, UNIT_LENGTH, TARGET, SEGMENT, VOCABULARY = (
+    16,
+    32,
+    64,
+    64,
+    16,
+    4_000,
+)  # conf/scale/tiny.yaml
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--turns", type=int, default=5, help="turns per process, after one warm-up turn")
+    parser.add_argument(
+        "--turns", type=int, default=5, help="turns per process, after one warm-up turn"
+    )
     parser.add_argument("--steps", type=int, default=5, help="training steps of one turn")
-    parser.add_argument("--busy", type=int, default=1, help="busy processes running at the same time")
-    parser.add_argument("--spins", type=int, nargs="+", default=[300_000, 10_000, 1_000, 0], help="the first: default")
-    parser.add_argument("--work", action="store_true", help="train here, when a line on standard input asks for it")
+    parser.add_argument(
+        "--busy", type=int, default=1, help="busy processes running at the same time"
+    )
+    parser.add_argument(
+        "--spins",
+        type=int,
+        nargs="+",
+        default=[300_000, 10_000, 1_000, 0],
+        help="the first: default",
+    )
+    parser.add_argument(
+        "--work", action="store_true", help="train here, when a line on standard input asks for it"
+    )
     options = parser.parse_args()
     if options.work:
         work(options.steps)
@@ -41,21 +60,38 @@ def main() -> None:
     with ExitStack() as stack:
         workers = [stack.enter_context(worker(spins, options.steps)) for spins in options.spins]
         quiet = seconds(workers, options.turns)
-        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.busy)]
+        busy = [
+            subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            for _ in range(options.busy)
+        ]
         try:
             disturbed = seconds(workers, options.turns)
         finally:
             for process in busy:
                 process.kill()
     rows = [
-        [spins, median(one) / options.steps, ratio(one, quiet[0]), ratio(other, one), ratio(other, disturbed[0])]
+        [
+            spins,
+            median(one) / options.steps,
+            ratio(one, quiet[0]),
+            ratio(other, one),
+            ratio(other, disturbed[0]),
+        ]
         for spins, one, other in zip(options.spins, quiet, disturbed, strict=True)
     ]
     named = f"next to {options.busy} busy"
     first = options.spins[0]
-    names = ["spins", "alone, s a step", f"alone / {first} spins", f"{named} / alone", f"{named} / {first} spins"]
+    names = [
+        "spins",
+        "alone, s a step",
+        f"alone / {first} spins",
+        f"{named} / alone",
+        f"{named} / {first} spins",
+    ]
     print(tabulate(rows, names, floatfmt=".2f"))
-    print(f"{os.cpu_count()} cores, {torch.get_num_threads()} threads; the middle of {options.turns} turns")
+    print(
+        f"{os.cpu_count()} cores, {torch.get_num_threads()} threads; the middle of {options.turns} turns"
+    )
 
 
 def worker(spins: int, steps: int) -> "subprocess.Popen[str]":
@@ -63,7 +99,9 @@ def worker(spins: int, steps: int) -> "subprocess.Popen[str]":
     others = {name: value for name, value in os.environ.items() if name not in CHOICES}
     command = [sys.executable, __file__, "--work", "--steps", str(steps)]
     environment = {**others, "GOMP_SPINCOUNT": str(spins)}
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
 
 
 def seconds(workers: list["subprocess.Popen[str]"], turns: int) -> list[list[float]]:
@@ -83,8 +121,18 @@ def turn(process: "subprocess.Popen[str]") -> float:
 def work(steps: int) -> None:
     """Train for some steps whenever a line is read, and print their seconds."""
     torch.manual_seed(0)
-    sizes: dict[str, Any] = {"d_model": 128, "d_ff": 256, "num_heads": 4, "encoder_layers": 2, "decoder_layers": 2}
-    lengths: dict[str, Any] = {"snippet_length": UNIT_LENGTH, "num_snippets": UNITS, "extractive_length": 256}
+    sizes: dict[str, Any] = {
+        "d_model": 128,
+        "d_ff": 256,
+        "num_heads": 4,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+    }
+    lengths: dict[str, Any] = {
+        "snippet_length": UNIT_LENGTH,
+        "num_snippets": UNITS,
+        "extractive_length": 256,
+    }
     system = Seal(SealConfig(**sizes, **lengths, decode_length=TARGET, segment_length=SEGMENT))
     model = system.Model(system.builder.model_config(VOCABULARY, (0, 1, 2))).train()
     optimizer = torch.optim.Adam(model.parameters())

@@ -28,7 +28,14 @@ from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.results import Results
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
-REFUSED = ("backslash", "cp1252", "duphead", "nul", "ragged", "unclosed")  # tables with lost or ambiguous values
+REFUSED = (
+    "backslash",
+    "cp1252",
+    "duphead",
+    "nul",
+    "ragged",
+    "unclosed",
+)  # tables with lost or ambiguous values
 CHINESE_LENGTH = 30
 BAD_DATA = 3
 
@@ -56,7 +63,14 @@ def check_tables(folder: Path) -> Iterator[Outcome]:
     """Check that tables are read as Python's csv module reads them, or refused."""
     for path in sorted((folder / "csv-more").iterdir()):
         case = f"csv-more/{path.name}"
-        words = ["run", "model=lead", "model.length=20", "dataset=jsonl", f"dataset.path={path}", "baselines=false"]
+        words = [
+            "run",
+            "model=lead",
+            "model.length=20",
+            "dataset=jsonl",
+            f"dataset.path={path}",
+            "baselines=false",
+        ]
         code = command(*words, f"dataset.name={path.stem}", f"results_dir=tables/{path.name}")
         if path.stem in REFUSED:
             yield Outcome(case, f"exit {BAD_DATA}", f"exit {code}")
@@ -83,14 +97,26 @@ def expected_texts(path: Path) -> list[str]:
 def check_scripts(folder: Path) -> Iterator[Outcome]:
     """Check that words of any script are scored and counted."""
     words = ["dataset=jsonl", "baselines=false", "results_dir=scripts"]
-    russian = [*words, f"dataset.path={folder}/oracle-unicode/ru.jsonl", "dataset.name=ru", "score.tokenizer=unicode"]
+    russian = [
+        *words,
+        f"dataset.path={folder}/oracle-unicode/ru.jsonl",
+        "dataset.name=ru",
+        "score.tokenizer=unicode",
+    ]
     command("run", "-m", "model=lead,oracle,ranker", "model.length=15", *russian)
     command("run", "model=oracle", *russian)
-    scores = {run.model: run.scores["rougeLsum"].f for run in Results(Path("scripts")).records("ru")}
+    scores = {
+        run.model: run.scores["rougeLsum"].f for run in Results(Path("scripts")).records("ru")
+    }
     yield Outcome("oracle-unicode: oracle", 100.0, scores["oracle"])
     yield Outcome("oracle-unicode: ranker is below it", True, scores["ranker"] < scores["oracle"])
     for model in ("lead", "lexrank", "random"):
-        chinese = [*words, f"dataset.path={folder}/chinese", "dataset.name=zh", f"model.length={CHINESE_LENGTH}"]
+        chinese = [
+            *words,
+            f"dataset.path={folder}/chinese",
+            "dataset.name=zh",
+            f"model.length={CHINESE_LENGTH}",
+        ]
         command("run", f"model={model}", *chinese)
         (path,) = Path("scripts").glob(f"runs/zh/{model}/*/predictions.jsonl")
         lengths = {count_words([summary.text]) for summary in read_summaries(path)}
@@ -103,10 +129,22 @@ def check_surrogates(folder: Path) -> Iterator[Outcome]:
     dataset = ["--dataset", "jsonl", f"dataset.path={texts / 'ok.jsonl'}", "results_dir=half"]
     for name in ("out.jsonl", "oid.jsonl"):
         code = command("import", str(texts / name), "--model", "theirs", *dataset)
-        yield Outcome(f"lone-surrogate/{name}", (BAD_DATA, False), (code, Path("half", "runs").exists()))
+        yield Outcome(
+            f"lone-surrogate/{name}", (BAD_DATA, False), (code, Path("half", "runs").exists())
+        )
     for name in ("id.jsonl", "title.jsonl", "test.jsonl"):
-        words = ["model=lead", "model.length=5", "dataset=jsonl", f"dataset.path={texts / name}", "results_dir=half"]
-        yield Outcome(f"lone-surrogate/{name}", (BAD_DATA, False), (command("run", *words), Path("half/runs").exists()))
+        words = [
+            "model=lead",
+            "model.length=5",
+            "dataset=jsonl",
+            f"dataset.path={texts / name}",
+            "results_dir=half",
+        ]
+        yield Outcome(
+            f"lone-surrogate/{name}",
+            (BAD_DATA, False),
+            (command("run", *words), Path("half/runs").exists()),
+        )
 
 
 def check_weights(folder: Path) -> Iterator[Outcome]:
@@ -116,31 +154,65 @@ def check_weights(folder: Path) -> Iterator[Outcome]:
     config = json.loads((whole / "config.json").read_text(encoding="utf-8"))
     whole.chmod(0o755)
     (whole / "config.json").chmod(0o644)
-    (whole / "config.json").write_text(json.dumps({**config, "decoder_layers": 2}), encoding="utf-8")
+    (whole / "config.json").write_text(
+        json.dumps({**config, "decoder_layers": 2}), encoding="utf-8"
+    )
     texts = Path("texts.jsonl")
-    texts.write_text('{"id": "a", "document": "A cat sat. It slept.", "summary": "A cat."}\n', encoding="utf-8")
-    words = ["run", "model=seq2seq", "dataset=jsonl", f"dataset.path={texts}", "baselines=false", "results_dir=weights"]
+    texts.write_text(
+        '{"id": "a", "document": "A cat sat. It slept.", "summary": "A cat."}\n', encoding="utf-8"
+    )
+    words = [
+        "run",
+        "model=seq2seq",
+        "dataset=jsonl",
+        f"dataset.path={texts}",
+        "baselines=false",
+        "results_dir=weights",
+    ]
     words += ["train.max_steps=0", "decode.max_length=5", "decode.min_length=1", "device=cpu"]
     yield Outcome("weights/layers-fewer", BAD_DATA, command(*words, f"model.checkpoint={broken}"))
-    yield Outcome("weights: the same with its layers", 0, command(*words, f"model.checkpoint={whole}"))
+    yield Outcome(
+        "weights: the same with its layers", 0, command(*words, f"model.checkpoint={whole}")
+    )
     for name, code in (("good", 0), ("other-path", BAD_DATA)):
         adapter = f"model.adapter={folder / 'adapter' / name}"
-        yield Outcome(f"adapter/{name}", code, command(*words, f"model.checkpoint={whole}", adapter))
+        yield Outcome(
+            f"adapter/{name}", code, command(*words, f"model.checkpoint={whole}", adapter)
+        )
 
 
 def check_answers(folder: Path) -> Iterator[Outcome]:
     """Check what is scored of a server's answers; if the only one is none, the run ends."""
     sentence = "The committee met and agreed on the plan."
     texts = Path("question.jsonl")
-    texts.write_text('{"id": "a", "document": "They met. They agreed.", "summary": "They met."}\n', encoding="utf-8")
+    texts.write_text(
+        '{"id": "a", "document": "They met. They agreed.", "summary": "They met."}\n',
+        encoding="utf-8",
+    )
     for line in (folder / "server" / "answers.jsonl").read_text(encoding="utf-8").splitlines():
         answer = json.loads(line)
         kind, expected = answer["kind"], answer["expected"]
-        right = sentence if expected.startswith(sentence) else answer["message"]["content"] if kind == "json" else ""
+        right = (
+            sentence
+            if expected.startswith(sentence)
+            else answer["message"]["content"]
+            if kind == "json"
+            else ""
+        )
         with serving(answer) as address:
-            words = [f"model.base_url={address}", "model.engine=api", "model.checkpoint=any", "model.retries=0"]
+            words = [
+                f"model.base_url={address}",
+                "model.engine=api",
+                "model.checkpoint=any",
+                "model.retries=0",
+            ]
             words += ["model.length=20", "model.truncate=none"]
-            words += ["dataset=jsonl", f"dataset.path={texts}", "baselines=false", "decode.failed=empty"]
+            words += [
+                "dataset=jsonl",
+                f"dataset.path={texts}",
+                "baselines=false",
+                "decode.failed=empty",
+            ]
             code = command("run", "model=prompt", *words, f"results_dir=answers/{kind}")
         if "no answer" in expected:
             yield Outcome(f"server: {kind}", f"exit {BAD_DATA}", f"exit {code}")
@@ -154,7 +226,9 @@ def check_answers(folder: Path) -> Iterator[Outcome]:
 def serving(answer: dict[str, Any]) -> Iterator[str]:
     """Serve one answer on this machine; yield the address."""
     choice = {"index": 0, "message": answer["message"], "finish_reason": answer["finish_reason"]}
-    body = json.dumps({"choices": [choice], "model": "any", "usage": {"completion_tokens": 900}}).encode()
+    body = json.dumps(
+        {"choices": [choice], "model": "any", "usage": {"completion_tokens": 900}}
+    ).encode()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -178,13 +252,20 @@ def serving(answer: dict[str, Any]) -> Iterator[str]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, default=CASES, help="the folder of the cases")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=CASES, help="the folder of the cases"
+    )
     folder = parser.parse_args().folder.resolve()
     checks = (check_tables, check_scripts, check_surrogates, check_weights, check_answers)
     with tempfile.TemporaryDirectory() as work, chdir(work):
         outcomes = [outcome for check in checks for outcome in check(folder)]
-    rows = [[outcome.case, outcome.right, outcome.here, "" if outcome.is_right else "WRONG"] for outcome in outcomes]
+    rows = [
+        [outcome.case, outcome.right, outcome.here, "" if outcome.is_right else "WRONG"]
+        for outcome in outcomes
+    ]
     print(tabulate(rows, ("case", "right", "here", ""), maxcolwidths=[40, 50, 50, None]))
     wrong = sum(not outcome.is_right for outcome in outcomes)
     print(f"{wrong} of {len(outcomes)} cases are wrong (longsumbench {longsumbench.__version__})")

@@ -36,7 +36,9 @@ def cpu_seconds(words: tuple[str, ...]) -> float:
 def make_runs(root: Path) -> list[RunRecord]:
     """Make finished runs: baselines on real texts, and a trained system that keeps evidence."""
     with log_level("WARNING"):
-        runs = longsumbench.sweep(model=["lead", "lexrank", "random"], dataset="pydoc", results_dir=root)
+        runs = longsumbench.sweep(
+            model=["lead", "lexrank", "random"], dataset="pydoc", results_dir=root
+        )
         trained: dict[str, Any] = {"model": "seal", "dataset": "probe", "scale": "tiny"}
         trained |= {"train.max_steps": 5, "decode.limit": 20}
         return [*runs, *longsumbench.sweep(**trained, results_dir=root)]
@@ -73,8 +75,14 @@ def main() -> None:
         root = options.results_dir or Path(folder)
         runs = runs_in(Results(root)) if options.results_dir else make_runs(root)
         words: dict[str, tuple[str, ...]] = {"import pandas": ("-c", "import pandas")}
-        words |= {name: (*SUITE, *command, "--results-dir", str(root)) for name, command in commands_on(runs).items()}
-        turns = [{name: cpu_seconds(each) for name, each in words.items()} for _ in range(options.repeats)]
+        words |= {
+            name: (*SUITE, *command, "--results-dir", str(root))
+            for name, command in commands_on(runs).items()
+        }
+        turns = [
+            {name: cpu_seconds(each) for name, each in words.items()}
+            for _ in range(options.repeats)
+        ]
     least = {name: min(turn[name] for turn in turns) for name in words}
     rows = [[name, seconds, seconds / least["import pandas"]] for name, seconds in least.items()]
     print(tabulate(rows, ["command", "CPU s", "times import pandas"], floatfmt=("", ".2f", ".2f")))

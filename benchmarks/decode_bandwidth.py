@@ -31,7 +31,11 @@ from longsumbench.models.seal.system import Seal
 
 SHORT, LONG = 16, 48  # tokens written
 COPIED = 256 * 2**20  # bytes
-SNIPPETS, SNIPPET_LENGTH, VOCABULARY = 768, 128, 32_776  # Search2Wiki (SEAL, Table 4): 98,304 tokens
+SNIPPETS, SNIPPET_LENGTH, VOCABULARY = (
+    768,
+    128,
+    32_776,
+)  # Search2Wiki (SEAL, Table 4): 98,304 tokens
 SEARCHES = {  # name → beams
     "pagesum, greedy": 1,
     "pagesum, 4 beams": 4,
@@ -46,15 +50,23 @@ def network(system: str, device: str) -> tuple[Any, dict[str, Tensor]]:
     if system == "pagesum":  # BART-base's size, four full pages
         return pagesum.pagesum().to(device), pagesum.pages_of([pagesum.PAGE] * 4, device)
     if system == "etads":
-        return etads.network("both", device), {name: rows[:1] for name, rows in etads.texts(device).items()}
+        return etads.network("both", device), {
+            name: rows[:1] for name, rows in etads.texts(device).items()
+        }
     if system == "hierarchical_transformer":
         kind = "hierarchical, 5 + 2"
-        return hierarchical_transformer.network(kind, device), hierarchical_transformer.text(kind, device)
+        return hierarchical_transformer.network(kind, device), hierarchical_transformer.text(
+            kind, device
+        )
     torch.manual_seed(0)
     seal = Seal(SealConfig(num_snippets=SNIPPETS, decode_length=512, segment_length=64))
     ids = torch.randint(4, VOCABULARY, (1, SNIPPETS, SNIPPET_LENGTH))
     documents = torch.zeros(1, SNIPPETS, dtype=torch.long)
-    batch = {"input_ids": ids, "unit_mask": torch.ones_like(ids, dtype=torch.bool), "unit_documents": documents}
+    batch = {
+        "input_ids": ids,
+        "unit_mask": torch.ones_like(ids, dtype=torch.bool),
+        "unit_documents": documents,
+    }
     model: Any = seal.Model(seal.builder.model_config(VOCABULARY, (0, 1, 2)))
     return model.to(device), {name: value.to(device) for name, value in batch.items()}
 
@@ -62,26 +74,40 @@ def network(system: str, device: str) -> tuple[Any, dict[str, Tensor]]:
 def main() -> None:
     """Print the table, or measure one search and print it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=tuple(SEARCHES), default=tuple(SEARCHES), help="some searches")
+    parser.add_argument(
+        "--only", nargs="+", choices=tuple(SEARCHES), default=tuple(SEARCHES), help="some searches"
+    )
     parser.add_argument("--against", metavar="FOLDER", help="another checkout, measured as well")
-    parser.add_argument("--repeats", type=int, default=5, help="turns behind a first one that does not count")
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="turns behind a first one that does not count"
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--here", choices=tuple(SEARCHES), help="measure one search here and print it as JSON")
+    parser.add_argument(
+        "--here", choices=tuple(SEARCHES), help="measure one search here and print it as JSON"
+    )
     options = parser.parse_args()
     if options.here:
         print(json.dumps(measure(options)))
         return
     rows = []
     for name in options.only:
-        for folder in filter(None, (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), options.against)):
+        for folder in filter(
+            None, (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), options.against)
+        ):
             words = [sys.executable, *sys.argv, "--here", name]
-            run = subprocess.run(words, env={**os.environ, "PYTHONPATH": folder}, stdout=subprocess.PIPE, check=True)
+            run = subprocess.run(
+                words, env={**os.environ, "PYTHONPATH": folder}, stdout=subprocess.PIPE, check=True
+            )
             seconds, size, rate = json.loads(run.stdout.splitlines()[-1])
             label = f"{name}{' (other)' if folder == options.against else ''}"
             rows.append([label, 1e3 * seconds, size / 1e6, rate / 1e9, seconds / (size / rate)])
             print(f"{label}: {1e3 * seconds:.1f} ms a token", file=sys.stderr, flush=True)
     print(f"float32 on {options.device}, {torch.get_num_threads()} threads")
-    print(tabulate(rows, ["", "ms a token", "MB a token", "copied GB/s", "times the bound"], floatfmt=".1f"))
+    print(
+        tabulate(
+            rows, ["", "ms a token", "MB a token", "copied GB/s", "times the bound"], floatfmt=".1f"
+        )
+    )
     print("asked: at most 1.8 times the bound (aim 1.4)")
 
 
@@ -107,11 +133,17 @@ def measure(options: argparse.Namespace) -> tuple[float, int, float]:
             model.generate(**batch, encoder_outputs=reading, num_beams=beams, **limits)
 
         works = (partial(write, SHORT), partial(write, LONG), partial(target.copy_, array))
-        turns = [[spent(work, options.device) for work in works] for _ in range(options.repeats + 1)]
+        turns = [
+            [spent(work, options.device) for work in works] for _ in range(options.repeats + 1)
+        ]
     short, long, copy = map(min, zip(*turns[1:], strict=True))
     decoder, cross = model.model.decoder, caches[-1].cross_attention_cache.layers
     unread = ("encoder_attn.k_proj", "encoder_attn.v_proj")  # their output is cached
-    weights = [weight for name, weight in decoder.layers.named_parameters() if not any(part in name for part in unread)]
+    weights = [
+        weight
+        for name, weight in decoder.layers.named_parameters()
+        if not any(part in name for part in unread)
+    ]
     held = sum(part.nbytes for layer in cross for part in (layer.keys, layer.values))
     rows = beams * (len(cross[0].keys) if options.here.startswith("pagesum") else 1)
     held += 2 * len(decoder.layers) * rows * (SHORT + LONG) // 2 * model.config.d_model * 4

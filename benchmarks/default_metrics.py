@@ -32,7 +32,9 @@ TURNS, SENTENCES, SAMPLE = 5, 8, 20
 def main() -> None:
     """Print the time of scoring a test split without and with the default metrics."""
     starting = time.process_time()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path)
     parser.add_argument("--corpora", nargs="*", default=["qmsum", "sumpubmed"])
     options = parser.parse_args()
@@ -57,14 +59,21 @@ def main() -> None:
             write_scores(Path(folder) / "scores.csv", scored.per_example)
             writing = time.process_time() - started
         without, both = (median(seconds) for seconds in zip(*turns[1:], strict=True))
-        library, step = seconds_of_rouge_score(outputs[0], split) * len(split), starting + reading + without + writing
+        library, step = (
+            seconds_of_rouge_score(outputs[0], split) * len(split),
+            starting + reading + without + writing,
+        )
         added = both - without
         words = sum(split.source_words) / len(split)
         times = (f"{1_000 * seconds / len(split):.2f}" for seconds in (without, added))
         shares = (f"{100 * added / seconds:.1f}" for seconds in (without, library, step))
         rows.append((corpus, f"{len(split):,}", f"{words:,.0f}", *times, *shares))
     headings = ["% of ROUGE", "% of rouge_score", "% of the whole step"]
-    print(tabulate(rows, ["", "examples", "source words", "ROUGE, ms an example", "added ms", *headings]))
+    print(
+        tabulate(
+            rows, ["", "examples", "source words", "ROUGE, ms an example", "added ms", *headings]
+        )
+    )
 
 
 def seconds_of_rouge_score(outputs: Sequence[str], split: ReadSplit) -> float:

@@ -32,7 +32,13 @@ def exchange(folder: Path) -> None:
 
 def live(rank: int, port: int) -> None:
     """Be one of two processes, from the meeting to the end."""
-    names = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": 2, "MASTER_PORT": port}
+    names = {
+        "RANK": rank,
+        "WORLD_SIZE": 2,
+        "LOCAL_RANK": rank,
+        "LOCAL_WORLD_SIZE": 2,
+        "MASTER_PORT": port,
+    }
     os.environ.update({name: f"{value}" for name, value in names.items()}, MASTER_ADDR="localhost")
     with processes.first_process(exchange) as is_first:
         if is_first:
@@ -59,7 +65,9 @@ def main() -> None:
     """Print how many pairs did not end well."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--times", type=int, default=50, help="pairs of processes")
-    parser.add_argument("--busy", type=int, default=4, help="busy processes running at the same time")
+    parser.add_argument(
+        "--busy", type=int, default=4, help="busy processes running at the same time"
+    )
     options = parser.parse_args()
     torch.set_num_threads(1)
     parent, failed = os.getpid(), 0

@@ -29,31 +29,63 @@ SAME = 0.7  # weight of what the rows have in common on an example
 
 def main() -> None:
     """Print a row for each case."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--simulations", type=int, default=1_000)
     simulations, begun = parser.parse_args().simulations, time.perf_counter()
     cases = itertools.product(KINDS, ROWS, SEEDS, EXAMPLES, PARTS, OF_SEEDS)
     table, num_wrong = [], 0
     for number, (kind, rows, *case) in enumerate(cases):
         if rows == 2 or (case[1:3] == [EXAMPLES[1], PARTS[0]]):
-            rates = error_rates(kind, rows, int(case[0]), int(case[1]), *case[2:], simulations=simulations, seed=number)
+            rates = error_rates(
+                kind,
+                rows,
+                int(case[0]),
+                int(case[1]),
+                *case[2:],
+                simulations=simulations,
+                seed=number,
+            )
             num_wrong += is_wrong(rates, simulations)
             table.append([kind, rows, *case, *(f"{rate:.1%}" for rate in rates)])
             print(*table[-1], file=sys.stderr)
-    headers = ["scores", "rows", "seeds", "examples", "examples' part", "seeds' variance", "alike", "not alike"]
+    headers = [
+        "scores",
+        "rows",
+        "seeds",
+        "examples",
+        "examples' part",
+        "seeds' variance",
+        "alike",
+        "not alike",
+    ]
     print(tabulate(table, headers))
-    print(f"{simulations:,} simulations a row; {num_wrong} rows are wrong; {time.perf_counter() - begun:.0f} s")
+    print(
+        f"{simulations:,} simulations a row; {num_wrong} rows are wrong; {time.perf_counter() - begun:.0f} s"
+    )
     sys.exit(1 if num_wrong else 0)
 
 
 def error_rates(
-    kind: str, rows: int, seeds: int, examples: int, part: float, of_seeds: float, *, simulations: int, seed: int
+    kind: str,
+    rows: int,
+    seeds: int,
+    examples: int,
+    part: float,
+    of_seeds: float,
+    *,
+    simulations: int,
+    seed: int,
 ) -> tuple[float, float]:
     """Return how often rows are called alike and not alike, if the largest true difference is the margin."""
     random, score = np.random.default_rng(seed), KINDS[kind][0]
     shared = SAME * random.normal(size=(simulations, examples, 1))
     rest = math.sqrt(1 - SAME**2)
-    scores = [score(shared + rest * draw(random, (simulations, examples, seeds), part, of_seeds)) for _ in range(rows)]
+    scores = [
+        score(shared + rest * draw(random, (simulations, examples, seeds), part, of_seeds))
+        for _ in range(rows)
+    ]
     margin = float(scores[0].std()) / 2
     scores[-1] = scores[-1] + margin
     verdicts = []

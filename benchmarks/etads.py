@@ -42,11 +42,17 @@ VARIANTS: dict[str, dict[str, Any]] = {
 def main() -> None:
     """Print a table for each measurement asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=tuple(SHOWN), default=tuple(SHOWN), help="some measurements")
-    parser.add_argument("--repeats", type=int, default=5, help="turns behind a first one that does not count")
+    parser.add_argument(
+        "--only", nargs="+", choices=tuple(SHOWN), default=tuple(SHOWN), help="some measurements"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="turns behind a first one that does not count"
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
-    told = f"{TEXTS} texts of {SOURCE} words, {TARGET} target words, {PAPER.vocabulary_size:,} words"
+    told = (
+        f"{TEXTS} texts of {SOURCE} words, {TARGET} target words, {PAPER.vocabulary_size:,} words"
+    )
     print(f"float32 on {options.device}, {torch.get_num_threads()} threads, {told}")
     for name in options.only:
         print()
@@ -80,7 +86,9 @@ def show_training(options: argparse.Namespace) -> None:
 
         return step
 
-    turns = in_turns({variant: step_of(variant) for variant in VARIANTS}, options.repeats, options.device)
+    turns = in_turns(
+        {variant: step_of(variant) for variant in VARIANTS}, options.repeats, options.device
+    )
     print("training step, forward and backward")
     print_turns(turns)
     print("asked: both at most 1.5 times the basic model's time")
@@ -92,7 +100,12 @@ def show_decoding(options: argparse.Namespace) -> None:
 
     def writing(variant: str, penalties: Penalties | None) -> Callable[[], Tensor]:
         model, batch = network(variant, options.device).eval(), texts(options.device)
-        limits = {"num_beams": BEAMS, "max_new_tokens": TARGET, "min_new_tokens": TARGET, "do_sample": False}
+        limits = {
+            "num_beams": BEAMS,
+            "max_new_tokens": TARGET,
+            "min_new_tokens": TARGET,
+            "do_sample": False,
+        }
 
         def write() -> Tensor:
             with torch.inference_mode(), model.ranked_by(penalties) if penalties else nullcontext():
@@ -102,7 +115,9 @@ def show_decoding(options: argparse.Namespace) -> None:
         return write
 
     works = {variant: writing(variant, coverage) for variant in VARIANTS}
-    works |= {f"{variant}, by length alone": writing(variant, None) for variant in ("basic", "both")}
+    works |= {
+        f"{variant}, by length alone": writing(variant, None) for variant in ("basic", "both")
+    }
     turns = in_turns(works, options.repeats, options.device)
     print(f"{BEAMS} beams write {TARGET} words of each text")
     print_turns(turns)
@@ -113,13 +128,19 @@ def show_attention(options: argparse.Namespace) -> None:
     """Print what the bias costs."""
     torch.manual_seed(0)
     shape = (TEXTS, PAPER.num_heads, SOURCE, PAPER.d_model // PAPER.num_heads)
-    query, key, value = (torch.randn(shape, device=options.device, requires_grad=True) for _ in range(3))
+    query, key, value = (
+        torch.randn(shape, device=options.device, requires_grad=True) for _ in range(3)
+    )
     states = [query, key, value]
     centres, shares = torch.rand(2, *shape[:3], device=options.device)
-    windows = FocusWindows((SOURCE * centres).requires_grad_(), (SOURCE * (0.25 + 0.75 * shares)).requires_grad_())
+    windows = FocusWindows(
+        (SOURCE * centres).requires_grad_(), (SOURCE * (0.25 + 0.75 * shares)).requires_grad_()
+    )
     real = torch.ones(TEXTS, SOURCE, dtype=torch.bool, device=options.device)
     works = {
-        "no focus": lambda: torch.autograd.grad(F.scaled_dot_product_attention(query, key, value).sum(), states),
+        "no focus": lambda: torch.autograd.grad(
+            F.scaled_dot_product_attention(query, key, value).sum(), states
+        ),
         "focus": lambda: torch.autograd.grad(
             focus_attention(query, key, value, windows, real).sum(), [*states, *windows]
         ),

@@ -32,7 +32,9 @@ def run_cell(source: str, names: dict[str, Any]) -> list[Output]:
             value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307 - the same
     outputs: list[Output] = []
     if text := printed.getvalue():
-        outputs.append({"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)})
+        outputs.append(
+            {"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)}
+        )
     if value is not None:
         representations: dict[str, Any] = {"text/plain": [repr(value)]}
         if hasattr(value, "_repr_png_"):
@@ -40,7 +42,9 @@ def run_cell(source: str, names: dict[str, Any]) -> list[Output]:
         outputs.append({"output_type": "display_data", "metadata": {}, "data": representations})
     for number in pyplot.get_fignums():
         drawn = io.BytesIO()
-        pyplot.figure(number).savefig(drawn, format="png", dpi=100, bbox_inches="tight", metadata={"Software": None})
+        pyplot.figure(number).savefig(
+            drawn, format="png", dpi=100, bbox_inches="tight", metadata={"Software": None}
+        )
         data = {"image/png": base64.b64encode(drawn.getvalue()).decode()}
         outputs.append({"output_type": "display_data", "metadata": {}, "data": data})
     pyplot.close("all")

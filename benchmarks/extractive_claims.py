@@ -17,7 +17,12 @@ from probe_claims import FINDINGS, RESULTS, Table, differences, put_tables
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
-from longsumbench.leaderboards.significance import UNDISTINGUISHED, comparable_rows, judge_differences, read_all_scores
+from longsumbench.leaderboards.significance import (
+    UNDISTINGUISHED,
+    comparable_rows,
+    judge_differences,
+    read_all_scores,
+)
 from longsumbench.runs.results import Results
 
 SCALE, SEEDS = "extractive", 5
@@ -37,7 +42,9 @@ class Comparison:
     def scorers(self) -> list[SeedGroup]:
         """Return the scorers that were trained alone, with all seeds."""
         trained = [
-            row for row in self.rows if row.first.scale == SCALE and row.first.config["train"]["only"] == "scorer"
+            row
+            for row in self.rows
+            if row.first.scale == SCALE and row.first.config["train"]["only"] == "scorer"
         ]
         return [row for row in trained if row.first.model in SCORERS and len(row.runs) == SEEDS]
 
@@ -49,10 +56,14 @@ class Comparison:
 
 def main() -> None:
     """Print the tables, compare them with the findings, or put them there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--results-dir", type=Path, default=RESULTS, help="where the runs are")
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--check", action="store_true", help="name the stated numbers that differ; exit code 1")
+    action.add_argument(
+        "--check", action="store_true", help="name the stated numbers that differ; exit code 1"
+    )
     action.add_argument("--write", action="store_true", help="put the tables into docs/findings.md")
     options = parser.parse_args()
     compared = read_comparisons(Results(options.results_dir))
@@ -90,15 +101,22 @@ def recall_table(compared: Sequence[Comparison]) -> Table:
         for scorer in one.scorers():
             shown = {"scorer": scorer, **one.baselines()}
             recalls = [
-                percent(shown[name], "oracle_recall") if name in shown else "–" for name in ("scorer", *BASELINES)
+                percent(shown[name], "oracle_recall") if name in shown else "–"
+                for name in ("scorer", *BASELINES)
             ]
             places = [
                 f"{percent(row, 'extracted_position_0')}, {percent(row, 'extracted_position_9')}"
                 for row in (scorer, oracle)
             ]
             rows.append((f"{one.dataset}, `{scorer.first.model}`", *recalls, *places))
-    found = ("texts, scorer: % of the oracle's sentences copied by", "the scorer", *(f"`{name}`" for name in BASELINES))
-    return Table(FINDINGS, (*found, "its sentences from the first and last tenth, %", "the oracle's"), rows)
+    found = (
+        "texts, scorer: % of the oracle's sentences copied by",
+        "the scorer",
+        *(f"`{name}`" for name in BASELINES),
+    )
+    return Table(
+        FINDINGS, (*found, "its sentences from the first and last tenth, %", "the oracle's"), rows
+    )
 
 
 def percent(row: SeedGroup, measure: str) -> str:
@@ -112,11 +130,16 @@ def table(compared: Sequence[Comparison], measure: str) -> Table:
     rows = []
     for one in compared:
         for scorer in one.scorers():
-            cells = {name: cell(scorer, row, measure, one.scores) for name, row in one.baselines().items()}
+            cells = {
+                name: cell(scorer, row, measure, one.scores)
+                for name, row in one.baselines().items()
+            }
             seeds = [run.scores[measure].f for run in scorer.runs]
             own = f"{sum(seeds) / len(seeds):.1f} ({min(seeds):.1f} to {max(seeds):.1f})"
             name = f"{one.dataset}, `{scorer.first.model}`"
-            rows.append((name, f"{scorer.first.n}", own, *(cells.get(name, "–") for name in BASELINES)))
+            rows.append(
+                (name, f"{scorer.first.n}", own, *(cells.get(name, "–") for name in BASELINES))
+            )
     columns = (f"texts, scorer: {heading}", "n", "mean of five seeds (range)")
     return Table(FINDINGS, (*columns, *(f"ahead of `{name}` by" for name in BASELINES)), rows)
 

@@ -78,10 +78,14 @@ class Squares(NamedTuple):
 
 def main() -> None:
     """Print the three tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--draws", type=int, default=10_000)
     parser.add_argument("--simulations", type=int, default=4_000)
-    parser.add_argument("--results", type=Path, default=Path(__file__).parents[1] / "results" / "reference")
+    parser.add_argument(
+        "--results", type=Path, default=Path(__file__).parents[1] / "results" / "reference"
+    )
     options = parser.parse_args()
     begun = time.perf_counter()
     num_wrong = print_grid(options.draws) + print_pages(Results(options.results), options.draws)
@@ -100,9 +104,13 @@ def print_grid(draws: int) -> int:
         ]
         cells = []
         for claims in CLAIMS:
-            rates = [familywise_rates([case] * claims, draws, seed) for seed, case in enumerate(cases)]
+            rates = [
+                familywise_rates([case] * claims, draws, seed) for seed, case in enumerate(cases)
+            ]
             num_wrong += sum(is_too_high(rate[THIS], draws) for rate in rates)
-            cells.append(" / ".join(f"{100 * max(rate[name] for rate in rates):.1f}" for name in TESTS))
+            cells.append(
+                " / ".join(f"{100 * max(rate[name] for rate in rates):.1f}" for name in TESTS)
+            )
         rows.append([seeds, of_seeds, *cells])
     print("False verdicts in % of the tables, by the number of claims: " + " / ".join(TESTS))
     print(tabulate(rows, ["seeds", "seeds' variance", *map(str, CLAIMS)], disable_numparse=True))
@@ -115,10 +123,16 @@ def print_pages(results: Results, draws: int) -> int:
     for name, claims in read_page_variances(results):
         rates = familywise_rates(claims, draws, seed=1)
         num_wrong += is_too_high(rates[THIS], draws)
-        ratios = [claim.seeds * claim.num_examples / (claim.examples + claim.rest) for claim in claims]
+        ratios = [
+            claim.seeds * claim.num_examples / (claim.examples + claim.rest) for claim in claims
+        ]
         size = [len(claims), claims[0].num_seeds, f"{min(ratios):.1f} to {max(ratios):.1f}"]
         rows.append([name, *size, *(f"{rate:.1%}" for rate in rates.values())])
-    print(tabulate(rows, ["page", "claims", "seeds", "seeds' variance", *TESTS], disable_numparse=True))
+    print(
+        tabulate(
+            rows, ["page", "claims", "seeds", "seeds' variance", *TESTS], disable_numparse=True
+        )
+    )
     return num_wrong
 
 
@@ -133,7 +147,9 @@ def familywise_rates(claims: Sequence[Variances], draws: int, seed: int) -> dict
     return {name: 1 - share for name, share in none_rejected.items()}
 
 
-def rejection_rates(claim: Variances, level: float, draws: int, random: np.random.Generator) -> dict[str, float]:
+def rejection_rates(
+    claim: Variances, level: float, draws: int, random: np.random.Generator
+) -> dict[str, float]:
     """Return how often each test rejects a true mean of 0."""
     of_rest = claim.rest / claim.num_examples / claim.num_seeds
     of_examples = claim.examples / claim.num_examples
@@ -156,13 +172,17 @@ def _draw_squares(degrees: int, draws: int, random: np.random.Generator) -> NDAr
     return random.chisquare(degrees, draws) / degrees
 
 
-def half_widths(squares: Squares, example_degrees: int, seed_degrees: int, level: float) -> NDArray[np.float64]:
+def half_widths(
+    squares: Squares, example_degrees: int, seed_degrees: int, level: float
+) -> NDArray[np.float64]:
     """Return half of the intervals of this test."""
     of_examples = squares.examples * _quantile(example_degrees, level) ** 2
     return np.sqrt(of_examples + squares.seeds * _quantile(seed_degrees, level) ** 2)
 
 
-def half_widths_before(squares: Squares, example_degrees: int, seed_degrees: int, level: float) -> NDArray[np.float64]:
+def half_widths_before(
+    squares: Squares, example_degrees: int, seed_degrees: int, level: float
+) -> NDArray[np.float64]:
     """Return half of the intervals of the test before.
 
     It subtracted the rest from the variance of seeds, and its degrees of freedom were Satterthwaite's, at most a mean
@@ -178,7 +198,9 @@ def half_widths_before(squares: Squares, example_degrees: int, seed_degrees: int
     return np.sqrt(variance) * _quantile(np.minimum(satterthwaite, weighted), level)
 
 
-def half_widths_over_seeds(squares: Squares, _: int, seed_degrees: int, level: float) -> NDArray[np.float64]:
+def half_widths_over_seeds(
+    squares: Squares, _: int, seed_degrees: int, level: float
+) -> NDArray[np.float64]:
     """Return half of the intervals of a t test of the seeds' means."""
     return np.sqrt(squares.seeds) * _quantile(seed_degrees, level)
 
@@ -198,7 +220,9 @@ def is_too_high(rate: float, draws: int) -> bool:
 
 def read_page_variances(results: Results) -> Iterator[tuple[str, list[Variances]]]:
     """Yield the name of each published page and the variances of its claims on two rows with two seeds or more."""
-    records = {run.run_id: run for dataset in results.datasets() for run in results.records(dataset)}
+    records = {
+        run.run_id: run for dataset in results.datasets() for run in results.records(dataset)
+    }
     for page in read_all_written(results):
         part = find_paper_table(page.name).part
         runs = [records[run_id] for run_id in page.runs]
@@ -216,10 +240,16 @@ def read_page_variances(results: Results) -> Iterator[tuple[str, list[Variances]
             yield page.name, claims
 
 
-def read_differences(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArray[np.float64] | None:
+def read_differences(
+    runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns
+) -> NDArray[np.float64] | None:
     """Return the differences of two rows, [examples, seeds]; None if these are not two rows with as many seeds."""
     rows = group_by_seed(runs, scores)
-    values = aligned_scores([run for row in rows for run in row.runs], name, scores) if len(rows) == 2 else None
+    values = (
+        aligned_scores([run for row in rows for run in row.runs], name, scores)
+        if len(rows) == 2
+        else None
+    )
     if values is None:
         return None
     first, second = np.split(values, [len(rows[0].runs)], axis=1)
@@ -249,13 +279,16 @@ def print_simulated(simulations: int) -> int:
         random = np.random.default_rng(number)
         shared = SHARED * random.normal(size=(simulations, examples, 1))
         first, second = (
-            score(shared + math.sqrt(1 - SHARED**2) * draw(random, shape, SIMULATED_PART, of_seeds)) for _ in range(2)
+            score(shared + math.sqrt(1 - SHARED**2) * draw(random, shape, SIMULATED_PART, of_seeds))
+            for _ in range(2)
         )
         paired = [mean_over_seeds(values) for values in first - second]
         unpaired = [mean_over_seeds(*values) for values in zip(first, second, strict=True)]
         cells = []
         for effects, claims in ((paired, 1), (paired, MOST_CLAIMS), (unpaired, 1)):
-            rejected = np.mean([abs(effect.mean) > effect.half_width(1 - LEVEL / claims) for effect in effects])
+            rejected = np.mean(
+                [abs(effect.mean) > effect.half_width(1 - LEVEL / claims) for effect in effects]
+            )
             rate = 1 - (1 - float(rejected)) ** claims
             doubt = 2 * claims * math.sqrt(rejected * (1 - rejected) / simulations)
             num_wrong += rate - doubt > MOST
@@ -264,7 +297,15 @@ def print_simulated(simulations: int) -> int:
         missed = 1 - float(((bounds[:, 0] <= mean) & (mean <= bounds[:, 1])).mean())
         num_wrong += is_too_high(missed, simulations)
         rows.append([kind, seeds, examples, of_seeds, *cells, f"{1 - missed:.1%}"])
-    headers = ["scores", "seeds", "examples", "seeds' variance", "1 claim", f"{MOST_CLAIMS} claims", "other seeds"]
+    headers = [
+        "scores",
+        "seeds",
+        "examples",
+        "seeds' variance",
+        "1 claim",
+        f"{MOST_CLAIMS} claims",
+        "other seeds",
+    ]
     print(tabulate(rows, [*headers, "covered"], disable_numparse=True))
     return num_wrong
 
@@ -274,14 +315,19 @@ def draw(random: np.random.Generator, shape: Sequence[int], part: float, of_seed
     simulations, examples, seeds = shape
     variances = (part, of_seeds / examples, 1 - part)
     shapes = ((simulations, examples, 1), (simulations, 1, seeds), shape)
-    effects = (math.sqrt(each) * random.normal(size=size) for each, size in zip(variances, shapes, strict=True))
+    effects = (
+        math.sqrt(each) * random.normal(size=size)
+        for each, size in zip(variances, shapes, strict=True)
+    )
     return np.asarray(sum(effects) / math.sqrt(sum(variances)))
 
 
 def like_rouge(normal: Scores) -> Scores:
     """Turn standard normal numbers into beta-distributed ones."""
     grid = np.linspace(-8, 8, 4_001)
-    return np.asarray(np.interp(normal, grid, scipy.special.betaincinv(*BETA, scipy.special.ndtr(grid))))
+    return np.asarray(
+        np.interp(normal, grid, scipy.special.betaincinv(*BETA, scipy.special.ndtr(grid)))
+    )
 
 
 def right_or_wrong(normal: Scores) -> Scores:

@@ -35,7 +35,9 @@ def measure(arguments: list[str], folder: Path) -> tuple[float, float]:
     environment = {**os.environ, CACHE_VARIABLE: str(folder / "cache"), "COLUMNS": "80"}
     started, peak = time.monotonic(), 0
     with (folder / "log").open("a") as log:
-        process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=environment, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [*COMMAND, *arguments], cwd=folder, env=environment, stdout=log, stderr=log
+        )
         watched = psutil.Process(process.pid)
         while process.poll() is None:
             if "run" in arguments:
@@ -64,7 +66,10 @@ def order_of_systems(folder: Path) -> dict[int, list[str]]:
         rows = [row for _, row in runs.sort_values(MEASURE, ascending=False).iterrows()]
         words = [str(rows[0]["model"])]
         for better, worse in pairwise(rows):
-            words += [">" if better[f"{MEASURE}_lo"] > worse[f"{MEASURE}_hi"] else "≈", str(worse["model"])]
+            words += [
+                ">" if better[f"{MEASURE}_lo"] > worse[f"{MEASURE}_hi"] else "≈",
+                str(worse["model"]),
+            ]
         orders[int(str(seed))] = words
     return orders
 
@@ -75,12 +80,17 @@ def check_order(seeds: str, folder: Path) -> None:
     orders = order_of_systems(folder)
     for seed, words in orders.items():
         print(f"seed {seed}: {' '.join(words)}")
-    sys.exit(len({tuple(words) for words in orders.values()}) > 1 or any("≈" in words for words in orders.values()))
+    sys.exit(
+        len({tuple(words) for words in orders.values()}) > 1
+        or any("≈" in words for words in orders.values())
+    )
 
 
 def main() -> None:
     """Print what was measured, and what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--one-process", action="store_true", help="one process for all points")
     parser.add_argument("--seeds", help="check the order of the systems with these seeds")
     options = parser.parse_args()
@@ -94,7 +104,12 @@ def main() -> None:
         helped = min(measure(["--help"], folder)[0] for _ in range(5))
         print((folder / "log").read_text().partition("usage:")[0])
     rows = [
-        [f"longsumbench {' '.join(words)}, nothing cached", f"{first:.0f} s", "300 s", f"{first / 300:.2f}"],
+        [
+            f"longsumbench {' '.join(words)}, nothing cached",
+            f"{first:.0f} s",
+            "300 s",
+            f"{first / 300:.2f}",
+        ],
         ["its peak memory, all processes", f"{memory:.2f} GB", "2 GB", f"{memory / 2:.2f}"],
         ["the same command again", f"{again:.1f} s", f"{first:.0f} s", f"{again / first:.3f}"],
         ["longsumbench --help", f"{helped:.3f} s", "0.3 s", f"{helped / 0.3:.2f}"],

@@ -36,12 +36,27 @@ from transformers import LEDConfig, LEDForConditionalGeneration
 from longsumbench.core import Recipe, registry
 from longsumbench.modeling.flops import counting_flops
 from longsumbench.modeling.nn.device import to_device
-from longsumbench.modeling.training.optimization import build_optimizer, make_dense, recompute_activations
+from longsumbench.modeling.training.optimization import (
+    build_optimizer,
+    make_dense,
+    recompute_activations,
+)
 
 WINDOW, PRODUCT = 1_024, 8_192  # tokens that LED's attention sees; rows and columns
 WRITING = 4  # examples that are summarized together
 MOST_STEPS, FEWEST_TOKENS = 50, 16
-COLUMNS = ("network", "work", "precision", "checkpointing", "examples", "input", "ms", "tokens/s", "MFU", "peak GB")
+COLUMNS = (
+    "network",
+    "work",
+    "precision",
+    "checkpointing",
+    "examples",
+    "input",
+    "ms",
+    "tokens/s",
+    "MFU",
+    "peak GB",
+)
 WIDTHS = (30, 8, 10, 14, 9, 8, 10, 11, 7, 8)
 
 
@@ -59,19 +74,37 @@ class Case:
 
     def tiny(self) -> "Case":
         """Return the same with sizes for a test."""
-        small = {"d_model": 16, "d_ff": 16, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1, "num_layers": 3}
-        small |= {"vocabulary_size": 320, "extractive_length": 16, "snippet_length": 8, "segment_length": 4}
+        small = {
+            "d_model": 16,
+            "d_ff": 16,
+            "num_heads": 2,
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "num_layers": 3,
+        }
+        small |= {
+            "vocabulary_size": 320,
+            "extractive_length": 16,
+            "snippet_length": 8,
+            "segment_length": 4,
+        }
         setting_names = registry.config_of(self.system).__dataclass_fields__
         settings = {name: value for name, value in small.items() if name in setting_names}
-        return Case(self.system, 2, (min(2, self.units[0]), 12), 9, 2, {**self.settings, **settings}, False)
+        return Case(
+            self.system, 2, (min(2, self.units[0]), 12), 9, 2, {**self.settings, **settings}, False
+        )
 
 
 BART = {"init": "random", "vocabulary_size": 50_265}
 CASES = {
     "seal": Case("seal", 16, (224, 128), 768, 4, checkpointing=True),  # arXiv (SEAL, Table 4)
     "trunc": Case("trunc", 16, (8, 128), 768, 4),
-    "pagesum-base": Case("pagesum", 2, (7, 1_024), 400, 4, {**BART, "size": "base"}, checkpointing=True),
-    "pagesum-large": Case("pagesum", 1, (7, 1_024), 400, 4, {**BART, "size": "large"}, checkpointing=True),
+    "pagesum-base": Case(
+        "pagesum", 2, (7, 1_024), 400, 4, {**BART, "size": "base"}, checkpointing=True
+    ),
+    "pagesum-large": Case(
+        "pagesum", 1, (7, 1_024), 400, 4, {**BART, "size": "large"}, checkpointing=True
+    ),
     "etads": Case("etads", 10, (1, 400), 100, 10),
     "hierarchical": Case("hierarchical_transformer", 4, (24, 70), 140, 5),
     "tdmca": Case("tdmca", 3, (1, 3_000), 140, 4),
@@ -82,17 +115,26 @@ LED_EXAMPLES = {"seal": 2}  # where LED cannot hold as many
 def main() -> None:
     """Print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=tuple(CASES), default=tuple(CASES), help="some networks")
+    parser.add_argument(
+        "--only", nargs="+", choices=tuple(CASES), default=tuple(CASES), help="some networks"
+    )
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a measurement")
     parser.add_argument("--csv", type=Path, default=Path("gpu.csv"), help="file for the rows")
     parser.add_argument("--device", default="cuda", choices=("cpu", "cuda"))
-    parser.add_argument("--without-led", action="store_true", help="measure the suite's networks alone")
-    parser.add_argument("--tiny", action="store_true", help="tiny networks, to try this script on any machine")
+    parser.add_argument(
+        "--without-led", action="store_true", help="measure the suite's networks alone"
+    )
+    parser.add_argument(
+        "--tiny", action="store_true", help="tiny networks, to try this script on any machine"
+    )
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.exit(1, "PyTorch finds no GPU; --device cpu --tiny tries the script\n")
     size = 256 if options.tiny else PRODUCT
-    rates = {name: product_rate(options.device, size, getattr(torch, name)) for name in ("bfloat16", "float32")}
+    rates = {
+        name: product_rate(options.device, size, getattr(torch, name))
+        for name in ("bfloat16", "float32")
+    }
     name = torch.cuda.get_device_name() if options.device == "cuda" else "CPU"
     print(f"{name}, PyTorch {torch.__version__}, transformers {transformers.__version__}")
     rates_text = ", ".join(f"{dtype} {rate / 1e12:.3g} TFLOP/s" for dtype, rate in rates.items())
@@ -110,10 +152,14 @@ def main() -> None:
     print(f"{time.perf_counter() - started:.0f} s in all; rows in {options.csv}")
 
 
-def measure_network(name: str, case: Case, of_led: bool, rate: float, options: argparse.Namespace, writer: Any) -> None:
+def measure_network(
+    name: str, case: Case, of_led: bool, rate: float, options: argparse.Namespace, writer: Any
+) -> None:
     """Measure all rows of a network; a row that fails has its error."""
     network_name = f"LED as {name}" if of_led else name
-    examples = min(case.examples, LED_EXAMPLES.get(name, case.examples)) if of_led else case.examples
+    examples = (
+        min(case.examples, LED_EXAMPLES.get(name, case.examples)) if of_led else case.examples
+    )
     try:
         model, batch = (led if of_led else network)(case, examples)
         flops = count_flops(model, batch)
@@ -126,17 +172,26 @@ def measure_network(name: str, case: Case, of_led: bool, rate: float, options: a
     rows += [("greedy", "float32", False), (f"beam {case.beams}", "float32", False)]
     for work, precision, checkpointing in rows:
         row: dict[str, Any] = {"network": network_name, "work": work, "precision": precision}
-        row |= {"checkpointing": "yes" if checkpointing else "", "input": case.units[0] * case.units[1]}
+        row |= {
+            "checkpointing": "yes" if checkpointing else "",
+            "input": case.units[0] * case.units[1],
+        }
         try:
             if options.device == "cuda":
                 torch.cuda.reset_peak_memory_stats()
             if work == "train":
                 seconds = training_seconds(model, batch, precision, checkpointing, options)
                 tokens = batch["input_ids"].numel()
-                row |= {"examples": examples, "TFLOP": 3 * flops / 1e12, "MFU": 3 * flops / (seconds * rate)}
+                row |= {
+                    "examples": examples,
+                    "TFLOP": 3 * flops / 1e12,
+                    "MFU": 3 * flops / (seconds * rate),
+                }
             else:
                 tokens, beams = min(examples, WRITING), int(work.partition(" ")[2] or 1)
-                seconds = token_seconds(model, network_input(case, tokens, of_led), beams, case.target, options)
+                seconds = token_seconds(
+                    model, network_input(case, tokens, of_led), beams, case.target, options
+                )
                 row["examples"] = tokens
             row |= {"ms": 1e3 * seconds, "tokens/s": tokens / seconds}
             if options.device == "cuda":
@@ -180,7 +235,10 @@ def led(case: Case, examples: int) -> tuple[Any, dict[str, Tensor]]:
     """Return LED as wide and deep as the system, and the same batch as one text."""
     torch.manual_seed(0)
     config, tokens = registry.config_of(case.system)(**case.settings), case.units[0] * case.units[1]
-    sizes: dict[str, Any] = {"d_model": config.dimension("d_model"), "vocab_size": config.vocabulary_size}
+    sizes: dict[str, Any] = {
+        "d_model": config.dimension("d_model"),
+        "vocab_size": config.vocabulary_size,
+    }
     for stack in ("encoder", "decoder"):
         sizes[f"{stack}_layers"] = config.dimension(f"{stack}_layers")
         sizes[f"{stack}_ffn_dim"] = config.dimension("d_ff")
@@ -201,7 +259,11 @@ def count_flops(model: Any, batch: dict[str, Tensor]) -> float:
 
 
 def training_seconds(
-    model: Any, batch: dict[str, Tensor], precision: str, checkpointing: bool, options: argparse.Namespace
+    model: Any,
+    batch: dict[str, Tensor],
+    precision: str,
+    checkpointing: bool,
+    options: argparse.Namespace,
 ) -> float:
     """Return the seconds of a training step of a copy of the network."""
     model = copy.deepcopy(model).to(options.device).train()
@@ -211,7 +273,9 @@ def training_seconds(
     optimizer = build_optimizer(model, Recipe(optimizer="adam"))
     for group in optimizer.param_groups:
         group["lr"] = 1e-5
-    half = torch.autocast(options.device, torch.bfloat16) if precision == "bfloat16" else nullcontext()
+    half = (
+        torch.autocast(options.device, torch.bfloat16) if precision == "bfloat16" else nullcontext()
+    )
 
     def step() -> None:
         with half:
@@ -233,13 +297,20 @@ def training_seconds(
     return timed(steps, options.device)[0] / count
 
 
-def token_seconds(model: Any, batch: dict[str, Tensor], beams: int, longest: int, options: argparse.Namespace) -> float:
+def token_seconds(
+    model: Any, batch: dict[str, Tensor], beams: int, longest: int, options: argparse.Namespace
+) -> float:
     """Return the seconds in which the network writes a token of every example of a batch, without reading."""
     model = copy.deepcopy(model).to(options.device).eval()
     batch = {name: to_device(value, torch.device(options.device)) for name, value in batch.items()}
 
     def seconds_of(tokens: int) -> float:
-        limits = {"num_beams": beams, "max_new_tokens": tokens, "min_new_tokens": tokens, "do_sample": False}
+        limits = {
+            "num_beams": beams,
+            "max_new_tokens": tokens,
+            "min_new_tokens": tokens,
+            "do_sample": False,
+        }
         write: Callable[[], object] = lambda: model.generate(**batch, **limits)  # noqa: E731
         with torch.inference_mode():
             return timed(write, options.device)[0]
@@ -260,7 +331,13 @@ def one_line(error: Exception) -> str:
 
 def show_row(row: dict[str, Any], options: argparse.Namespace, writer: Any) -> None:
     """Print a row and write it."""
-    formats = {"input": "{:,}", "ms": "{:,.2f}", "tokens/s": "{:,.0f}", "MFU": "{:.1%}", "peak GB": "{:.2f}"}
+    formats = {
+        "input": "{:,}",
+        "ms": "{:,.2f}",
+        "tokens/s": "{:,.0f}",
+        "MFU": "{:.1%}",
+        "peak GB": "{:.2f}",
+    }
     cells = [formats.get(name, "{}").format(row[name]) if name in row else "" for name in COLUMNS]
     line = "".join(cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True))
     print(f"{line.rstrip()}  {row.get('error', '')}".rstrip(), flush=True)

@@ -40,7 +40,10 @@ class TimedTask(PointTask):
     def run(self, alone: bool = False) -> PointState:
         """Run the point, or skip it; a point that takes too long fails."""
         left = self.deadline - time.time()
-        longest = max((state.seconds for state in self.sweep.present_states() if state.state == DONE), default=0.0)
+        longest = max(
+            (state.seconds for state in self.sweep.present_states() if state.state == DONE),
+            default=0.0,
+        )
         if left <= longest:
             return self._end(PointState(self.point.name, SKIPPED, reason="not enough time"))
         if self.point.config.device == "cpu":
@@ -50,7 +53,9 @@ class TimedTask(PointTask):
         return super().run(alone)
 
 
-def plan_missing(tables: Sequence[str], words: Sequence[str], results: Results) -> dict[str, tuple[str, Point]]:
+def plan_missing(
+    tables: Sequence[str], words: Sequence[str], results: Results
+) -> dict[str, tuple[str, Point]]:
     """Return identity → table and point of each run that some tables lack."""
     points: dict[str, tuple[str, Point]] = {}
     for name in tables:
@@ -66,11 +71,15 @@ def on_one_core(point: Point, results: Results) -> Point:
     train = replace(config.train, seed=seed, device=device)
     decode = replace(config.decode, seed=seed, device=device)
     folder = str(results.root / device)
-    config = replace(config, train=train, decode=decode, seed=seed, device=device, results_dir=folder)
+    config = replace(
+        config, train=train, decode=decode, seed=seed, device=device, results_dir=folder
+    )
     return replace(point, config=config, name="one core of the CPU", identity="")
 
 
-def run_tasks(points: Sequence[Point], jobs: int, minutes: float, results: Results) -> Iterator[tuple[int, PointState]]:
+def run_tasks(
+    points: Sequence[Point], jobs: int, minutes: float, results: Results
+) -> Iterator[tuple[int, PointState]]:
     """Run points in several processes, the one on a core next to the others; yield the place of each with its state."""
     deadline = time.time() + 60 * minutes
     launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={jobs + 1}"] if jobs > 1 else []
@@ -78,30 +87,45 @@ def run_tasks(points: Sequence[Point], jobs: int, minutes: float, results: Resul
     with sweep.locked():
         sweep.begin(["gpu_claims"], engine.launcher)
         baselines = {point.identity for point in points}
-        tasks = [TimedTask(sweep, place, point, baselines, deadline) for place, point in enumerate(points, start=1)]
+        tasks = [
+            TimedTask(sweep, place, point, baselines, deadline)
+            for place, point in enumerate(points, start=1)
+        ]
         for task, state in engine.run(tasks):
             yield task.number - 1, state
 
 
 def main() -> None:
     """Plan, run, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("words", nargs="*", metavar="KEY=VALUE", help="settings of longsumbench paper")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "words", nargs="*", metavar="KEY=VALUE", help="settings of longsumbench paper"
+    )
     parser.add_argument("--tables", default=TABLES, help="paper tables, separated by commas")
-    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"), help="where the runs are")
+    parser.add_argument(
+        "--device", default="cuda", choices=("cuda", "cpu"), help="where the runs are"
+    )
     parser.add_argument("--jobs", type=int, default=8, help="runs at a time")
     parser.add_argument("--minutes", type=float, default=10.0, help="time for all of them")
-    parser.add_argument("--results-dir", default="results", help="where finished runs are and new ones go")
+    parser.add_argument(
+        "--results-dir", default="results", help="where finished runs are and new ones go"
+    )
     options = parser.parse_intermixed_args()
     results, started = Results.writable(options.results_dir, "--results-dir"), time.time()
-    missing = plan_missing(options.tables.split(","), [*options.words, f"device={options.device}"], results)
+    missing = plan_missing(
+        options.tables.split(","), [*options.words, f"device={options.device}"], results
+    )
     names, points = [name for name, _ in missing.values()], [point for _, point in missing.values()]
     if points:
         points.insert(0, on_one_core(points[0], results))
         names.insert(0, points[0].name)
     states: dict[int, PointState] = dict(run_tasks(points, options.jobs, options.minutes, results))
     seconds = time.time() - started
-    records = {place: RunRecord.read(Path(state.runs[0])) for place, state in states.items() if state.runs}
+    records = {
+        place: RunRecord.read(Path(state.runs[0])) for place, state in states.items() if state.runs
+    }
     rows = []
     for name in dict.fromkeys(names):
         places = [place for place, row_name in enumerate(names) if row_name == name]
@@ -116,7 +140,9 @@ def main() -> None:
         f"{finished} runs on {options.device}, {options.jobs} at a time: {seconds:.0f} s of {60 * options.minutes:.0f}"
     )
     if 0 in records and 1 in records and (training := records[1].fit.seconds):
-        print(f"training on {options.device}: {records[0].fit.seconds / training:.2f} times as fast as on one core")
+        print(
+            f"training on {options.device}: {records[0].fit.seconds / training:.2f} times as fast as on one core"
+        )
     for state in states.values():
         if state.state == FAILED:
             print(f"failed: {state.name}: {state.reason}")

@@ -27,7 +27,9 @@ from transformers import PegasusConfig, PegasusForConditionalGeneration
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.models.hierarchical_transformer.config import HierarchicalTransformerConfig
-from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerForConditionalGeneration
+from longsumbench.models.hierarchical_transformer.model import (
+    HierarchicalTransformerForConditionalGeneration,
+)
 
 PAPER = HierarchicalTransformerConfig()
 BUILDER = ModelBuilder(PAPER, HierarchicalTransformerForConditionalGeneration)
@@ -48,8 +50,12 @@ GROWTH = (24, 48, 96, 192)
 def main() -> None:
     """Print a table for each measurement asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=tuple(SHOWN), default=tuple(SHOWN), help="some measurements")
-    parser.add_argument("--repeats", type=int, default=5, help="turns behind a first one that does not count")
+    parser.add_argument(
+        "--only", nargs="+", choices=tuple(SHOWN), default=tuple(SHOWN), help="some measurements"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, help="turns behind a first one that does not count"
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
     told = f"{PARAGRAPHS} paragraphs of {LENGTH} tokens, {TARGET} target tokens, {PAPER.vocabulary_size:,} pieces"
@@ -109,7 +115,9 @@ def show_training(options: argparse.Namespace) -> None:
 
     works = {name: step_of(name) for name in NETWORKS}
     turns = in_turns(
-        {**works, "library's Pegasus, 7 layers": libraries(options.device)}, options.repeats, options.device
+        {**works, "library's Pegasus, 7 layers": libraries(options.device)},
+        options.repeats,
+        options.device,
     )
     print("training step, forward and backward")
     print_turns(turns)
@@ -122,7 +130,12 @@ def show_decoding(options: argparse.Namespace) -> None:
 
     def writing(name: str) -> Callable[[], Tensor]:
         model, batch = network(name, options.device).eval(), text(name, options.device)
-        limits = {"num_beams": BEAMS, "max_new_tokens": TARGET, "min_new_tokens": TARGET, "do_sample": False}
+        limits = {
+            "num_beams": BEAMS,
+            "max_new_tokens": TARGET,
+            "min_new_tokens": TARGET,
+            "do_sample": False,
+        }
 
         def write() -> Tensor:
             with torch.inference_mode(), model.ranked_by(penalties):
@@ -155,9 +168,22 @@ def show_growth(options: argparse.Namespace) -> None:
     rows = []
     for name in names:
         each = [statistics.median(turns[f"{name}, {size}"]) * GROWTH[0] / size for size in GROWTH]
-        growth = [ratio(turns[f"{name}, {size}"], turns[f"{name}, {GROWTH[0]}"]) * GROWTH[0] / size for size in GROWTH]
-        rows.append([name, *(f"{seconds:.3f} ({times:.2f})" for seconds, times in zip(each, growth, strict=True))])
-    print(f"the encoder's seconds for each {GROWTH[0]} paragraphs (times those of {GROWTH[0]}), forward and backward")
+        growth = [
+            ratio(turns[f"{name}, {size}"], turns[f"{name}, {GROWTH[0]}"]) * GROWTH[0] / size
+            for size in GROWTH
+        ]
+        rows.append(
+            [
+                name,
+                *(
+                    f"{seconds:.3f} ({times:.2f})"
+                    for seconds, times in zip(each, growth, strict=True)
+                ),
+            ]
+        )
+    print(
+        f"the encoder's seconds for each {GROWTH[0]} paragraphs (times those of {GROWTH[0]}), forward and backward"
+    )
     print(tabulate(rows, ["", *(f"{size} paragraphs" for size in GROWTH)]))
     print("asked: linear, but for the small term of relating paragraphs: 1.00 throughout, about")
 

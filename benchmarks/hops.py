@@ -17,7 +17,13 @@ from longsumbench.cli.main import main
 from longsumbench.modeling.nn.encoder_decoder import UnitsToText
 
 ROOT = Path(__file__).resolve().parents[1]
-SHORT = ("train.max_steps=2", "train.eval_steps=2", "train.eval_examples=2", "decode.limit=2", "baselines=false")
+SHORT = (
+    "train.max_steps=2",
+    "train.eval_steps=2",
+    "train.eval_examples=2",
+    "decode.limit=2",
+    "baselines=false",
+)
 
 
 class Reached(BaseException):

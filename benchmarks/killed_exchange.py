@@ -39,7 +39,9 @@ def run_contents(folder: Path) -> Contents:
     contents = {}
     for run in results.finished_folders(folder):
         paths = (path for path in run.rglob("*") if path.is_file() and path.name != "origin.json")
-        contents[run.name] = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+        contents[run.name] = {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
+        }
     return contents
 
 
@@ -47,7 +49,11 @@ def run_contents(folder: Path) -> Contents:
 def quietly() -> Iterator[None]:
     """Print nothing inside."""
     logging.getLogger("longsumbench").setLevel(logging.CRITICAL)
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+    with (
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+        redirect_stdout(nowhere),
+        redirect_stderr(nowhere),
+    ):
         yield
 
 
@@ -105,13 +111,22 @@ def killed(folder: Path, words: list[str], moment: int, number: signal.Signals) 
 
 def lost_runs(whole: Contents, present: Contents) -> set[str]:
     """Return the runs that are missing, or lack a file, or have another one."""
-    return {run for run, files in whole.items() if not files.items() <= present.get(run, {}).items()}
+    return {
+        run for run, files in whole.items() if not files.items() <= present.get(run, {}).items()
+    }
 
 
 def prepare(folder: Path) -> Contents:
     """Make `start`: some runs are packed and have no folder, others have one; return the files of all."""
     start = folder / "start"
-    run_command(["merge", *(str(BUNDLES / f"{name}.tar.xz") for name in DATASETS), "--results-dir", str(start)])
+    run_command(
+        [
+            "merge",
+            *(str(BUNDLES / f"{name}.tar.xz") for name in DATASETS),
+            "--results-dir",
+            str(start),
+        ]
+    )
     runs = sorted(start.glob("runs/*/*/*"))
     whole = run_contents(start)
     for run in runs[1::2]:
@@ -145,7 +160,9 @@ def kill_at_moments(name: str, folder: Path, whole: Contents, moments: int) -> i
         if in_fork(lambda: run_command(words)) != 0:
             lost += len(whole)
             continue
-        shutil.rmtree(copy / "start" / "runs", ignore_errors=True)  # packed and merged runs need them no more
+        shutil.rmtree(
+            copy / "start" / "runs", ignore_errors=True
+        )  # packed and merged runs need them no more
         lost += len(lost_runs(whole, run_contents(target)))
     shutil.rmtree(copy)
     print(
@@ -157,14 +174,18 @@ def kill_at_moments(name: str, folder: Path, whole: Contents, moments: int) -> i
 def main() -> None:
     """Kill both commands, and print what was lost."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--moments", type=int, default=60, help="moments at which each command is killed")
+    parser.add_argument(
+        "--moments", type=int, default=60, help="moments at which each command is killed"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         os.environ[CACHE_VARIABLE] = str(folder / "copy" / "cache")
         with quietly():
             whole = prepare(folder)
-        lost = sum(kill_at_moments(name, folder, whole, options.moments) for name in ("pack", "merge"))
+        lost = sum(
+            kill_at_moments(name, folder, whole, options.moments) for name in ("pack", "merge")
+        )
     sys.exit(lost > 0)
 
 

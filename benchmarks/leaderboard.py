@@ -35,7 +35,9 @@ Result = TypeVar("Result")
 
 def main() -> None:
     """Make the runs, and print the seconds of each step."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--systems", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--examples", type=int, default=100)
@@ -44,15 +46,27 @@ def main() -> None:
         results = Results(Path(folder))
         make_runs(results, options.systems, options.seeds, options.examples)
         records = timed("read the records", lambda: list(results.records(DATASET)))
-        scores: dict[str, ScoreTable] = timed("read the scores", lambda: read_all_scores(results, records))
+        scores: dict[str, ScoreTable] = timed(
+            "read the scores", lambda: read_all_scores(results, records)
+        )
         rows = timed("average seeds and test", lambda: comparable_rows(records, scores))
         timed("render the files", Table(DATASET, rows, scores=scores).files)
-        command = [sys.executable, "-m", "longsumbench", "leaderboard", DATASET, "--results-dir", folder]
+        command = [
+            sys.executable,
+            "-m",
+            "longsumbench",
+            "leaderboard",
+            DATASET,
+            "--results-dir",
+            folder,
+        ]
         begun = time.perf_counter()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         seconds, used = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     of_core = used.ru_utime + used.ru_stime
-    print(f"{seconds:6.2f} s  longsumbench leaderboard, {len(records):,} runs of {options.examples} examples")
+    print(
+        f"{seconds:6.2f} s  longsumbench leaderboard, {len(records):,} runs of {options.examples} examples"
+    )
     print(f"{of_core:6.2f} s  of a core, which other work on the machine does not change")
     sys.exit(1 if of_core > MOST_SECONDS else 0)
 
@@ -70,7 +84,9 @@ def make_runs(results: Results, systems: int, seeds: int, examples: int) -> None
     draw = np.random.default_rng(1)
     ids = pd.Index([f"example-{number:05d}" for number in range(examples)], name="id")
     hard = draw.beta(4, 8, (examples, 1))
-    template = RunRecord.read(REFERENCE.run_folders("pubmed", "seal/*")[0])  # whose settings all runs have
+    template = RunRecord.read(
+        REFERENCE.run_folders("pubmed", "seal/*")[0]
+    )  # whose settings all runs have
     columns = [f"{kind}_{part}" for kind in template.scores for part in "prf"]
     for system in range(systems):
         better = draw.normal(0, 0.03)
@@ -80,11 +96,18 @@ def make_runs(results: Results, systems: int, seeds: int, examples: int) -> None
             write_run(results, template, system, seed, scores)
 
 
-def write_run(results: Results, template: RunRecord, system: int, seed: int, scores: pd.DataFrame) -> None:
+def write_run(
+    results: Results, template: RunRecord, system: int, seed: int, scores: pd.DataFrame
+) -> None:
     """Write a run of a system with these scores."""
     model, size = f"system{system % 40:02d}", 64 * (1 + system // 40)
-    config = {**template.config, "model": {**template.config["model"], "name": model, "segment_length": size}}
-    config["train"], config["decode"] = ({**config[part], "seed": seed} for part in ("train", "decode"))
+    config = {
+        **template.config,
+        "model": {**template.config["model"], "name": model, "segment_length": size},
+    }
+    config["train"], config["decode"] = (
+        {**config[part], "seed": seed} for part in ("train", "decode")
+    )
     record = replace(
         template,
         run_id=f"{system:06d}{seed:06d}",

@@ -75,7 +75,11 @@ def library_lexrank(paragraphs: list[str]) -> Scores:
     return np.array([found[index] for index in range(len(paragraphs))])
 
 
-CORPORA = {"wiki_sections": "wiki_sections", "peer_reviews": "neurips_metareview", "sumpubmed": "sumpubmed"}
+CORPORA = {
+    "wiki_sections": "wiki_sections",
+    "peer_reviews": "neurips_metareview",
+    "sumpubmed": "sumpubmed",
+}
 CHOSEN = 10  # sentences
 
 
@@ -101,7 +105,9 @@ def peer_scores(name: str, documents: Sequence[Sequence[str]]) -> Callable[[list
     return rate
 
 
-def extract_score(rouge: RougeScorer, example: Example, texts: Sequence[str], scores: Scores) -> float:
+def extract_score(
+    rouge: RougeScorer, example: Example, texts: Sequence[str], scores: Scores
+) -> float:
     """Return the R-1 of the best sentences in the order of the source, 0–100."""
     best = sorted(rank(scores)[:CHOSEN])
     summary = " ".join(texts[index] for index in best)
@@ -113,8 +119,14 @@ def compare_choices(data: Path, examples: int) -> None:
     """Print how the implementations agree on the texts of some datasets."""
     rows, rouge = [], RougeScorer(["rouge1"], use_stemmer=True)
     for dataset, folder in CORPORA.items():
-        split = load_texts(DatasetSettings(dataset, str(data / folder)), user_cache()).splits["test"]
-        tested = [example for example in split[: 2 * examples] if len(texts_to_rank(example, "sentence")) > CHOSEN]
+        split = load_texts(DatasetSettings(dataset, str(data / folder)), user_cache()).splits[
+            "test"
+        ]
+        tested = [
+            example
+            for example in split[: 2 * examples]
+            if len(texts_to_rank(example, "sentence")) > CHOSEN
+        ]
         tested = tested[:examples]
         documents = [texts_to_rank(example, "sentence") for example in tested]
         ours = [lexrank(texts) for texts in documents]
@@ -127,10 +139,19 @@ def compare_choices(data: Path, examples: int) -> None:
         }
         for name, scores in {"this suite": ours, **others}.items():
             pairs = list(zip(ours, scores, strict=True))
-            common = [len({*rank(one)[:CHOSEN]} & {*rank(other)[:CHOSEN]}) / CHOSEN for one, other in pairs]
+            common = [
+                len({*rank(one)[:CHOSEN]} & {*rank(other)[:CHOSEN]}) / CHOSEN
+                for one, other in pairs
+            ]
             correlations = [spearmanr(one, other).statistic for one, other in pairs]
-            rouges = [extract_score(rouge, *case) for case in zip(tested, documents, scores, strict=True)]
-            numbers = f"{np.mean(common):.2f}", f"{np.nanmean(correlations):.2f}", f"{np.mean(rouges):.1f}"
+            rouges = [
+                extract_score(rouge, *case) for case in zip(tested, documents, scores, strict=True)
+            ]
+            numbers = (
+                f"{np.mean(common):.2f}",
+                f"{np.nanmean(correlations):.2f}",
+                f"{np.mean(rouges):.1f}",
+            )
             rows.append([dataset, len(tested), name, *numbers])
     headings = ["texts", "n", "by", f"of the best {CHOSEN} in common", "rank correlation", "R-1"]
     print(tabulate(rows, headers=headings, disable_numparse=True))
@@ -145,11 +166,17 @@ def core_seconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Print milliseconds beside what is asked, and beside the libraries'."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--paragraphs", type=int, default=525, help="WikiSum's mean (Hierarchical Transformer, §4)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--paragraphs", type=int, default=525, help="WikiSum's mean (Hierarchical Transformer, §4)"
+    )
     parser.add_argument("--words", type=int, default=70, help="of each")
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--data", type=Path, help="folder of the datasets: compares the chosen sentences")
+    parser.add_argument(
+        "--data", type=Path, help="folder of the datasets: compares the chosen sentences"
+    )
     parser.add_argument("--examples", type=int, default=40, help="texts of each dataset")
     options = parser.parse_args()
     if options.data:
@@ -164,10 +191,16 @@ def main() -> None:
         CENTRAL: partial(lexrank, texts),
         PEER_CENTRAL: partial(library_lexrank, texts),
     }
-    turns = [{name: core_seconds(work) for name, work in works.items()} for _ in range(options.repeats + 1)][1:]
+    turns = [
+        {name: core_seconds(work) for name, work in works.items()}
+        for _ in range(options.repeats + 1)
+    ][1:]
     seconds = {name: [turn[name] for turn in turns] for name in works}
     both = [one + other for one, other in zip(seconds[TITLE], seconds[CENTRAL], strict=True)]
-    told = {name: f"{1e3 * statistics.median(found):.1f}" for name, found in [*seconds.items(), ("both", both)]}
+    told = {
+        name: f"{1e3 * statistics.median(found):.1f}"
+        for name, found in [*seconds.items(), ("both", both)]
+    }
     rows = [
         [ours, told[ours], "", theirs, told[theirs], f"{ratio(seconds[ours], seconds[theirs]):.3f}"]
         for ours, theirs in PEERS.items()
@@ -177,7 +210,13 @@ def main() -> None:
     print(
         f"{options.paragraphs:,} paragraphs of {options.words} words; ms of one core, median of {options.repeats} turns"
     )
-    print(tabulate(rows, headers=["what", "ms", "ratio to asked", "beside", "ms", "ratio"], disable_numparse=True))
+    print(
+        tabulate(
+            rows,
+            headers=["what", "ms", "ratio to asked", "beside", "ms", "ratio"],
+            disable_numparse=True,
+        )
+    )
 
 
 if __name__ == "__main__":

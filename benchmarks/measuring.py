@@ -21,7 +21,9 @@ Found = TypeVar("Found")
 
 def in_a_process(*words: str) -> dict[str, Any]:
     """Run this benchmark with more words in a fresh process, and return what its last line says as JSON."""
-    done = subprocess.run([sys.executable, *sys.argv, *words], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, *sys.argv, *words], stdout=subprocess.PIPE, text=True, check=True
+    )
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -38,9 +40,13 @@ def product_rate(device: str, size: int, dtype: torch.dtype) -> float:
     return max(2 * size**3 / timed(lambda: left @ right, device)[0] for _ in range(5))
 
 
-def in_turns(works: Mapping[str, Callable[[], object]], repeats: int, device: str) -> dict[str, list[float]]:
+def in_turns(
+    works: Mapping[str, Callable[[], object]], repeats: int, device: str
+) -> dict[str, list[float]]:
     """Return the seconds of some works that take turns, those of a first turn left out."""
-    turns = [{name: timed(work, device)[0] for name, work in works.items()} for _ in range(repeats + 1)][1:]
+    turns = [
+        {name: timed(work, device)[0] for name, work in works.items()} for _ in range(repeats + 1)
+    ][1:]
     return {name: [turn[name] for turn in turns] for name in works}
 
 
@@ -52,7 +58,9 @@ def ratio(some: list[float], others: list[float]) -> float:
 def print_turns(turns: Mapping[str, list[float]]) -> None:
     """Print the median seconds of some works, and their ratios to those of the first."""
     first = next(iter(turns.values()))
-    rows = [[name, statistics.median(seconds), ratio(seconds, first)] for name, seconds in turns.items()]
+    rows = [
+        [name, statistics.median(seconds), ratio(seconds, first)] for name, seconds in turns.items()
+    ]
     print(tabulate(rows, ["", "s", "times the first"], floatfmt=("", ".3f", ".2f")))
 
 

@@ -33,7 +33,12 @@ from longsumbench.runs.plan import plan_dataset
 FOLLOWS, DOES_NOT = 0, 1  # BERT's labels
 LONGEST = 128  # tokens of a pair
 VOCABULARY = 4_000
-SIZES = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+SIZES = {
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 128,
+}
 
 
 class Pair(NamedTuple):
@@ -46,9 +51,18 @@ class Pair(NamedTuple):
 
 def main() -> None:
     """Train the model and save it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("overrides", nargs="+", metavar="dataset=NAME", help="the dataset, as for `longsumbench run`")
-    parser.add_argument("--output", required=True, type=Path, metavar="FOLDER", help="where the model is saved")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "overrides",
+        nargs="+",
+        metavar="dataset=NAME",
+        help="the dataset, as for `longsumbench run`",
+    )
+    parser.add_argument(
+        "--output", required=True, type=Path, metavar="FOLDER", help="where the model is saved"
+    )
     parser.add_argument("--steps", type=int, default=600, help="optimizer steps (600)")
     parser.add_argument("--batch", type=int, default=32, help="pairs of a step (32)")
     parser.add_argument("--seed", type=int, default=1)
@@ -73,7 +87,11 @@ def pairs_of(examples: Iterable[Example], seed: int) -> Iterator[Pair]:
     for example in examples:
         reference = example.references[0] if example.references else ()
         neighbours = [*pairwise(reference)]
-        others = [pair for pair in pairwise(shuffled(reference, f"{seed}:{example.id}")) if pair not in neighbours]
+        others = [
+            pair
+            for pair in pairwise(shuffled(reference, f"{seed}:{example.id}"))
+            if pair not in neighbours
+        ]
         for follows, does_not in zip(neighbours, others, strict=False):
             yield Pair(*follows, FOLLOWS)
             yield Pair(*does_not, DOES_NOT)
@@ -116,7 +134,10 @@ def train_model(
 
 
 def measure_accuracy(
-    model: BertForNextSentencePrediction, tokenizer: BertTokenizerFast, pairs: Sequence[Pair], batch: int
+    model: BertForNextSentencePrediction,
+    tokenizer: BertTokenizerFast,
+    pairs: Sequence[Pair],
+    batch: int,
 ) -> float:
     """Return the share of pairs whose label the model finds."""
     model.eval()

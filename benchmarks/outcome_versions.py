@@ -138,18 +138,34 @@ CASES = {  # what the file calls it → the system, and other settings
 
 def main() -> None:
     """Write the file, or compare two commits."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounding", nargs="?", const="", metavar="COMMIT", help="compare the bits of float32")
-    parser.add_argument("--bits", action="store_true", help="print the runs in float32, with all digits")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rounding", nargs="?", const="", metavar="COMMIT", help="compare the bits of float32"
+    )
+    parser.add_argument(
+        "--bits", action="store_true", help="print the runs in float32, with all digits"
+    )
     options = parser.parse_args()
     if options.rounding is not None:
         sys.exit(compare_rounding(options.rounding) or None)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[CACHE_VARIABLE] = f"{folder}/cache"
         if options.bits:
-            print(json.dumps({name: run_case(name, Path(folder), digits=17, dtype="float32") for name in CASES}))
+            print(
+                json.dumps(
+                    {
+                        name: run_case(name, Path(folder), digits=17, dtype="float32")
+                        for name in CASES
+                    }
+                )
+            )
             return
-        stored, defaults = json.loads(FILE.read_text(encoding="utf-8"))["defaults"], current_defaults()
+        stored, defaults = (
+            json.loads(FILE.read_text(encoding="utf-8"))["defaults"],
+            current_defaults(),
+        )
         if problem := describe_changed_defaults(stored, defaults):
             sys.exit(problem)
         outcomes = {name: run_case(name, Path(folder)) for name in CASES}
@@ -160,15 +176,23 @@ def main() -> None:
 def libraries() -> dict[str, str]:
     """Return the versions of the libraries that compute."""
     packages = environment().packages
-    return {name: packages[name].partition("+")[0] for name in ("torch", "transformers", "tokenizers", "numpy")}
+    return {
+        name: packages[name].partition("+")[0]
+        for name in ("torch", "transformers", "tokenizers", "numpy")
+    }
 
 
 def current_defaults() -> dict[str, Any]:
     """Return part → its version, and the defaults of its settings that decide outcomes."""
-    versions = {"train": FIT_VERSION, "decode": STEP_VERSIONS["decode"], "score": STEP_VERSIONS["score"]}
+    versions = {
+        "train": FIT_VERSION,
+        "decode": STEP_VERSIONS["decode"],
+        "score": STEP_VERSIONS["score"],
+    }
     parts = {name: (SECTIONS[name], version) for name, version in versions.items()}
     parts |= {
-        name: (registry.config_of(name), registry.systems.load(name).version) for name in registry.systems.built_in
+        name: (registry.config_of(name), registry.systems.load(name).version)
+        for name in registry.systems.built_in
     }
     defaults = {}
     for name, (schema, version) in parts.items():
@@ -187,7 +211,9 @@ def describe_changed_defaults(stored: Mapping[str, Any], current: Mapping[str, A
         if name in stored and stored[name]["version"] == part["version"]
         if key in stored[name]["settings"] and stored[name]["settings"][key] != value
     ]
-    problem = f"changed defaults ({'; '.join(changed)}): raise the version of the part (CONTRIBUTING.md)"
+    problem = (
+        f"changed defaults ({'; '.join(changed)}): raise the version of the part (CONTRIBUTING.md)"
+    )
     return problem if changed else ""
 
 
@@ -204,11 +230,17 @@ def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -
     try:
         (point,) = plan_lines([case_words(name, folder, dtype)])[0]
         with contextlib.redirect_stderr(io.StringIO()):
-            record = run_point(point, system_and_texts if dtype == "float32" else in_double_precision)
+            record = run_point(
+                point, system_and_texts if dtype == "float32" else in_double_precision
+            )
     finally:
         torch.set_default_dtype(torch.float32)
     path = folder / dtype / "runs/probe" / record.model / record.run_id / "predictions.jsonl"
-    losses = [*(loss for _, loss in record.fit.validation_losses), record.fit.first_loss, record.fit.last_loss]
+    losses = [
+        *(loss for _, loss in record.fit.validation_losses),
+        record.fit.first_loss,
+        record.fit.last_loss,
+    ]
     scores = {name: scores.f1.mean for name, scores in record.scores.items()}
     scores |= {name: measure.estimate.mean for name, measure in record.measures.items()}
     config = {**asdict(point.config), "results_dir": None}
@@ -237,8 +269,13 @@ def case_words(name: str, folder: Path, dtype: str) -> list[str]:
     known = registry.config_of(model).__dataclass_fields__
     sizes = [f"model.{size}={value}" for size, value in SIZES.items() if size in known]
     if model in ("seq2seq", "prompt"):
-        sizes.append(f"model.checkpoint={write_checkpoint(folder / f'{model} {dtype}', model, dtype)}")
-    line = {word.partition("=")[0]: word for word in [*RUN.split(), f"results_dir={folder / dtype}", *sizes, *words]}
+        sizes.append(
+            f"model.checkpoint={write_checkpoint(folder / f'{model} {dtype}', model, dtype)}"
+        )
+    line = {
+        word.partition("=")[0]: word
+        for word in [*RUN.split(), f"results_dir={folder / dtype}", *sizes, *words]
+    }
     return [f"model={model}", *line.values()]
 
 
@@ -247,7 +284,10 @@ def write_checkpoint(folder: Path, model: str, dtype: str) -> Path:
     texts = load_texts(DatasetSettings("probe", limit=40, document_length=96), user_cache())
     tokenizer = train_tokenizer(texts.splits["train"], SIZES["vocabulary_size"])
     tokenizer.chat_template = "{% for message in messages %}{{ message.content }}</s>{% endfor %}"
-    ids = {f"{token}_token_id": getattr(tokenizer, f"{token}_token_id") for token in ("pad", "bos", "eos")}
+    ids = {
+        f"{token}_token_id": getattr(tokenizer, f"{token}_token_id")
+        for token in ("pad", "bos", "eos")
+    }
     stacks: dict[str, Any] = {
         f"{stack}_{size}": value
         for stack in ("encoder", "decoder")
@@ -256,7 +296,14 @@ def write_checkpoint(folder: Path, model: str, dtype: str) -> Path:
     if model == "seq2seq":
         start = {"decoder_start_token_id": ids["eos_token_id"], "dropout": 0.0}
         network: Any = BartForConditionalGeneration(
-            BartConfig(vocab_size=len(tokenizer), d_model=16, max_position_embeddings=80, **stacks, **start, **ids)
+            BartConfig(
+                vocab_size=len(tokenizer),
+                d_model=16,
+                max_position_embeddings=80,
+                **stacks,
+                **start,
+                **ids,
+            )
         )
     else:
         heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 2}
@@ -286,7 +333,9 @@ def describe_change(name: str, run: Mapping[str, Any]) -> str:
     write = "write the file again with `python benchmarks/outcome_versions.py`"
     if stored is None or any(stored[part] != run[part] for part in ("versions", "settings")):
         return f"'{name}' has other versions or settings than in {FILE.relative_to(ROOT)}: {write}"
-    changed = ", ".join(part for part in ("losses", "outputs", "scores") if stored[part] != run[part])
+    changed = ", ".join(
+        part for part in ("losses", "outputs", "scores") if stored[part] != run[part]
+    )
     module, _, system = registry.systems.built_in[CASES[name].split()[0]].partition(":")
     path = module.removeprefix("longsumbench.").replace(".", "/")
     raised = f"raise {system}.version ({path}.py) or that of the changed step (CONTRIBUTING.md), or find the cause"
@@ -310,7 +359,10 @@ def compare_rounding(commit: str) -> str:
     ]
     print(f"{len(now.keys() & then.keys())} runs compared with those of {commit[:12]}")
     changed = ", ".join(f"'{name}'" for name in differing)
-    return changed and f"the rounding of {changed} changed: raise the version (CONTRIBUTING.md), or find the cause"
+    return (
+        changed
+        and f"the rounding of {changed} changed: raise the version (CONTRIBUTING.md), or find the cause"
+    )
 
 
 def bits_of(checkout: Path) -> dict[str, dict[str, Any]]:
@@ -324,7 +376,9 @@ sys.argv = [{str(script)!r}, "--bits"]
 runpy.run_path({str(script)!r}, run_name="__main__")
 """
     threads = {**os.environ, "OMP_NUM_THREADS": "1"}
-    printed = subprocess.check_output([sys.executable, "-c", code], text=True, env=threads, cwd=checkout)
+    printed = subprocess.check_output(
+        [sys.executable, "-c", code], text=True, env=threads, cwd=checkout
+    )
     runs: dict[str, dict[str, Any]] = json.loads(printed.splitlines()[-1])
     return runs
 

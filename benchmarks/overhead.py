@@ -29,8 +29,17 @@ def main() -> None:
         "tokenizer, tokenizing, checkpoints": took.fit - trained,
     }
     own = total - trained - took.summarize - took.score
-    rows = [[name, f"{seconds:.1f} s", f"{100 * seconds / total:.1f} %"] for name, seconds in steps.items()]
-    rows.append(["the suite's own (asked: under 5 % of ten minutes)", f"{own:.1f} s", f"{100 * own / total:.1f} %"])
+    rows = [
+        [name, f"{seconds:.1f} s", f"{100 * seconds / total:.1f} %"]
+        for name, seconds in steps.items()
+    ]
+    rows.append(
+        [
+            "the suite's own (asked: under 5 % of ten minutes)",
+            f"{own:.1f} s",
+            f"{100 * own / total:.1f} %",
+        ]
+    )
     print(f"{record.model} on {record.dataset}, {total:.0f} s in all")
     print(tabulate(rows, headers=["step", "seconds", "share"]))
 

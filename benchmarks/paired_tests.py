@@ -27,30 +27,53 @@ EQUAL = {"same distribution": (12, 12), "same mean, other spread": (12, 24)}
 CORRELATIONS = (0.5, 0.8)  # of two systems' scores on an example, before they are made beta
 POINT = 0.01
 FEW = (5, 6, 7, 8, 10, 20, 50)  # examples
-SPARSE = (0.01, 0.03, 0.1)  # share of 400 examples on which one of two equal systems is right and the other is not
+SPARSE = (
+    0.01,
+    0.03,
+    0.1,
+)  # share of 400 examples on which one of two equal systems is right and the other is not
 
 
 def main() -> None:
     """Print the measured rates beside what is asked."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--simulations", type=int, default=4_000)
     options = parser.parse_args()
     begun = time.perf_counter()
     rows, same = [], EQUAL["same distribution"]
     for name, spreads in EQUAL.items():
         for examples in (100, 1_000):
-            differences = draw(np.random.default_rng(0), examples, options.simulations, spreads, CORRELATIONS[0])
-            rows.append([f"{name}, {examples:,} examples", "4 to 6 %", f"{rejected(differences):.1%}"])
+            differences = draw(
+                np.random.default_rng(0), examples, options.simulations, spreads, CORRELATIONS[0]
+            )
+            rows.append(
+                [f"{name}, {examples:,} examples", "4 to 6 %", f"{rejected(differences):.1%}"]
+            )
     for share in SPARSE:
         random = np.random.default_rng(1)
-        signs = random.choice([-1, 0, 1], (400, options.simulations), p=[share / 2, 1 - share, share / 2])
-        rows.append([f"equal, other on {share:.0%} of 400 examples", "at most 6 %", f"{rejected(signs):.1%}"])
+        signs = random.choice(
+            [-1, 0, 1], (400, options.simulations), p=[share / 2, 1 - share, share / 2]
+        )
+        rows.append(
+            [
+                f"equal, other on {share:.0%} of 400 examples",
+                "at most 6 %",
+                f"{rejected(signs):.1%}",
+            ]
+        )
     for correlation in CORRELATIONS:
         differences = draw(np.random.default_rng(2), 1_000, options.simulations, same, correlation)
-        asked, rate = f"{power(POINT, 1_000, same, correlation):.1%}", f"{rejected(differences + POINT):.1%}"
+        asked, rate = (
+            f"{power(POINT, 1_000, same, correlation):.1%}",
+            f"{rejected(differences + POINT):.1%}",
+        )
         rows.append([f"1 point better, 1,000 examples, correlation {correlation}", asked, rate])
     for examples in FEW:
-        differences = draw(np.random.default_rng(examples), examples, options.simulations, same, CORRELATIONS[0])
+        differences = draw(
+            np.random.default_rng(examples), examples, options.simulations, same, CORRELATIONS[0]
+        )
         difference = detectable(differences) if 2.0 ** (1 - examples) < LEVEL else 10 * POINT
         asked = "80 %" if 2.0 ** (1 - examples) < LEVEL else "nothing detectable"
         rate = f"{rejected(differences + difference):.1%}"
@@ -73,11 +96,17 @@ def detectable(differences: NDArray[np.float64]) -> float:
 
 def rejected(differences: NDArray[np.float64]) -> float:
     """Return the share of simulations, [examples, simulations], in which the systems are called different."""
-    return float(np.mean([paired_effect(column[:, None]).p_value() < LEVEL for column in differences.T]))
+    return float(
+        np.mean([paired_effect(column[:, None]).p_value() < LEVEL for column in differences.T])
+    )
 
 
 def draw(
-    random: np.random.Generator, examples: int, count: int, spreads: tuple[int, int], correlation: float
+    random: np.random.Generator,
+    examples: int,
+    count: int,
+    spreads: tuple[int, int],
+    correlation: float,
 ) -> NDArray[np.float64]:
     """Draw the differences of two systems of equal mean: [examples, count].
 
@@ -106,7 +135,9 @@ def power(difference: float, examples: int, spreads: tuple[int, int], correlatio
     many = draw(np.random.default_rng(0), 1_000_000, 1, spreads, correlation)[:, 0]
     at_half = paired_effect(many[:, None]).detectable(LEVEL, 0.5) * math.sqrt(len(many) / examples)
     normal = NormalDist()
-    deviations = normal.inv_cdf(1 - LEVEL / 2)  # of the mean, which the test asks for: what is found half of the time
+    deviations = normal.inv_cdf(
+        1 - LEVEL / 2
+    )  # of the mean, which the test asks for: what is found half of the time
     return normal.cdf(deviations * (difference / at_half - 1))
 
 

@@ -28,10 +28,16 @@ from longsumbench.runs.results import Results
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/papers.md"
 _LINKED = "../results/reference/papers"  # from docs/
-_OTHER_NUMBERS = {"sizes": "sizes", "dimensions": "settings"}  # kind → what is printed instead of scores
+_OTHER_NUMBERS = {
+    "sizes": "sizes",
+    "dimensions": "settings",
+}  # kind → what is printed instead of scores
 _COLUMNS = ("", "shows", "scales", "printed numbers", "run here", "at paper scale")
 _GENERATED = re.compile(r"(<!-- made of results: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
-FOLDERS = {"peer_reviews": "neurips_metareview", "openstax_modules": "openstax"}  # dataset → folder of its texts
+FOLDERS = {
+    "peer_reviews": "neurips_metareview",
+    "openstax_modules": "openstax",
+}  # dataset → folder of its texts
 
 
 def remake(results: Path, texts: Path, skipped: Collection[str] = ()) -> None:
@@ -42,7 +48,11 @@ def remake(results: Path, texts: Path, skipped: Collection[str] = ()) -> None:
     for page in read_all_written(Results(results)):
         if page.name in skipped:
             continue
-        names = [word.partition("=")[0].removeprefix("path.") for word in page.words if word.startswith("path.")]
+        names = [
+            word.partition("=")[0].removeprefix("path.")
+            for word in page.words
+            if word.startswith("path.")
+        ]
         paths = {f"path.{name}": texts / FOLDERS.get(name, name) for name in names}
         if missing := [str(path) for path in paths.values() if not path.exists()]:
             print(f"{page.name}: not made again, {', '.join(missing)} is missing")
@@ -56,13 +66,23 @@ def remake(results: Path, texts: Path, skipped: Collection[str] = ()) -> None:
 
 def main() -> None:
     """Print the page, compare it with the file, or write the file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results-dir", type=Path, default=ROOT / "results/reference", help="where the pages are")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--results-dir", type=Path, default=ROOT / "results/reference", help="where the pages are"
+    )
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--check", action="store_true", help="exit code 1 if the file is another one")
+    action.add_argument(
+        "--check", action="store_true", help="exit code 1 if the file is another one"
+    )
     action.add_argument("--write", action="store_true", help="write the file")
-    action.add_argument("--remake", type=Path, metavar="TEXTS", help="make all pages again; TEXTS has the corpora")
-    parser.add_argument("--skip", nargs="+", default=(), metavar="NAME", help="pages that are not made again")
+    action.add_argument(
+        "--remake", type=Path, metavar="TEXTS", help="make all pages again; TEXTS has the corpora"
+    )
+    parser.add_argument(
+        "--skip", nargs="+", default=(), metavar="NAME", help="pages that are not made again"
+    )
     options = parser.parse_args()
     if options.remake:
         remake(options.results_dir, options.remake, options.skip)
@@ -123,7 +143,8 @@ def _list_paper_tables(results: Results) -> str:
             f"[{name}]({_LINKED}/{name}.md)" if status else name,
             escape_markdown(f"{paper_table.prints}: {paper_table.title}"),
             ", ".join(paper_table.scale_names),
-            _OTHER_NUMBERS.get(paper_table.kind) or str(len(read_printed_table(paper_table)) or "none"),
+            _OTHER_NUMBERS.get(paper_table.kind)
+            or str(len(read_printed_table(paper_table)) or "none"),
             status or "not yet",
             describe_cost(costs.get(name)) if PAPER in paper_table.scales else "",
         ]

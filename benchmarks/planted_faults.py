@@ -35,7 +35,13 @@ EXAMPLES, NUM_OTHERS = 150, 20
 FEWEST = 10  # references with a fault of a kind; fewer are left out
 METRICS = (*DEFAULT_METRICS, "extractive", "novel_ngrams", "length_ratio")
 SHOWN = (
-    *("entity_precision", "number_precision", "copied_bigrams", "copied_longest", "extractive_coverage"),
+    *(
+        "entity_precision",
+        "number_precision",
+        "copied_bigrams",
+        "copied_longest",
+        "extractive_coverage",
+    ),
     *("extractive_density", "novel_ngrams_1", "length_summary"),
 )
 FROM_SOURCE = ("rouge1_p", "rouge1_r", "rouge2_p", "rouge2_r", "rougeL_p", "rougeL_r")
@@ -46,12 +52,16 @@ YEAR = re.compile(r"(?<![\w.,])(?:1[5-9]|20)\d\d(?![\w.,]\d)")
 MONTHS = "January February March April May June July August September October November December"
 MONTH = re.compile(rf"(?<=[\w,] )(?:{MONTHS.replace(' ', '|')})\b")
 NOT = re.compile(r"\b(?:not|n't) ")
-VERB = re.compile(r"\b(?:is|are|was|were|can|could|will|would|should|has|have|had|did|does|do) (?!not\b)")
+VERB = re.compile(
+    r"\b(?:is|are|was|were|can|could|will|would|should|has|have|had|did|does|do) (?!not\b)"
+)
 
 Texts = Sequence[str]  # the sentences of a reference
 
 
-def swap(text: str, spans: Sequence[tuple[int, int]], others: Iterable[str], draw: random.Random) -> str | None:
+def swap(
+    text: str, spans: Sequence[tuple[int, int]], others: Iterable[str], draw: random.Random
+) -> str | None:
     """Replace a random span by one of the other texts that is not in the text; None if there is none."""
     choices = sorted({other for other in others if other not in text})
     if not spans or not choices:
@@ -68,13 +78,23 @@ def spans_of(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
 def swap_number(text: str, others: str, draw: random.Random) -> str | None:
     """Replace a number, which is no year."""
     years = spans_of(YEAR, text)
-    return swap(text, [span for span in spans_of(NUMBER, text) if span not in years], NUMBER.findall(others), draw)
+    return swap(
+        text,
+        [span for span in spans_of(NUMBER, text) if span not in years],
+        NUMBER.findall(others),
+        draw,
+    )
 
 
 def swap_name(text: str, others: str, draw: random.Random) -> str | None:
     """Replace a name."""
     patterns = [re.compile(rf"\b{re.escape(name)}\b") for name in dict.fromkeys(names_in(text, ""))]
-    return swap(text, [span for name in patterns for span in spans_of(name, text)], names_in(others, ""), draw)
+    return swap(
+        text,
+        [span for name in patterns for span in spans_of(name, text)],
+        names_in(others, ""),
+        draw,
+    )
 
 
 def swap_date(text: str, others: str, draw: random.Random) -> str | None:
@@ -126,7 +146,9 @@ def scores_of(text: str, example: Example, metrics: Sequence[Metric]) -> dict[st
     scores: dict[str, float] = {}
     for metric in metrics:
         scores |= metric.score(text, source if metric.name == "rouge" else example)
-    return {name: -scores[name] if name in FALLS else scores[name] for name in (*SHOWN, *FROM_SOURCE)}
+    return {
+        name: -scores[name] if name in FALLS else scores[name] for name in (*SHOWN, *FROM_SOURCE)
+    }
 
 
 def table_of(corpus: str, data: Path, num_examples: int) -> pd.DataFrame:
@@ -136,9 +158,16 @@ def table_of(corpus: str, data: Path, num_examples: int) -> pd.DataFrame:
     metrics = [registry.metrics.load(name)(Scoring()) for name in ("rouge", *METRICS)]
     references = ["\n".join(example.references[0]) for example in examples]
     rows = []
-    for place, (text, example) in enumerate(zip(track(references, corpus, len(examples)), examples, strict=True)):
-        followers = [*range(place + 1, len(examples)), *range(place)]  # several questions have the same source
-        strangers = (references[row] for row in followers if examples[row].documents != example.documents)
+    for place, (text, example) in enumerate(
+        zip(track(references, corpus, len(examples)), examples, strict=True)
+    ):
+        followers = [
+            *range(place + 1, len(examples)),
+            *range(place),
+        ]  # several questions have the same source
+        strangers = (
+            references[row] for row in followers if examples[row].documents != example.documents
+        )
         others = "\n".join(islice(strangers, NUM_OTHERS))
         clean = scores_of(text, example, metrics)
         for kind, fault in FAULTS.items():
@@ -150,7 +179,9 @@ def table_of(corpus: str, data: Path, num_examples: int) -> pd.DataFrame:
                 ]
     pairs = pd.DataFrame(rows).dropna()
     groups = pairs.groupby(["fault", "metric"], sort=False)
-    areas = pd.Series({name: area(group["clean"].tolist(), group["faulty"].tolist()) for name, group in groups})
+    areas = pd.Series(
+        {name: area(group["clean"].tolist(), group["faulty"].tolist()) for name, group in groups}
+    )
     areas = areas.rename_axis(["fault", "metric"])
     higher = (pairs["clean"] > pairs["faulty"]) + (pairs["clean"] == pairs["faulty"]) / 2
     paired = higher.groupby([pairs["fault"], pairs["metric"]], sort=False).mean()
@@ -161,7 +192,9 @@ def table_of(corpus: str, data: Path, num_examples: int) -> pd.DataFrame:
 
 def main() -> None:
     """Print the table of each corpus; write it, if all are measured."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path)
     parser.add_argument("--corpora", nargs="*", default=list(CORPORA), choices=list(CORPORA))
     parser.add_argument("--examples", type=int, default=EXAMPLES)
@@ -172,9 +205,15 @@ def main() -> None:
         for statistic in ("auc", "paired"):
             shown = table.pivot_table(index="metric", columns="fault", values=statistic, sort=False)
             headers = [f"{corpus}, {statistic}", *map(str, shown.columns)]
-            print(tabulate(shown.reset_index().to_numpy().tolist(), headers=headers, floatfmt=".2f"), end="\n\n")
+            print(
+                tabulate(shown.reset_index().to_numpy().tolist(), headers=headers, floatfmt=".2f"),
+                end="\n\n",
+            )
     if options.corpora == list(CORPORA) and options.examples == EXAMPLES:
-        write_atomically(PUBLISHED, pd.concat(tables).to_csv(index=False, lineterminator="\n", float_format="%.4f"))
+        write_atomically(
+            PUBLISHED,
+            pd.concat(tables).to_csv(index=False, lineterminator="\n", float_format="%.4f"),
+        )
         print(PUBLISHED)
 
 

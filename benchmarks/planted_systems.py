@@ -24,7 +24,13 @@ from tabulate import tabulate
 import longsumbench
 from longsumbench.core import Example
 from longsumbench.leaderboards.learned import RANDOM, judge_learning
-from longsumbench.leaderboards.seed_groups import DEPENDS, LEARNED, NOT_LEARNED, NOT_RANKED, NOT_SHOWN
+from longsumbench.leaderboards.seed_groups import (
+    DEPENDS,
+    LEARNED,
+    NOT_LEARNED,
+    NOT_RANKED,
+    NOT_SHOWN,
+)
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -49,14 +55,21 @@ def write_texts(dataset: Mapping[str, Any], folder: Path, shuffled: bool) -> Non
     loaded = longsumbench.load_dataset(**dataset)
     for name, most in SPLITS.items():
         split = loaded.splits[name]
-        examples = [split[place] for place in range(min(len(split), 9_000 if dataset["name"] == "probe" else most))]
+        examples = [
+            split[place]
+            for place in range(min(len(split), 9_000 if dataset["name"] == "probe" else most))
+        ]
         sources = [example.documents for example in examples]
         if shuffled and name != "test":
-            sources = [sources[place] for place in np.random.default_rng(1).permutation(len(sources))]
+            sources = [
+                sources[place] for place in np.random.default_rng(1).permutation(len(sources))
+            ]
         lines = [
             {
                 **example.to_dict(),
-                "documents": Example(example.id, None, None, source, example.references).to_dict()["documents"],
+                "documents": Example(example.id, None, None, source, example.references).to_dict()[
+                    "documents"
+                ],
             }
             for example, source in zip(examples, sources, strict=True)
         ]
@@ -76,14 +89,22 @@ def planted_outputs(dataset: Mapping[str, Any]) -> Iterator[tuple[str, list[str]
     sources = [" ".join(example.sentences()).split() for example in test]
     yield "constant", [" ".join(splits["train"][0].references[0])] * len(test)
     yield "form", [form[place] for place in range(len(test))]
-    yield "shuffled-words", [" ".join(draw.sample(words, min(length, len(words)))) for words in sources]
+    yield (
+        "shuffled-words",
+        [" ".join(draw.sample(words, min(length, len(words)))) for words in sources],
+    )
     replaced = []
     for text in references:
         words = [word if draw.random() < 0.1 else draw.choice(vocabulary) for word in text.split()]
         replaced.append(" ".join(words))
     yield "replaced-90", replaced
-    yield "right-10", [references[place] if place % 10 == 0 else form[place] for place in range(len(test))]
-    titles = [example.title or " ".join(words[:3]) for example, words in zip(test, sources, strict=True)]
+    yield (
+        "right-10",
+        [references[place] if place % 10 == 0 else form[place] for place in range(len(test))],
+    )
+    titles = [
+        example.title or " ".join(words[:3]) for example, words in zip(test, sources, strict=True)
+    ]
     yield "title", titles
     incomplete = []
     for example in test:
@@ -95,11 +116,17 @@ def planted_outputs(dataset: Mapping[str, Any]) -> Iterator[tuple[str, list[str]
 
 def read_outputs(results: str, run: RunRecord) -> list[str]:
     """Return the outputs of a run in the order of its examples."""
-    lines = (Results(Path(results)).run_folder(run) / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (Results(Path(results)).run_folder(run) / "predictions.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     return [" ".join(json.loads(line)["prediction"].split()) for line in lines]
 
 
-def import_outputs(name: str, outputs: Sequence[str], root: Path, common: Mapping[str, Any]) -> RunRecord:
+def import_outputs(
+    name: str, outputs: Sequence[str], root: Path, common: Mapping[str, Any]
+) -> RunRecord:
     """Import a text for each example."""
     path = root / "outputs.txt"
     path.write_text("".join(f"{' '.join(text.split())}\n" for text in outputs))
@@ -113,13 +140,17 @@ def run_systems(name: str, dataset: Mapping[str, Any], root: Path, train: bool) 
         write_texts(dataset, root / name, shuffled=False)
         dataset = {"name": "jsonl", "path": str(root / name)}
     results = str(root / f"results-{name}")
-    common: dict[str, Any] = {"dataset": {**dataset, "limit": SPLITS["test"]}, "results_dir": results}
+    common: dict[str, Any] = {
+        "dataset": {**dataset, "limit": SPLITS["test"]},
+        "results_dir": results,
+    }
     outputs = dict(planted_outputs(dataset))
     longsumbench.run(model=RANDOM, **common)
     for label, model, seed in (("lead-copy", "lead", 1), ("random-copy", RANDOM, 2)):
         outputs[label] = read_outputs(results, longsumbench.run(model=model, seed=seed, **common))
     run_places = {
-        label: (results, import_outputs(label, texts, root, common).run_id) for label, texts in outputs.items()
+        label: (results, import_outputs(label, texts, root, common).run_id)
+        for label, texts in outputs.items()
     }
     few = {**common, "dataset": {**dataset, "limit": FEW}, "results_dir": f"{results}-few"}
     longsumbench.run(model=RANDOM, **few)
@@ -140,7 +171,10 @@ def train_systems(
         budgets, results = {"trained with shuffled sources": steps}, f"{results}-shuffled"
         write_texts(dataset, root / f"{name}-shuffled", shuffled)
         dataset = {**dataset, "path": str(root / f"{name}-shuffled")}
-    common: dict[str, Any] = {"dataset": {**dataset, "limit": SPLITS["test"]}, "results_dir": results}
+    common: dict[str, Any] = {
+        "dataset": {**dataset, "limit": SPLITS["test"]},
+        "results_dir": results,
+    }
     runs = {}
     longsumbench.run(model=RANDOM, **common)
     for label, most in budgets.items():
@@ -155,7 +189,9 @@ def describe(name: str, label: str, results: str, run: str) -> list[str]:
     table = read_table(Results(Path(results)), dataset)
     (block,) = [block for block in table.comparable if any(row.key == run for row in block.rows)]
     row = next(row for row in block.rows if row.key == run)
-    alone = judge_learning([row, *(other for other in block.rows if other.first.model == RANDOM)], table.scores)[run]
+    alone = judge_learning(
+        [row, *(other for other in block.rows if other.first.model == RANDOM)], table.scores
+    )[run]
     numbers = [row.numbers[row.first.ranked_by].mean, row.learned.floor, row.learned.lift]
     cells = ["" if number is None else f"{number:.1f}" for number in numbers]
     return [name, label, *cells, alone.word, row.learned.word, row.learned.reason]
@@ -166,7 +202,9 @@ def find_wrong(lines: Sequence[Sequence[str]]) -> list[str]:
     wrong = []
     for texts, label, *_, alone, among, _reason in lines:
         is_good = label in GOOD or (label, texts) == ("all steps", "reports")
-        if label.endswith("-copy") and texts == "probe":  # few sentences of a report state a fact in the checked form
+        if (
+            label.endswith("-copy") and texts == "probe"
+        ):  # few sentences of a report state a fact in the checked form
             is_good = False
         words = (LEARNED, DEPENDS, NOT_SHOWN) if is_good else (NOT_LEARNED, NOT_RANKED, NOT_SHOWN)
         if alone != among or alone not in words:
@@ -177,7 +215,8 @@ def find_wrong(lines: Sequence[Sequence[str]]) -> list[str]:
 def main(datasets: Sequence[str], train: bool) -> None:
     """Print the table; exit with 1 if a word is wrong."""
     read = {"reports": REPORTS, "probe": REPORTS} | {
-        name: {"name": name, "path": path} for name, _, path in (text.partition("=") for text in datasets)
+        name: {"name": name, "path": path}
+        for name, _, path in (text.partition("=") for text in datasets)
     }
     lines = []
     with tempfile.TemporaryDirectory() as folder:
@@ -190,8 +229,12 @@ def main(datasets: Sequence[str], train: bool) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("datasets", nargs="*", metavar="NAME=FOLDER", help="real corpora of the suite")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "datasets", nargs="*", metavar="NAME=FOLDER", help="real corpora of the suite"
+    )
     parser.add_argument("--train", action="store_true", help="also train systems")
     arguments = parser.parse_args()
     main(arguments.datasets, arguments.train)

@@ -41,7 +41,12 @@ from tabulate import tabulate
 
 from longsumbench.core import DatasetSettings, names_deciding
 from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.lengths import FACT_PANELS as LENGTH_KINDS, WHOLE, LengthCurves, systems_at_lengths
+from longsumbench.leaderboards.lengths import (
+    FACT_PANELS as LENGTH_KINDS,
+    WHOLE,
+    LengthCurves,
+    systems_at_lengths,
+)
 from longsumbench.leaderboards.recall import PANELS, RecallPanel, draw_lines, headline, recall_lines
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
@@ -78,7 +83,9 @@ class Claim:
         """Return whether a run, whatever its seed, is one of these."""
         deciding = {"limit", *names_deciding(DatasetSettings, "texts")}
         dataset = record.config["dataset"]
-        texts = {key: value for key, value in dataset.items() if key in deciding and value is not None}
+        texts = {
+            key: value for key, value in dataset.items() if key in deciding and value is not None
+        }
         recipe = record.config["train"]
         return (
             (record.model, record.variant, record.scale) == (self.model, self.variant, "probe")
@@ -95,7 +102,10 @@ class Claim:
 
     def __str__(self) -> str:
         length = f", {self.document_length} tokens" if self.document_length else ""
-        return " ".join([self.model, *filter(None, [self.variant])]) + f" ({self.steps:,} steps{length})"
+        return (
+            " ".join([self.model, *filter(None, [self.variant])])
+            + f" ({self.steps:,} steps{length})"
+        )
 
 
 @dataclass(frozen=True)
@@ -129,7 +139,10 @@ class Table:
         if heading not in lines:
             sys.exit(f"{self.file} has no table with the heading {heading}")
         begin = lines.index(heading)
-        end = next((place for place in range(begin, len(lines)) if not lines[place].startswith("|")), len(lines))
+        end = next(
+            (place for place in range(begin, len(lines)) if not lines[place].startswith("|")),
+            len(lines),
+        )
         return slice(begin, end)
 
     def put_into(self, text: str) -> str:
@@ -141,14 +154,23 @@ class Table:
     def next_to(self, text: str) -> str:
         """Return the computed numbers, without the second column, next to those of the same table of a text."""
         lines = text.splitlines()
-        stated = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[self.place_in(lines)][2:]]
+        stated = [
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in lines[self.place_in(lines)][2:]
+        ]
         numbers = {row[0]: "  ".join(row[2:]) for row in stated}
-        rows = [(row[0], "  ".join(row[2:]), numbers.get(row[0], "(no such row)")) for row in self.rows]
+        rows = [
+            (row[0], "  ".join(row[2:]), numbers.get(row[0], "(no such row)")) for row in self.rows
+        ]
         heading = (self.columns[0], f"computed: {', '.join(self.columns[2:])}", self.file)
         return tabulate(rows, heading, disable_numparse=True)
 
 
-KINDS = ("single facts right, % (interval; range of the three seeds)", "relayed", "silent")  # headings
+KINDS = (
+    "single facts right, % (interval; range of the three seeds)",
+    "relayed",
+    "silent",
+)  # headings
 TRUNC = Claim("trunc")
 SEAL_FAMILY = {  # claim → how its row begins
     Claim("seal"): ("`seal`", "256"),
@@ -163,7 +185,10 @@ SLOWER: dict[str, Any] = {"steps": 6_000, "training": (("learning_rate", 0.002),
 PAGESUM = Claim("pagesum", **EARLIER)
 PAGESUMS = {
     PAGESUM: ("`pagesum`, 3,000 steps", "all, a page at a time"),
-    Claim("pagesum", "decoding=global", **SLOWER): ("the same, 6,000 steps, rate 0.002, `decoding=global`", "all"),
+    Claim("pagesum", "decoding=global", **SLOWER): (
+        "the same, 6,000 steps, rate 0.002, `decoding=global`",
+        "all",
+    ),
 }
 ETADS = {
     Claim("etads", variant, document_length=256, **SLOWER): name
@@ -177,7 +202,9 @@ ETADS = {
 FLAT = Claim("flat_transformer", **SLOWER)
 HIERARCHICAL = {
     Claim("hierarchical_transformer", **SLOWER): "`hierarchical_transformer`",
-    Claim("hierarchical_transformer", "global_layers=0", **SLOWER): "the same, `model.global_layers=0`",
+    Claim(
+        "hierarchical_transformer", "global_layers=0", **SLOWER
+    ): "the same, `model.global_layers=0`",
     FLAT: "`flat_transformer`",
 }
 PROSE_WORDS = "tokenizer=words,vocabulary_size=4000"
@@ -190,10 +217,19 @@ PROSE = {
         ("seal", "", ONE_SEED, ("`seal`, one seed", "256")),
         ("ea", "", ONE_SEED, ("`ea`, one seed", "256")),
         ("trunc", "", ONE_SEED, ("`trunc`, one seed", "the first 256")),
-        ("pagesum", "", {**EARLIER, **ONE_SEED}, ("`pagesum`, 3,000 steps, one seed", "all, a page at a time")),
+        (
+            "pagesum",
+            "",
+            {**EARLIER, **ONE_SEED},
+            ("`pagesum`, 3,000 steps, one seed", "all, a page at a time"),
+        ),
     )
 }
-SHORT: dict[str, Any] = {"document_length": 256, "training": (("batch_words", 1_024),), "examples": 200}
+SHORT: dict[str, Any] = {
+    "document_length": 256,
+    "training": (("batch_words", 1_024),),
+    "examples": 200,
+}
 SAME_SIZE = {
     Claim("pagesum", "", **SHORT): "`pagesum`, pages of at most 256 tokens, one a section",
     **{
@@ -224,15 +260,30 @@ NEAR_CHANCE = ("trunc", "etads", "flat_transformer")
 
 def main() -> None:
     """Print the tables, compare them with what is stated, or put them there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--results-dir", type=Path, default=RESULTS, help="where the runs are")
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--check", action="store_true", help="compare with what is stated; exit code 1 if it differs")
-    action.add_argument("--write", action="store_true", help="put tables and picture into README.md and docs/")
+    action.add_argument(
+        "--check",
+        action="store_true",
+        help="compare with what is stated; exit code 1 if it differs",
+    )
+    action.add_argument(
+        "--write", action="store_true", help="put tables and picture into README.md and docs/"
+    )
     options = parser.parse_args()
     results = Results(options.results_dir)
     runs = read_runs(results, CLAIMS)
-    tables = (readme_table, seal_table, etads_table, hierarchical_table, prose_table, same_size_table)
+    tables = (
+        readme_table,
+        seal_table,
+        etads_table,
+        hierarchical_table,
+        prose_table,
+        same_size_table,
+    )
     found = [*(table(runs) for table in tables), lengths_table(results)]
     sentences = [*seal_sentences(runs), *other_sentences(runs)]
     if not (options.check or options.write):
@@ -246,7 +297,9 @@ def main() -> None:
     stated = (ROOT / README).read_text(encoding="utf-8")
     wrong = [*differences(found, sentences), *picture_differences(picture)]
     print(found[0].next_to(stated), end="\n\n")
-    print(f"{len(found)} tables, {len(sentences)} sentences and {PICTURE} were compared; {len(wrong)} differences.")
+    print(
+        f"{len(found)} tables, {len(sentences)} sentences and {PICTURE} were compared; {len(wrong)} differences."
+    )
     sys.exit("\n".join(wrong) or None)
 
 
@@ -261,29 +314,41 @@ def differences(found: Sequence[Table], sentences: Sequence[tuple[str, str]]) ->
     """Name the rows and the words that README.md and docs/findings.md do not have, a line each."""
     texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in (README, FINDINGS)}
     rows = [(table.file, row) for table in found for row in table.lines()]
-    missing = [f"{file} lacks the row: {row}" for file, row in rows if row not in texts[file].splitlines()]
+    missing = [
+        f"{file} lacks the row: {row}" for file, row in rows if row not in texts[file].splitlines()
+    ]
     flat = {file: " ".join(text.split()) for file, text in texts.items()}
-    return missing + [f"{file} lacks the words: {words}" for file, words in sentences if words not in flat[file]]
+    return missing + [
+        f"{file} lacks the words: {words}" for file, words in sentences if words not in flat[file]
+    ]
 
 
 def picture_differences(picture: bytes, file: str = PICTURE) -> list[str]:
     """Return a line if a file has another picture."""
     path = ROOT / file
     same = path.is_file() and path.read_bytes() == picture
-    return [] if same else [f"{file} is not the picture of these runs, drawn with this release of matplotlib"]
+    return (
+        []
+        if same
+        else [f"{file} is not the picture of these runs, drawn with this release of matplotlib"]
+    )
 
 
 def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:
     """Return the runs of each claim, in the order of their seeds; end the command where one is missing."""
     records, runs, missing = list(results.records("probe")), Runs(), []
     for claim in claims:
-        fitting = [record for record in records if claim.fits(record) and record.seed in claim.seeds]
+        fitting = [
+            record for record in records if claim.fits(record) and record.seed in claim.seeds
+        ]
         paths = {record.seed: results.run_folder(record) / "scores.csv" for record in fitting}
         lacking = [seed for seed in claim.seeds if seed not in paths or not paths[seed].is_file()]
         if lacking:
             missing.append(f"{claim}, seed {', '.join(map(str, lacking))}")
         elif len(fitting) > len(claim.seeds):
-            sys.exit(f"{claim}: {len(fitting)} runs instead of {len(claim.seeds)} (one a seed); remove those not meant")
+            sys.exit(
+                f"{claim}: {len(fitting)} runs instead of {len(claim.seeds)} (one a seed); remove those not meant"
+            )
         else:
             ordered = sorted(fitting, key=lambda record: record.seed or 0)
             runs[claim] = [Run(record, read_scores(paths[record.seed])) for record in ordered]
@@ -316,7 +381,11 @@ def readme_picture(runs: Runs) -> bytes:
     title = readme_title(rows)
     texts = f"{EXAMPLES} reports of 1,024 tokens, {len(SEEDS)} seeds; seal and ea select 128 tokens"
     about = f"The runs of the table in {README}: {texts}"
-    rule = "The title: their share of single facts is above 50\N{NO-BREAK SPACE}%, with its interval." if title else ""
+    rule = (
+        "The title: their share of single facts is above 50\N{NO-BREAK SPACE}%, with its interval."
+        if title
+        else ""
+    )
     return draw_lines(about, recall_lines(rows), PANELS, "facts stated right (%)", title, [rule])
 
 
@@ -328,9 +397,16 @@ def readme_title(rows: Sequence[SeedGroup]) -> str:
 
 def seal_table(runs: Runs) -> Table:
     """Return what SEAL's family and PageSum find."""
-    facts = "single facts right, % (95 % interval over examples and seeds; range of the three seeds)"
+    facts = (
+        "single facts right, % (95 % interval over examples and seeds; range of the three seeds)"
+    )
     rows: list[tuple[str, ...]] = [
-        (head + not_learned(runs[claim]), tokens, recall(runs[claim], SINGLE), recall(runs[claim], ALL))
+        (
+            head + not_learned(runs[claim]),
+            tokens,
+            recall(runs[claim], SINGLE),
+            recall(runs[claim], ALL),
+        )
         for claim, (head, tokens) in {**SEAL_FAMILY, **PAGESUMS}.items()
     ]
     return Table(FINDINGS, ("system", "tokens the decoder sees", facts, "all facts right, %"), rows)
@@ -339,7 +415,11 @@ def seal_table(runs: Runs) -> Table:
 def etads_table(runs: Runs) -> Table:
     """Return what ETADS's variants find, and when they had learned."""
     rows = [
-        (head + not_learned(runs[claim]), *kinds(runs[claim]), ", ".join(map(steps_needed, runs[claim])))
+        (
+            head + not_learned(runs[claim]),
+            *kinds(runs[claim]),
+            ", ".join(map(steps_needed, runs[claim])),
+        )
         for claim, head in ETADS.items()
     ]
     return Table(FINDINGS, ("`etads`", *KINDS, f"steps to {LEARNED} nats (seeds 1, 2, 3)"), rows)
@@ -347,35 +427,52 @@ def etads_table(runs: Runs) -> Table:
 
 def hierarchical_table(runs: Runs) -> Table:
     """Return what the Hierarchical Transformer and its baseline find."""
-    rows = [(head + not_learned(runs[claim]), *kinds(runs[claim])) for claim, head in HIERARCHICAL.items()]
+    rows = [
+        (head + not_learned(runs[claim]), *kinds(runs[claim]))
+        for claim, head in HIERARCHICAL.items()
+    ]
     return Table(FINDINGS, ("system", *KINDS), rows)
 
 
 def prose_table(runs: Runs) -> Table:
     """Return what SEAL's family and PageSum find among the sentences of papers."""
-    rows = [(head + not_learned(runs[claim]), tokens, *kinds(runs[claim])) for claim, (head, tokens) in PROSE.items()]
+    rows = [
+        (head + not_learned(runs[claim]), tokens, *kinds(runs[claim]))
+        for claim, (head, tokens) in PROSE.items()
+    ]
     return Table(FINDINGS, ("system, prose of SumPubMed", "tokens the decoder sees", *KINDS), rows)
 
 
 def same_size_table(runs: Runs) -> Table:
     """Return what encoder-decoders of one size find, from random weights."""
-    rows = [(head + not_learned(runs[claim]), *kinds(runs[claim])) for claim, head in SAME_SIZE.items()]
+    rows = [
+        (head + not_learned(runs[claim]), *kinds(runs[claim])) for claim, head in SAME_SIZE.items()
+    ]
     return Table(FINDINGS, ("architecture", *KINDS), rows)
 
 
 def by_distance(runs: Runs) -> Table:
     """Return what the same find by the sections between the two places of a fact."""
     distances = (0, 1, 4, 7)
-    columns = [f"{kind.rpartition('_')[2]}, {far} between" for kind in (RELAYED, SILENT) for far in distances]
+    columns = [
+        f"{kind.rpartition('_')[2]}, {far} between"
+        for kind in (RELAYED, SILENT)
+        for far in distances
+    ]
     names = [f"{kind}_distance_{far}" for kind in (RELAYED, SILENT) for far in distances]
-    rows = [(head, *(recall(runs[claim], name) for name in names)) for claim, head in HIERARCHICAL.items()]
+    rows = [
+        (head, *(recall(runs[claim], name) for name in names))
+        for claim, head in HIERARCHICAL.items()
+    ]
     return Table("", ("system", *columns), rows)
 
 
 def lengths_table(results: Results) -> Table:
     """Return what systems find in longer texts than they were trained on."""
     records = list(results.records("probe"))
-    systems = {one.model: one for one in systems_at_lengths(records, read_all_scores(results, records))}
+    systems = {
+        one.model: one for one in systems_at_lengths(records, read_all_scores(results, records))
+    }
     if missing := [name for name in (*AT_LENGTHS, *NEAR_CHANCE) if name not in systems]:
         sys.exit(f"runs at several lengths are missing in {results.root}: {', '.join(missing)}")
     lengths = sorted(systems["pagesum"].tested)
@@ -387,8 +484,17 @@ def lengths_table(results: Results) -> Table:
     near_chance = [systems[name] for name in NEAR_CHANCE]
     (word,) = {system.learned.word for system in near_chance}
     names = ", ".join(f"`{name}`" for name in NEAR_CHANCE)
-    rows.append((f"{names}, {word}: the highest of them", *(at_length(near_chance, length) for length in lengths)))
-    return Table(FINDINGS, ("single / relayed / silent facts right, %", *(f"{length:,}" for length in lengths)), rows)
+    rows.append(
+        (
+            f"{names}, {word}: the highest of them",
+            *(at_length(near_chance, length) for length in lengths),
+        )
+    )
+    return Table(
+        FINDINGS,
+        ("single / relayed / silent facts right, %", *(f"{length:,}" for length in lengths)),
+        rows,
+    )
 
 
 def at_length(systems: Sequence[LengthCurves], length: int) -> str:
@@ -396,14 +502,21 @@ def at_length(systems: Sequence[LengthCurves], length: int) -> str:
     points = [[system.point(kind, length) for system in systems] for kind in LENGTH_KINDS]
     highest = " / ".join(f"{max(one.mean for one in of_kind if one):.0f}" for of_kind in points)
     seen = systems[0].seen(length)
-    return highest if len(systems) > 1 or seen is None or seen >= WHOLE else f"{highest}, sees {seen:.0f} %"
+    return (
+        highest
+        if len(systems) > 1 or seen is None or seen >= WHOLE
+        else f"{highest}, sees {seen:.0f} %"
+    )
 
 
 def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
     """Return (file, words): the numbers that sentences next to the tables of README.md and docs/findings.md state."""
     page, whole = (recall(runs[claim], SILENT_OTHER).partition(";")[0] for claim in PAGESUMS)
     seal, ea = (runs[Claim(model)] for model in ("seal", "ea"))
-    read, past = (described([run.scores[places].mean(axis=1) for run in runs[TRUNC]]) for places in (READ, PAST_WINDOW))
+    read, past = (
+        described([run.scores[places].mean(axis=1) for run in runs[TRUNC]])
+        for places in (READ, PAST_WINDOW)
+    )
     chance = 100 * runs[TRUNC][0].scores[CHANCE].mean()
     relayed = max(of_seeds(runs[PAGESUM], RELAYED))
     return [
@@ -416,10 +529,19 @@ def seal_sentences(runs: Runs) -> list[tuple[str, str]]:
         ),
         (README, f"Chance is {chance:.1f} %"),
         (FINDINGS, f"{page.replace(' (', ' % of the silent facts (')})"),
-        (FINDINGS, f"With one decoder for all pages and 6,000 steps it finds {whole.replace(' (', ' % (')})"),
+        (
+            FINDINGS,
+            f"With one decoder for all pages and 6,000 steps it finds {whole.replace(' (', ' % (')})",
+        ),
         (FINDINGS, f"By pages, one seed of three states {relayed:.0f} % of them right"),
-        (FINDINGS, f"in the first two tenths it states {read.partition(';')[0].replace(' (', ' % right (')})"),
-        (FINDINGS, f"in the last seven {past.partition(';')[0].replace(' (', ' % (')}), where chance is {chance:.1f}"),
+        (
+            FINDINGS,
+            f"in the first two tenths it states {read.partition(';')[0].replace(' (', ' % right (')})",
+        ),
+        (
+            FINDINGS,
+            f"in the last seven {past.partition(';')[0].replace(' (', ' % (')}), where chance is {chance:.1f}",
+        ),
     ]
 
 
@@ -450,7 +572,10 @@ def not_learned(runs: Sequence[Run]) -> str:
     scores = {run.record.run_id: run.scores for run in runs}
     judged = judge_learning([SeedGroup((run.record,)) for run in runs], scores).values()
     words = Counter(verdict.word for verdict in judged if not verdict.comparable)
-    parts = [word if count == len(runs) else f"{word} in {count} of {len(runs)} seeds" for word, count in words.items()]
+    parts = [
+        word if count == len(runs) else f"{word} in {count} of {len(runs)} seeds"
+        for word, count in words.items()
+    ]
     return "".join(f", {part}" for part in parts)
 
 
@@ -476,7 +601,9 @@ def recall(runs: Sequence[Run], measure: str) -> str:
 
 def described(seeds: Sequence[pd.Series]) -> str:
     """Write the mean over seeds and examples, its interval, and the range of the seeds' means, 0–100."""
-    values = 100 * pd.concat(list(seeds), axis=1, join="inner").dropna().to_numpy()  # [examples, seeds]
+    values = (
+        100 * pd.concat(list(seeds), axis=1, join="inner").dropna().to_numpy()
+    )  # [examples, seeds]
     examples, repeats = drawn(*values.shape)
     means = ((examples @ values) * repeats).sum(axis=1) / values.size
     (low, high), of_seeds = np.quantile(means, [0.025, 0.975]), values.mean(axis=0)

@@ -40,7 +40,10 @@ def lengths_table(systems: Sequence[LengthCurves]) -> str:
         [
             system.label,
             "/".join(dict.fromkeys(str(len(group.runs)) for group in system.tested.values())),
-            *(_recall_cell(system, length) if length in system.tested else "" for length in lengths),
+            *(
+                _recall_cell(system, length) if length in system.tested else ""
+                for length in lengths
+            ),
         ]
         for system in systems
     ]

@@ -18,17 +18,33 @@ DISCOURAGED = (
     *("told", "stands?", "beside", "behind", "likewise"),
     *("of its own", "cannot be meant", "for want of", "the plain word"),
 )
-PAGES = ("docs/**/*.md", "models/**/README.md", "results/README.md", "benchmarks/RESULTS.md", "CONTRIBUTING.md")
+PAGES = (
+    "docs/**/*.md",
+    "models/**/README.md",
+    "results/README.md",
+    "benchmarks/RESULTS.md",
+    "CONTRIBUTING.md",
+)
 NO_END = re.compile(r"\b(e\.g|i\.e|al|cf|vs|Eqs?|Figs?|No)\.$")
-ITEM = re.compile(r"\s*([*+-]|\d+\.)\s|\s+\w+(, \w+)*: ")  # a list's item, or an argument in a docstring
+ITEM = re.compile(
+    r"\s*([*+-]|\d+\.)\s|\s+\w+(, \w+)*: "
+)  # a list's item, or an argument in a docstring
 
 Text = tuple[str, int, str]  # file, number of the first line, text
 
 
 def main() -> None:
     """Print a row for each group, and on request its longest sentences."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--longest", type=int, default=0, metavar="N", help="print the N longest sentences of a group")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--longest",
+        type=int,
+        default=0,
+        metavar="N",
+        help="print the N longest sentences of a group",
+    )
     longest = parser.parse_args().longest
     for group, texts in groups().items():
         found = sorted((sentence for text in texts for sentence in sentences(text)), reverse=True)
@@ -37,8 +53,14 @@ def main() -> None:
             f"{group}: {sum(len(text.split()) for _, _, text in texts):,} words; words per sentence: "
             f"median {median(lengths):g}, 90th percentile {quantiles(lengths, n=10)[-1]:g}, maximum {max(lengths)}"
         )
-        counts = {word: sum(len(re.findall(rf"\b{word}\b", text)) for _, _, text in texts) for word in DISCOURAGED}
-        print(f"  discouraged: {sum(counts.values())}", {word: count for word, count in counts.items() if count})
+        counts = {
+            word: sum(len(re.findall(rf"\b{word}\b", text)) for _, _, text in texts)
+            for word in DISCOURAGED
+        }
+        print(
+            f"  discouraged: {sum(counts.values())}",
+            {word: count for word, count in counts.items() if count},
+        )
         for length, place, sentence in found[:longest]:
             print(f"  {length:3} {place}: {sentence}")
 
@@ -46,7 +68,11 @@ def main() -> None:
 def groups() -> dict[str, list[Text]]:
     """Return the texts of README, docs and docstrings."""
     pages = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
-    modules = [path for folder in ("longsumbench", "models") for path in sorted((ROOT / folder).rglob("*.py"))]
+    modules = [
+        path
+        for folder in ("longsumbench", "models")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
     return {
         "README": [whole(ROOT / "README.md")],
         "docs": [whole(path) for path in pages],
@@ -62,7 +88,9 @@ def whole(path: Path) -> Text:
 def docstrings(path: Path) -> Iterator[Text]:
     """Yield the docstrings of a module, its classes and its functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (
+            text := ast.get_docstring(node)
+        ):
             yield str(path.relative_to(ROOT)), node.body[0].lineno, text
 
 

@@ -30,8 +30,13 @@ def document(seed: int) -> Document:
     """Return snippets and segments of made-up text: ids as frequent as words are (the k-th one ∝ 1/k)."""
     chance = random.Random(seed)  # noqa: S311 - not for secrets
     weights = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
-    snippets = [chance.choices(range(VOCABULARY), cum_weights=weights, k=SNIPPET_LENGTH) for _ in range(SNIPPETS)]
-    said = [snippets[chance.randrange(SNIPPETS)][:48] for _ in range(2 * SEGMENTS)]  # half a snippet each
+    snippets = [
+        chance.choices(range(VOCABULARY), cum_weights=weights, k=SNIPPET_LENGTH)
+        for _ in range(SNIPPETS)
+    ]
+    said = [
+        snippets[chance.randrange(SNIPPETS)][:48] for _ in range(2 * SEGMENTS)
+    ]  # half a snippet each
     return snippets, [said[2 * i] + said[2 * i + 1] for i in range(SEGMENTS)]
 
 
@@ -50,7 +55,9 @@ def measured(common: int, snippet: int, segment: int, measure: str) -> float:
     return numerator / max(1, denominator)
 
 
-def plain(snippets: list[list[int]], segments: list[list[int]], n: int, measure: str, sequential: bool) -> Labels:
+def plain(
+    snippets: list[list[int]], segments: list[list[int]], n: int, measure: str, sequential: bool
+) -> Labels:
     """Label with Counter, a pair at a time."""
     labels = np.zeros((len(segments), len(snippets)), np.float32)
     counted = [ngrams(ids, n) for ids in snippets]
@@ -60,19 +67,26 @@ def plain(snippets: list[list[int]], segments: list[list[int]], n: int, measure:
         size = wanted.total()
         if not sequential:
             row[:] = [
-                measured((one & wanted).total(), own, size, measure) for one, own in zip(counted, sizes, strict=True)
+                measured((one & wanted).total(), own, size, measure)
+                for one, own in zip(counted, sizes, strict=True)
             ]
             continue
         best, common, taken = 0.0, 0, 0
         while True:
             scores = [
-                0.0 if row[i] else measured(common + (one & wanted).total(), taken + sizes[i], size, measure)
+                0.0
+                if row[i]
+                else measured(common + (one & wanted).total(), taken + sizes[i], size, measure)
                 for i, one in enumerate(counted)
             ]
             place = int(np.argmax(scores))
             if scores[place] <= best:
                 break
-            best, common, taken = scores[place], common + (counted[place] & wanted).total(), taken + sizes[place]
+            best, common, taken = (
+                scores[place],
+                common + (counted[place] & wanted).total(),
+                taken + sizes[place],
+            )
             wanted = wanted - counted[place]
             row[place] = 1
     return labels
@@ -89,16 +103,34 @@ def milliseconds(label: Callable[..., Labels], documents: list[Document], *varia
 def main() -> None:
     """Print milliseconds of one core a document."""
     documents = [document(seed) for seed in range(DOCUMENTS)]
-    print(f"{SNIPPETS} snippets of {SNIPPET_LENGTH} tokens, {SEGMENTS} segments of {SEGMENT_LENGTH}; ms of one core")
+    print(
+        f"{SNIPPETS} snippets of {SNIPPET_LENGTH} tokens, {SEGMENTS} segments of {SEGMENT_LENGTH}; ms of one core"
+    )
     rows = []
     for sequential, n, measure in product((False, True), (1, 2), PAIR_MEASURES):
         slow = milliseconds(plain, documents, n, measure, sequential)
         fast = milliseconds(proxy_labels, documents, n, measure, sequential)
         beside = "" if sequential else f"{fast / ASKED:.2f}"
         rows.append(
-            [n, measure, "yes" if sequential else "", f"{fast:.1f}", beside, f"{slow:.0f}", f"{fast / slow:.2f}"]
+            [
+                n,
+                measure,
+                "yes" if sequential else "",
+                f"{fast:.1f}",
+                beside,
+                f"{slow:.0f}",
+                f"{fast / slow:.2f}",
+            ]
         )
-    headers = ["n", "measure", "sequential", "ms", f"ratio to {ASKED:.0f} ms", "Counter, ms", "ratio to Counter"]
+    headers = [
+        "n",
+        "measure",
+        "sequential",
+        "ms",
+        f"ratio to {ASKED:.0f} ms",
+        "Counter, ms",
+        "ratio to Counter",
+    ]
     print(tabulate(rows, headers=headers))
 
 

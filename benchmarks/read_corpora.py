@@ -20,21 +20,37 @@ from typing import Any
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 OTHER_NAMES = {
-    **dict.fromkeys(("infinitebench_sum", "judged", "qmsum_outputs"), ()),  # outputs of systems, not datasets
+    **dict.fromkeys(
+        ("infinitebench_sum", "judged", "qmsum_outputs"), ()
+    ),  # outputs of systems, not datasets
     "neurips_metareview": ("peer_reviews",),
     "openstax": ("openstax", "openstax_modules"),
 }  # folder → datasets
 COUNTS = ("documents", "sections", "paragraphs", "sentences", "words")
-HEADERS = ("dataset", "examples", *COUNTS, "references an example", "seconds", "peak MB", "of a helper")
+HEADERS = (
+    "dataset",
+    "examples",
+    *COUNTS,
+    "references an example",
+    "seconds",
+    "peak MB",
+    "of a helper",
+)
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", default=SHARED, type=Path, help="a folder with a folder each")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "folder", nargs="?", default=SHARED, type=Path, help="a folder with a folder each"
+    )
     parser.add_argument("--only", nargs="+", help="these datasets")
     parser.add_argument("--limit", type=int, help="the most examples of a split")
-    parser.add_argument("--workers", type=int, help="processes that read what is large; default: one a core")
+    parser.add_argument(
+        "--workers", type=int, help="processes that read what is large; default: one a core"
+    )
     parser.add_argument(
         "--dataset", help=argparse.SUPPRESS
     )  # this is the process that reads it, from the folder itself
@@ -44,10 +60,14 @@ def main() -> None:
         return
     from tabulate import tabulate
 
-    named = [pair for pair in datasets_in(options.folder) if not options.only or pair[0] in options.only]
+    named = [
+        pair for pair in datasets_in(options.folder) if not options.only or pair[0] in options.only
+    ]
     found = [in_a_process(name, folder, options) for name, folder in named]
     print(tabulate(map(shown, found), headers=HEADERS, tablefmt="github", disable_numparse=True))
-    print(f"\n{sum(map(num_examples, found)):,} examples in {sum(row['seconds'] for row in found):.0f} s")
+    print(
+        f"\n{sum(map(num_examples, found)):,} examples in {sum(row['seconds'] for row in found):.0f} s"
+    )
 
 
 def datasets_in(folder: Path) -> list[tuple[str, Path]]:
@@ -58,7 +78,11 @@ def datasets_in(folder: Path) -> list[tuple[str, Path]]:
 
 def in_a_process(name: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Read a dataset in a fresh process."""
-    words = [f"--{key}={value}" for key in ("limit", "workers") if (value := getattr(options, key)) is not None]
+    words = [
+        f"--{key}={value}"
+        for key in ("limit", "workers")
+        if (value := getattr(options, key)) is not None
+    ]
     command = [sys.executable, __file__, str(folder), f"--dataset={name}", *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -112,7 +136,10 @@ def counted(examples: Iterable[Any]) -> dict[str, Any]:
         counts["sentences"] += sum(1 for _ in example.sentences())
         counts["words"] += example.source_words()
         references[sum(map(bool, example.references))] += 1
-    return {**{what: counts[what] for what in COUNTS}, "references": [min(references), max(references)]}
+    return {
+        **{what: counts[what] for what in COUNTS},
+        "references": [min(references), max(references)],
+    }
 
 
 def num_examples(row: dict[str, Any]) -> int:

@@ -54,7 +54,9 @@ def cut(texts: Iterator[str], words: int) -> Iterator[str]:
     """Yield documents of so many words, cut from the texts one after the other."""
     left: list[str] = []
     for text in texts:
-        left += text.replace("\n\n", " \n\n").split(" ")  # a line break stays with the word behind it
+        left += text.replace("\n\n", " \n\n").split(
+            " "
+        )  # a line break stays with the word behind it
         while len(left) >= words:
             yield " ".join(left[:words])
             left = left[words:]
@@ -72,7 +74,9 @@ def reading(path: Path, folder: Path, workers: int, found: set[str]) -> tuple[fl
     """Return the seconds of reading a file, and those of all cores together; add the fingerprint of what was read."""
     shutil.rmtree(folder, ignore_errors=True)
     before, started = sum(os.times()[:4]), time.perf_counter()
-    texts = load_texts(DatasetSettings(name="jsonl", path=str(path), workers=workers), ArtifactCache(folder))
+    texts = load_texts(
+        DatasetSettings(name="jsonl", path=str(path), workers=workers), ArtifactCache(folder)
+    )
     found.add(texts.fingerprint)
     return time.perf_counter() - started, sum(os.times()[:4]) - before
 
@@ -96,11 +100,18 @@ def steps(path: Path, folder: Path) -> dict[str, float]:
     lines = timed("lines", lambda: list(lines_of(path)))
     parsed = timed("JSON", lambda: [row_in(line) for line in lines])
     examples: list[Example] = timed("sentences", lambda: [jsonl_example(row) for row in parsed])
-    timed("counting words", lambda: [len("\n".join(example.sentences()).split()) for example in examples])
+    timed(
+        "counting words",
+        lambda: [len("\n".join(example.sentences()).split()) for example in examples],
+    )
     timed("to JSON", lambda: [msgspec.json.encode(one.to_dict()) for one in examples])
-    timed("hashes of texts", lambda: [hash_of("\n".join(example.sentences())) for example in examples])
+    timed(
+        "hashes of texts", lambda: [hash_of("\n".join(example.sentences())) for example in examples]
+    )
     ready: Any = [make_examples("test", partial(thinned_examples, example)) for example in examples]
-    timed("SHA-256", lambda: hashlib.sha256(b"".join(one.example.text for (one,) in ready)).digest())
+    timed(
+        "SHA-256", lambda: hashlib.sha256(b"".join(one.example.text for (one,) in ready)).digest()
+    )
     timed("SHA-256 and writing", write)
     seconds["writing"] = seconds.pop("SHA-256 and writing") - seconds["SHA-256"]
     return seconds
@@ -108,12 +119,16 @@ def steps(path: Path, folder: Path) -> dict[str, float]:
 
 def main() -> None:
     """Print documents and words a second, the ratio of several processes to one, and each step's share."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--documents", type=int, default=2_000)
     parser.add_argument("--words", type=int, default=4_000, help="of each")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--text", type=Path, default=SHARED if SHARED.is_dir() else None, help="eLife's JSON lines")
+    parser.add_argument(
+        "--text", type=Path, default=SHARED if SHARED.is_dir() else None, help="eLife's JSON lines"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -122,7 +137,10 @@ def main() -> None:
         write_lines(path, islice(cut(texts, options.words), options.documents))
         counts = (1, options.workers)
         found: set[str] = set()
-        turns = [[reading(path, folder / "read", workers, found) for workers in counts] for _ in range(options.turns)]
+        turns = [
+            [reading(path, folder / "read", workers, found) for workers in counts]
+            for _ in range(options.turns)
+        ]
         shares = steps(path, folder)
     assert len(found) == 1, "the same text, whatever the number of processes"
     rows = []
@@ -130,14 +148,40 @@ def main() -> None:
         wall, cores = (statistics.median(turn[place][kind] for turn in turns) for kind in (0, 1))
         ratio = statistics.median(turn[0][0] / turn[place][0] for turn in turns)
         speed, of_cores = options.documents / wall, options.documents * workers / cores
-        rows.append([workers, f"{wall:.2f}", f"{speed:,.0f}", f"{speed * options.words:,.0f}", f"{ratio:.2f}"])
+        rows.append(
+            [
+                workers,
+                f"{wall:.2f}",
+                f"{speed:,.0f}",
+                f"{speed * options.words:,.0f}",
+                f"{ratio:.2f}",
+            ]
+        )
         rows[-1] += [f"{cores:.2f}", f"{of_cores:,.0f}", f"{of_cores / ASKED:.2f}"]
-    print(f"{options.documents:,} documents of {options.words:,} words; median of {options.turns} turns")
-    headers = ["processes", "s", "documents/s", "words/s", "ratio to one", "core s", "documents/s of free cores"]
+    print(
+        f"{options.documents:,} documents of {options.words:,} words; median of {options.turns} turns"
+    )
+    headers = [
+        "processes",
+        "s",
+        "documents/s",
+        "words/s",
+        "ratio to one",
+        "core s",
+        "documents/s of free cores",
+    ]
     print(tabulate(rows, headers=[*headers, f"ratio to {ASKED:,}"], disable_numparse=True))
     whole = sum(shares.values())
-    told = [[step, f"{1e3 * s / options.documents:.3f}", f"{100 * s / whole:.0f} %"] for step, s in shares.items()]
-    print(tabulate([*told, ["all", f"{1e3 * whole / options.documents:.3f}", ""]], headers=["step", "ms", "share"]))
+    told = [
+        [step, f"{1e3 * s / options.documents:.3f}", f"{100 * s / whole:.0f} %"]
+        for step, s in shares.items()
+    ]
+    print(
+        tabulate(
+            [*told, ["all", f"{1e3 * whole / options.documents:.3f}", ""]],
+            headers=["step", "ms", "share"],
+        )
+    )
 
 
 if __name__ == "__main__":

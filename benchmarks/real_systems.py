@@ -80,7 +80,11 @@ SETS = {  # dataset → the dataset that reads its texts, the folder of the outp
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of JSON lines."""
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+    with (
+        gzip.open(path, "rt", encoding="utf-8")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf-8") as lines
+    ):
         yield from map(json.loads, lines)
 
 
@@ -93,24 +97,33 @@ def write_meetings(folder: Path) -> None:
     """Write the meetings of QMSum with their first general question alone."""
     for split in ("train", "validation", "test"):
         rows = read_rows(SHARED / "qmsum" / f"{split}.jsonl.gz")
-        first = (row | {"general_query_list": row["general_query_list"][:1], "specific_query_list": []} for row in rows)
+        first = (
+            row | {"general_query_list": row["general_query_list"][:1], "specific_query_list": []}
+            for row in rows
+        )
         write_rows(folder / f"{split}.jsonl", first)
 
 
 def write_stories(folder: Path) -> None:
     """Write the judged stories without the references that are outputs, and these outputs as human.jsonl."""
     judged = SHARED / "judged" / "squality_human"
-    references = {row["id"]: row["references_without_human"] for row in read_rows(judged / "documents.jsonl")}
+    references = {
+        row["id"]: row["references_without_human"] for row in read_rows(judged / "documents.jsonl")
+    }
     shutil.copy(SHARED / "squality" / "train.jsonl.gz", folder)
     stories = []
     for row in read_rows(SHARED / "squality" / "test.jsonl.gz"):
         for question in row["questions"]:
-            texts = references.get(f"{row['metadata']['passage_id']}-{question['question_number']}", ())
+            texts = references.get(
+                f"{row['metadata']['passage_id']}-{question['question_number']}", ()
+            )
             question["responses"] = [{"response_text": text} for text in texts]
         stories += [row] if row["questions"][0]["responses"] else []
     write_rows(folder / "test.jsonl", stories)
     outputs = [row for row in read_rows(judged / "outputs.jsonl") if row["system"] == "human"]
-    write_rows(folder / "human.jsonl", ({"id": row["id"], "prediction": row["output"]} for row in outputs))
+    write_rows(
+        folder / "human.jsonl", ({"id": row["id"], "prediction": row["output"]} for row in outputs)
+    )
 
 
 def make_runs(name: str) -> None:
@@ -128,8 +141,17 @@ def make_runs(name: str) -> None:
     for file, system in systems.items():
         model, _, variant = system.partition(": ")
         folder = path if file == "human" else SHARED / outputs
-        source = f"Salesforce's file in {origin.partition(',')[0]}, BSD-3-Clause" if "released" in variant else origin
-        facts: dict[str, Any] = {"model": model, "variant": variant, "origin": source, "intersect": True}
+        source = (
+            f"Salesforce's file in {origin.partition(',')[0]}, BSD-3-Clause"
+            if "released" in variant
+            else origin
+        )
+        facts: dict[str, Any] = {
+            "model": model,
+            "variant": variant,
+            "origin": source,
+            "intersect": True,
+        }
         longsumbench.import_outputs(folder / f"{file}.jsonl", dataset=dataset, **facts, **settings)
 
 
@@ -150,7 +172,9 @@ def publish(work: Path, results: Results) -> None:
 
 def main() -> None:
     """Make the runs, pack them and make the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data", type=Path)
     parser.add_argument("--results-dir", type=Path, default=PUBLISHED)
     options = parser.parse_args()

@@ -13,13 +13,29 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from probe_claims import FINDINGS, README, RESULTS, ROOT, Table, differences, picture_differences, put_tables
+from probe_claims import (
+    FINDINGS,
+    README,
+    RESULTS,
+    ROOT,
+    Table,
+    differences,
+    picture_differences,
+    put_tables,
+)
 
 from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.table import read_table, row_cells
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.render.figures import COLOURS, GREY, TEXT, add_title_and_notes, plain_axes, render_picture
+from longsumbench.render.figures import (
+    COLOURS,
+    GREY,
+    TEXT,
+    add_title_and_notes,
+    plain_axes,
+    render_picture,
+)
 from longsumbench.render.tables import Stressed, Tied
 from longsumbench.runs.results import Results
 
@@ -39,8 +55,24 @@ COLUMNS = {  # of the findings, with their headings
     "length": "words / reference",
     "repetitive": "repetitive",
 }
-SHORT = ("system", "settings", "rouge1", "rouge1_p", "rouge1_r", "rouge2", "rougeLsum", "length")  # README.md
-SHORT_ROWS = {"Socratic-SegEnc", "GPT-5.6-Luna", "BART-QMSum", "Claude-Opus-5", "random", "LED-QMSum"}
+SHORT = (
+    "system",
+    "settings",
+    "rouge1",
+    "rouge1_p",
+    "rouge1_r",
+    "rouge2",
+    "rougeLsum",
+    "length",
+)  # README.md
+SHORT_ROWS = {
+    "Socratic-SegEnc",
+    "GPT-5.6-Luna",
+    "BART-QMSum",
+    "Claude-Opus-5",
+    "random",
+    "LED-QMSum",
+}
 PICTURE = "docs/pictures/real-systems.png"
 KINDS = {  # of systems → colour and marker
     "trained on QMSum": (COLOURS[0], "o"),
@@ -48,18 +80,26 @@ KINDS = {  # of systems → colour and marker
     "baselines that copy sentences": (GREY, "^"),
 }
 TICKS = (50, 100, 200, 400)  # words
-LABEL_PLACES = {"GPT-5.6-Luna": (-20, 15), "BART-QMSum": (6, -8), "Claude-Opus-5": (7, 5)}  # from the point, in points
+LABEL_PLACES = {
+    "GPT-5.6-Luna": (-20, 15),
+    "BART-QMSum": (6, -8),
+    "Claude-Opus-5": (7, 5),
+}  # from the point, in points
 
 
 class Rows:
     """The rows of the first block of each dataset."""
 
     def __init__(self, results: Results) -> None:
-        self.blocks = {name: read_table(results, name).comparable[0] for name in (QMSUM, MEETINGS, STORIES)}
+        self.blocks = {
+            name: read_table(results, name).comparable[0] for name in (QMSUM, MEETINGS, STORIES)
+        }
 
     def row(self, start: str, dataset: str = QMSUM) -> SeedGroup:
         """Return the row whose label begins with these words."""
-        return next(row for row in self.blocks[dataset].rows if f"{row.label} ".startswith(f"{start} "))
+        return next(
+            row for row in self.blocks[dataset].rows if f"{row.label} ".startswith(f"{start} ")
+        )
 
     def score(self, start: str, dataset: str = QMSUM) -> str:
         """Return the R-Lsum of a row."""
@@ -88,10 +128,19 @@ def tables_of_qmsum(rows: Rows) -> list[Table]:
         [tuple(map(marked, line)) for line in row_cells(block, [columns[name] for name in names])]
         for names in (COLUMNS, SHORT)
     )
-    better_rows = {line[1]: line[1:] for line in reversed(short_rows)}  # the better one of two rows of a system
-    chosen_rows = [line[1:] for line in short_rows if line[1] in SHORT_ROWS and better_rows[line[1]] == line[1:]]
+    better_rows = {
+        line[1]: line[1:] for line in reversed(short_rows)
+    }  # the better one of two rows of a system
+    chosen_rows = [
+        line[1:]
+        for line in short_rows
+        if line[1] in SHORT_ROWS and better_rows[line[1]] == line[1:]
+    ]
     headings = tuple(COLUMNS[name] for name in SHORT)
-    return [Table(FINDINGS, ("", *COLUMNS.values()), whole_rows), Table(README, headings, chosen_rows)]
+    return [
+        Table(FINDINGS, ("", *COLUMNS.values()), whole_rows),
+        Table(README, headings, chosen_rows),
+    ]
 
 
 def kind_of(row: SeedGroup) -> str:
@@ -120,11 +169,31 @@ def draw_picture(rows: Rows) -> bytes:
                 colour, marker = KINDS[kind_of(row)]
                 mean, low, high = row.numbers[measure]
                 face = colour if row.ranked else "white"
-                plot.plot([words, words], [low, high], color=colour, linewidth=1.6, alpha=0.6, zorder=2)
-                plot.plot([words], [mean], marker, color=colour, markerfacecolor=face, markersize=6.5, zorder=3)
+                plot.plot(
+                    [words, words], [low, high], color=colour, linewidth=1.6, alpha=0.6, zorder=2
+                )
+                plot.plot(
+                    [words],
+                    [mean],
+                    marker,
+                    color=colour,
+                    markerfacecolor=face,
+                    markersize=6.5,
+                    zorder=3,
+                )
                 if row.key in labelled_rows:
-                    style = {"textcoords": "offset points", "fontsize": TEXT - 2.5, "color": colour, "va": "center"}
-                    plot.annotate(row.first.model, (words, mean), LABEL_PLACES.get(row.first.model, (7, 1)), **style)
+                    style = {
+                        "textcoords": "offset points",
+                        "fontsize": TEXT - 2.5,
+                        "color": colour,
+                        "va": "center",
+                    }
+                    plot.annotate(
+                        row.first.model,
+                        (words, mean),
+                        LABEL_PLACES.get(row.first.model, (7, 1)),
+                        **style,
+                    )
             plot.axvline(systems[0][-1] or 0.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
             plain_axes(plot)
             plot.set_xscale("log")
@@ -133,10 +202,14 @@ def draw_picture(rows: Rows) -> bytes:
             plot.set_xticks([], minor=True)
             plot.set_ylim(0, None)
             plot.set_xlabel("mean words of an output", fontsize=TEXT)
-            plot.set_title(f"{COLUMNS[measure]}, 0–100", loc="left", fontsize=TEXT + 1, fontweight="bold")
+            plot.set_title(
+                f"{COLUMNS[measure]}, 0–100", loc="left", fontsize=TEXT + 1, fontweight="bold"
+            )
         for kind, (colour, marker) in KINDS.items():
             plots[0].plot([], [], marker, color=colour, label=kind)
-        plots[0].legend(loc="upper right", bbox_to_anchor=(1, 0.9), frameon=False, fontsize=TEXT - 2.5)
+        plots[0].legend(
+            loc="upper right", bbox_to_anchor=(1, 0.9), frameon=False, fontsize=TEXT - 2.5
+        )
 
     return render_picture((8.0, 4.6), draw, ("png",))["png"]
 
@@ -144,7 +217,13 @@ def draw_picture(rows: Rows) -> bytes:
 def marked(cell: str) -> str:
     """Return a cell as Markdown."""
     text = cell.replace("; imported", "").replace("imported", "")
-    return f"**{text}**" if isinstance(cell, Stressed) else f"{text} ≈" if isinstance(cell, Tied) else text
+    return (
+        f"**{text}**"
+        if isinstance(cell, Stressed)
+        else f"{text} ≈"
+        if isinstance(cell, Tied)
+        else text
+    )
 
 
 def sentences(rows: Rows) -> Iterator[str]:
@@ -175,11 +254,17 @@ def sentences(rows: Rows) -> Iterator[str]:
 
 def main() -> None:
     """Print the tables and the words, compare them with the two files, or put the tables there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--results-dir", type=Path, default=RESULTS, help="where the runs are")
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--check", action="store_true", help="name the stated numbers that differ; exit code 1")
-    action.add_argument("--write", action="store_true", help="put the tables into both files, and draw the picture")
+    action.add_argument(
+        "--check", action="store_true", help="name the stated numbers that differ; exit code 1"
+    )
+    action.add_argument(
+        "--write", action="store_true", help="put the tables into both files, and draw the picture"
+    )
     options = parser.parse_args()
     rows = Rows(Results(options.results_dir))
     tables, words = tables_of_qmsum(rows), [(FINDINGS, words) for words in sentences(rows)]
@@ -192,7 +277,11 @@ def main() -> None:
     if options.check or options.write:
         wrong = [*differences(tables, words), *picture_differences(picture, PICTURE)]
         sys.exit("\n".join(wrong) or None)
-    print(*(line for table in tables for line in table.lines()), *(text for _, text in words), sep="\n")
+    print(
+        *(line for table in tables for line in table.lines()),
+        *(text for _, text in words),
+        sep="\n",
+    )
 
 
 if __name__ == "__main__":

@@ -27,25 +27,45 @@ Pair = tuple[list[str], list[str]]  # sentences of the candidate and of the refe
 
 STORED = Path(__file__).resolve().parents[2] / "shared" / "reference" / "rouge_pairs.jsonl"
 NAMES = {200: "arxiv200", 680: "govreport680"}  # ids of stored pairs, by their tokens
-ASKED = {("python", 200): (20, 20), ("python", 680): (25, 25), ("numba", 200): (100, 250), ("numba", 680): (200, 500)}
+ASKED = {
+    ("python", 200): (20, 20),
+    ("python", 680): (25, 25),
+    ("numba", 200): (100, 250),
+    ("numba", 680): (200, 500),
+}
 MADE_UP = 16  # pairs of each length
 REPEATS = 5
-HEADERS = ["tokens", "kernels", "vocabulary", "µs a pair", "rouge_score, ms a pair", "times as fast", "asked", "aim"]
+HEADERS = [
+    "tokens",
+    "kernels",
+    "vocabulary",
+    "µs a pair",
+    "rouge_score, ms a pair",
+    "times as fast",
+    "asked",
+    "aim",
+]
 DROP_IN_HEADERS = ["tokens", "the drop-in", "µs a pair", "rouge_score, ms a pair", "times as fast"]
 
 
 def stored_pairs(tokens: int) -> list[Pair]:
     """Return the stored pairs of about that many tokens."""
     rows = map(json.loads, STORED.read_text(encoding="utf-8").splitlines())
-    return [(row["candidate"], row["reference"]) for row in rows if row["id"].startswith(NAMES[tokens])]
+    return [
+        (row["candidate"], row["reference"]) for row in rows if row["id"].startswith(NAMES[tokens])
+    ]
 
 
 def made_up_pair(tokens: int, seed: int) -> Pair:
     """Return texts of made-up words as frequent as words are (the k-th one ∝ 1/k), of sentences of 20 words."""
     chance = random.Random(seed)  # noqa: S311 - not for secrets
-    words = ["".join(chance.choices("etaoinshr", k=chance.randint(2, 9))) for _ in range(10 * tokens)]
+    words = [
+        "".join(chance.choices("etaoinshr", k=chance.randint(2, 9))) for _ in range(10 * tokens)
+    ]
     weights = list(accumulate(1 / rank for rank in range(1, len(words) + 1)))
-    sentences = [" ".join(chance.choices(words, cum_weights=weights, k=20)) for _ in range(tokens // 10)]
+    sentences = [
+        " ".join(chance.choices(words, cum_weights=weights, k=20)) for _ in range(tokens // 10)
+    ]
     return sentences[::2], sentences[1::2]
 
 
@@ -92,7 +112,11 @@ def rows_of(tokens: int, pairs: list[Pair], kernels: list[str]) -> list[list[obj
         }
         for vocabulary, work in works.items():
             took = seconds(work)
-            figures = [f"{1e6 * took / len(pairs):,.0f}", f"{1e3 * beside / len(pairs):.1f}", f"{beside / took:.0f}"]
+            figures = [
+                f"{1e6 * took / len(pairs):,.0f}",
+                f"{1e3 * beside / len(pairs):.1f}",
+                f"{beside / took:.0f}",
+            ]
             rows.append([tokens, kernel, vocabulary, *figures, *ASKED[kernel, tokens]])
     return rows
 
@@ -109,7 +133,9 @@ def drop_in_rows(tokens: int, pairs: list[Pair]) -> list[list[object]]:
             "one scorer for all pairs": partial(score_lines, scorer, lines),
             "score_multi, all references": partial(scorer.score_multi, targets, lines[0][1]),
         }
-        figures.append({work: 1e3 * seconds(what, repeats=3) / len(lines) for work, what in works.items()})
+        figures.append(
+            {work: 1e3 * seconds(what, repeats=3) / len(lines) for work, what in works.items()}
+        )
     for work, fast in figures[0].items():
         slow = figures[1][work]
         rows.append([tokens, work, f"{1e3 * fast:,.0f}", f"{slow:.1f}", f"{slow / fast:.0f}"])
@@ -136,7 +162,11 @@ def main() -> None:
         print(f"the first score with numba: {compile_kernels():.1f} s\n")
     rows, of_drop_in = [], []
     for tokens in NAMES:
-        pairs = stored_pairs(tokens) if STORED.is_file() else [made_up_pair(tokens, seed) for seed in range(MADE_UP)]
+        pairs = (
+            stored_pairs(tokens)
+            if STORED.is_file()
+            else [made_up_pair(tokens, seed) for seed in range(MADE_UP)]
+        )
         rows += rows_of(tokens, pairs, kernels)
         of_drop_in += drop_in_rows(tokens, pairs)
     print(tabulate(rows, HEADERS, tablefmt="github"), end="\n\n")

@@ -56,7 +56,10 @@ def real_documents() -> list[tuple[Texts, Texts]]:
         for line in lines:
             article = json.loads(line)
             source += map(words, article["article_text"])
-            summary += (words(one.replace("<S>", "").replace("</S>", "")) for one in article["abstract_text"])
+            summary += (
+                words(one.replace("<S>", "").replace("</S>", ""))
+                for one in article["abstract_text"]
+            )
             if len(source) >= SENTENCES and len(summary) >= SUMMARY_SENTENCES:
                 documents.append((source[:SENTENCES], summary[:SUMMARY_SENTENCES]))
                 source, summary = [], []
@@ -71,7 +74,8 @@ def made_up_document(seed: int) -> tuple[Texts, Texts]:
     weights = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
     words = list(map(str, range(VOCABULARY)))
     source = [
-        chance.choices(words, cum_weights=weights, k=chance.randint(5, 2 * SENTENCE_LENGTH)) for _ in range(SENTENCES)
+        chance.choices(words, cum_weights=weights, k=chance.randint(5, 2 * SENTENCE_LENGTH))
+        for _ in range(SENTENCES)
     ]
     halves = [one[: len(one) // 2] for one in chance.sample(source, 2 * SUMMARY_SENTENCES)]
     return source, [halves[2 * i] + halves[2 * i + 1] for i in range(SUMMARY_SENTENCES)]
@@ -90,7 +94,10 @@ def milliseconds(work: Callable[[], object]) -> float:
 def as_snippets(source: Texts, summary: Texts) -> list[list[list[int]]]:
     """Cut a document as SEAL does, into snippets and segments of ids; the text is repeated where it is short."""
     cut = []
-    for texts, number, length in ((source, SNIPPETS, SNIPPET_LENGTH), (summary, SEGMENTS, SEGMENT_LENGTH)):
+    for texts, number, length in (
+        (source, SNIPPETS, SNIPPET_LENGTH),
+        (summary, SEGMENTS, SEGMENT_LENGTH),
+    ):
         words = [word for text in texts for word in text]
         words *= -(-number * length // len(words))
         cut.append([words[start : start + length] for start in range(0, number * length, length)])
@@ -117,12 +124,24 @@ def search_one_by_one(source: Texts, summary: Texts, kind: str) -> None:
 
 def row(what: str, asked: float, fast: float, beside: str, slow: float) -> list[str]:
     """Return a line of the table from milliseconds."""
-    return [what, f"{asked:.0f}", f"{fast:.1f}", f"{fast / asked:.2f}", beside, f"{slow:,.0f}", f"{fast / slow:.2g}"]
+    return [
+        what,
+        f"{asked:.0f}",
+        f"{fast:.1f}",
+        f"{fast / asked:.2f}",
+        beside,
+        f"{slow:,.0f}",
+        f"{fast / slow:.2g}",
+    ]
 
 
 def rows() -> list[list[str]]:
     """Measure both; return the table's lines."""
-    documents = real_documents() if ARTICLES.is_file() else [made_up_document(seed) for seed in range(DOCUMENTS)]
+    documents = (
+        real_documents()
+        if ARTICLES.is_file()
+        else [made_up_document(seed) for seed in range(DOCUMENTS)]
+    )
     cut = [as_snippets(*document) for document in documents]
     fast = sum(milliseconds(partial(rouge_n, ids[0], ids[1], 2)) for ids in cut) / len(cut)
     slow = sum(milliseconds(partial(label_one_by_one, *ids)) for ids in cut) / len(cut)
@@ -141,7 +160,9 @@ def rows() -> list[list[str]]:
 
 def main() -> None:
     """Print milliseconds of one core a document."""
-    print(f"{'eLife' if ARTICLES.is_file() else 'made-up text'}; milliseconds of one core a document")
+    print(
+        f"{'eLife' if ARTICLES.is_file() else 'made-up text'}; milliseconds of one core a document"
+    )
     print(tabulate(rows(), headers=HEADERS))
 
 

@@ -43,11 +43,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", default="results/checkpoints", help="folder of the checkpoints")
     parser.add_argument("--run", action="store_true", help="run the sweeps")
-    parser.add_argument("overrides", nargs="*", default=["dataset=probe"], help="dataset, scale, seeds, budget")
+    parser.add_argument(
+        "overrides", nargs="*", default=["dataset=probe"], help="dataset, scale, seeds, budget"
+    )
     options = parser.parse_args()
     folders = write_checkpoints(Path(options.folder), options.overrides)
     start = ["run", "-m", *options.overrides, "model.init=random"]
-    commands = [[*start, "model=seq2seq", f"model.checkpoint={','.join(map(str, folders))}"], [*start, "model=pagesum"]]
+    commands = [
+        [*start, "model=seq2seq", f"model.checkpoint={','.join(map(str, folders))}"],
+        [*start, "model=pagesum"],
+    ]
     for command in commands:
         print("longsumbench", shlex.join(command), flush=True)
     if options.run:
@@ -78,7 +83,10 @@ def write_checkpoints(folder: Path, overrides: list[str]) -> list[Path]:
 def architecture(name: str, sizes: Any, tokenizer: PreTrainedTokenizerBase) -> PreTrainedConfig:
     """Return the configuration of an architecture with PageSum's sizes."""
     width, heads = sizes.dimension("d_model"), sizes.dimension("num_heads")
-    shared = {f"{token}_token_id": getattr(tokenizer, f"{token}_token_id") for token in ("pad", "bos", "eos")}
+    shared = {
+        f"{token}_token_id": getattr(tokenizer, f"{token}_token_id")
+        for token in ("pad", "bos", "eos")
+    }
     shared |= {"d_model": width, "vocab_size": len(tokenizer)}
     if name == "longt5":
         return LongT5Config(

@@ -40,10 +40,13 @@ def texts(pairs: int, words: int, seed: int = 1) -> list[tuple[str, str]]:
     made = []
     for numbers in chosen:
         other, reference = (
-            [vocabulary[side[start : start + SENTENCE]] for start in range(0, words, SENTENCE)] for side in numbers
+            [vocabulary[side[start : start + SENTENCE]] for start in range(0, words, SENTENCE)]
+            for side in numbers
         )
         kept = draw.random(len(reference)) < KEPT
-        mixed = [reference[row] if kept[row] else other[row] for row in draw.permutation(len(reference))]
+        mixed = [
+            reference[row] if kept[row] else other[row] for row in draw.permutation(len(reference))
+        ]
         made.append((_running(mixed), _running(reference)))
     return made
 
@@ -55,7 +58,10 @@ def _running(sentences: list[np.ndarray]) -> str:
 def write(folder: Path, pairs: list[tuple[str, str]]) -> list[Path]:
     """Write both sides as JSON lines."""
     predictions, references = folder / "predictions.jsonl", folder / "references.jsonl"
-    with predictions.open("w", encoding="utf-8") as one, references.open("w", encoding="utf-8") as other:
+    with (
+        predictions.open("w", encoding="utf-8") as one,
+        references.open("w", encoding="utf-8") as other,
+    ):
         for number, (prediction, reference) in enumerate(pairs):
             one.write(json.dumps({"id": f"{number}", "prediction": prediction}) + "\n")
             other.write(json.dumps({"id": f"{number}", "references": [reference]}) + "\n")
@@ -85,7 +91,10 @@ def _core_seconds() -> float:
 def rouge_score_seconds(pairs: list[tuple[str, str]]) -> float:
     """Return the seconds of the core that rouge_score takes for a pair, both sides split beforehand."""
     scorer = rouge_scorer.RougeScorer(list(ROUGE_TYPES), use_stemmer=True)
-    lines = [("\n".join(split_summary(reference)), "\n".join(split_summary(text))) for text, reference in pairs]
+    lines = [
+        ("\n".join(split_summary(reference)), "\n".join(split_summary(text)))
+        for text, reference in pairs
+    ]
     started = time.process_time()
     for reference, prediction in lines:
         scorer.score(reference, prediction)
@@ -102,7 +111,10 @@ def main() -> None:
     pairs = texts(options.pairs, options.words)
     with TemporaryDirectory() as folder:
         files = write(Path(folder), pairs)
-        first, *more = [timed("score", *files, "--per-example", Path(folder) / "scores.csv") for _ in range(TRIES + 1)]
+        first, *more = [
+            timed("score", *files, "--per-example", Path(folder) / "scores.csv")
+            for _ in range(TRIES + 1)
+        ]
         few = write(Path(folder), pairs[:1])
         start = min(timed("score", *few) for _ in range(TRIES))
     peer = rouge_score_seconds(pairs[: options.sample]) * len(pairs)
@@ -115,7 +127,9 @@ def main() -> None:
         ("rouge_score / the command", "", f"{peer / best.core:.0f} ×"),
     ]
     headers = [f"{len(pairs):,} pairs of {options.words} words", "seconds", "of the core"]
-    print(tabulate(rows, headers=headers, disable_numparse=True, colalign=("left", "right", "right")))
+    print(
+        tabulate(rows, headers=headers, disable_numparse=True, colalign=("left", "right", "right"))
+    )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ def main() -> None:
     parser.add_argument("--scale", default="small")
     parser.add_argument("--texts", type=int, default=8, help="of a step")
     parser.add_argument("--tokens", type=int, default=2_048, help="of a text")
-    parser.add_argument("--share", type=float, default=1.0, help="of the snippets that the scorer alone reads")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="of the snippets that the scorer alone reads"
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
@@ -41,7 +43,11 @@ def main() -> None:
         seconds = in_turns(works, options.repeats, options.device)
         medians = [statistics.median(seconds[part]) for part in works]
         rows.append([name, *medians, ratio(seconds["scorer"], seconds["all"]), ASKED])
-    print(tabulate(rows, ["system", "scorer alone, s", "whole system, s", "ratio", "asked"], floatfmt=".2f"))
+    print(
+        tabulate(
+            rows, ["system", "scorer alone, s", "whole system, s", "ratio", "asked"], floatfmt=".2f"
+        )
+    )
 
 
 def step(name: str, part: str, options: argparse.Namespace) -> Any:
@@ -50,9 +56,13 @@ def step(name: str, part: str, options: argparse.Namespace) -> Any:
     config = point.config.model
     system: Any = registry.systems.load(name)(config)
     torch.manual_seed(0)
-    model = system.Model(system.builder.model_config(VOCABULARY, (0, 1, 2))).to(options.device).train()
+    model = (
+        system.Model(system.builder.model_config(VOCABULARY, (0, 1, 2))).to(options.device).train()
+    )
     system.model = model
-    recipe = replace(point.config.train, only=part, scored_share=options.share if part == "scorer" else 1.0)
+    recipe = replace(
+        point.config.train, only=part, scored_share=options.share if part == "scorer" else 1.0
+    )
     objective = system.objective(recipe) or Objective(model)
     optimizer = build_optimizer(model, point.config.train)
     length = config.decode_length
@@ -66,7 +76,10 @@ def step(name: str, part: str, options: argparse.Namespace) -> Any:
         "labels": torch.randint(4, VOCABULARY, (options.texts, length)),
         "proxy_labels": torch.rand(options.texts, segments, units),
     }
-    numbers = {"num_items_in_batch": options.texts * length, "num_proxy_labels": options.texts * segments * units}
+    numbers = {
+        "num_items_in_batch": options.texts * length,
+        "num_proxy_labels": options.texts * segments * units,
+    }
     counts = {name: torch.tensor(number) for name, number in numbers.items()}
     moved = {key: value.to(options.device) for key, value in batch.items()}
     return partial(do_step, model, optimizer, objective, {**moved, **counts})

@@ -27,15 +27,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--length", type=int, default=98_304, help="source tokens")
     parser.add_argument("--beams", type=int, default=4)
-    parser.add_argument("--segments", type=int, default=4, help="segments decoded, of which the first is not counted")
-    parser.add_argument("--diverging", action="store_true", help="make every beam select other snippets")
+    parser.add_argument(
+        "--segments",
+        type=int,
+        default=4,
+        help="segments decoded, of which the first is not counted",
+    )
+    parser.add_argument(
+        "--diverging", action="store_true", help="make every beam select other snippets"
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     options = parser.parse_args()
     torch.manual_seed(0)
     units = options.length // SNIPPET_LENGTH
     settings = SealConfig(num_snippets=units, decode_length=512, segment_length=SEGMENT_LENGTH)
     system = Seal(settings)
-    model: Any = system.Model(system.builder.model_config(VOCABULARY, (0, 1, 2))).to(options.device).eval()
+    model: Any = (
+        system.Model(system.builder.model_config(VOCABULARY, (0, 1, 2))).to(options.device).eval()
+    )
     batch = {
         "input_ids": torch.randint(4, VOCABULARY, (1, units, SNIPPET_LENGTH)),
         "unit_mask": torch.ones(1, units, SNIPPET_LENGTH, dtype=torch.bool),
@@ -44,18 +53,34 @@ def main() -> None:
     batch = {name: value.to(options.device) for name, value in batch.items()}
     if options.diverging:
         scorer = model.model.encoder.scorer
-        scorer.register_forward_hook(lambda module, inputs, scores: scores + 1e3 * torch.randn_like(scores))
+        scorer.register_forward_hook(
+            lambda module, inputs, scores: scores + 1e3 * torch.randn_like(scores)
+        )
     with torch.inference_mode():
         rows = measure(model, batch, options)
     print(
-        tabulate(rows, ["segment", "select ms", "first step ms", "other steps ms", "memory tokens", "refresh / rest"])
+        tabulate(
+            rows,
+            [
+                "segment",
+                "select ms",
+                "first step ms",
+                "other steps ms",
+                "memory tokens",
+                "refresh / rest",
+            ],
+        )
     )
     shares = [row[-1] for row in rows[1:]]
-    print(f"refresh, mean of segments 2 to {len(rows)}: {sum(shares) / len(shares):.1%} of decoding a segment")
+    print(
+        f"refresh, mean of segments 2 to {len(rows)}: {sum(shares) / len(shares):.1%} of decoding a segment"
+    )
     print("asked: at most 15 % (aim 10 %), 4 beams, 98,304 tokens")
 
 
-def measure(model: Any, batch: dict[str, torch.Tensor], options: argparse.Namespace) -> list[list[Any]]:
+def measure(
+    model: Any, batch: dict[str, torch.Tensor], options: argparse.Namespace
+) -> list[list[Any]]:
     """Decode and return a row a segment."""
     begun: list[float] = []
     steps: list[float] = []
@@ -76,10 +101,17 @@ def measure(model: Any, batch: dict[str, torch.Tensor], options: argparse.Namesp
     model._begin_segment, model.forward = timed_begin, timed_forward
     started = time.perf_counter()
     length = options.segments * SEGMENT_LENGTH
-    search = {"num_beams": options.beams, "max_new_tokens": length, "min_new_tokens": length, "do_sample": False}
+    search = {
+        "num_beams": options.beams,
+        "max_new_tokens": length,
+        "min_new_tokens": length,
+        "do_sample": False,
+    }
     model.generate(**batch, **search)
     seconds = time.perf_counter() - started
-    print(f"{options.length:,} tokens, {options.beams} beams, {length} output tokens: {seconds:.1f} s")
+    print(
+        f"{options.length:,} tokens, {options.beams} beams, {length} output tokens: {seconds:.1f} s"
+    )
     rows = []
     for number, (selection, size) in enumerate(zip(begun, sizes, strict=True)):
         of_segment = steps[number * SEGMENT_LENGTH : (number + 1) * SEGMENT_LENGTH]

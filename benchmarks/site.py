@@ -33,17 +33,29 @@ MOST_SECONDS, MOST_MEMORY, LARGEST_FILE = 60, 1e9, 500e3  # of a core; bytes
 
 def main() -> None:
     """Make the runs, write their site, and print what it took."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, number in (("datasets", 1), ("systems", 200), ("seeds", 5), ("examples", 10_000)):
         parser.add_argument(f"--{name}", type=int, default=number)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for dataset in range(options.datasets):
-            make_runs(Results(Path(folder)), f"made_up_{dataset}", options.systems, options.seeds, options.examples)
+            make_runs(
+                Results(Path(folder)),
+                f"made_up_{dataset}",
+                options.systems,
+                options.seeds,
+                options.examples,
+            )
         begun = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "longsumbench", "site", "--results-dir", folder], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "longsumbench", "site", "--results-dir", folder], check=True
+        )
         seconds, used = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-        pages = [path for path in Path(folder, "site").rglob("*") if path.suffix in (".html", ".js")]
+        pages = [
+            path for path in Path(folder, "site").rglob("*") if path.suffix in (".html", ".js")
+        ]
         largest = max(pages, key=lambda path: path.stat().st_size)
         size, name = largest.stat().st_size, str(largest.relative_to(folder))
     core, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
@@ -61,7 +73,9 @@ def make_runs(results: Results, dataset: str, systems: int, seeds: int, examples
     draw = np.random.default_rng(1)
     ids = [f"example-{number:05d}" for number in range(examples)]
     hard = draw.beta(4, 8, (examples, 1))
-    template = RunRecord.read(REFERENCE.run_folders("pubmed", "seal/*")[0])  # whose settings all runs have
+    template = RunRecord.read(
+        REFERENCE.run_folders("pubmed", "seal/*")[0]
+    )  # whose settings all runs have
     columns = [f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf"]
     summaries = results.root / f"{dataset}.jsonl"
     write_summaries(summaries, (Summary(name, "A summary. " * 40) for name in ids))
@@ -77,13 +91,23 @@ def make_runs(results: Results, dataset: str, systems: int, seeds: int, examples
 
 
 def write_record(
-    results: Results, template: RunRecord, dataset: str, system: int, seed: int, scores: "np.ndarray"
+    results: Results,
+    template: RunRecord,
+    dataset: str,
+    system: int,
+    seed: int,
+    scores: "np.ndarray",
 ) -> Path:
     """Write the record of a run with these scores, [examples, columns]; return its folder."""
     means = 100 * scores.mean(axis=0).reshape(-1, 3)
     model, size = f"system{system % 40:02d}", 64 * (1 + system // 40)
-    config = {**template.config, "model": {**template.config["model"], "name": model, "segment_length": size}}
-    config["train"], config["decode"] = ({**config[part], "seed": seed} for part in ("train", "decode"))
+    config = {
+        **template.config,
+        "model": {**template.config["model"], "name": model, "segment_length": size},
+    }
+    config["train"], config["decode"] = (
+        {**config[part], "seed": seed} for part in ("train", "decode")
+    )
     record = replace(
         template,
         run_id=f"{system:06d}{seed:06d}",
@@ -93,7 +117,8 @@ def write_record(
         seed=seed,
         n=len(scores),
         scores={
-            kind: RougeMeans(p, r, f, f - 0.2, f + 0.2) for kind, (p, r, f) in zip(ROUGE_TYPES, means, strict=True)
+            kind: RougeMeans(p, r, f, f - 0.2, f + 0.2)
+            for kind, (p, r, f) in zip(ROUGE_TYPES, means, strict=True)
         },
         config=config | {"dataset": {**config["dataset"], "name": dataset}, "seed": seed},
     )

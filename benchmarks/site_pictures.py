@@ -16,7 +16,9 @@ from longsumbench.runs.results import Results
 from longsumbench.site.build import page_name, write_site
 
 ROOT = Path(__file__).parents[1]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "chromium")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "chromium"
+)
 SIZE = (1280, 860)
 COLOURS = 128
 
@@ -27,12 +29,19 @@ def main() -> None:
     The published runs have no texts of others; the examples are those of two baselines on `pydoc`.
     """
     results = Results(ROOT / "results" / "reference")
-    trained = next(run for run in results.records("peer_reviews") if run.model == "seal" and run.trained)
+    trained = next(
+        run for run in results.records("peer_reviews") if run.model == "seal" and run.trained
+    )
     with tempfile.TemporaryDirectory() as folder:
         index = write_site(results, Path(folder) / "site")
         for model in ("lead", "lexrank"):
-            longsumbench.run(model=model, dataset="pydoc", baselines=False, results_dir=f"{folder}/results")
-        examples = write_site(Results(Path(folder) / "results"), Path(folder) / "examples").parent / "pydoc"
+            longsumbench.run(
+                model=model, dataset="pydoc", baselines=False, results_dir=f"{folder}/results"
+            )
+        examples = (
+            write_site(Results(Path(folder) / "results"), Path(folder) / "examples").parent
+            / "pydoc"
+        )
         pages = {
             "overview": index,
             "examples": examples / "examples.html",
@@ -42,10 +51,18 @@ def main() -> None:
         }
         for name, page in pages.items():
             shot = Path(folder) / "shot.png"
-            flags = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=3000")
+            flags = (
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                "--virtual-time-budget=3000",
+            )
             window = (f"--window-size={SIZE[0]},{SIZE[1]}", f"--user-data-dir={folder}/profile")
             subprocess.run(
-                [CHROMIUM, *flags, *window, f"--screenshot={shot}", page.as_uri()], check=True, capture_output=True
+                [CHROMIUM, *flags, *window, f"--screenshot={shot}", page.as_uri()],
+                check=True,
+                capture_output=True,
             )
             picture = Image.open(io.BytesIO(shot.read_bytes())).convert("RGB").quantize(COLOURS)
             path = ROOT / "docs" / "pictures" / f"site-{name}.png"

@@ -28,7 +28,13 @@ from tabulate import tabulate
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 
 ASKED = 1.3  # times the distinct work
-POINT = ["model=trunc", "dataset=probe", "dataset.limit=2000", "train.max_steps=300", "decode.limit=200"]
+POINT = [
+    "model=trunc",
+    "dataset=probe",
+    "dataset.limit=2000",
+    "train.max_steps=300",
+    "decode.limit=200",
+]
 POINT += ["baselines=false", "device=cpu"]
 SWEPT = ["decode.num_beams=2,3,4", "decode.length_penalty=1.0,1.5,2.0"]
 SUITE = [sys.executable, "-m", "longsumbench", "run", "-m"]
@@ -45,10 +51,16 @@ class Cost:
 def main() -> None:
     """Print what the sweep and its distinct work took."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("overrides", nargs="*", help="of the points, laid over those of this benchmark")
+    parser.add_argument(
+        "overrides", nargs="*", help="of the points, laid over those of this benchmark"
+    )
     parser.add_argument("--repeats", type=int, default=1, help="turns of all commands (default: 1)")
-    parser.add_argument("--jobs", type=int, default=2, help="processes of the sweep under joblib (default: 2)")
-    parser.add_argument("--straight", action="store_true", help="the distinct work alone, in this process")
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="processes of the sweep under joblib (default: 2)"
+    )
+    parser.add_argument(
+        "--straight", action="store_true", help="the distinct work alone, in this process"
+    )
     options = parser.parse_args()
     if options.straight:
         print(json.dumps(straight_line(options.overrides)))
@@ -65,12 +77,16 @@ def turn(overrides: Sequence[str], jobs: int) -> dict[str, Any]:
         folders = {what: Path(name) / what for what in ("sweep", "straight", "joblib")}
         found: dict[str, Any] = {
             "sweep": cost([*SUITE, *words], folders["sweep"]),
-            "straight": cost([sys.executable, __file__, "--straight", *POINT, *overrides], folders["straight"]),
+            "straight": cost(
+                [sys.executable, __file__, "--straight", *POINT, *overrides], folders["straight"]
+            ),
             "again": cost([*SUITE, *words], folders["sweep"]),
             "joblib": cost([*SUITE, *words, *joblib], folders["joblib"]),
         }
         found["steps"] = steps(folders["sweep"])
-        found["lines"] = json.loads((folders["straight"] / "log").read_text(encoding="utf-8").splitlines()[-1])
+        found["lines"] = json.loads(
+            (folders["straight"] / "log").read_text(encoding="utf-8").splitlines()[-1]
+        )
     return found
 
 
@@ -80,7 +96,9 @@ def cost(command: Sequence[str], folder: Path) -> Cost:
     environment = {**os.environ, CACHE_VARIABLE: str(folder / "cache")}
     before, started = of_children(), time.monotonic()
     with (folder / "log").open("a", encoding="utf-8") as log:
-        done = subprocess.run([*command], cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        done = subprocess.run(
+            [*command], cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
     if done.returncode:
         sys.exit((folder / "log").read_text(encoding="utf-8"))
     return Cost(time.monotonic() - started, of_children() - before)
@@ -97,7 +115,10 @@ def steps(folder: Path) -> dict[str, float]:
     paths = folder.glob("results/runs/*/*/*/record.json")
     timings = [json.loads(path.read_text(encoding="utf-8"))["timings"] for path in paths]
     shared = {step: max(one[step] for one in timings) for step in ("read", "fit")}
-    return {**shared, **{step: sum(one[step] for one in timings) for step in ("summarize", "score")}}
+    return {
+        **shared,
+        **{step: sum(one[step] for one in timings) for step in ("summarize", "score")},
+    }
 
 
 def straight_line(overrides: Sequence[str]) -> dict[str, float]:
@@ -134,10 +155,19 @@ def straight_line(overrides: Sequence[str]) -> dict[str, float]:
         for decoding in decodings:
             bare = replace(decoding, evidence="none")
             buckets = length_buckets(lengths, decoding.batch_size)
-            written = [one for bucket in buckets for one in system.summarize([split[place] for place in bucket], bare)]
+            written = [
+                one
+                for bucket in buckets
+                for one in system.summarize([split[place] for place in bucket], bare)
+            ]
             lap("summarize")
             places = [place for bucket in buckets for place in bucket]
-            evaluate([[one.text for one in written]], [split[place] for place in places], metrics, config.score)
+            evaluate(
+                [[one.text for one in written]],
+                [split[place] for place in places],
+                metrics,
+                config.score,
+            )
             lap("score")
     return seconds
 
@@ -149,7 +179,11 @@ def render(turns: Sequence[dict[str, Any]], jobs: int) -> str:
         return float(statistics.median(getattr(one[name], part) for one in turns))
 
     def ratio(name: str, part: str) -> float:
-        return float(statistics.median(getattr(one[name], part) / getattr(one["straight"], part) for one in turns))
+        return float(
+            statistics.median(
+                getattr(one[name], part) / getattr(one["straight"], part) for one in turns
+            )
+        )
 
     names = {
         "straight": "the distinct work, in a straight line",
@@ -170,14 +204,26 @@ def render(turns: Sequence[dict[str, Any]], jobs: int) -> str:
     ]
     walls = [one["sweep"].wall / sum(one["steps"].values()) for one in turns]
     of_steps = [
-        [step, *(f"{statistics.median(one[kind][step] for one in turns):.1f} s" for kind in ("lines", "steps"))]
+        [
+            step,
+            *(
+                f"{statistics.median(one[kind][step] for one in turns):.1f} s"
+                for kind in ("lines", "steps")
+            ),
+        ]
         for step in ("read", "fit", "summarize", "score")
     ]
-    sums = [f"{statistics.median(sum(one[kind].values()) for one in turns):.1f} s" for kind in ("lines", "steps")]
+    sums = [
+        f"{statistics.median(sum(one[kind].values()) for one in turns):.1f} s"
+        for kind in ("lines", "steps")
+    ]
     return "\n\n".join(
         [
             tabulate(commands, headers=["what", "wall", "ratio", "cores", "ratio"]),
-            tabulate([*of_steps, ["all", *sums]], headers=["step", "straight line", "records, shared once"]),
+            tabulate(
+                [*of_steps, ["all", *sums]],
+                headers=["step", "straight line", "records, shared once"],
+            ),
             f"the sweep's wall beside the steps of its records: {statistics.median(walls):.2f}\n"
             f"to find a point finished: {median('again', 'wall') / 9:.2f} s, what the command needs to start included",
         ]

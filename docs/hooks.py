@@ -145,7 +145,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         target = (source.parent / address).resolve()
         if target in pages:
             return f"{picture}[{text}]({os.path.relpath(pages[target], Path(page.file.src_uri).parent)}{anchor})"
-        return text if target.exists() else found[0]  # other files of the repository are no pages: no link
+        return (
+            text if target.exists() else found[0]
+        )  # other files of the repository are no pages: no link
 
     return LINK.sub(link, MARKER.sub(lambda found: GENERATORS[found[1]](), markdown))
 
@@ -153,20 +155,26 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def printed(*words: str) -> str:
     """Return what `longsumbench` prints."""
     program = Path(sys.executable).with_name("longsumbench")
-    found = subprocess.run([program, *words], check=True, capture_output=True, text=True, env=os.environ | WIDTH)  # noqa: S603
-    return found.stdout
+    command = [program, *words]
+    environment = os.environ | WIDTH
+    result = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)  # noqa: S603 - ours
+    return result.stdout
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
     """Return a Markdown table."""
-    cells = [[cell.replace("|", r"\|") for cell in row] for row in [header, ["---"] * len(header), *rows]]
+    cells = [
+        [cell.replace("|", r"\|") for cell in row] for row in [header, ["---"] * len(header), *rows]
+    ]
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
 def commands() -> str:
     """Return the help of each command."""
     parts = []
-    for name in re.findall(r"^    (\w+) {2,}", printed("--help").partition("\ncommands:")[2], re.MULTILINE):
+    for name in re.findall(
+        r"^    (\w+) {2,}", printed("--help").partition("\ncommands:")[2], re.MULTILINE
+    ):
         text = printed(name, "--help").partition("\nexit codes:")[0]
         usage, _, rest = text.partition("\n\n")
         parts.append(f"## longsumbench {name}\n\n```text\n{usage}\n\n{rest.strip()}\n```")
@@ -176,12 +184,18 @@ def commands() -> str:
 def exit_codes() -> str:
     """Return the exit codes that every help ends with."""
     text = " ".join(printed("--help").partition("exit codes: ")[2].split())
-    return table(["exit code", "meaning"], [list(pair) for pair in re.findall(r"(\d+) ((?:\([^)]*\)|[^,(])+)", text)])
+    return table(
+        ["exit code", "meaning"],
+        [list(pair) for pair in re.findall(r"(\d+) ((?:\([^)]*\)|[^,(])+)", text)],
+    )
 
 
 def names(kind: str) -> str:
     """Return what can be named, with a line about each."""
-    return table([kind.removesuffix("s"), ""], [[f"`{name}`", about] for name, about in catalogue.name_rows(kind)])
+    return table(
+        [kind.removesuffix("s"), ""],
+        [[f"`{name}`", about] for name, about in catalogue.name_rows(kind)],
+    )
 
 
 def settings() -> str:
@@ -193,13 +207,17 @@ def settings_of_systems() -> str:
     """Return the settings of each system."""
     parts = []
     for name in registry.systems.built_in:
-        parts.append(f"### {name}\n\n{settings_table(catalogue.setting_rows(registry.config_of(name), 'model.'))}")
+        parts.append(
+            f"### {name}\n\n{settings_table(catalogue.setting_rows(registry.config_of(name), 'model.'))}"
+        )
     return "\n\n".join(parts)
 
 
 def settings_table(rows: list[list[str]]) -> str:
     """Return settings as a table."""
-    cells = [[f"`{name}`", f"`{default}`" if default else "", about] for name, default, about in rows]
+    cells = [
+        [f"`{name}`", f"`{default}`" if default else "", about] for name, default, about in rows
+    ]
     return table(["setting", "default", "meaning"], cells)
 
 
@@ -225,9 +243,15 @@ def datasets() -> str:
     rows = []
     for name in sorted(registry.corpora.built_in):
         corpus = registry.corpora.load(name)
-        source = corpus.homepage if "://" in corpus.homepage else f"../../{corpus.homepage}"  # from docs/reference/
+        source = (
+            corpus.homepage if "://" in corpus.homepage else f"../../{corpus.homepage}"
+        )  # from docs/reference/
         rows.append(
-            [f"`{name}`", corpus.title, f"{corpus.licence} ([source]({source}))" if corpus.homepage else corpus.licence]
+            [
+                f"`{name}`",
+                corpus.title,
+                f"{corpus.licence} ([source]({source}))" if corpus.homepage else corpus.licence,
+            ]
         )
     return table(["dataset", "what it holds", "licence"], rows)
 
@@ -247,7 +271,9 @@ def readme_table(number: int) -> str:
 
 def agreement_with_people() -> str:
     """Return τ within documents of metrics and people, for each set and aspect."""
-    rows = pd.read_csv(FIGURES / "agreement.csv").query("level == 'within' and measure in @MEASURES")
+    rows = pd.read_csv(FIGURES / "agreement.csv").query(
+        "level == 'within' and measure in @MEASURES"
+    )
     cells = []
     for judged, (texts, aspects) in JUDGED.items():
         for aspect in aspects:

@@ -19,8 +19,26 @@ if TYPE_CHECKING:
     from longsumbench.sweeps.run import run, sweep
 
 __version__ = "0.1.0"
-__all__ = ["agreement", "analyze", "compare", "import_outputs", "inspect", "leaderboard", "leaderboard_figure"]
-__all__ += ["load_dataset", "load_outputs", "load_run", "load_system", "paper", "run", "score", "stats", "sweep"]
+__all__ = [
+    "agreement",
+    "analyze",
+    "compare",
+    "import_outputs",
+    "inspect",
+    "leaderboard",
+    "leaderboard_figure",
+]
+__all__ += [
+    "load_dataset",
+    "load_outputs",
+    "load_run",
+    "load_system",
+    "paper",
+    "run",
+    "score",
+    "stats",
+    "sweep",
+]
 _MODULES = {  # name → where it is defined; imported when it is first used, so that `import longsumbench` is quick
     "agreement": "outputs.agreement",
     "analyze": "analysis.plan",

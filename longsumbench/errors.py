@@ -51,7 +51,9 @@ class UnknownName(UsageError):
 
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
         names = sorted(choices)
-        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, names)}; known: {', '.join(names) or 'none'}")
+        super().__init__(
+            f"unknown {kind} '{name}'{did_you_mean(name, names)}; known: {', '.join(names) or 'none'}"
+        )
         self.kind, self.name, self.known = kind, name, names
 
     def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, str, list[str]]]:
@@ -68,7 +70,9 @@ class DataError(SuiteError):
 
     exit_code = 3
 
-    def __init__(self, problem: str, path: Path | str | None = None, line: int | None = None) -> None:
+    def __init__(
+        self, problem: str, path: Path | str | None = None, line: int | None = None
+    ) -> None:
         location = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(f"{location}{problem}")
         self.path, self.line = path, line
@@ -97,15 +101,21 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
     """
     if isinstance(error, SuiteError):
         return error
-    if isinstance(error, MemoryError) or any(words in str(error).lower() for words in _OUT_OF_MEMORY):
+    if isinstance(error, MemoryError) or any(
+        words in str(error).lower() for words in _OUT_OF_MEMORY
+    ):
         advice = (
             "choose train.gradient_checkpointing=true, a smaller train.batch_size with a larger train.accumulation"
             " (the same budget), a smaller decode.batch_size, or smaller lengths"
         )
-        return EnvironmentProblem(f"out of memory ({type(error).__name__}): {advice}; then run the same command again")
+        return EnvironmentProblem(
+            f"out of memory ({type(error).__name__}): {advice}; then run the same command again"
+        )
     if _disk_is_full(error):
         location = f" at {name}" if (name := getattr(error, "filename", None)) else ""
-        return EnvironmentProblem(f"the disk is full{location}; free some space, then run the same command again")
+        return EnvironmentProblem(
+            f"the disk is full{location}; free some space, then run the same command again"
+        )
     if isinstance(error, OSError) and error.errno is not None:
         return _as_file_problem(error)
     return _as_impossible_path(error)
@@ -123,15 +133,23 @@ def suite_errors() -> Iterator[None]:
 
 
 def _as_file_problem(error: OSError) -> SuiteError:
-    path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
+    path = (
+        os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
+    )
     reason = error.strerror or f"error {error.errno}"
     if error.errno in IMPOSSIBLE:
-        return UsageError(f"cannot use the path {shorten_path(str(path or ''))} ({reason}); correct it")
+        return UsageError(
+            f"cannot use the path {shorten_path(str(path or ''))} ({reason}); correct it"
+        )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return EnvironmentProblem(f"no permission to use {path or 'a file'} ({reason}); choose another, or change it")
+        return EnvironmentProblem(
+            f"no permission to use {path or 'a file'} ({reason}); choose another, or change it"
+        )
     if path is None:
         return EnvironmentProblem(f"the system refused ({reason}); run the same command again")
-    return EnvironmentProblem(f"cannot use {path} ({reason}); check what is there, then run the same command again")
+    return EnvironmentProblem(
+        f"cannot use {path} ({reason}); check what is there, then run the same command again"
+    )
 
 
 def _as_impossible_path(error: BaseException) -> UsageError | None:
@@ -140,7 +158,9 @@ def _as_impossible_path(error: BaseException) -> UsageError | None:
         return UsageError("a path has the character NUL, which no file name can have; correct it")
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:
         around = error.object[max(0, error.start - 60) : error.end + 20]
-        return UsageError(f"a name is not UTF-8: '{around}'; rename the file or the folder, or correct the path")
+        return UsageError(
+            f"a name is not UTF-8: '{around}'; rename the file or the folder, or correct the path"
+        )
     if isinstance(error, RuntimeError) and text.startswith("Symlink loop"):
         return UsageError(f"cannot use the path ({text}); correct it")
     if isinstance(error, RuntimeError) and text.startswith("Could not determine home"):
@@ -150,15 +170,23 @@ def _as_impossible_path(error: BaseException) -> UsageError | None:
 
 def shorten_path(path: str) -> str:
     """Return a path for a message, without its middle if it is very long."""
-    return path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH // 2]}…{path[-_LONGEST_PATH // 2 :]}"
+    return (
+        path
+        if len(path) <= _LONGEST_PATH
+        else f"{path[: _LONGEST_PATH // 2]}…{path[-_LONGEST_PATH // 2 :]}"
+    )
 
 
 def _disk_is_full(error: BaseException) -> bool:
     """Recognize a full disk, also in messages of libraries without an error number."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
-    text = str(error).lower()  # safetensors quotes the system; torch finds that its file did not grow
-    return "no space left on device" in text or ("inline_container" in text and "unexpected pos" in text)
+    text = str(
+        error
+    ).lower()  # safetensors quotes the system; torch finds that its file did not grow
+    return "no space left on device" in text or (
+        "inline_container" in text and "unexpected pos" in text
+    )
 
 
 @contextmanager

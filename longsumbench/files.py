@@ -75,13 +75,17 @@ def check_tree(folder: Path, skipped: str) -> None:
             path = parent / entry.name
             if entry.is_dir(follow_symlinks=False):
                 if depth == _DEEPEST:
-                    raise DataError(f"folders inside each other, more than {_DEEPEST}: delete them", parent)
+                    raise DataError(
+                        f"folders inside each other, more than {_DEEPEST}: delete them", parent
+                    )
                 folders.append((path, depth + 1))
             elif not entry.is_file(follow_symlinks=False):
                 try:
                     check_contained(folder, path)
                 except BadFile as error:
-                    raise DataError(f"{error}: delete it, or put a copy of the file in its place", path) from error
+                    raise DataError(
+                        f"{error}: delete it, or put a copy of the file in its place", path
+                    ) from error
 
 
 def _entries_of(folder: Path) -> list[os.DirEntry[str]]:

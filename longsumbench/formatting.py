@@ -24,7 +24,9 @@ def escape_line(text: object) -> str:
 
 def escape_lines(text: object) -> str:
     """Escape all control characters of a text except line breaks and tabs."""
-    return _CONTROL_CODES.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match[0]), str(text))
+    return _CONTROL_CODES.sub(
+        lambda match: match[0] if match[0] in "\n\t" else _escape(match[0]), str(text)
+    )
 
 
 def guard_cell(value: object) -> object:
@@ -44,12 +46,18 @@ def break_command(command: str, width: int) -> str:
     r"""Break a command into lines of at most `width` characters, each but the last with a \ that continues it."""
     if len(command) <= width:
         return command
-    quoted = re.sub(r"""'[^']*'|"[^"]*\"""", lambda match: match[0].replace(" ", "\0"), command)  # stays in one piece
-    wrapper = textwrap.TextWrapper(width - 2, "", " " * 6, break_long_words=False, break_on_hyphens=False)
+    quoted = re.sub(
+        r"""'[^']*'|"[^"]*\"""", lambda match: match[0].replace(" ", "\0"), command
+    )  # stays in one piece
+    wrapper = textwrap.TextWrapper(
+        width - 2, "", " " * 6, break_long_words=False, break_on_hyphens=False
+    )
     return " \\\n".join(wrapper.wrap(quoted)).replace("\0", " ")
 
 
-def plain_table(rows: Sequence[Sequence[object]], headers: Sequence[str] = (), right: Sequence[str] = ()) -> str:
+def plain_table(
+    rows: Sequence[Sequence[object]], headers: Sequence[str] = (), right: Sequence[str] = ()
+) -> str:
     """Return columns as wide as the terminal, some aligned on the right: the widest but the first are broken.
 
     In a pipe none is broken.
@@ -62,7 +70,10 @@ def plain_table(rows: Sequence[Sequence[object]], headers: Sequence[str] = (), r
     while sum(widths) > room and max(widths[1:]) > 10:
         widths[widths.index(max(widths[1:]), 1)] -= 1
     aligned = ["right" if header in right else "left" for header in headers] or None
-    broken = [[textwrap.fill(cell, max(1, width)) for cell, width in zip(row, widths, strict=True)] for row in cells]
+    broken = [
+        [textwrap.fill(cell, max(1, width)) for cell, width in zip(row, widths, strict=True)]
+        for row in cells
+    ]
     heads, lines = (broken[0], broken[1:]) if headers else ((), broken)
     return tabulate(lines, heads, "plain", disable_numparse=True, colalign=aligned)
 

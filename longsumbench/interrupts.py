@@ -48,11 +48,17 @@ def delayed_interrupts() -> Iterator[list[int]]:
             signal.default_int_handler(number, frame)
         received.append(number)
         if len(received) == 1 and os.getpid() == process:  # not in a process that loads batches
-            line = "interrupted: saves a checkpoint after this step; interrupt again to end at once\n"
+            line = (
+                "interrupted: saves a checkpoint after this step; interrupt again to end at once\n"
+            )
             with suppress(OSError):
                 os.write(2, line.encode())  # the signal may have interrupted a print
 
-    changed = [kind for kind in _SIGNALS if _in_main_thread() and signal.getsignal(kind) is signal.default_int_handler]
+    changed = [
+        kind
+        for kind in _SIGNALS
+        if _in_main_thread() and signal.getsignal(kind) is signal.default_int_handler
+    ]
     for kind in changed:
         signal.signal(kind, handler)
     try:
@@ -69,7 +75,9 @@ def _in_main_thread() -> bool:
 
 
 @contextmanager
-def time_limit(minutes: float | None, ends_process: bool = False, problem: SuiteError | None = None) -> Iterator[None]:
+def time_limit(
+    minutes: float | None, ends_process: bool = False, problem: SuiteError | None = None
+) -> Iterator[None]:
     """Stop what is inside after some minutes by an error, and again each half minute if it goes on.
 
     Args:

@@ -43,13 +43,20 @@ class Progress:
     """
 
     def __init__(
-        self, label: str, total: int | None, unit: str = "examples", stream: TextIO | None = None, paced: bool = True
+        self,
+        label: str,
+        total: int | None,
+        unit: str = "examples",
+        stream: TextIO | None = None,
+        paced: bool = True,
     ) -> None:
         self.label, self.total, self.unit, self.paced = label, total, unit, paced
         self.done = 0
         self._stream = stream or sys.stderr
         self._printed = time.monotonic()
-        self._marks = deque([(self._printed, 0)], maxlen=5)  # time and done, at the start and after each line
+        self._marks = deque(
+            [(self._printed, 0)], maxlen=5
+        )  # time and done, at the start and after each line
         self._note = ""
         visible = _log.isEnabledFor(logging.INFO)
         self._in_lines = visible and not (self._stream.isatty() or tqdm.__name__ == "tqdm_notebook")
@@ -106,7 +113,9 @@ class Progress:
         """Return the progress as plain text: "training: 120/500 steps, 0:48 left, loss 4.21"."""
         total = f"/{self.total}" if self.total else ""
         parts = [f"{self.label}: {self.done}{total} {self.unit}"]
-        since, done_before = self._marks[0]  # a minute ago: the first item often takes longer than the others
+        since, done_before = self._marks[
+            0
+        ]  # a minute ago: the first item often takes longer than the others
         if self.paced and self.total and self.done > done_before:
             seconds_each = (time.monotonic() - since) / (self.done - done_before)
             seconds_left = max(0, round(seconds_each * (self.total - self.done)))
@@ -130,7 +139,9 @@ def watching_progress(watcher: Callable[[Progress], None]) -> Iterator[None]:
         _watchers.remove(watcher)
 
 
-def track(items: Iterable[_Tracked], label: str, total: int | None, unit: str = "examples") -> Iterator[_Tracked]:
+def track(
+    items: Iterable[_Tracked], label: str, total: int | None, unit: str = "examples"
+) -> Iterator[_Tracked]:
     """Yield the items and show the progress."""
     with Progress(label, total, unit) as progress:
         for item in items:
@@ -181,4 +192,6 @@ def log_level(level: str | None) -> Iterator[None]:
 _log.handlers[:] = [LogHandler()]
 _log.propagate = False
 if not _log.level:  # the user's own choice goes first
-    _log.setLevel(logging.getLevelNamesMapping().get(os.environ.get(_LEVEL_VARIABLE, ""), logging.INFO))
+    _log.setLevel(
+        logging.getLevelNamesMapping().get(os.environ.get(_LEVEL_VARIABLE, ""), logging.INFO)
+    )

@@ -16,9 +16,16 @@ from collections.abc import Sequence
 
 from longsumbench.errors import EnvironmentProblem
 
-SENTENCES_VERSION = 1  # increases when any outcome changes: part of stage keys and of score signatures
+SENTENCES_VERSION = (
+    1  # increases when any outcome changes: part of stage keys and of score signatures
+)
 SPLITTER_NAME = f"longsumbench-sentences-{SENTENCES_VERSION}"
-RULE_NAMES = {"suite": SPLITTER_NAME, "given": "given", "newline": "newline", "nltk": "nltk-punkt"}  # in signatures
+RULE_NAMES = {
+    "suite": SPLITTER_NAME,
+    "given": "given",
+    "newline": "newline",
+    "nltk": "nltk-punkt",
+}  # in signatures
 
 _CLOSERS = "\"'’”»)\\]}*_`"
 _OPENING_MARKS = "\"'“‘«([{<*_`¿¡"
@@ -34,7 +41,9 @@ _AFTER_MARK = (  # of several marks the first one decides: from the others, the 
     rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?![^ {_CLOSERS}]))*+) (?=\S)"  # group 2: closing quotes and brackets
     rf"|(?<=[。！？｡])(?<![。！？｡].)[。！？｡]*+[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：]))"
 )
-_END_OF_SENTENCE = re.compile(f"[.{_OTHER_MARKS}]{_AFTER_MARK}")  # a pattern that begins with a single set is fast
+_END_OF_SENTENCE = re.compile(
+    f"[.{_OTHER_MARKS}]{_AFTER_MARK}"
+)  # a pattern that begins with a single set is fast
 _END_AT_PERIOD = re.compile(rf"\.{_AFTER_MARK}")  # for texts without other marks; faster still
 _NEXT_WORD = re.compile(rf"[{re.escape(_OPENING_MARKS)}]*+([^\s.,;:!?)\]}}>'’]*)")
 _INNER_PERIODS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, Ph.D, i.v
@@ -75,7 +84,9 @@ _STRONG_BEGINNINGS = _words_of(
 _ABBREVIATIONS = _BOUND | _NUMBERED | _DOUBTFUL
 _ENDS_OF_ABBREVIATIONS = "|".join(sorted({word[-4:] for word in _ABBREVIATIONS if len(word) >= 4}))
 # Before a capital, a period ends a sentence after a word's closing bracket, or four letters that end no abbreviation.
-_PLAIN_END = re.compile(rf"\. (?=[A-Z])(?:(?<=[^\W_][)\]]\. )|(?<=[a-z]{{4}}\. )(?<!(?:{_ENDS_OF_ABBREVIATIONS})\. ))")
+_PLAIN_END = re.compile(
+    rf"\. (?=[A-Z])(?:(?<=[^\W_][)\]]\. )|(?<=[a-z]{{4}}\. )(?<!(?:{_ENDS_OF_ABBREVIATIONS})\. ))"
+)
 
 
 def split_sentences(text: str) -> tuple[str, ...]:
@@ -91,7 +102,9 @@ def split_sentences(text: str) -> tuple[str, ...]:
     """
     sentences: list[str] = []
     for stretch in _STRETCHES.split(text) if "\n" in text else (text,):
-        _split_stretch(stretch if _has_single_spaces(stretch) else " ".join(stretch.split()), sentences)
+        _split_stretch(
+            stretch if _has_single_spaces(stretch) else " ".join(stretch.split()), sentences
+        )
     return tuple(sentences)
 
 
@@ -118,8 +131,12 @@ def split_for_rouge(text: str | Sequence[str], rule: str) -> Sequence[str]:
     try:
         return tuple(nltk.sent_tokenize(text))
     except LookupError as error:
-        advice = "install them: python -m nltk.downloader punkt_tab, or choose suite, given or newline"
-        raise EnvironmentProblem(f"nltk needs its data punkt_tab to split sentences; {advice}") from error
+        advice = (
+            "install them: python -m nltk.downloader punkt_tab, or choose suite, given or newline"
+        )
+        raise EnvironmentProblem(
+            f"nltk needs its data punkt_tab to split sentences; {advice}"
+        ) from error
 
 
 def sentence_key(sentence: str) -> str:
@@ -135,7 +152,9 @@ def _has_single_spaces(text: str) -> bool:
 def _split_stretch(text: str, sentences: list[str]) -> None:
     text = _PLAIN_END.sub(".\n", text)  # most of the ends, with a line break in place of the space
     start = line = searched = 0
-    for end in (_END_OF_SENTENCE if any(mark in text for mark in _OTHER_MARKS) else _END_AT_PERIOD).finditer(text):
+    for end in (
+        _END_OF_SENTENCE if any(mark in text for mark in _OTHER_MARKS) else _END_AT_PERIOD
+    ).finditer(text):
         line = max(start, line, text.rfind("\n", searched, end.start()) + 1)
         searched = end.start()
         if end[1] is None or _ends_sentence(text, line, end):
@@ -153,7 +172,9 @@ def _ends_sentence(text: str, start: int, end: re.Match[str]) -> bool:
     upcoming = _NEXT_WORD.match(text, end.end())
     assert upcoming is not None  # it can match nothing
     word = upcoming[1]
-    lower = word[:1].islower() and word.islower() and word.isalpha()  # mRNA and p53 can begin any sentence
+    lower = (
+        word[:1].islower() and word.islower() and word.isalpha()
+    )  # mRNA and p53 can begin any sentence
     if lower and not _began_in_lower_case(text, start):
         return False
     if not one_period:
@@ -170,7 +191,9 @@ def _period_ends_sentence(text: str, start: int, period: int, upcoming: str) -> 
     key = word.lower()
     if key in _BOUND or (number_follows and key in _NUMBERED):
         return False
-    if word_start == start and len(word) <= 3 and (word.isdigit() or len(word) == 1):  # "2. Methods", "b. Methods"
+    if (
+        word_start == start and len(word) <= 3 and (word.isdigit() or len(word) == 1)
+    ):  # "2. Methods", "b. Methods"
         return False
     if len(word) == 1 and word.islower() and upcoming[:1].isupper():  # "after 16 h. Cells"
         return True

@@ -25,20 +25,35 @@ ASKED_FOR = {
 }
 DEVICES = {"cuda": "a GPU", "virtual": "a virtual one, on any machine (support/virtual_gpu.py)"}
 
-os.environ[CONFIG_VARIABLE] = os.devnull  # fixtures of a module do not find the user's own datasets either
-os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")  # submitit would close the handlers of all other loggers
+os.environ[CONFIG_VARIABLE] = (
+    os.devnull
+)  # fixtures of a module do not find the user's own datasets either
+os.environ.setdefault(
+    "SUBMITIT_LOG_LEVEL", "NOCONFIG"
+)  # submitit would close the handlers of all other loggers
 os.environ.pop("COLUMNS", None)  # that pytest-xdist sets: output to a pipe is as wide as it wants
-if "PYTEST_XDIST_WORKER" in os.environ:  # before torch counts the cores: test processes side by side share them
+if (
+    "PYTEST_XDIST_WORKER" in os.environ
+):  # before torch counts the cores: test processes side by side share them
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --slow, --slurm, --api-server, --latex, --axe and --device."""
     for name, what in ASKED_FOR.items():
-        parser.addoption(f"--{name.replace('_', '-')}", action="store_true", help=f"also run what {what}")
-    parser.addoption("--axe", type=Path, metavar="FILE", help="axe.min.js of axe-core: also check the site's pages")
+        parser.addoption(
+            f"--{name.replace('_', '-')}", action="store_true", help=f"also run what {what}"
+        )
+    parser.addoption(
+        "--axe",
+        type=Path,
+        metavar="FILE",
+        help="axe.min.js of axe-core: also check the site's pages",
+    )
     shown = ", ".join(f"{name}: {what}" for name, what in DEVICES.items())
-    parser.addoption("--device", choices=tuple(DEVICES), help=f"also run what needs a GPU ({shown})")
+    parser.addoption(
+        "--device", choices=tuple(DEVICES), help=f"also run what needs a GPU ({shown})"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -19,7 +19,9 @@ from longsumbench.errors import DataError, PointsFailed, SuiteError, UnknownName
 from longsumbench.runs import scoring
 from longsumbench.runs.overrides import format_overrides
 
-_VALUES = st.one_of(st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(-1e6, 1e6), st.text())
+_VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(-1e6, 1e6), st.text()
+)
 
 
 @pytest.fixture
@@ -69,13 +71,17 @@ def test_frames_have_a_row_for_each_example(toy: dict[str, Any]) -> None:
     short, long = lead_of(5, toy), lead_of(9, toy)
     outputs = longsumbench.load_outputs(long)
     test = longsumbench.load_dataset("jsonl", path=toy["dataset"]["path"]).splits["test"]
-    assert outputs["references"].to_dict() == {one.id: [" ".join(text) for text in one.references] for one in test}
+    assert outputs["references"].to_dict() == {
+        one.id: [" ".join(text) for text in one.references] for one in test
+    }
     assert long.outputs is not None
     assert outputs["words"].mean() == long.outputs.words == 9
     comparison = longsumbench.compare(short, long)
     changes = comparison.examples()
     assert set(changes["id"]) == set(outputs.index)
-    assert changes["difference"].tolist() == sorted(changes["score"] - changes["baseline_score"], reverse=True)
+    assert changes["difference"].tolist() == sorted(
+        changes["score"] - changes["baseline_score"], reverse=True
+    )
     assert changes["difference"].mean() == pytest.approx(comparison.pairs[0].main.difference)
     shutil.rmtree(Path("results/runs/jsonl/lead") / long.run_id / "work")
     assert set(longsumbench.load_outputs(long)["references"]) == {None}
@@ -95,7 +101,10 @@ def test_statistics_and_analyses_are_those_of_the_commands(
     ):
         report = function(dataset=toy["dataset"], **settings)
         assert not Path("results").exists()
-        typed = [f"{key}={','.join(value) if isinstance(value, list) else value}" for key, value in settings.items()]
+        typed = [
+            f"{key}={','.join(value) if isinstance(value, list) else value}"
+            for key, value in settings.items()
+        ]
         folder = ["--output", "out"] if words[0] == "analyze" else []
         assert main([*words, "dataset=jsonl", f"dataset.path={path}", *typed, *folder]) == 0
         assert capsys.readouterr().out.startswith(report.render())
@@ -106,18 +115,36 @@ def test_statistics_and_analyses_are_those_of_the_commands(
 def test_a_leaderboard_of_all_datasets(toy: dict[str, Any]) -> None:
     """Without a name the frame has the runs of every dataset."""
     for name in ("jsonl", "other"):
-        longsumbench.run(model="lead", **{**toy, "dataset": {**toy["dataset"], "name": name, "reader": "jsonl"}})
+        longsumbench.run(
+            model="lead", **{**toy, "dataset": {**toy["dataset"], "name": name, "reader": "jsonl"}}
+        )
     assert sorted(longsumbench.leaderboard()["dataset"]) == ["jsonl", "other"]
 
 
 @pytest.mark.parametrize(
     ("settings", "swept", "words"),
     [
-        ({"model": "lead", "dataset.path": Path("/a b")}, False, ["model=lead", "dataset.path='/a b'"]),
-        ({"model": {"name": "seal", "segment_length": 64}}, False, ["model=seal", "model.segment_length=64"]),
-        ({"model.focus_layers": (1, 2), "seed": None}, False, ["model.focus_layers=[1,2]", "seed=null"]),
+        (
+            {"model": "lead", "dataset.path": Path("/a b")},
+            False,
+            ["model=lead", "dataset.path='/a b'"],
+        ),
+        (
+            {"model": {"name": "seal", "segment_length": 64}},
+            False,
+            ["model=seal", "model.segment_length=64"],
+        ),
+        (
+            {"model.focus_layers": (1, 2), "seed": None},
+            False,
+            ["model.focus_layers=[1,2]", "seed=null"],
+        ),
         ({"model.focus_layers": [[], [1, 2]]}, True, ["model.focus_layers=[],[1,2]"]),
-        ({"model": {"name": ("ea", "seal")}, "seed": range(2)}, True, ["model=ea,seal", "seed=0,1"]),
+        (
+            {"model": {"name": ("ea", "seal")}, "seed": range(2)},
+            True,
+            ["model=ea,seal", "seed=0,1"],
+        ),
         (
             {"hydra": {"launcher": {"n_jobs": 2}}, "overwrite": True},
             True,
@@ -137,7 +164,11 @@ def test_an_override_means_the_value_it_was_made_of(value: object) -> None:
     (word,) = format_overrides({"dataset.path": value})
     (parsed,) = OverridesParser.create().parse_overrides([word])
     found = parsed.value()
-    found = found if isinstance(found, bool | int | float | None) else str(getattr(found, "text", found))
+    found = (
+        found
+        if isinstance(found, bool | int | float | None)
+        else str(getattr(found, "text", found))
+    )
     assert (type(found), found) == (type(value), value)
 
 
@@ -148,14 +179,21 @@ def test_values_that_no_setting_has(settings: dict[str, Any]) -> None:
         longsumbench.sweep(**settings)
 
 
-def test_a_run_is_that_of_the_command(toy: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_that_of_the_command(
+    toy: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its record names a command, which finds the run finished; nothing is printed to stdout; tables are there."""
     record = longsumbench.run(model="lead", **toy)
     assert capsys.readouterr().out == ""
     assert Path("results/leaderboard/jsonl.csv").is_file()
     assert main(record.command[1:]) == 0
     assert "already finished" in capsys.readouterr().err
-    for named in (record, record.run_id, record.run_id[:8], Path("results/runs/jsonl/lead") / record.run_id):
+    for named in (
+        record,
+        record.run_id,
+        record.run_id[:8],
+        Path("results/runs/jsonl/lead") / record.run_id,
+    ):
         assert longsumbench.load_run(named).run_id == record.run_id
     outputs = longsumbench.load_outputs(record)
     assert outputs["rouge1_f"].mean() * 100 == pytest.approx(record.scores["rouge1"].f)
@@ -167,10 +205,17 @@ def test_a_baseline_is_not_what_a_run_returns(toy: dict[str, Any]) -> None:
     assert longsumbench.run(**{**toy, "model": "lexrank", "baselines": True}).model == "lexrank"
 
 
-def test_a_sweep_returns_a_record_for_each_point(toy: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_returns_a_record_for_each_point(
+    toy: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     """In the order of the combinations, also of points that are one run, or were finished before."""
     found = longsumbench.sweep(model=["random", "lead"], seed=[2, 1], **toy)
-    assert [(one.model, one.seed) for one in found] == [("random", 2), ("random", 1), ("lead", None), ("lead", None)]
+    assert [(one.model, one.seed) for one in found] == [
+        ("random", 2),
+        ("random", 1),
+        ("lead", None),
+        ("lead", None),
+    ]
     assert longsumbench.sweep(model=["random", "lead"], seed=(2, 1), **toy) == found
     assert longsumbench.run(model="random", seed=1, **toy) == found[1]
     assert capsys.readouterr().out == ""
@@ -196,8 +241,14 @@ def test_tables_and_comparisons_need_no_torch(toy: dict[str, Any]) -> None:
 def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Path) -> None:
     """As the command, with the same message; what finished is in the table."""
     path, results = write_jsonl(tmp_path / "toy", train=0, validation=0), str(tmp_path / "r")
-    settings: dict[str, Any] = {"dataset": {"name": "jsonl", "path": path}, "results_dir": results, "baselines": False}
-    with pytest.raises(PointsFailed, match=r"1 of 2 points failed, the others are kept:\n.*needs a train split"):
+    settings: dict[str, Any] = {
+        "dataset": {"name": "jsonl", "path": path},
+        "results_dir": results,
+        "baselines": False,
+    }
+    with pytest.raises(
+        PointsFailed, match=r"1 of 2 points failed, the others are kept:\n.*needs a train split"
+    ):
         longsumbench.sweep(model=["lead", "oracle"], **settings)
     assert list(longsumbench.leaderboard("jsonl", results)["model"]) == ["oracle"]
     with pytest.raises(DataError, match="needs a train split"):
@@ -209,7 +260,10 @@ def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Pat
     [
         ({"model": "leed"}, ["model=leed"]),
         ({"model": {"name": "lead", "lenght": 3}}, ["model=lead", "model.lenght=3"]),
-        ({"dataset": {"name": "jsonl", "path": "nowhere"}}, ["dataset=jsonl", "dataset.path=nowhere"]),
+        (
+            {"dataset": {"name": "jsonl", "path": "nowhere"}},
+            ["dataset=jsonl", "dataset.path=nowhere"],
+        ),
         ({"seed": [1, 2]}, ["seed=[1,2]"]),
         ({"config_dir": "nowhere"}, ["--config-dir", "nowhere"]),
     ],
@@ -222,10 +276,15 @@ def test_an_error_says_what_the_command_says(
     code, said = main(["run", *words, f"results_dir={results}"]), capsys.readouterr().err
     with pytest.raises(SuiteError) as caught:
         longsumbench.run(**settings, results_dir=results)
-    assert (caught.value.exit_code, f"longsumbench: {caught.value}") == (code, said.splitlines()[-1])
+    assert (caught.value.exit_code, f"longsumbench: {caught.value}") == (
+        code,
+        said.splitlines()[-1],
+    )
 
 
-def test_an_interrupt_leaves_nothing_locked(toy: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_leaves_nothing_locked(
+    toy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After Ctrl-C, and after an error, the same call in the same process finishes the run."""
 
     def interrupt(*_: object) -> None:
@@ -239,7 +298,10 @@ def test_an_interrupt_leaves_nothing_locked(toy: dict[str, Any], monkeypatch: py
             longsumbench.sweep(model=["lead", "lexrank"], **toy)
     with pytest.raises(UnknownName):
         longsumbench.run(model="leed", **toy)
-    assert [one.model for one in longsumbench.sweep(model=["lead", "lexrank"], **toy)] == ["lead", "lexrank"]
+    assert [one.model for one in longsumbench.sweep(model=["lead", "lexrank"], **toy)] == [
+        "lead",
+        "lexrank",
+    ]
 
 
 def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,20 +314,30 @@ def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_dataset_is_read_by_its_settings(toy: dict[str, Any]) -> None:
     """Splits are sequences of examples; the texts are those of a run with the same settings."""
     texts = longsumbench.load_dataset("jsonl", path=toy["dataset"]["path"], limit=3)
-    assert {name: len(split) for name, split in texts.splits.items()} == {"train": 3, "validation": 3, "test": 3}
+    assert {name: len(split) for name, split in texts.splits.items()} == {
+        "train": 3,
+        "validation": 3,
+        "test": 3,
+    }
     assert texts.splits["train"][0].references == example(0, sentences=2).references
     toy["dataset"]["limit"] = 3
     assert longsumbench.run(model="lead", **toy).fingerprint == texts.fingerprint
-    with pytest.raises(UsageError, match=r"unknown setting 'dataset.lmit' \(did you mean 'limit'\?\)"):
+    with pytest.raises(
+        UsageError, match=r"unknown setting 'dataset.lmit' \(did you mean 'limit'\?\)"
+    ):
         longsumbench.load_dataset("jsonl", lmit=3)
     with pytest.raises(UnknownName, match=r"did you mean 'jsonl'"):
         longsumbench.load_dataset("jsnl")
 
 
-def test_a_trained_system_summarizes_texts(toy: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trained_system_summarizes_texts(
+    toy: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Text and examples alike, as the command does; its settings can be changed; evidence is kept if asked for."""
     words = [word.split("=", 1) for word in tiny_overrides(toy["dataset"]["path"], steps=2)]
-    record = longsumbench.run(**{key: json.loads(value) if value.isdigit() else value for key, value in words})
+    record = longsumbench.run(
+        **{key: json.loads(value) if value.isdigit() else value for key, value in words}
+    )
     system = longsumbench.load_system(record, device="cpu")
     text = " ".join(example(1).sentences())
     Path("text.txt").write_text(text, encoding="utf-8")
@@ -274,16 +346,23 @@ def test_a_trained_system_summarizes_texts(toy: dict[str, Any], capsys: pytest.C
     one, two = system.summarize([text, example(1)])
     assert (one.text, two.text) == (capsys.readouterr().out.removesuffix("\n"), one.text)
     assert (one.id, two.id, two.evidence) == ("text 1", "toy-1", None)
-    short = longsumbench.load_system(record.run_id, decode={"max_length": 1, "evidence": "all"}, device="cpu")
+    short = longsumbench.load_system(
+        record.run_id, decode={"max_length": 1, "evidence": "all"}, device="cpu"
+    )
     assert short.summarize([text])[0].tokens == 1
-    for texts, problem in ((["  "], "text 1: there is no text"), ("text", "put a single text into a list")):
+    for texts, problem in (
+        (["  "], "text 1: there is no text"),
+        ("text", "put a single text into a list"),
+    ):
         with pytest.raises(SuiteError, match=problem):
             system.summarize(texts)
     with pytest.raises(UsageError, match="a trained system has these settings"):
         longsumbench.load_system(record, model={"name": "lead"})
 
 
-def test_scores_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scores_are_those_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Texts, lists of sentences and several references are read as from a file."""
     predictions = ["The cat sat. It slept.", ["The dog ran.", "It barked."]]
     references = ["A cat sat down.", ["A dog ran.", ["The dog ran off.", "It barked."]]]
@@ -291,9 +370,13 @@ def test_scores_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureF
         {"id": "1", "prediction": predictions[0], "reference": references[0]},
         {"id": "2", "prediction": predictions[1], "references": references[1]},
     ]
-    (tmp_path / "both.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "both.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     for mode in ("google", "perl"):
-        found = longsumbench.score(predictions, references, mode=mode, wordnet="none", resamples=100)
+        found = longsumbench.score(
+            predictions, references, mode=mode, wordnet="none", resamples=100
+        )
         words = ["--mode", mode, "--wordnet", "none", "--resamples", "100", "--json"]
         assert main(["score", str(tmp_path / "both.jsonl"), *words]) == 0
         assert found.to_json() == capsys.readouterr().out.strip()
@@ -302,9 +385,15 @@ def test_scores_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_dictionaries_are_matched_by_id() -> None:
     """Two dictionaries score as two lists in the same order, for any order of their ids."""
-    predictions, references = ["The cat sat.", "It rained."], ["A cat sat down.", ["Snow fell.", "It rained a lot."]]
+    predictions, references = (
+        ["The cat sat.", "It rained."],
+        ["A cat sat down.", ["Snow fell.", "It rained a lot."]],
+    )
     names = ["b", "a"]
-    both = dict(zip(names, predictions, strict=True)), dict(reversed(list(zip(names, references, strict=True))))
+    both = (
+        dict(zip(names, predictions, strict=True)),
+        dict(reversed(list(zip(names, references, strict=True)))),
+    )
     by_id, by_place = longsumbench.score(*both), longsumbench.score(predictions, references)
     assert list(by_id.scored.per_example.index) == names
     assert by_id.f1 == by_place.f1
@@ -317,22 +406,39 @@ def test_dictionaries_are_matched_by_id() -> None:
     [
         ({"a": "x"}, ["x"], {}, "one is a dictionary: give two dictionaries, or two lists"),
         ({}, {}, {}, "0 predictions, 0 references"),
-        ({"a": "x", "b": "y"}, {"a": "x", "c": "z"}, {}, r"1 prediction without references \(ids 'b'\) and 1 ref.*out"),
+        (
+            {"a": "x", "b": "y"},
+            {"a": "x", "c": "z"},
+            {},
+            r"1 prediction without references \(ids 'b'\) and 1 ref.*out",
+        ),
         ({"a": "x"}, {"b": "x"}, {}, "predictions and references have no id in common"),
         ({"a": "x", None: "y"}, {"a": "x"}, {}, "example None: the field 'id' is missing"),
         ({1: "x", "1": "y"}, {"1": "x"}, {}, "the id '1' occurs twice"),
         ({"a": 3}, {"a": "x"}, {}, "example 'a': the field 'predictions' must be text"),
         ("text", ["text"], {}, "put a single text into a list"),
         ([], [], {}, "0 predictions, 0 references"),
-        (["a", "b"], ["a"], {}, "2 predictions, 1 reference: give the references of each prediction"),
-        (["a", None], ["a", "b"], {}, "example 2: the field 'predictions' must be text or a list of .*, not null"),
+        (
+            ["a", "b"],
+            ["a"],
+            {},
+            "2 predictions, 1 reference: give the references of each prediction",
+        ),
+        (
+            ["a", None],
+            ["a", "b"],
+            {},
+            "example 2: the field 'predictions' must be text or a list of .*, not null",
+        ),
         (["a"], [3], {}, "example 1: the field 'references' must be text"),
         (["a"], ["a"], {"mode": "prl"}, r"mode=prl \(did you mean 'perl'\?\)"),
         (["a"], ["a"], {"resampling": "perl"}, "--resampling perl needs --mode perl"),
         (["a"], ["a"], {"resamples": 5}, "--resamples=5 is below 100"),
     ],
 )
-def test_texts_that_cannot_be_scored(predictions: Any, references: Any, options: dict[str, Any], problem: str) -> None:
+def test_texts_that_cannot_be_scored(
+    predictions: Any, references: Any, options: dict[str, Any], problem: str
+) -> None:
     """Each is an exception of the suite that says what is wrong."""
     with pytest.raises(SuiteError, match=problem):
         longsumbench.score(predictions, references, **options)

@@ -41,11 +41,16 @@ def test_the_picture_of_the_readme_has_the_rows_of_its_table(seal_runs: claims.R
     rows = {row.first.model: row for row in claims.readme_rows(seal_runs)}
     names = (claims.SINGLE, claims.RELAYED, claims.SILENT, claims.ALL)
     assert {row[0]: row[2:] for row in claims.readme_table(seal_runs).rows} == {
-        f"`{model}`": (*(f"{row.numbers[name].mean:.1f}" for name in names), "yes" if row.learned.comparable else "no")
+        f"`{model}`": (
+            *(f"{row.numbers[name].mean:.1f}" for name in names),
+            "yes" if row.learned.comparable else "no",
+        )
         for model, row in rows.items()
     }
     lines = best_of_models(recall_lines([*rows.values()]))
-    assert {line.label: line.learned for line in lines} == {model: row.learned for model, row in rows.items()}
+    assert {line.label: line.learned for line in lines} == {
+        model: row.learned for model, row in rows.items()
+    }
 
 
 def test_the_title_of_the_readmes_picture_is_computed(seal_runs: claims.Runs) -> None:
@@ -53,7 +58,9 @@ def test_the_title_of_the_readmes_picture_is_computed(seal_runs: claims.Runs) ->
     rows = {row.first.model: row for row in claims.readme_rows(seal_runs)}
     most = {claims.SINGLE: Estimate(90, 85, 95)}
     assert claims.readme_title([*rows.values()]).endswith(": seal and pagesum find most of them")
-    ahead = [replace(row, numbers=most) if name in ("ea", "trunc") else row for name, row in rows.items()]
+    ahead = [
+        replace(row, numbers=most) if name in ("ea", "trunc") else row for name, row in rows.items()
+    ]
     assert claims.readme_title(ahead) == "Single facts: all systems that learned find most of them"
 
 
@@ -71,7 +78,9 @@ def test_check_prints_the_readmes_table_twice(
 
 def test_computed_numbers_are_printed_next_to_stated_ones() -> None:
     """Another number and a missing row can be seen; the second column is left out."""
-    table = claims.Table("README.md", ("system", "how", "facts"), [("`ea`", "once", "5.0"), ("`ca`", "all", "4.0")])
+    table = claims.Table(
+        "README.md", ("system", "how", "facts"), [("`ea`", "once", "5.0"), ("`ca`", "all", "4.0")]
+    )
     stated = "text\n| system | how | facts |\n|---|---|---|\n| `ea` | once | 9.0 |\ntext\n"
     lines = [re.split(r" {2,}", line.strip()) for line in table.next_to(stated).splitlines()]
     assert lines[0] == ["system", "computed: facts", "README.md"]
@@ -81,7 +90,11 @@ def test_computed_numbers_are_printed_next_to_stated_ones() -> None:
 def test_probe_in_the_findings() -> None:
     """So are those of docs/findings.md."""
     runs = claims.read_runs(RESULTS, [*claims.ETADS, *claims.HIERARCHICAL])
-    tables = [claims.etads_table(runs), claims.hierarchical_table(runs), claims.lengths_table(RESULTS)]
+    tables = [
+        claims.etads_table(runs),
+        claims.hierarchical_table(runs),
+        claims.lengths_table(RESULTS),
+    ]
     assert claims.differences(tables, claims.other_sentences(runs)) == []
 
 
@@ -89,20 +102,36 @@ def test_what_is_concluded_from_probe(seal_runs: claims.Runs) -> None:
     """SEAL finds more single facts than EA with as many tokens, twice as many with 128; both and PageSum learned."""
     rows = claims.seal_table(seal_runs).rows
     cells = {row[:2]: row[2] for row in rows}
-    seal, ea, seal_128, ea_128 = (cells[f"`{name}`", size] for size in ("256", "128") for name in ("seal", "ea"))
+    seal, ea, seal_128, ea_128 = (
+        cells[f"`{name}`", size] for size in ("256", "128") for name in ("seal", "ea")
+    )
     assert bounds(seal)[0] > bounds(ea)[1]
     assert bounds(seal_128)[0] > bounds(ea_128)[1]
-    assert float(seal_128.partition(" ")[0]) / float(ea_128.partition(" ")[0]) == pytest.approx(2, abs=0.1)
-    assert [row[0] for row in rows if "learn" in row[0]] == ["`ca`, not learned", "`trunc`, not learned"]
-    past = next(words for _, words in claims.seal_sentences(seal_runs) if "in the last seven" in words)
+    assert float(seal_128.partition(" ")[0]) / float(ea_128.partition(" ")[0]) == pytest.approx(
+        2, abs=0.1
+    )
+    assert [row[0] for row in rows if "learn" in row[0]] == [
+        "`ca`, not learned",
+        "`trunc`, not learned",
+    ]
+    past = next(
+        words for _, words in claims.seal_sentences(seal_runs) if "in the last seven" in words
+    )
     low, high, chance = map(float, re.findall(r"\d+\.\d", past)[1:])
     assert low < chance < high
 
 
 def test_which_systems_learned() -> None:
     """docs/findings.md concludes from rows without a mark, and its sentences name the others."""
-    runs = claims.read_runs(RESULTS, [*claims.ETADS, *claims.HIERARCHICAL, *claims.SAME_SIZE, *claims.PROSE])
-    tables = (claims.etads_table, claims.hierarchical_table, claims.same_size_table, claims.prose_table)
+    runs = claims.read_runs(
+        RESULTS, [*claims.ETADS, *claims.HIERARCHICAL, *claims.SAME_SIZE, *claims.PROSE]
+    )
+    tables = (
+        claims.etads_table,
+        claims.hierarchical_table,
+        claims.same_size_table,
+        claims.prose_table,
+    )
     marked = [row[0] for table in tables for row in table(runs).rows if "learn" in row[0]]
     some = "not learned in 2 of 3 seeds, not shown in 1 of 3 seeds"
     assert marked == [
@@ -112,17 +141,39 @@ def test_which_systems_learned() -> None:
         f"`seq2seq`: LED, window of 128, {some}",
     ]
     at_lengths = [row[0] for row in claims.lengths_table(RESULTS).rows if ", not " in row[0]]
-    assert at_lengths == ["`ca`, not shown", "`trunc`, `etads`, `flat_transformer`, not learned: the highest of them"]
+    assert at_lengths == [
+        "`ca`, not shown",
+        "`trunc`, `etads`, `flat_transformer`, not learned: the highest of them",
+    ]
 
 
 def test_three_of_four_single_facts_in_long_texts() -> None:
     """At 65,536 tokens only PageSum and the Hierarchical Transformer find so many, as docs/findings.md says."""
-    found = {row[0].split("`")[1]: float(row[-1].split(" / ")[0]) for row in claims.lengths_table(RESULTS).rows}
-    assert {name for name, single in found.items() if 70 <= single <= 80} == {"pagesum", "hierarchical_transformer"}
-    assert max(single for name, single in found.items() if name not in ("pagesum", "hierarchical_transformer")) < 20
+    found = {
+        row[0].split("`")[1]: float(row[-1].split(" / ")[0])
+        for row in claims.lengths_table(RESULTS).rows
+    }
+    assert {name for name, single in found.items() if 70 <= single <= 80} == {
+        "pagesum",
+        "hierarchical_transformer",
+    }
+    assert (
+        max(
+            single
+            for name, single in found.items()
+            if name not in ("pagesum", "hierarchical_transformer")
+        )
+        < 20
+    )
 
 
-TRAINED = {"batch_size": 16, "accumulation": 1, "batch_words": 2_048, "learning_rate": 0.003, "unlock": 0.6}
+TRAINED = {
+    "batch_size": 16,
+    "accumulation": 1,
+    "batch_words": 2_048,
+    "learning_rate": 0.003,
+    "unlock": 0.6,
+}
 
 
 def made(seed: int, **changes: object) -> RunRecord:
@@ -137,7 +188,13 @@ def made(seed: int, **changes: object) -> RunRecord:
         "agenda": None,
     }
     config = {"dataset": texts, "train": {**TRAINED, "max_steps": 1_500}}
-    facts = {"dataset": "probe", "scale": "probe", "n": 400, "config": config, "run_id": f"seal{seed:08d}"}
+    facts = {
+        "dataset": "probe",
+        "scale": "probe",
+        "n": 400,
+        "config": config,
+        "run_id": f"seal{seed:08d}",
+    }
     return replace(record("seal", 30, **facts, seed=seed), **changes)  # type: ignore[arg-type]
 
 
@@ -149,7 +206,9 @@ def write_run(run: RunRecord, root: Path) -> Path:
     """Write a run with a score; return its folder."""
     folder = Results(root).run_folder(run)
     run.write(folder)
-    write_scores(folder / "scores.csv", pd.DataFrame({"score": [0.5]}, index=pd.Index(["a"], name="id")))
+    write_scores(
+        folder / "scores.csv", pd.DataFrame({"score": [0.5]}, index=pd.Index(["a"], name="id"))
+    )
     return folder
 
 
@@ -169,7 +228,9 @@ def write_run(run: RunRecord, root: Path) -> Path:
         lambda run: replace(run, scale="small"),
     ],
 )
-def test_runs_that_differ_in_anything_are_not_meant(change: Callable[[RunRecord], RunRecord], tmp_path: Path) -> None:
+def test_runs_that_differ_in_anything_are_not_meant(
+    change: Callable[[RunRecord], RunRecord], tmp_path: Path
+) -> None:
     """A claim rests on runs that are exactly its own; another setting makes its seed missing, in one line."""
     claim = claims.Claim("seal")
     for run in (made(1), change(made(2)), made(3)):
@@ -187,9 +248,12 @@ def test_runs_without_scores_are_named(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         (write_run(made(seed), tmp_path) / "scores.csv").unlink()
     with pytest.raises(
-        SystemExit, match=r"seal \(1,500 steps\), seed 1, 2, 3; ea a=1 \(6,000 steps, 256 tokens\), seed 1"
+        SystemExit,
+        match=r"seal \(1,500 steps\), seed 1, 2, 3; ea a=1 \(6,000 steps, 256 tokens\), seed 1",
     ):
-        claims.read_runs(Results(tmp_path), [claims.Claim("seal"), claims.Claim("ea", "a=1", 6_000, 256)])
+        claims.read_runs(
+            Results(tmp_path), [claims.Claim("seal"), claims.Claim("ea", "a=1", 6_000, 256)]
+        )
 
 
 def bounds(cell: str) -> tuple[float, float]:
@@ -239,8 +303,16 @@ def chosen(dataset: str, **facts: object) -> list[RunRecord]:
 
 
 def trained_to_write(dataset: str, **facts: object) -> list[RunRecord]:
-    trained = (record for record in RESULTS.records(dataset) if record.fit.steps and record.scale != extracts.SCALE)
-    return [record for record in trained if all(getattr(record, name) == value for name, value in facts.items())]
+    trained = (
+        record
+        for record in RESULTS.records(dataset)
+        if record.fit.steps and record.scale != extracts.SCALE
+    )
+    return [
+        record
+        for record in trained
+        if all(getattr(record, name) == value for name, value in facts.items())
+    ]
 
 
 def span(values: Iterable[float], between: str) -> str:
@@ -255,14 +327,21 @@ def lsum(records: Iterable[RunRecord]) -> list[float]:
 
 def baseline(model: str, compared: list[RunRecord]) -> float:
     """Return the R-Lsum of a baseline on the examples of some runs."""
-    ((dataset, texts, examples),) = {(run.dataset, run.fingerprint, run.examples) for run in compared}
+    ((dataset, texts, examples),) = {
+        (run.dataset, run.fingerprint, run.examples) for run in compared
+    }
     of_model = (run for run in RESULTS.records(dataset) if run.model == model)
-    (score,) = set(lsum(run for run in of_model if (run.fingerprint, run.examples) == (texts, examples)))
+    (score,) = set(
+        lsum(run for run in of_model if (run.fingerprint, run.examples) == (texts, examples))
+    )
     return score
 
 
 def losses(records: list[RunRecord]) -> str:
-    first, last = (span((getattr(record.fit, name) for record in records), "–") for name in ("first_loss", "last_loss"))
+    first, last = (
+        span((getattr(record.fit, name) for record in records), "–")
+        for name in ("first_loss", "last_loss")
+    )
     return f"loss falls from {first} to {last}"
 
 
@@ -270,7 +349,8 @@ def test_sentences_about_real_papers() -> None:
     """Losses and ranges of R-Lsum in the sentences of docs/findings.md are those of the records."""
     etads, swept = chosen("wiki_sections", n=500, model="etads"), chosen("sumpubmed")
     both, basic = (
-        [run for run in etads if run.variant == variant] for variant in ("", "focus_layers=[],saliency_layers=[]")
+        [run for run in etads if run.variant == variant]
+        for variant in ("", "focus_layers=[],saliency_layers=[]")
     )
     stated = [
         losses(chosen("pubmed")),
@@ -308,7 +388,9 @@ def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
     not_ahead, behind_lexrank = set(), set()
     for measure in extracts.MEASURES:
         for name, _, _, *cells in extracts.table(compared, measure).rows:
-            ahead = [re.fullmatch(r"\+\d+\.\d \(\+\S+ to \+\S+\)", cell) is not None for cell in cells]
+            ahead = [
+                re.fullmatch(r"\+\d+\.\d \(\+\S+ to \+\S+\)", cell) is not None for cell in cells
+            ]
             assert ahead[1], (name, cells)
             not_ahead |= {(name, measure)} if not ahead[0] else set()
             behind_lexrank |= set() if all(ahead[2:]) else {name}
@@ -318,6 +400,8 @@ def test_a_trained_scorer_is_ahead_on_real_texts() -> None:
 
 def test_committed_runs_have_no_path_of_a_machine() -> None:
     """Settings of committed runs name the results folder as a clone has it."""
-    texts = [(folder / "config.yaml").read_text(encoding="utf-8") for folder in RESULTS.run_folders()]
+    texts = [
+        (folder / "config.yaml").read_text(encoding="utf-8") for folder in RESULTS.run_folders()
+    ]
     folders = {line for text in texts for line in text.splitlines() if "results_dir" in line}
     assert folders == {"results_dir: results"}

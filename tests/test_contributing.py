@@ -17,7 +17,13 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-SHORT = ("train.max_steps=2", "train.eval_steps=2", "train.eval_examples=2", "train.warmup_steps=1", "decode.limit=4")
+SHORT = (
+    "train.max_steps=2",
+    "train.eval_steps=2",
+    "train.eval_examples=2",
+    "train.warmup_steps=1",
+    "decode.limit=4",
+)
 
 
 @pytest.fixture
@@ -27,14 +33,18 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path = tmp_path / "site" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(code, encoding="utf-8")
-    project = tomllib.loads("\n".join(re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)))["project"]
+    project = tomllib.loads("\n".join(re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)))[
+        "project"
+    ]
     groups = (
         f"[{group}]\n" + "\n".join(f"{name} = {target}" for name, target in named.items())
         for group, named in project["entry-points"].items()
     )
     metadata = tmp_path / "site" / "mine-1.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", encoding="utf-8")
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", encoding="utf-8"
+    )
     (metadata / "entry_points.txt").write_text("\n".join(groups), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path / "site")
     return tmp_path / "results"
@@ -52,7 +62,11 @@ def run(results: Path, *words: str) -> RunRecord:
 def test_a_plain_system(package: Path, tmp_path: Path) -> None:
     """Last keeps the last words of the source, and its setting is known."""
     record = run(
-        package, "model=last", "model.words=3", "dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'toy')}"
+        package,
+        "model=last",
+        "model.words=3",
+        "dataset=jsonl",
+        f"dataset.path={write_jsonl(tmp_path / 'toy')}",
     )
     assert record.outputs is not None
     assert record.outputs.words == 3
@@ -60,7 +74,9 @@ def test_a_plain_system(package: Path, tmp_path: Path) -> None:
 
 def test_a_neural_system(package: Path) -> None:
     """Near trains, with the parameters of its own attention, decodes, and counts what it does not read."""
-    record = run(package, "model=near", "model.num_units=2", "dataset=probe", "dataset.limit=20", *SHORT)
+    record = run(
+        package, "model=near", "model.num_units=2", "dataset=probe", "dataset.limit=20", *SHORT
+    )
     assert record.fit.steps == 2
     (run_folder,) = Results(package).run_folders("probe", "near/*")
     weights = load_file(run_folder / "work" / "checkpoint" / "model.safetensors")
@@ -79,13 +95,22 @@ def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
         '{"id": "2", "body": "Rain.", "subject": "7"}',
     ]
     (letters / "test.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    words = ["dataset=letters", f"dataset.path={letters}", "model=last", "score.metrics=[number_recall]"]
+    words = [
+        "dataset=letters",
+        f"dataset.path={letters}",
+        "model=last",
+        "score.metrics=[number_recall]",
+    ]
     assert run(package, *words).measures["number_recall"].mean == 50.0
 
 
 def test_python_of_the_readme(tmp_path: Path) -> None:
     """Its lines run one after the other in an empty folder."""
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     code = code.replace("100", "8")  # examples, for speed
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
     assert "rouge1" in done.stdout

@@ -15,12 +15,34 @@ from longsumbench.errors import UsageError
 from longsumbench.runs.overrides import as_hydra
 
 FOLDERS = (".", "docs/**", "models/**", "results", "benchmarks")
-PAGES = sorted(path for folder in FOLDERS for path in ROOT.glob(f"{folder}/*.md") if path.name != "CHANGELOG.md")
+PAGES = sorted(
+    path
+    for folder in FOLDERS
+    for path in ROOT.glob(f"{folder}/*.md")
+    if path.name != "CHANGELOG.md"
+)
 LINK = re.compile(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)")
 COMMAND = re.compile(r"^ +(?:\w+=\S+ +)*longsumbench +(.+)$|`longsumbench ([^`]+)`", re.MULTILINE)
-SETTING = re.compile(r"\b(model|dataset|train|decode|score|ranker)\.([a-z_]\w*)\b(?![./])(?=[^`\n]*`)")
-ENDINGS = ("py", "md", "csv", "json", "jsonl", "yaml", "confidences", "mix")  # of files, and functions of a model.py
-ELSEWHERE = ("last", "near", "letters", "bert-large-uncased", "scisumm")  # of CONTRIBUTING.md and how-to pages
+SETTING = re.compile(
+    r"\b(model|dataset|train|decode|score|ranker)\.([a-z_]\w*)\b(?![./])(?=[^`\n]*`)"
+)
+ENDINGS = (
+    "py",
+    "md",
+    "csv",
+    "json",
+    "jsonl",
+    "yaml",
+    "confidences",
+    "mix",
+)  # of files, and functions of a model.py
+ELSEWHERE = (
+    "last",
+    "near",
+    "letters",
+    "bert-large-uncased",
+    "scisumm",
+)  # of CONTRIBUTING.md and how-to pages
 GROUPS = {"model": registry.systems, "dataset": registry.corpora}
 
 
@@ -49,7 +71,9 @@ def test_links_on_pages_lead_to_files() -> None:
 def test_pages_named_in_code_exist() -> None:
     """Help, messages, comments and YAML files name pages that are there."""
     files = [
-        path for folder in ("longsumbench", "models", "benchmarks", "tests") for path in (ROOT / folder).rglob("*.py")
+        path
+        for folder in ("longsumbench", "models", "benchmarks", "tests")
+        for path in (ROOT / folder).rglob("*.py")
     ]
     named = [
         (str(path.relative_to(ROOT)), page)
@@ -76,19 +100,27 @@ def test_commands_on_pages_can_be_typed() -> None:
 
 def test_settings_on_pages_exist() -> None:
     """Every setting that a page names is one of the suite's or of some system's."""
-    known = {f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)}
+    known = {
+        f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)
+    }
     known |= {f"ranker.{item.name}" for item in fields(RankerSettings)}
     for name in registry.systems.built_in:
         known |= {f"model.{item.name}" for item in fields(registry.systems.load(name).Config)}
     for page in PAGES:
         found = SETTING.findall(page.read_text(encoding="utf-8"))
-        assert (page, {".".join(words) for words in found if words[1] not in ENDINGS} - known) == (page, set())
+        assert (page, {".".join(words) for words in found if words[1] not in ENDINGS} - known) == (
+            page,
+            set(),
+        )
 
 
 def test_names_on_pages_exist() -> None:
     """Every model, dataset, scale and experiment that a page chooses by name is there."""
     names = {group: set(table.targets()) for group, table in GROUPS.items()}
-    names |= {group: {path.stem for path in (CONF / group).glob("*.yaml")} for group in ("scale", "experiment")}
+    names |= {
+        group: {path.stem for path in (CONF / group).glob("*.yaml")}
+        for group in ("scale", "experiment")
+    }
     chosen = r"(?<![\w./-])(model|dataset|scale|experiment)=([a-z][\w-]*(?:,[a-z][\w-]*)*)(?![\w|])"
     wrong = [
         f"{page}: {group}={value}"

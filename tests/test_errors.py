@@ -44,7 +44,8 @@ def test_an_unknown_name_says_the_nearest_and_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "text"), [((), "empty"), (("a.jsonl",), "a.jsonl: empty"), (("a.jsonl", 7), "a.jsonl:7: empty")]
+    ("where", "text"),
+    [((), "empty"), (("a.jsonl",), "a.jsonl: empty"), (("a.jsonl", 7), "a.jsonl:7: empty")],
 )
 def test_a_data_error_says_where(where: tuple[str, int], text: str) -> None:
     """File and line are before the problem, as compilers write them."""
@@ -65,14 +66,16 @@ def test_a_lack_of_memory_says_what_keeps_the_budget(words: str) -> None:
     """Every library's message becomes exit code 4, with the settings that need less memory for the same training."""
     problem = as_suite_error(RuntimeError(words))
     assert isinstance(problem, EnvironmentProblem)
-    assert "train.gradient_checkpointing=true, a smaller train.batch_size with a larger train.accumulation" in str(
-        problem
+    assert (
+        "train.gradient_checkpointing=true, a smaller train.batch_size with a larger train.accumulation"
+        in str(problem)
     )
     assert as_suite_error(RuntimeError("CUBLAS_STATUS_EXECUTION_FAILED")) is None
 
 
 @pytest.mark.parametrize(
-    "error", [UsageError("no"), UnknownName("model", "sael", ["seal"]), DataError("empty", "a.jsonl", 7)]
+    "error",
+    [UsageError("no"), UnknownName("model", "sael", ["seal"]), DataError("empty", "a.jsonl", 7)],
 )
 def test_errors_cross_processes(error: SuiteError) -> None:
     """An error raised in a worker process arrives whole."""
@@ -82,7 +85,10 @@ def test_errors_cross_processes(error: SuiteError) -> None:
 
 def test_only_a_near_name_is_suggested() -> None:
     """A name unlike all choices gets no suggestion."""
-    assert did_you_mean("snippet_lenght", ["snippet_length", "num_snippets"]) == " (did you mean 'snippet_length'?)"
+    assert (
+        did_you_mean("snippet_lenght", ["snippet_length", "num_snippets"])
+        == " (did you mean 'snippet_length'?)"
+    )
     assert did_you_mean("zzz", ["snippet_length"]) == ""
 
 

@@ -21,9 +21,16 @@ ESCAPED = r"\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"
 def test_every_control_character_is_escaped_and_nothing_else() -> None:
     """Of all characters, exactly controls, separators of lines, direction overrides and halves are changed."""
     changed = {code for code in range(sys.maxunicode + 1) if escape_line(chr(code)) != chr(code)}
-    by_category = {code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cs")}
+    by_category = {
+        code
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in ("Cc", "Cs")
+    }
     assert changed == by_category | {*range(0x2028, 0x202F), *range(0x2066, 0x206A)}
-    assert changed - {code for code in changed if escape_lines(chr(code)) != chr(code)} == {ord("\n"), ord("\t")}
+    assert changed - {code for code in changed if escape_lines(chr(code)) != chr(code)} == {
+        ord("\n"),
+        ord("\t"),
+    }
 
 
 def test_a_text_is_escaped_as_python_writes_it() -> None:
@@ -64,7 +71,13 @@ def test_hostile_ids_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFix
     toy = write_jsonl(tmp_path / "toy")
     row = json.dumps({"id": HOSTILE, "document": "", "summary": "One."})
     (toy / "test.jsonl").write_text(f"{row}\n", encoding="utf-8")
-    words = ["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}"]
+    words = [
+        "run",
+        "model=lead",
+        "dataset=jsonl",
+        f"dataset.path={toy}",
+        f"results_dir={tmp_path / 'r'}",
+    ]
     assert main(words) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert escape_line(line) == line

@@ -10,7 +10,18 @@ from pathlib import Path
 from support.paths import ROOT
 
 SMALL = ["errors", "interrupts", "sentences", "formatting", "progress", "files"]
-PACKAGES = ["cache", "core", "rouge", "modeling", "metrics", "corpora", "models", "render", "runs", "leaderboards"]
+PACKAGES = [
+    "cache",
+    "core",
+    "rouge",
+    "modeling",
+    "metrics",
+    "corpora",
+    "models",
+    "render",
+    "runs",
+    "leaderboards",
+]
 ORDER = [
     "conf",
     *SMALL,
@@ -28,10 +39,14 @@ SEEN_BY_SYSTEMS = {"conf", *SMALL, "cache", "core", "rouge", "modeling", "models
 
 def module_name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts if parts[0] == "longsumbench" else ("longsumbench", *parts)).removesuffix(".__init__")
+    return ".".join(parts if parts[0] == "longsumbench" else ("longsumbench", *parts)).removesuffix(
+        ".__init__"
+    )
 
 
-FILES = [path for folder in ("longsumbench", "models", "conf") for path in (ROOT / folder).rglob("*.py")]
+FILES = [
+    path for folder in ("longsumbench", "models", "conf") for path in (ROOT / folder).rglob("*.py")
+]
 MODULES = {module_name(path): path for path in FILES}
 
 
@@ -45,7 +60,9 @@ def imported(name: str) -> Iterator[str]:
             yield from {alias.name for alias in node.names} & MODULES.keys()
 
 
-EDGES = [(name, other) for name in MODULES for other in imported(name) if "." in name and "." in other]
+EDGES = [
+    (name, other) for name in MODULES for other in imported(name) if "." in name and "." in other
+]
 
 
 def test_a_package_imports_only_packages_before_it() -> None:
@@ -53,7 +70,9 @@ def test_a_package_imports_only_packages_before_it() -> None:
     for name, other in EDGES:
         mine, its = (ORDER.index(module.split(".")[1]) for module in (name, other))
         assert its <= mine, f"{name} imports {other}"
-        assert ORDER[its] != "models" or ORDER[mine] == "models", f"{name} imports the system {other}"
+        assert ORDER[its] != "models" or ORDER[mine] == "models", (
+            f"{name} imports the system {other}"
+        )
         assert ORDER[mine] != "models" or ORDER[its] in SEEN_BY_SYSTEMS, f"{name} imports {other}"
         same = name.split(".")[2:3] == other.split(".")[2:3]
         assert ORDER[its] != "models" or same, f"{name} imports another system, {other}"
@@ -69,7 +88,11 @@ def test_no_module_imports_itself_by_others() -> None:
 
 def test_what_is_light_imports_no_torch() -> None:
     """The contracts, the datasets and the baselines load neither torch nor transformers."""
-    light = [name for name in MODULES if name.split(".")[1:2] in ([one] for one in (*SMALL, "cache", "core"))]
+    light = [
+        name
+        for name in MODULES
+        if name.split(".")[1:2] in ([one] for one in (*SMALL, "cache", "core"))
+    ]
     code = (
         "import sys\nfrom importlib import import_module\nfrom longsumbench.core import registry\n"
         f"for name in {[*light, 'longsumbench.models.baselines.system']}:\n    import_module(name)\n"

@@ -22,7 +22,13 @@ def texts_in(path: Path) -> list[tuple[Any, list[Any]]]:
     """Return each cell's source, and its outputs but for pictures."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return [
-        (cell["source"], [one.get("text", one.get("data", {}).get("text/plain")) for one in cell.get("outputs", ())])
+        (
+            cell["source"],
+            [
+                one.get("text", one.get("data", {}).get("text/plain"))
+                for one in cell.get("outputs", ())
+            ],
+        )
         for cell in cells
     ]
 

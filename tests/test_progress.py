@@ -79,7 +79,9 @@ def test_a_slow_first_item_does_not_count_for_long(monkeypatch: pytest.MonkeyPat
     assert shown.line() == "summarizing: 161/201 examples, 0:40 left"
 
 
-def test_a_log_says_within_seconds_what_goes_on(monkeypatch: pytest.MonkeyPatch, log_lines: list[str]) -> None:
+def test_a_log_says_within_seconds_what_goes_on(
+    monkeypatch: pytest.MonkeyPatch, log_lines: list[str]
+) -> None:
     """A step whose first item takes long, and one without items, are named before they are done; short ones are not."""
     monkeypatch.setattr(progress, "SECONDS_UNTIL_SHOWN", 0.0)
     stream = io.StringIO()
@@ -119,7 +121,9 @@ def test_nothing_is_promised_without_a_total() -> None:
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
-def test_nothing_is_shown_above_the_level_of_information(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_above_the_level_of_information(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who sets the logger's level to WARNING sees neither bars nor lines."""
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     with log_level("WARNING"), Progress("training", 2, "steps", stream) as shown:
@@ -131,7 +135,9 @@ def test_processes_that_a_command_starts_log_from_its_level() -> None:
     """Inside `log_level` a new process has the level; behind it, the level is the one before."""
     code = "import logging, longsumbench.progress; print(logging.getLogger('longsumbench').level)"
     with log_level("WARNING"):
-        inside = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        inside = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
     assert inside.stdout == f"{logging.WARNING}\n"
     assert logging.getLogger("longsumbench").level == logging.INFO
     assert "LONGSUMBENCH_LOG_LEVEL" not in os.environ

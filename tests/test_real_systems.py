@@ -44,7 +44,9 @@ def test_the_findings_have_the_numbers_of_the_scores() -> None:
 def test_the_picture_shows_all_systems() -> None:
     """Of the 16 systems nine were trained on QMSum; language models and baselines have other colours."""
     rows = claims.Rows(RESULTS)
-    kinds = Counter(claims.kind_of(row) for row in rows.blocks[claims.QMSUM].rows if not row.first.oracle)
+    kinds = Counter(
+        claims.kind_of(row) for row in rows.blocks[claims.QMSUM].rows if not row.first.oracle
+    )
     assert [kinds[kind] for kind in claims.KINDS] == [9, 7, len(real_systems.BASELINES) - 1]
 
 
@@ -62,12 +64,16 @@ def test_each_mean_is_that_of_the_scores(dataset: str) -> None:
             assert frame.loc[record.run_id, kind] == pytest.approx(means[f"{kind}_f"], abs=1e-4)
 
 
-@pytest.mark.parametrize(("dataset", "examples"), [("qmsum", 281), ("qmsum_meetings", 35), ("squality_human", 100)])
+@pytest.mark.parametrize(
+    ("dataset", "examples"), [("qmsum", 281), ("qmsum_meetings", 35), ("squality_human", 100)]
+)
 def test_all_systems_and_baselines_have_the_same_examples(dataset: str, examples: int) -> None:
     """One block has every system of the set and every baseline; GPT-3.5, with nine outputs, is in another."""
     block = read_table(RESULTS, dataset).comparable[0]
     names = {system.partition(": ")[0] for system in real_systems.SETS[dataset][-1].values()}
-    assert {row.first.model for row in block.rows} == (names | {*real_systems.BASELINES}) - {"GPT-3.5"}
+    assert {row.first.model for row in block.rows} == (names | {*real_systems.BASELINES}) - {
+        "GPT-3.5"
+    }
     assert {row.first.n for row in block.rows} == {examples}
     assert {file for file, _ in imported(dataset)} == {*real_systems.SETS[dataset][-1]}
 
@@ -88,7 +94,10 @@ def test_records_name_source_and_licence_and_no_folder_of_a_machine() -> None:
 @needs_outputs
 def test_the_scores_are_those_of_the_release() -> None:
     """R-1, R-2 and R-L of all 16 systems equal the repository's figures to 1e-12; R-Lsum as documented."""
-    rows = [json.loads(line) for line in (OUTPUTS / "systems.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (OUTPUTS / "systems.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     published = {row["file"]: row["published"] for row in rows}
     runs = dict(imported("qmsum"))
     assert len(runs) == 16
@@ -97,7 +106,9 @@ def test_the_scores_are_those_of_the_release() -> None:
     for file, record in runs.items():
         means = read_scores(RESULTS.run_folder(record) / "scores.csv").mean()
         ours = [means[f"{kind}_f"] for kind in WITHOUT_SENTENCES]
-        assert ours == pytest.approx([published[file][kind] for kind in WITHOUT_SENTENCES], abs=1e-12)
+        assert ours == pytest.approx(
+            [published[file][kind] for kind in WITHOUT_SENTENCES], abs=1e-12
+        )
         differences[file] = abs(100 * (means["rougeLsum_f"] - published[file]["rougeLsum"]))
     assert differences.pop("baseline-claude-haiku-4-5") == pytest.approx(1.35, abs=0.01)
     assert max(differences.values()) < 0.25
@@ -115,4 +126,6 @@ def test_the_scores_are_those_of_rouge_score() -> None:
         for row in map(json.loads, outputs[place::EVERY]):
             theirs = library.score_multi(references[row["id"]], row["prediction"])
             ours = scores.loc[row["id"], [f"{kind}_f" for kind in WITHOUT_SENTENCES]]
-            assert np.allclose(ours, [theirs[kind].fmeasure for kind in WITHOUT_SENTENCES], rtol=0, atol=1e-12)
+            assert np.allclose(
+                ours, [theirs[kind].fmeasure for kind in WITHOUT_SENTENCES], rtol=0, atol=1e-12
+            )

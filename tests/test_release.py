@@ -8,9 +8,15 @@ from support.paths import ROOT
 import longsumbench
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = {name: {item for item in items} for name, items in PROJECT["optional-dependencies"].items()}
+EXTRAS = {
+    name: {item for item in items} for name, items in PROJECT["optional-dependencies"].items()
+}
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
-IN_IMAGE = {line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] == "!"}
+IN_IMAGE = {
+    line[1:]
+    for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    if line[:1] == "!"
+}
 
 
 def commands_of(word: str) -> list[str]:
@@ -39,8 +45,18 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 def test_the_image_has_all_files_of_the_package() -> None:
     """The files that pip reads exist and reach the image: also the targets of links, the licence and the README."""
-    needed = {"pyproject.toml", "constraints.txt", "longsumbench", PROJECT["readme"], *PROJECT["license-files"]}
-    links = [path.resolve().relative_to(ROOT) for path in (ROOT / "longsumbench").iterdir() if path.is_symlink()]
+    needed = {
+        "pyproject.toml",
+        "constraints.txt",
+        "longsumbench",
+        PROJECT["readme"],
+        *PROJECT["license-files"],
+    }
+    links = [
+        path.resolve().relative_to(ROOT)
+        for path in (ROOT / "longsumbench").iterdir()
+        if path.is_symlink()
+    ]
     assert needed | set(map(str, links)) <= IN_IMAGE
     assert all((ROOT / name).exists() for name in IN_IMAGE)
 
@@ -50,7 +66,9 @@ def test_the_image_is_built_as_the_documentation_says() -> None:
     assert commands_of("COPY") == [". /src"]
     (install,) = (command for command in commands_of("RUN") if "pip install" in command)
     assert install.endswith('-c /src/constraints.txt "/src${EXTRAS}"')
-    (index,) = [line.removeprefix("INDEX=") for line in commands_of("ARG") if line.startswith("INDEX=")]
+    (index,) = [
+        line.removeprefix("INDEX=") for line in commands_of("ARG") if line.startswith("INDEX=")
+    ]
     assert f"--extra-index-url {index}`" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert commands_of("USER") == ["longsumbench"]
     assert commands_of("ENTRYPOINT") == ['["longsumbench"]']

@@ -24,20 +24,38 @@ BY_HAND = [
     ("As in Smith et al. We extend it.", ["As in Smith et al.", "We extend it."]),
     ("Fruit, e.g. Apples, i.e. Red ones.", ["Fruit, e.g. Apples, i.e. Red ones."]),
     ("Dr. J. R. Smith met Mrs. Jones.", ["Dr. J. R. Smith met Mrs. Jones."]),
-    ("The U.S. Senate met. In the U.S. The vote fell.", ["The U.S. Senate met.", "In the U.S.", "The vote fell."]),
-    ("It is No. 5 of 7. The answer is no. Five remain.", ["It is No. 5 of 7.", "The answer is no.", "Five remain."]),
+    (
+        "The U.S. Senate met. In the U.S. The vote fell.",
+        ["The U.S. Senate met.", "In the U.S.", "The vote fell."],
+    ),
+    (
+        "It is No. 5 of 7. The answer is no. Five remain.",
+        ["It is No. 5 of 7.", "The answer is no.", "Five remain."],
+    ),
     ("Pi is 3.14159. Version 2.0. Done.", ["Pi is 3.14159.", "Version 2.0.", "Done."]),
     ("Wait... and see. Well... Now.", ["Wait... and see.", "Well...", "Now."]),
-    ("He said “Go.” She went. (It rained.) Then sun.", ["He said “Go.”", "She went.", "(It rained.)", "Then sun."]),
+    (
+        "He said “Go.” She went. (It rained.) Then sun.",
+        ["He said “Go.”", "She went.", "(It rained.)", "Then sun."],
+    ),
     ('"Really?" he asked. "Yes!" she said.', ['"Really?" he asked.', '"Yes!" she said.']),
     ("It was so.[12] The rest.", ["It was so.[12]", "The rest."]),
     ("kept for 16 h. Cells were then washed.", ["kept for 16 h.", "Cells were then washed."]),
     ("2. Methods are old. 3. Results too.", ["2. Methods are old.", "3. Results too."]),
     ("We saw it. mRNA rose. p53 fell.", ["We saw it.", "mRNA rose.", "p53 fell."]),
-    ("Of approx. three kinds. Of temp. unknown kinds.", ["Of approx. three kinds.", "Of temp. unknown kinds."]),
-    ("the cells grew. we saw e. coli. then they died.", ["the cells grew.", "we saw e. coli.", "then they died."]),
+    (
+        "Of approx. three kinds. Of temp. unknown kinds.",
+        ["Of approx. three kinds.", "Of temp. unknown kinds."],
+    ),
+    (
+        "the cells grew. we saw e. coli. then they died.",
+        ["the cells grew.", "we saw e. coli.", "then they died."],
+    ),
     ("Δ ln l is large. so it was .", ["Δ ln l is large.", "so it was ."]),
-    ("it is rare in fig. 2 . what is it? we ask.", ["it is rare in fig. 2 .", "what is it?", "we ask."]),
+    (
+        "it is rare in fig. 2 . what is it? we ask.",
+        ["it is rare in fig. 2 .", "what is it?", "we ask."],
+    ),
     ("你好。我很好！是吗？是", ["你好。", "我很好！", "是吗？", "是"]),
     ("“你好。”他说。走吧", ["“你好。”", "他说。", "走吧"]),
     ("", []),
@@ -61,7 +79,23 @@ def test_lines_and_paragraphs() -> None:
 
 WORDS = st.sampled_from(
     [
-        *("The", "cell", "e.g.", "Fig.", "3", "3.", "et", "al.", "U.S.", "we.", "it?", "no.", "(so.)", '"Go!"', "mRNA"),
+        *(
+            "The",
+            "cell",
+            "e.g.",
+            "Fig.",
+            "3",
+            "3.",
+            "et",
+            "al.",
+            "U.S.",
+            "we.",
+            "it?",
+            "no.",
+            "(so.)",
+            '"Go!"',
+            "mRNA",
+        ),
         *(
             "J.",
             "\n",
@@ -84,7 +118,9 @@ WORDS = st.sampled_from(
         ),
     ]
 )
-TEXTS = st.one_of(st.text(), st.lists(WORDS).map(" ".join), st.text(alphabet="aA.!?。 \n\"'()[]1-…’"))
+TEXTS = st.one_of(
+    st.text(), st.lists(WORDS).map(" ".join), st.text(alphabet="aA.!?。 \n\"'()[]1-…’")
+)
 
 
 @given(TEXTS)
@@ -108,7 +144,9 @@ MARKS = ("।", "।।", "。", "！。", "؟", ".।", "。」", "，", "Fig."
 
 def split_slowly(stretch: str) -> list[str]:
     """Split a stretch with single spaces: every mark is tried, and the line's start is looked for from each of them."""
-    every_mark = splitter._END_OF_SENTENCE.pattern.replace("|[।॥؟۔][।॥؟۔]", "").replace("(?<![。！？｡].)", "")
+    every_mark = splitter._END_OF_SENTENCE.pattern.replace("|[।॥؟۔][।॥؟۔]", "").replace(
+        "(?<![。！？｡].)", ""
+    )
     text, parts, start = splitter._PLAIN_END.sub(".\n", stretch), list[str](), 0
     for end in re.finditer(every_mark, text):
         line = max(start, text.rfind("\n", start, end.start()) + 1)
@@ -132,11 +170,13 @@ HARD = {
     "openers": ". " + "(" * 200_000,
     "numbers without a letter": "1. 1. " * 32_000 + "a. b",
     "abbreviations": "e.g. " * 40_000,
-    "a text without an end": "Dr. e.g. U.S. " * 115_000,  # from a million characters on, one search a mark is felt
+    "a text without an end": "Dr. e.g. U.S. "
+    * 115_000,  # from a million characters on, one search a mark is felt
     "Chinese marks": "。" * 200_000,
     "dandas": "।" * 200_000,
     "citations": ".[1, " * 40_000,
-    "usual text": "They were kept at 37 °C for 16 h. Then, as in Fig. 3 (Smith et al. 2010), we washed them. " * 2_100,
+    "usual text": "They were kept at 37 °C for 16 h. Then, as in Fig. 3 (Smith et al. 2010), we washed them. "
+    * 2_100,
 }
 
 
@@ -165,14 +205,18 @@ def boundaries(sentences: list[str]) -> set[int]:
     return ends
 
 
-@pytest.mark.parametrize(("corpus", "precision", "recall"), [("sumpubmed", 0.99, 0.97), ("elife", 0.98, 0.97)])
+@pytest.mark.parametrize(
+    ("corpus", "precision", "recall"), [("sumpubmed", 0.99, 0.97), ("elife", 0.98, 0.97)]
+)
 def test_agreement_with_given_sentences(corpus: str, precision: float, recall: float) -> None:
     """Joined and split again, real papers get back the sentences they came with, where an end mark is between."""
     found = expected = both = 0
     for sentences in given_sentences(corpus):
         text = " ".join(sentences)
         ours = boundaries(list(split_sentences(text)))
-        theirs = {end for end in boundaries(sentences) if text[: end - 1].rstrip("\"'”’)] ")[-1:] in ".!?"}
+        theirs = {
+            end for end in boundaries(sentences) if text[: end - 1].rstrip("\"'”’)] ")[-1:] in ".!?"
+        }
         found, expected, both = found + len(ours), expected + len(theirs), both + len(ours & theirs)
     assert both / found >= precision
     assert both / expected >= recall

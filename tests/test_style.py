@@ -30,25 +30,46 @@ def test_files_are_finished_and_run_anywhere() -> None:
 
 def test_every_test_states_its_property() -> None:
     """The first line of a test says, in a sentence, what holds."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("test_*.py")]
+    trees = [
+        ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("test_*.py")
+    ]
     nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    stated = {node.name: (ast.get_docstring(node) or "").split("\n")[0].endswith((".", "?")) for node in nodes}
-    assert [name for name, is_stated in stated.items() if name.startswith("test_") and not is_stated] == []
+    stated = {
+        node.name: (ast.get_docstring(node) or "").split("\n")[0].endswith((".", "?"))
+        for node in nodes
+    }
+    assert [
+        name for name, is_stated in stated.items() if name.startswith("test_") and not is_stated
+    ] == []
 
 
 def names_in(statement: ast.stmt) -> Iterator[str]:
     """Yield the names that a statement of a module defines."""
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         yield statement.name
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    yield from (name.id for target in targets if target for name in ast.walk(target) if isinstance(name, ast.Name))
+    targets = (
+        statement.targets
+        if isinstance(statement, ast.Assign)
+        else [getattr(statement, "target", None)]
+    )
+    yield from (
+        name.id
+        for target in targets
+        if target
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    )
 
 
 def test_a_public_name_is_defined_once() -> None:
     """No two modules define the same public name, but for each dataset's `CORPUS`."""
-    modules = [path for folder in ("longsumbench", "models") for path in (ROOT / folder).rglob("*.py")]
+    modules = [
+        path for folder in ("longsumbench", "models") for path in (ROOT / folder).rglob("*.py")
+    ]
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in modules]
-    counts = Counter(name for tree in trees for name in {name for item in tree.body for name in names_in(item)})
+    counts = Counter(
+        name for tree in trees for name in {name for item in tree.body for name in names_in(item)}
+    )
     twice = {name for name, count in counts.items() if count > 1 and not name.startswith("_")}
     assert twice == {"CORPUS"}
 
@@ -62,7 +83,9 @@ def test_no_test_module_imports_another() -> None:
 
 def test_assert_statements_only_narrow_types() -> None:
     """`python -O` drops them, so none does work or checks input: they say that a value is not None, or its type."""
-    files = [path for folder in ("longsumbench", "models") for path in (ROOT / folder).rglob("*.py")]
+    files = [
+        path for folder in ("longsumbench", "models") for path in (ROOT / folder).rglob("*.py")
+    ]
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in files}
     narrowing = re.compile(r"(isinstance\([\w.]+, \w+\)|[\w.\[\]]+ is not None)")
     for path, tree in trees.items():

@@ -24,7 +24,10 @@ def test_a_call_that_does_not_end_is_left() -> None:
 def test_a_limit_within_another_keeps_the_outer_one() -> None:
     """The inner limit raises its own error; after it, the outer limit still has its time."""
     with time_limit(10):
-        with pytest.raises(DataError, match="too long"), time_limit(0.001, problem=DataError("too long")):
+        with (
+            pytest.raises(DataError, match="too long"),
+            time_limit(0.001, problem=DataError("too long")),
+        ):
             time.sleep(9)
         assert 500 < signal.getitimer(signal.ITIMER_REAL)[0] <= 600
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -25,10 +25,17 @@ def test_every_command_of_the_guide_works(
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     (script,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "tiny.py").write_text(script, encoding="utf-8")
-    lines = [shlex.split(line) for line in re.findall(r"^    (\S.*)$", PAGE.replace(script, ""), re.MULTILINE)]
+    lines = [
+        shlex.split(line)
+        for line in re.findall(r"^    (\S.*)$", PAGE.replace(script, ""), re.MULTILINE)
+    ]
     assert lines[0] == ["python", "tiny.py"]
     subprocess.run([sys.executable, "tiny.py"], check=True, capture_output=True)
     for program, *words in lines[1:]:
         assert (program, words, main(words)) == ("longsumbench", words, 0), capsys.readouterr().err
-    trained = {(run.model, run.fit.steps) for run in Results(tmp_path / "results").records("probe") if run.parameters}
+    trained = {
+        (run.model, run.fit.steps)
+        for run in Results(tmp_path / "results").records("probe")
+        if run.parameters
+    }
     assert trained == {("seq2seq", 0), ("seq2seq", 20), ("prompt", 0)}

@@ -33,9 +33,13 @@ def test_skipped_tests_are_counted_by_what_they_need() -> None:
     """Three skipped tests of two reasons are two lines, the more frequent reason first."""
     lines: list[str] = []
     reasons = ("Skipped: perl", "Skipped: Chromium", "Skipped: Chromium")
-    reports = [SimpleNamespace(longrepr=("test_x.py", line, reason)) for line, reason in enumerate(reasons)]
+    reports = [
+        SimpleNamespace(longrepr=("test_x.py", line, reason)) for line, reason in enumerate(reasons)
+    ]
     reporter: Any = SimpleNamespace(
-        stats={"skipped": reports}, section=lambda title: lines.append(title), write_line=lines.append
+        stats={"skipped": reports},
+        section=lambda title: lines.append(title),
+        write_line=lines.append,
     )
     pytest_terminal_summary(reporter)
     assert lines == ["skipped tests need", "    2 Chromium", "    1 perl"]

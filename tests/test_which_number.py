@@ -12,7 +12,9 @@ import pytest
 from agreement_picture import ERRORS, PANELS, rows_of_panel
 from support.paths import ROOT
 
-PAGE = " ".join((ROOT / "docs" / "concepts" / "which-number.md").read_text(encoding="utf-8").split())
+PAGE = " ".join(
+    (ROOT / "docs" / "concepts" / "which-number.md").read_text(encoding="utf-8").split()
+)
 # To mypy, a cell of a DataFrame may be of any type.
 TABLE: Any = pd.read_csv(agreement_picture.AGREEMENT)
 FAULTS: Any = pd.read_csv(agreement_picture.AGREEMENT.with_name("planted_faults.csv"))
@@ -27,7 +29,9 @@ def shown(number: float) -> str:
 
 
 def rows(judged: str, aspect: str, level: str = "within") -> Any:
-    found = TABLE[(TABLE["set"] == judged) & (TABLE["aspect"] == aspect) & (TABLE["level"] == level)]
+    found = TABLE[
+        (TABLE["set"] == judged) & (TABLE["aspect"] == aspect) & (TABLE["level"] == level)
+    ]
     return found.set_index("measure")
 
 
@@ -35,7 +39,9 @@ def taus(judged: str, aspect: str, *measures: str) -> list[str]:
     return [shown(tau) for tau in rows(judged, aspect).loc[[*measures], "tau"]]
 
 
-def interval(judged: str, aspect: str, measure: str, name: str = "tau", level: str = "within") -> str:
+def interval(
+    judged: str, aspect: str, measure: str, name: str = "tau", level: str = "within"
+) -> str:
     found = rows(judged, aspect, level).loc[measure]
     return f"{shown(found[f'{name}_lo'])} to {shown(found[f'{name}_hi'])}"
 
@@ -75,10 +81,14 @@ def sentences() -> Iterator[str]:
     yield f"more errors ({with_interval('kirstein_qmsum', ERRORS, 'copied_bigrams')})"
     yield f"(faithfulness {taus(REVIEWS, 'faithfulness', 'copied_bigrams')[0]})"
     yield f"({series(taus('kirstein_qmsum', ERRORS, *ROUGE))} for R-1, R-2 and R-L)"
-    correct, covered = (taus(THREE, aspect, "rouge1_f")[0] for aspect in ("correctness", "coverage"))
+    correct, covered = (
+        taus(THREE, aspect, "rouge1_f")[0] for aspect in ("correctness", "coverage")
+    )
     yield f"correctness ({correct}) and coverage ({covered})"
     for words_before, measure in (("models it is ", "rouge1_f"), ("models (", "copied_bigrams")):
-        yield words_before + series([taus(TWO, aspect, measure)[0] for aspect in ("correctness", "coverage")])
+        yield words_before + series(
+            [taus(TWO, aspect, measure)[0] for aspect in ("correctness", "coverage")]
+        )
     length, ceiling = taus(REVIEWS, "relevance", words, people)
     yield f"the number of words has a τ of {length}, people of {ceiling}."
     recall, precision = taus(REVIEWS, "relevance", "rouge1_r", "rouge1_p")
@@ -91,7 +101,10 @@ def sentences() -> Iterator[str]:
     yield f"{sizes[0]} papers, {sizes[1]} reports and 15 papers say"
     yield f"Those of the {sizes[0]} papers and {sizes[1]} reports are"
     auc = FAULTS.set_index(["fault", "corpus", "metric"])["auc"]
-    name, number = auc["name", "wiki_sections", "entity_precision"], auc["number", "wiki_sections", "number_precision"]
+    name, number = (
+        auc["name", "wiki_sections", "entity_precision"],
+        auc["number", "wiki_sections", "number_precision"],
+    )
     yield f"both see less ({shown(name)} and {shown(number)})"
     few = FAULTS.query("fault == 'number' and corpus == 'qmsum'")["n"].max()
     yield f"{few} references of `qmsum` with a number are too few"
@@ -114,18 +127,41 @@ def test_the_sentences_have_the_numbers_of_the_figures() -> None:
 
 def test_what_is_not_clear_is_said_to_be_so() -> None:
     """Facts in reports and papers: no F1 agrees. Close pairs of papers: none is clear, and all are in reports."""
-    facts = [(name, "factual_consistency") for name in (PAPERS, REPORTS)] + [(name, "factuality") for name in SCIENCE]
-    assert {sign(*case, measure) for case in facts for measure in (*ROUGE, "rougeLsum_f")} <= {0, -1}
+    facts = [(name, "factual_consistency") for name in (PAPERS, REPORTS)] + [
+        (name, "factuality") for name in SCIENCE
+    ]
+    assert {sign(*case, measure) for case in facts for measure in (*ROUGE, "rougeLsum_f")} <= {
+        0,
+        -1,
+    }
     assert {sign(PAPERS, "relevance", measure, "close") for measure in ROUGE} == {0}
     assert {sign(REPORTS, "relevance", measure, "close") for measure in ROUGE} == {1}
-    assert {sign("kirstein_qmsum", "error: hallucination", measure) for measure in (*ROUGE, "copied_bigrams")} == {0}
+    assert {
+        sign("kirstein_qmsum", "error: hallucination", measure)
+        for measure in (*ROUGE, "copied_bigrams")
+    } == {0}
     assert {sign(TWO, aspect, "copied_bigrams") for aspect in ("coverage", "correctness")} == {1}
     assert {sign(TWO, aspect, "rouge1_f") for aspect in ("coverage", "correctness")} == {1}
-    assert [sign(REVIEWS, "relevance", name, "partial") for name in ("rouge1_f", "rouge1_r")] == [-1, 0]
-    assert [sign(REVIEWS, "relevance", name) for name in ("rouge1_r", "rouge1_p", *ROUGE)] == [1, -1, -1, -1, -1]
-    assert {sign(name, "relevance", measure, "partial") for name in (PAPERS, REPORTS) for measure in ROUGE} == {1}
+    assert [sign(REVIEWS, "relevance", name, "partial") for name in ("rouge1_f", "rouge1_r")] == [
+        -1,
+        0,
+    ]
+    assert [sign(REVIEWS, "relevance", name) for name in ("rouge1_r", "rouge1_p", *ROUGE)] == [
+        1,
+        -1,
+        -1,
+        -1,
+        -1,
+    ]
+    assert {
+        sign(name, "relevance", measure, "partial")
+        for name in (PAPERS, REPORTS)
+        for measure in ROUGE
+    } == {1}
     assert sign(TWO, "correctness", "rougeL_f") == 0
-    low, high = rows(REPORTS, "factual_consistency", "system").loc["rouge1_f", ["tau_both_lo", "tau_both_hi"]]
+    low, high = rows(REPORTS, "factual_consistency", "system").loc[
+        "rouge1_f", ["tau_both_lo", "tau_both_hi"]
+    ]
     assert low < 0 < high
 
 
@@ -143,10 +179,15 @@ TITLES = {  # signs of R-1, R-2 and R-L, and of copied bigrams, where the set ha
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=[panel.heading for panel in PANELS])
-def test_the_titles_of_the_picture_follow_from_the_intervals(panel: agreement_picture.Panel) -> None:
+def test_the_titles_of_the_picture_follow_from_the_intervals(
+    panel: agreement_picture.Panel,
+) -> None:
     """What "agrees", is "reversed" or "unclear" in a title is so by the sign of the interval in its plot."""
     plot = rows_of_panel(TABLE, panel)
-    signs = {name: int(low > 0) - int(high < 0) for name, low, high in plot[["tau_lo", "tau_hi"]].itertuples()}
+    signs = {
+        name: int(low > 0) - int(high < 0)
+        for name, low, high in plot[["tau_lo", "tau_hi"]].itertuples()
+    }
     assert ([signs[name] for name in ROUGE], signs.get("copied_bigrams")) == TITLES[panel.result]
     if panel.result.endswith("so does length"):
         assert signs["words"] == AGREES

@@ -22,7 +22,13 @@ from longsumbench.leaderboards.significance import LEVEL, UNDISTINGUISHED, judge
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import bootstrap_interval
-from longsumbench.render.figures import GREY, add_title_and_notes, draw_intervals, render_picture, system_styles
+from longsumbench.render.figures import (
+    GREY,
+    add_title_and_notes,
+    draw_intervals,
+    render_picture,
+    system_styles,
+)
 from longsumbench.render.tables import Block, Tied
 from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
@@ -38,14 +44,18 @@ REFERENCE, SHUFFLED = "reference", "reference, shuffled"
 class CoherenceSettings(SampleSettings):
     """Settings of `longsumbench analyze coherence`."""
 
-    run: Text = setting("", "finished runs on the split, separated by commas; tests compare with the first")
+    run: Text = setting(
+        "", "finished runs on the split, separated by commas; tests compare with the first"
+    )
     model: Text | None = setting(None, "folder or hub name of a BERT for next-sentence prediction")
     device: Device = setting("auto", "auto | cpu | cuda | mps")
 
     def __post_init__(self) -> None:
         if not self.model:
             needed = "coherence needs a BERT trained on next-sentence prediction"
-            hub_name = "its name on the Hugging Face hub (model=bert-large-uncased, as in the paper)"
+            hub_name = (
+                "its name on the Hugging Face hub (model=bert-large-uncased, as in the paper)"
+            )
             raise UsageError(f"model= is missing: {needed}; give its folder, or {hub_name}")
 
 
@@ -60,7 +70,9 @@ class CoherenceFound(AnalysisResult):
     """The result of `longsumbench analyze coherence`."""
 
     analysis: ClassVar[str] = "coherence"
-    scores: dict[str, NDArray[np.float64]]  # row → [E], 0–1; NaN for a text of fewer than two sentences
+    scores: dict[
+        str, NDArray[np.float64]
+    ]  # row → [E], 0–1; NaN for a text of fewer than two sentences
     labels: dict[str, str]  # row → label in tables
     baseline: str  # the row that the others are tested against
     without: int = 0  # number of examples left out because they have no reference
@@ -76,9 +88,18 @@ class CoherenceFound(AnalysisResult):
         rows, pairs = [], {}
         for name, scores in self.scores.items():
             values = 100 * scores[np.isfinite(scores)]
-            low, high = bootstrap_interval(values, MEAN_RESAMPLES, 1) if len(values) > 1 else (np.nan, np.nan)
+            low, high = (
+                bootstrap_interval(values, MEAN_RESAMPLES, 1)
+                if len(values) > 1
+                else (np.nan, np.nan)
+            )
             row: dict[str, Any] = {"row": name, "label": self.labels[name]}
-            row |= {"coherence": values.mean() if len(values) else np.nan, "low": low, "high": high, "n": len(values)}
+            row |= {
+                "coherence": values.mean() if len(values) else np.nan,
+                "low": low,
+                "high": high,
+                "n": len(values),
+            }
             row |= {"one_sentence_or_none": len(scores) - len(values)}
             one_seed = bool({name, self.baseline} & self.one_seed)
             pair = compare_examples(100 * (scores - self.scores[self.baseline])[:, None], one_seed)
@@ -87,7 +108,17 @@ class CoherenceFound(AnalysisResult):
                 pairs[name] = pair
             rows.append(row)
         judged = judge_differences(pairs)
-        columns = ("row", "label", "coherence", "low", "high", "n", "one_sentence_or_none", "difference", "tested")
+        columns = (
+            "row",
+            "label",
+            "coherence",
+            "low",
+            "high",
+            "n",
+            "one_sentence_or_none",
+            "difference",
+            "tested",
+        )
         table = pd.DataFrame(rows).reindex(columns=columns)
         names = table["row"]
         p_values = {name: test.p for name, test in judged.items()}
@@ -97,33 +128,53 @@ class CoherenceFound(AnalysisResult):
     def notes(self) -> list[str]:
         """Return lines about the examples and the columns."""
         count = int(self.table()["tested"].notna().sum())
-        lines = [f"{self.sample}; means over summaries of two sentences or more, with the 95 % interval (bootstrap)"]
+        lines = [
+            f"{self.sample}; means over summaries of two sentences or more, with the 95 % interval (bootstrap)"
+        ]
         if count:
             lines.append(
                 f"difference: from '{self.labels[self.baseline]}' on the examples where both have a score; p (Holm): "
                 f"paired t test, corrected for the {count} tests"
             )
         if self.one_seed:
-            lines.append("trained systems have one seed here: another may differ, so there is no verdict on them")
+            lines.append(
+                "trained systems have one seed here: another may differ, so there is no verdict on them"
+            )
         if self.without:
             lines.append(f"{format_count(self.without, 'example')} left out: no reference")
         return lines
 
     def blocks(self) -> list[Block]:
         """Return the table."""
-        view = ("", "coherence", "95 % interval", "n", "of one sentence or none", "difference", "p (Holm)")
+        view = (
+            "",
+            "coherence",
+            "95 % interval",
+            "n",
+            "of one sentence or none",
+            "difference",
+            "p (Holm)",
+        )
         rows = []
         for _, row in self.table().iterrows():
             interval = f"{row['low']:.2f} to {row['high']:.2f}" if np.isfinite(row["low"]) else ""
             mean = f"{row['coherence']:.2f}" if row["n"] else "none"
-            cells = [row["label"], mean, interval, f"{row['n']:,}", f"{row['one_sentence_or_none']:,}"]
+            cells = [
+                row["label"],
+                mean,
+                interval,
+                f"{row['n']:,}",
+                f"{row['one_sentence_or_none']:,}",
+            ]
             rows.append([*cells, *_tested(row)])
         tied = f"not distinguishable from '{self.labels[self.baseline]}' (p (Holm) ≥ {LEVEL})"
         return [Block("", tuple(self.notes()), view, "lrlrrrr", rows, tied=tied)]
 
     def pictures(self) -> dict[str, bytes]:
         """Draw each mean with its interval; return "png" and "svg" → bytes."""
-        return render_picture((_WIDTH, _REST + _ROW * len(self.scores)), lambda figure: _draw_rows(figure, self))
+        return render_picture(
+            (_WIDTH, _REST + _ROW * len(self.scores)), lambda figure: _draw_rows(figure, self)
+        )
 
 
 def _tested(row: Any) -> list[str]:
@@ -164,10 +215,16 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
             continue
         reference = split_summary("\n".join(example.references[0]))
         mixed = shuffled(reference, f"{sampled.seed}:{example.id}")
-        texts = ["\n".join(reference), "\n".join(mixed), *(run.summaries[example.id] for run in sampled.runs)]
+        texts = [
+            "\n".join(reference),
+            "\n".join(mixed),
+            *(run.summaries[example.id] for run in sampled.runs),
+        ]
         rows.append([metric.score(text, example)[metric.name] for text in texts])
     if not rows:
-        raise DataError(f"no example of split '{sampled.split.name}' has a reference: there is nothing to score")
+        raise DataError(
+            f"no example of split '{sampled.split.name}' has a reference: there is nothing to score"
+        )
     columns = dict(zip(names, np.array(rows, np.float64).T, strict=True))
     metric_signature = metric.signature(len(rows)).replace("|", ",")
     trained = [run.record.run_id for run in sampled.runs if seed_matters(run.record)]
@@ -176,7 +233,8 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
         sample=sampled.describe(),
         signature=sampled.signature("analyze-coherence", _VERSION, metric=metric_signature),
         scores=columns,
-        labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED} | {run.record.run_id: run.label for run in sampled.runs},
+        labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED}
+        | {run.record.run_id: run.label for run in sampled.runs},
         baseline=names[2] if sampled.runs else REFERENCE,
         without=without,
         one_seed=frozenset(trained),
@@ -191,17 +249,31 @@ def shuffled(reference: Sequence[str], seed: str) -> Sentences:
     return tuple(mixed)
 
 
-_WIDTH, _ROW, _REST = 7.4, 0.42, 1.55  # inches: the figure's width, a row's height, the margins' height
-_NUMBER: dict[str, Any] = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "fontsize": 9}
+_WIDTH, _ROW, _REST = (
+    7.4,
+    0.42,
+    1.55,
+)  # inches: the figure's width, a row's height, the margins' height
+_NUMBER: dict[str, Any] = {
+    "xytext": (7, 0),
+    "textcoords": "offset points",
+    "va": "center",
+    "fontsize": 9,
+}
 _TICK_LABEL_WIDTH, _TITLE_WIDTH, _NOTE_WIDTH = 30, 60, 105  # characters
 
 
 def _draw_rows(figure: "Figure", result: CoherenceFound) -> None:
     table = result.table()
     caption = f"{result.sample}. Bars: 95 % intervals over summaries of two sentences or more (n)."
-    add_title_and_notes(figure, textwrap.fill(result.title, _TITLE_WIDTH), textwrap.fill(caption, _NOTE_WIDTH))
+    add_title_and_notes(
+        figure, textwrap.fill(result.title, _TITLE_WIDTH), textwrap.fill(caption, _NOTE_WIDTH)
+    )
     plot, rows = figure.subplots(), []
-    numbers = [Estimate(*bounds) for bounds in table[["coherence", "low", "high"]].to_numpy(np.float64).tolist()]
+    numbers = [
+        Estimate(*bounds)
+        for bounds in table[["coherence", "low", "high"]].to_numpy(np.float64).tolist()
+    ]
     styles = system_styles([label.split()[0] for label in table["label"]])
     for row, style, number in zip(table.itertuples(), styles, numbers, strict=True):
         label = textwrap.fill(f"{row.label}, n = {row.n:,}", _TICK_LABEL_WIDTH)
@@ -212,4 +284,6 @@ def _draw_rows(figure: "Figure", result: CoherenceFound) -> None:
             right = number.high if np.isfinite(number.high) else number.mean
             plot.annotate(f"{number.mean:.2f}", (right, place), **_NUMBER)
     plot.margins(x=0.12)
-    plot.set_xlabel("coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5)
+    plot.set_xlabel(
+        "coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5
+    )

@@ -18,13 +18,34 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from longsumbench import sentences
-from longsumbench.analysis.sampled import AnalysisResult, Outputs, Sampled, SampleSettings, sample_dataset
-from longsumbench.core import Between, DatasetSettings, Example, OneOf, Percentage, Scoring, Text, setting
+from longsumbench.analysis.sampled import (
+    AnalysisResult,
+    Outputs,
+    Sampled,
+    SampleSettings,
+    sample_dataset,
+)
+from longsumbench.core import (
+    Between,
+    DatasetSettings,
+    Example,
+    OneOf,
+    Percentage,
+    Scoring,
+    Text,
+    setting,
+)
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
-from longsumbench.render.figures import COLOURS, GREY, add_title_and_notes, plain_axes, render_picture
+from longsumbench.render.figures import (
+    COLOURS,
+    GREY,
+    add_title_and_notes,
+    plain_axes,
+    render_picture,
+)
 from longsumbench.render.tables import Block
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
@@ -37,7 +58,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
-_NEITHER, _FIRST, _SECOND, _BOTH = "neither", "first", "second", "both"  # source sentences that an output states
+_NEITHER, _FIRST, _SECOND, _BOTH = (
+    "neither",
+    "first",
+    "second",
+    "both",
+)  # source sentences that an output states
 _RECALL = ("recall", "recall_low", "recall_high")
 _SAYS = (_BOTH, _FIRST, _SECOND, _NEITHER)
 
@@ -52,10 +78,18 @@ Bins = Annotated[int, Between(1, 1_000)]
 class FusionSettings(SampleSettings):
     """Settings of `longsumbench analyze fusion`."""
 
-    run: Text = setting("", "finished runs on the split, separated by commas: which sources do outputs state?")
-    rouge: RougeType = setting("1", "1 | 2 | L: type of the recalls that find pairs and closest sentences")
-    overlap: Percentage = setting(20.0, "t1: least recall of h by each sentence alone", "percent", "PageSum, Eq. 15")
-    rise: Percentage = setting(10.0, "t2: least gain of the pair's recall", "percent", "PageSum, Eq. 16")
+    run: Text = setting(
+        "", "finished runs on the split, separated by commas: which sources do outputs state?"
+    )
+    rouge: RougeType = setting(
+        "1", "1 | 2 | L: type of the recalls that find pairs and closest sentences"
+    )
+    overlap: Percentage = setting(
+        20.0, "t1: least recall of h by each sentence alone", "percent", "PageSum, Eq. 15"
+    )
+    rise: Percentage = setting(
+        10.0, "t2: least gain of the pair's recall", "percent", "PageSum, Eq. 16"
+    )
     bins: Bins = setting(10, "bars of equal width, from distance 0 to 1", "bars")
     appears: Percentage = setting(
         50.0, "least share of h's words from one source, for an output to state it", "percent"
@@ -74,7 +108,9 @@ class StatedShares:
 
     run_id: str  # the run's id
     recall: float  # ROUGE recall of h by the whole output, 0–1
-    closest: str  # the output's sentence with the highest ROUGE F against h; empty for an empty output
+    closest: (
+        str  # the output's sentence with the highest ROUGE F against h; empty for an empty output
+    )
     closest_recall: float  # ROUGE recall of h by `closest`, 0–1
     # for s1 and s2, the greatest share, 0–1, of h's words from this source only in one output sentence
     parts: tuple[float, float]
@@ -115,7 +151,9 @@ class FusionsFound(AnalysisResult):
     fusions: tuple[Fusion, ...]  # all fusion sentences, in the order of the data
     num_sentences: int  # number of reference sentences
     runs: dict[str, str]  # run id → label
-    without: int = 0  # number of examples left out: no reference, or fewer than two source sentences
+    without: int = (
+        0  # number of examples left out: no reference, or fewer than two source sentences
+    )
 
     @property
     def title(self) -> str:
@@ -154,7 +192,12 @@ class FusionsFound(AnalysisResult):
         for place, (run_id, name) in enumerate(self.runs.items()):
             stated = pd.DataFrame(
                 [
-                    {"id": fusion.id, "bar": fusion.bar, "joined": output.joined, "recall": output.recall}
+                    {
+                        "id": fusion.id,
+                        "bar": fusion.bar,
+                        "joined": output.joined,
+                        "recall": output.recall,
+                    }
                     | {says: output.says == says for says in _SAYS}
                     for fusion in self.fusions
                     for output in (fusion.outputs[place],)
@@ -164,7 +207,14 @@ class FusionsFound(AnalysisResult):
             for bar, bar_rows in [*stated.groupby("bar"), ("all", stated)]:
                 if len(bar_rows):
                     start, end = (0.0, 1.0) if bar == "all" else self.span(int(bar))
-                    row = {"run_id": run_id, "run": name, "bar": str(bar), "from": start, "to": end, "n": len(bar_rows)}
+                    row = {
+                        "run_id": run_id,
+                        "run": name,
+                        "bar": str(bar),
+                        "from": start,
+                        "to": end,
+                        "n": len(bar_rows),
+                    }
                     rows.append(row | _run_shares(bar_rows))
         return pd.DataFrame(rows)
 
@@ -178,7 +228,10 @@ class FusionsFound(AnalysisResult):
 
     def of_bar(self, bar: int) -> list[Fusion]:
         """Return the fusion sentences of a bar, the greatest rise first."""
-        return sorted((fusion for fusion in self.fusions if fusion.bar == bar), key=lambda fusion: -fusion.rise)
+        return sorted(
+            (fusion for fusion in self.fusions if fusion.bar == bar),
+            key=lambda fusion: -fusion.rise,
+        )
 
     def notes(self) -> list[str]:
         """Return lines about the examples, the number of fusions and their distances."""
@@ -199,7 +252,9 @@ class FusionsFound(AnalysisResult):
             lines.append("The intervals are over examples; a share of one example has no interval")
         across = sum(len(set(fusion.documents)) > 1 for fusion in self.fusions)
         if across:
-            lines.append(f"{format_count(across, 'pair')} ({100 * across / num_fusions:.1f} %) of two documents")
+            lines.append(
+                f"{format_count(across, 'pair')} ({100 * across / num_fusions:.1f} %) of two documents"
+            )
         if self.without:
             left_out = format_count(self.without, "example")
             lines.append(f"{left_out} left out: no reference, or fewer than two source sentences")
@@ -208,12 +263,26 @@ class FusionsFound(AnalysisResult):
     def blocks(self) -> list[Block]:
         """Return the table of the bars, and one for each run."""
         rows = [
-            [_format_distances(row), f"{int(row['pairs']):,}", _share(row, "share", ""), f"{row['chance']:.1f}"]
+            [
+                _format_distances(row),
+                f"{int(row['pairs']):,}",
+                _share(row, "share", ""),
+                f"{row['chance']:.1f}",
+            ]
             for _, row in self.bars().iterrows()
         ]
         view = ("distance", "pairs", "% of pairs (95 %)", "% by chance")
         blocks = [Block("", tuple(self.notes()), view, "lrrr", rows)]
-        columns = ("distance", "n", "both (95 %)", "joined", "first only", "second only", "neither", "recall")
+        columns = (
+            "distance",
+            "n",
+            "both (95 %)",
+            "joined",
+            "first only",
+            "second only",
+            "neither",
+            "recall",
+        )
         note = (
             "An output says a source if one of its sentences has "
             f"{self.settings.appears:g} % or more of the fusion sentence's words from this source only. joined: the "
@@ -222,8 +291,20 @@ class FusionsFound(AnalysisResult):
         )
         table = self.by_run()
         for run_id, name in self.runs.items():
-            cells = [_run_cells(row) for _, row in table[table["run_id"] == run_id].iterrows()] if len(table) else []
-            blocks.append(Block(name, (note,) if run_id == next(iter(self.runs)) else (), columns, "lrrrrrrr", cells))
+            cells = (
+                [_run_cells(row) for _, row in table[table["run_id"] == run_id].iterrows()]
+                if len(table)
+                else []
+            )
+            blocks.append(
+                Block(
+                    name,
+                    (note,) if run_id == next(iter(self.runs)) else (),
+                    columns,
+                    "lrrrrrrr",
+                    cells,
+                )
+            )
         return blocks
 
     def table(self) -> pd.DataFrame:
@@ -232,7 +313,9 @@ class FusionsFound(AnalysisResult):
 
     def lines(self) -> str:
         """Return all fusion sentences as JSON lines, in the order of the data."""
-        return "".join(json.dumps(asdict(fusion), ensure_ascii=False) + "\n" for fusion in self.fusions)
+        return "".join(
+            json.dumps(asdict(fusion), ensure_ascii=False) + "\n" for fusion in self.fusions
+        )
 
     def pictures(self) -> dict[str, bytes]:
         """Draw the bars; return "png" and "svg" → bytes."""
@@ -251,7 +334,12 @@ def _format_distances(row: Any) -> str:
 def _run_cells(row: Any) -> list[str]:
     names = ("joined", _FIRST, _SECOND, _NEITHER, "recall")
     span = "all" if row["bar"] == "all" else _format_distances(row)
-    return [span, f"{row['n']:,}", _share(row, _BOTH, "both_"), *(f"{row[name]:.1f}" for name in names)]
+    return [
+        span,
+        f"{row['n']:,}",
+        _share(row, _BOTH, "both_"),
+        *(f"{row[name]:.1f}" for name in names),
+    ]
 
 
 def _share(row: Any, name: str, bounds: str) -> str:
@@ -263,7 +351,10 @@ def _share(row: Any, name: str, bounds: str) -> str:
 
 def _run_shares(stated: pd.DataFrame) -> dict[str, float]:
     """Return the shares of what an output states, with the intervals of "both" and "recall", 0–100."""
-    shares = {f"{name}": 100 * float(share) for name, share in stated[[*_SAYS, "joined", "recall"]].mean().items()}
+    shares = {
+        f"{name}": 100 * float(share)
+        for name, share in stated[[*_SAYS, "joined", "recall"]].mean().items()
+    }
     by_example = stated.groupby("id", sort=False)
     counts = np.asarray(by_example.size(), np.float64)
     for name in (_BOTH, "recall"):
@@ -300,7 +391,9 @@ def chances(size: int, bins: int) -> _Array:
     return np.asarray(pairs / pairs.sum())
 
 
-def analyze_fusion(dataset: DatasetSettings, settings: FusionSettings, results: Results | None = None) -> FusionsFound:
+def analyze_fusion(
+    dataset: DatasetSettings, settings: FusionSettings, results: Results | None = None
+) -> FusionsFound:
     """Find the fusion sentences of a dataset's references.
 
     Raises:
@@ -328,25 +421,43 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
         num_sentences += len(example.references[0])
         fusions += _of_example(example, source, sampled.runs, settings, scorer)
     if not ids:
-        message = f"no example of split '{sampled.split.name}' has a reference and two source sentences"
+        message = (
+            f"no example of split '{sampled.split.name}' has a reference and two source sentences"
+        )
         raise DataError(f"{message}: there is nothing to fuse")
     thresholds = {name: getattr(settings, name) for name in ("rouge", "overlap", "rise", "appears")}
     words = f"{IMPLEMENTATION},{scorer.mode},{scorer.stemmer},{scorer.tokenizer}"
-    signature = sampled.signature("fusion", _VERSION, **thresholds, words=words, sentences=sentences.SPLITTER_NAME)
+    signature = sampled.signature(
+        "fusion", _VERSION, **thresholds, words=words, sentences=sentences.SPLITTER_NAME
+    )
     runs = {run.record.run_id: run.label for run in sampled.runs}
     sample = sampled.describe()
     return FusionsFound(
-        sampled.dataset, sample, signature, settings, tuple(ids), tuple(fusions), num_sentences, runs, without
+        sampled.dataset,
+        sample,
+        signature,
+        settings,
+        tuple(ids),
+        tuple(fusions),
+        num_sentences,
+        runs,
+        without,
     )
 
 
 def _of_example(
-    example: Example, source: Sequence[str], runs: Sequence[Outputs], settings: FusionSettings, scorer: SuiteScorer
+    example: Example,
+    source: Sequence[str],
+    runs: Sequence[Outputs],
+    settings: FusionSettings,
+    scorer: SuiteScorer,
 ) -> list[Fusion]:
     """Return the fusion sentences of an example's first reference."""
     words, reference = [scorer.words(text) for text in source], example.references[0]
     reference_words = [scorer.words(text) for text in reference]
-    documents = [number for number, document in enumerate(example.documents, 1) for _ in document.sentences()]
+    documents = [
+        number for number, document in enumerate(example.documents, 1) for _ in document.sentences()
+    ]
     outputs = {run.record.run_id: split_summary(run.summaries[example.id]) for run in runs}
     fusions = []
     for place, pair in enumerate(best_pairs(words, reference_words, settings.kind)):
@@ -354,7 +465,8 @@ def _of_example(
             continue
         texts = [reference_words[place], words[pair.first], words[pair.second]]
         stated = tuple(
-            _stated(run_id, output, reference[place], texts, settings, scorer) for run_id, output in outputs.items()
+            _stated(run_id, output, reference[place], texts, settings, scorer)
+            for run_id, output in outputs.items()
         )
         fusions.append(
             Fusion(
@@ -389,11 +501,16 @@ def _stated(
     recall = scorer.score(list(output), [[summary]])[settings.kind].recall
     if best is None:
         return StatedShares(run_id, recall, "", 0.0, (0.0, 0.0), _NEITHER, joined=False)
-    shares, enough = [stated_shares(scorer.words(sentence), *texts) for sentence in output], settings.appears / 100
+    shares, enough = (
+        [stated_shares(scorer.words(sentence), *texts) for sentence in output],
+        settings.appears / 100,
+    )
     parts = max(first for first, _ in shares), max(second for _, second in shares)
     first, second = (part >= enough for part in parts)
     says = _BOTH if first and second else _FIRST if first else _SECOND if second else _NEITHER
-    return StatedShares(run_id, recall, output[best], scores[best].recall, parts, says, min(shares[best]) >= enough)
+    return StatedShares(
+        run_id, recall, output[best], scores[best].recall, parts, says, min(shares[best]) >= enough
+    )
 
 
 def stated_shares(
@@ -414,7 +531,12 @@ def stated_shares(
 
 _WIDTH, _HEIGHT = 7.4, 4.3  # inches
 _NOTE_WIDTH = 98  # characters
-_BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}  # of a label on a line
+_BACKGROUND = {
+    "facecolor": "white",
+    "edgecolor": "none",
+    "alpha": 0.85,
+    "pad": 0.8,
+}  # of a label on a line
 _COUNT: dict[str, Any] = {
     **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
     **{"bbox": _BACKGROUND, "zorder": 5},
@@ -441,11 +563,19 @@ def _draw_distance_bars(plot: "Axes", result: FusionsFound) -> None:
     mask = bars["low"].notna() & (bars["pairs"] > 0)
     share, low, high = (bars[name][mask] for name in ("share", "low", "high"))
     whiskers = [(share - low).clip(lower=0), (high - share).clip(lower=0)]
-    plot.errorbar(middles[mask], share, whiskers, fmt="none", ecolor="black", elinewidth=1.0, alpha=0.6)
+    plot.errorbar(
+        middles[mask], share, whiskers, fmt="none", ecolor="black", elinewidth=1.0, alpha=0.6
+    )
     tops = bars[["share", "high"]].max(axis=1)
     for middle, top, count in zip(middles, tops, bars["pairs"], strict=True):
         plot.annotate(f"{count:,}", (middle, top), **_COUNT)
-    dashed: dict[str, Any] = {"color": GREY, "linestyle": "--", "linewidth": 1.2, "marker": "o", "markersize": 3}
+    dashed: dict[str, Any] = {
+        "color": GREY,
+        "linestyle": "--",
+        "linewidth": 1.2,
+        "marker": "o",
+        "markersize": 3,
+    }
     plot.plot(middles, bars["chance"], **dashed, label="by chance")
     plot.set_ylabel("% of the pairs (above: number)", fontsize=9.5)
     plot.legend(frameon=False, fontsize=9, loc="upper right")

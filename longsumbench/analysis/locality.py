@@ -29,13 +29,25 @@ from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.ranking import tfidf
-from longsumbench.render.figures import COLOURS, Level, Panel, PanelLine, PanelRow, Series, draw_panels
+from longsumbench.render.figures import (
+    COLOURS,
+    Level,
+    Panel,
+    PanelLine,
+    PanelRow,
+    Series,
+    draw_panels,
+)
 from longsumbench.render.tables import Block
 from longsumbench.runs.results import Results
 
 _ENCODER_SETTING = "encoder"
 POOLINGS = ("mean", "cls", "max")
-_ENCODER_MODULES = {"Transformer", "Pooling", "Normalize"}  # of sentence-transformers; others change the vectors
+_ENCODER_MODULES = {
+    "Transformer",
+    "Pooling",
+    "Normalize",
+}  # of sentence-transformers; others change the vectors
 _POOLING_FILES = "*_Pooling/config.json"  # in addition to the files that every model has
 
 
@@ -60,7 +72,9 @@ class TfIdf:
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return a sparse matrix."""
         vectors = tfidf(sentences)
-        return normalize(vectors) if vectors.nnz else vectors  # the library refuses a matrix without columns
+        return (
+            normalize(vectors) if vectors.nnz else vectors
+        )  # the library refuses a matrix without columns
 
 
 class Encoder:
@@ -77,7 +91,9 @@ class Encoder:
         EnvironmentProblem: the model cannot be downloaded, or there is no GPU for device "cuda".
     """
 
-    def __init__(self, model: str, pooling: str = "auto", batch_size: int = 64, device: str = "auto") -> None:
+    def __init__(
+        self, model: str, pooling: str = "auto", batch_size: int = 64, device: str = "auto"
+    ) -> None:
         from longsumbench.modeling.nn.device import choose_device
 
         folder = checkpoints.model_folder(model, _ENCODER_SETTING, (_POOLING_FILES,))
@@ -88,15 +104,22 @@ class Encoder:
             self._pooling = _pooling(folder) if pooling == "auto" else pooling
             encoder = network.get_encoder() if network.config.is_encoder_decoder else network
             self._network: Any = encoder.to(choose_device(device)).eval()
-            limits = [self._tokenizer.model_max_length, getattr(network.config, "max_position_embeddings", None)]
+            limits = [
+                self._tokenizer.model_max_length,
+                getattr(network.config, "max_position_embeddings", None),
+            ]
             reading = _read_model_json(folder / "sentence_bert_config.json")
-            self._longest = min(limit for limit in (*limits, reading.get("max_seq_length")) if limit)
+            self._longest = min(
+                limit for limit in (*limits, reading.get("max_seq_length")) if limit
+            )
             self._lower = bool(reading.get("do_lower_case"))
             # a text longer than most encoders read: some damaged weights show only in use
             self._encode(["a sentence " * 300])
         self.num_cut = 0  # do not count the test text
         self.name = Path(model).name
-        self.signature = f"{checkpoints.model_signature(model, _ENCODER_SETTING)}|pooling:{self._pooling}"
+        self.signature = (
+            f"{checkpoints.model_signature(model, _ENCODER_SETTING)}|pooling:{self._pooling}"
+        )
 
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return an array; sentences of similar length are encoded together to reduce padding."""
@@ -105,7 +128,9 @@ class Encoder:
         vectors: list[Any] = [None] * len(texts)
         for start in range(0, len(order), self._batch_size):
             batch = order[start : start + self._batch_size]
-            for place, vector in zip(batch, self._encode([texts[place] for place in batch]), strict=True):
+            for place, vector in zip(
+                batch, self._encode([texts[place] for place in batch]), strict=True
+            ):
                 vectors[place] = vector
         return normalize(np.array(vectors, np.float64)) if vectors else np.zeros((0, 1))
 
@@ -113,10 +138,19 @@ class Encoder:
         """Return [texts, width]."""
         import torch
 
-        cut = {"truncation": True, "max_length": self._longest, "padding": True, "return_tensors": "pt"}
+        cut = {
+            "truncation": True,
+            "max_length": self._longest,
+            "padding": True,
+            "return_tensors": "pt",
+        }
         tokens = self._tokenizer(list(texts), **cut).to(self._network.device)
         real = tokens["attention_mask"].bool()
-        full = [text for text, length in zip(texts, real.sum(dim=1).tolist(), strict=True) if length == self._longest]
+        full = [
+            text
+            for text, length in zip(texts, real.sum(dim=1).tolist(), strict=True)
+            if length == self._longest
+        ]
         token_ids = self._tokenizer(full, verbose=False)["input_ids"] if full else []
         self.num_cut += sum(len(ids) > self._longest for ids in token_ids)
         with torch.inference_mode():
@@ -140,17 +174,35 @@ def _pooling(folder: Path) -> str:
         str(module.get("type")).rpartition(".")[2]: str(module.get("path"))
         for module in _read_model_json(folder / "modules.json")
     }
-    config = _read_model_json(folder / modules.get("Pooling", "") / "config.json") if "Pooling" in modules else {}
-    modes = config.get("pooling_mode") or [key for key, value in config.items() if "pooling_mode_" in key and value]
-    ways = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max"}
-    poolings = [ways.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)] or ["mean"]
-    prompt = _read_model_json(folder / "config_sentence_transformers.json").get("default_prompt_name")
-    unsupported = sorted(modules.keys() - _ENCODER_MODULES) + [name for name in poolings if name not in POOLINGS]
+    config = (
+        _read_model_json(folder / modules.get("Pooling", "") / "config.json")
+        if "Pooling" in modules
+        else {}
+    )
+    modes = config.get("pooling_mode") or [
+        key for key, value in config.items() if "pooling_mode_" in key and value
+    ]
+    ways = {
+        "pooling_mode_mean_tokens": "mean",
+        "pooling_mode_cls_token": "cls",
+        "pooling_mode_max_tokens": "max",
+    }
+    poolings = [
+        ways.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)
+    ] or ["mean"]
+    prompt = _read_model_json(folder / "config_sentence_transformers.json").get(
+        "default_prompt_name"
+    )
+    unsupported = sorted(modules.keys() - _ENCODER_MODULES) + [
+        name for name in poolings if name not in POOLINGS
+    ]
     unsupported += [f"prompt '{prompt}'"] if prompt else []
     if unsupported or len(poolings) > 1:
         names = ", ".join(unsupported or poolings)
         advice = "use another encoder, or pooling=mean to ignore its configuration"
-        raise UsageError(f"{_ENCODER_SETTING}={folder}: {names} of sentence-transformers is not supported: {advice}")
+        raise UsageError(
+            f"{_ENCODER_SETTING}={folder}: {names} of sentence-transformers is not supported: {advice}"
+        )
     return poolings[0]
 
 
@@ -162,7 +214,22 @@ def _read_model_json(path: Path) -> Any:
 _VERSION = 1  # increase if the same texts give other numbers
 _WIDENING = 1.4  # ratio of the last distances of two consecutive bins
 _COSINES_AT_ONCE = 1 << 21  # in memory, of 8 bytes each
-_PRINTED_DISTANCES = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)  # distances on the terminal; the CSV has all
+_PRINTED_DISTANCES = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    10,
+    15,
+    20,
+    30,
+    40,
+    50,
+    70,
+    100,
+)  # distances on the terminal; the CSV has all
 WITHIN, ACROSS, ALL = "within a document", "across documents", "all pairs"
 
 _Floats = NDArray[np.float64]
@@ -183,7 +250,9 @@ class LocalitySettings(SampleSettings):
     )
     batch_size: BatchSize = setting(64, "encoded together", "sentences")
     device: Device = setting("auto", "auto | cpu | cuda | mps")
-    distance: Distance = setting(50, "greater distances share bins of increasing width", "sentences")
+    distance: Distance = setting(
+        50, "greater distances share bins of increasing width", "sentences"
+    )
 
 
 @dataclass(frozen=True)
@@ -192,7 +261,9 @@ class Locality(AnalysisResult):
 
     analysis: ClassVar[str] = "locality"
     vectors: str  # name of the sentence vectors
-    edges: _Ints  # [B + 1], the first distance of each bin, then the first distance after the last bin
+    edges: (
+        _Ints  # [B + 1], the first distance of each bin, then the first distance after the last bin
+    )
     sums: _Floats  # [E, B], sums of cosines
     pairs: _Ints  # [E, B], numbers of pairs
     mean_of_all: _Floats  # [E], mean cosine of all pairs of an example
@@ -213,16 +284,35 @@ class Locality(AnalysisResult):
         `similarity` is the mean cosine; `above` is the mean of its difference from the mean over all pairs of the same
         example. Examples without such a pair do not count.
         """
-        columns = ["pairs of", "from", "to", "similarity", "low", "high", "above", "above_low", "above_high"]
+        columns = [
+            "pairs of",
+            "from",
+            "to",
+            "similarity",
+            "low",
+            "high",
+            "above",
+            "above_low",
+            "above_high",
+        ]
         rows: list[tuple[Any, ...]] = []
         numbers = self._numbers(self.sums, self.pairs)
         for first, end, row in zip(self.edges[:-1], self.edges[1:], numbers, strict=True):
             rows.append(("a distance", first, end - 1, *row))
-        all_pairs = self._numbers(self.mean_of_all[:, None], np.ones((len(self.mean_of_all), 1), np.int64))[0]
+        all_pairs = self._numbers(
+            self.mean_of_all[:, None], np.ones((len(self.mean_of_all), 1), np.int64)
+        )[0]
         total = int(self.pairs.sum())
         rows.append((ALL, 1, self.edges[-1] - 1, *all_pairs[:-1], total))
         for name, sums in self.by_document.items():
-            rows.append((name, 1, self.edges[-1] - 1, *self._numbers(sums[:, :1], sums[:, 1:].astype(np.int64))[0]))
+            rows.append(
+                (
+                    name,
+                    1,
+                    self.edges[-1] - 1,
+                    *self._numbers(sums[:, :1], sums[:, 1:].astype(np.int64))[0],
+                )
+            )
         return pd.DataFrame(rows, columns=[*columns, "examples", "pairs"])
 
     def _numbers(self, sums: _Floats, pairs: _Ints) -> list[tuple[Any, ...]]:
@@ -250,10 +340,22 @@ class Locality(AnalysisResult):
         """Return the table, without the distances that only the CSV has."""
         rows = []
         for _, row in self.table().iterrows():
-            if row["pairs of"] != "a distance" or row["from"] in _PRINTED_DISTANCES or row["from"] < row["to"]:
-                span = f"{row['from']:,}" if row["from"] == row["to"] else f"{row['from']:,}–{row['to']:,}"
+            if (
+                row["pairs of"] != "a distance"
+                or row["from"] in _PRINTED_DISTANCES
+                or row["from"] < row["to"]
+            ):
+                span = (
+                    f"{row['from']:,}"
+                    if row["from"] == row["to"]
+                    else f"{row['from']:,}–{row['to']:,}"
+                )
                 name = span if row["pairs of"] == "a distance" else row["pairs of"]
-                gap = f"{row['above']:+.4f}{_half(row['above_low'], row['above_high'])}" if name != ALL else ""
+                gap = (
+                    f"{row['above']:+.4f}{_half(row['above_low'], row['above_high'])}"
+                    if name != ALL
+                    else ""
+                )
                 cell = f"{row['similarity']:.4f}{_half(row['low'], row['high'])}"
                 rows.append([name, cell, gap, f"{row['examples']:,}", f"{row['pairs']:,}"])
         columns = ("distance", "mean cosine", "above the mean pair", "examples", "pairs")
@@ -268,22 +370,34 @@ class Locality(AnalysisResult):
         means = []
         for part in (slice(None, num_near_bins), slice(num_near_bins, None)):
             pairs = self.pairs[:, part].sum(axis=1)
-            means.append(np.where(pairs > 0, self.sums[:, part].sum(axis=1) / np.maximum(pairs, 1), np.nan))
+            means.append(
+                np.where(pairs > 0, self.sums[:, part].sum(axis=1) / np.maximum(pairs, 1), np.nan)
+            )
         return means[0] - means[1]
 
     def notes(self) -> list[str]:
         """Return lines about the examples, the columns and the reach of similarity."""
-        lines = [f"{self.sample}; means over examples ± half the 95 % interval (bootstrap over examples)"]
+        lines = [
+            f"{self.sample}; means over examples ± half the 95 % interval (bootstrap over examples)"
+        ]
         reach = self.reach()
         extent = (
-            "above 0 at every distance" if reach is None else f"from distance {reach} on not distinguishable from 0"
+            "above 0 at every distance"
+            if reach is None
+            else f"from distance {reach} on not distinguishable from 0"
         )
         extent = extent if len(self.sums) > 1 else "one example does not show the reach"
-        lines.append(f"above the mean pair: cosine minus that of any two sentences of the same example; {extent}")
+        lines.append(
+            f"above the mean pair: cosine minus that of any two sentences of the same example; {extent}"
+        )
         if self.too_short:
-            lines.append(f"{format_count(self.too_short, 'example')} left out: fewer than two sentences")
+            lines.append(
+                f"{format_count(self.too_short, 'example')} left out: fewer than two sentences"
+            )
         if self.num_cut:
-            lines.append(f"{format_count(self.num_cut, 'sentence')} cut: longer than the encoder reads")
+            lines.append(
+                f"{format_count(self.num_cut, 'sentence')} cut: longer than the encoder reads"
+            )
         return lines
 
     def csv(self, table: pd.DataFrame | None = None) -> str:
@@ -312,7 +426,9 @@ def _intervals(values: _Floats) -> list[tuple[float, float]]:
     return intervals
 
 
-def analyze_locality(dataset: DatasetSettings, settings: LocalitySettings, results: Results | None = None) -> Locality:
+def analyze_locality(
+    dataset: DatasetSettings, settings: LocalitySettings, results: Results | None = None
+) -> Locality:
     """Compare all pairs of sentences of each source; `results` is not used.
 
     Raises:
@@ -341,14 +457,23 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
         matrix = vectors(texts)
         sums.append(similarity_by_distance(matrix))
         counts.append(len(texts) - np.arange(len(texts)))
-        sizes = [sum(bool(text.strip()) for text in document.sentences()) for document in example.documents]
+        sizes = [
+            sum(bool(text.strip()) for text in document.sentences())
+            for document in example.documents
+        ]
         documents.append(_sum_within_documents(matrix, sizes))
     if not sums:
-        raise DataError(f"no example of split '{sampled.split.name}' has two sentences: there is nothing to compare")
+        raise DataError(
+            f"no example of split '{sampled.split.name}' has two sentences: there is nothing to compare"
+        )
     edges = bins(distance, max(map(len, sums)) - 1)
     num_pairs = np.array([_binned(values, edges) for values in counts]).astype(np.int64)
     totals, pairs = np.array([values[1:].sum() for values in sums]), num_pairs.sum(axis=1)
-    parts = {"vectors": vectors.signature, "sentences": sentences.SPLITTER_NAME, "distance": distance}
+    parts = {
+        "vectors": vectors.signature,
+        "sentences": sentences.SPLITTER_NAME,
+        "distance": distance,
+    }
     return Locality(
         dataset=sampled.dataset,
         sample=sampled.describe(),
@@ -434,7 +559,10 @@ _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_00
 def _draw_curve(result: Locality) -> dict[str, bytes]:
     table = result.table()
     (mean,) = table[table["pairs of"] == ALL]["similarity"]
-    curve = table[(table["pairs of"] == "a distance") & (table["examples"] >= min(_FEWEST_EXAMPLES, len(result.sums)))]
+    curve = table[
+        (table["pairs of"] == "a distance")
+        & (table["examples"] >= min(_FEWEST_EXAMPLES, len(result.sums)))
+    ]
     places = np.log(curve["from"] * curve["to"]) / 2  # the middle, on an axis of ratios
     numbers = map(Estimate._make, curve[["similarity", "low", "high"]].to_numpy().tolist())
     last = max(2.0, math.exp(max(places, default=0.0)))

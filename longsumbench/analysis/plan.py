@@ -114,9 +114,13 @@ def _head_of(word: str) -> str:
     return word.lstrip("+~").partition("=")[0].partition(".")[0]
 
 
-def _plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
+def _plan_stats(
+    words: Sequence[str],
+) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
     system_overrides = [word for word in words if _head_of(word) in _SYSTEM_SETTINGS]
-    texts, values = _split_settings([word for word in words if word not in system_overrides], "stats")
+    texts, values = _split_settings(
+        [word for word in words if word not in system_overrides], "stats"
+    )
     settings: StatsSettings = _build_command_settings(StatsSettings, values)
     models = [word for word in system_overrides if word.partition("=")[0] == "model"]
     if not system_overrides:
@@ -128,17 +132,25 @@ def _plan_stats(words: Sequence[str]) -> tuple[DatasetSettings, StatsSettings, l
     for planned in points.values():
         if planned.config.dataset != texts:
             advice = "set these dataset.* settings on the command line, too"
-            raise UsageError(f"'{' '.join(system_overrides)}' would change the dataset's settings: {advice}")
+            raise UsageError(
+                f"'{' '.join(system_overrides)}' would change the dataset's settings: {advice}"
+            )
     return texts, settings, [(planned.config, planned.variant) for planned in points.values()]
 
 
-def _plan_rank_recall(words: Sequence[str]) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
+def _plan_rank_recall(
+    words: Sequence[str],
+) -> tuple[DatasetSettings, RankRecallSettings, RankerSettings]:
     texts, values = _split_settings(words, "stats")
     ranker = _pop_group(values, "ranker")
     if values.get("rank") is None:  # "rank=" names no ranker
         values.pop("rank", None)
     settings: RankRecallSettings = _build_command_settings(RankRecallSettings, values)
-    inherited: dict[str, Any] = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
+    inherited: dict[str, Any] = {
+        "unit": settings.unit,
+        "seed": settings.seed,
+        "device": settings.device,
+    }
     inherited["score"] = settings_deciding(settings.score, "words")
     for key in inherited.keys() & ranker.keys():
         raise UsageError(f"ranker.{key} follows {key}: set {key}={ranker[key]}")
@@ -159,15 +171,21 @@ def _build_command_settings(schema: Any, values: dict[str, Any]) -> Any:
     group = _pop_group(values, "score")
     for name in sorted(names_deciding(Scoring, "measures") & group.keys()):
         raise UsageError(f"score.{name} adds measures to runs: leave it out here")
-    return build_settings(schema, values, "", groups={"score": build_settings(Scoring, group, "score.")})
+    return build_settings(
+        schema, values, "", groups={"score": build_settings(Scoring, group, "score.")}
+    )
 
 
 def _split_settings(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
     """Return the dataset's settings, and the command's settings as nested values."""
-    command_words = [word for word in words if word.partition("=")[0].partition(".")[0] != "dataset"]
+    command_words = [
+        word for word in words if word.partition("=")[0].partition(".")[0] != "dataset"
+    ]
     for word in command_words:
         if "=" not in word:
-            raise UsageError(f"'{word}' is not a setting: write key=value (see longsumbench {command} --help)")
+            raise UsageError(
+                f"'{word}' is not a setting: write key=value (see longsumbench {command} --help)"
+            )
     texts = plan_dataset([word for word in words if word not in command_words])
     try:
         values = OmegaConf.to_container(OmegaConf.merge({}, *map(_read_setting, command_words)))
@@ -185,4 +203,6 @@ def _read_setting(word: str) -> Mapping[str, Any] | DictConfig:
     try:
         return OmegaConf.from_dotlist([word])
     except YAMLError as error:
-        raise UsageError(f"cannot read the value of '{key}': quote it twice, \"{key}='…'\"") from error
+        raise UsageError(
+            f"cannot read the value of '{key}': quote it twice, \"{key}='…'\""
+        ) from error

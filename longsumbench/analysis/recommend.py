@@ -41,13 +41,24 @@ def texts_overrides(words: Sequence[str]) -> list[str]:
     path = Path(paths[0]).expanduser()
     name = re.sub(r"[^a-zA-Z0-9_.-]", "-", path.name.partition(".")[0])
     split = {"dataset.split_by_hash": True} if path.is_file() else {}
-    defaults = {"dataset": "jsonl", "dataset.name": f"texts-{name}"[:60], "dataset.path": str(path), **split}
+    defaults = {
+        "dataset": "jsonl",
+        "dataset.name": f"texts-{name}"[:60],
+        "dataset.path": str(path),
+        **split,
+    }
     keys = {word.partition("=")[0] for word in settings}
-    return [*format_overrides({key: value for key, value in defaults.items() if key not in keys}), *settings]
+    return [
+        *format_overrides({key: value for key, value in defaults.items() if key not in keys}),
+        *settings,
+    ]
 
 
 def recommend(
-    words: Sequence[str], more: Sequence[Sequence[str]], command: tuple[str, ...], show: Callable[[str], None]
+    words: Sequence[str],
+    more: Sequence[Sequence[str]],
+    command: tuple[str, ...],
+    show: Callable[[str], None],
 ) -> None:
     """Run baselines, trained scorers and other systems on a sample of some texts, and show what to choose.
 
@@ -63,8 +74,14 @@ def recommend(
         texts.append(f"decode.limit={SAMPLE}")
     _check_texts([word for word in texts if word.startswith("dataset")])
     launches = [plan_launch(["experiment=recommend", *texts], True, None, command)]
-    of_others = [*(word for word in texts if not word.startswith("train.")), "scale=paper", "baselines=false"]
-    launches += [plan_launch([*of_others, *system_words], False, None, command) for system_words in more]
+    of_others = [
+        *(word for word in texts if not word.startswith("train.")),
+        "scale=paper",
+        "baselines=false",
+    ]
+    launches += [
+        plan_launch([*of_others, *system_words], False, None, command) for system_words in more
+    ]
     failed: list[SuiteError] = []
     for launch in launches:
         try:
@@ -86,20 +103,32 @@ def _check_texts(words: Sequence[str]) -> None:
     dataset = load_texts(settings, user_cache())
     check_split(settings, dataset)
     if "train" not in dataset.splits:
-        raise DataError(f"{settings.name} has no train split to learn from{dataset.way_to_splits}: add one")
+        raise DataError(
+            f"{settings.name} has no train split to learn from{dataset.way_to_splits}: add one"
+        )
 
 
 def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> str:
     """Return the table of runs on the same examples as the first one, and the sentences of `describe_choice`."""
     first = runs[0]
-    same = [run for run in runs if (run.examples, run.signature) == (first.examples, first.signature)]
+    same = [
+        run for run in runs if (run.examples, run.signature) == (first.examples, first.signature)
+    ]
     comparable = judge_rows(group_by_seed(same, scores), scores)
     columns_by_name = columns_of(same)
-    columns = [columns_by_name[name] for name in ("system", "settings", first.ranked_by, *_COST_COLUMNS)]
+    columns = [
+        columns_by_name[name] for name in ("system", "settings", first.ranked_by, *_COST_COLUMNS)
+    ]
     table = table_block(columns, row_cells(comparable, columns))
     heading = f"{first.dataset}, {first.split} split, {format_count(first.n, 'example')}"
-    lines = [*describe_choice(comparable), describe_untrained(comparable.rows), describe_unlearned(comparable.rows)]
-    return "\n".join([heading, "", terminal_block(table), "", *(wrap_text(line) for line in lines if line)])
+    lines = [
+        *describe_choice(comparable),
+        describe_untrained(comparable.rows),
+        describe_unlearned(comparable.rows),
+    ]
+    return "\n".join(
+        [heading, "", terminal_block(table), "", *(wrap_text(line) for line in lines if line)]
+    )
 
 
 def describe_choice(comparable: ComparableRows) -> list[str]:
@@ -115,8 +144,13 @@ def describe_choice(comparable: ComparableRows) -> list[str]:
     score = rows[0].first.ranked_by
     heading = columns_of([rows[0].first])[score].heading.replace("\n", " ")
     models = [row.first.model for row in ranked]
-    name_of = {row.key: row.label if models.count(row.first.model) > 1 else row.first.model for row in ranked}
-    differences = {row.key: comparable.tests.differences.get((row.key, score)) for row in ranked[1:]}
+    name_of = {
+        row.key: row.label if models.count(row.first.model) > 1 else row.first.model
+        for row in ranked
+    }
+    differences = {
+        row.key: comparable.tests.differences.get((row.key, score)) for row in ranked[1:]
+    }
     alike = [ranked[0]]
     for row in ranked[1:]:
         judged = differences[row.key]
@@ -149,7 +183,9 @@ def _describe_reading(name: str, run: RunRecord) -> str:
         return f"How much of a text {name} reads is not known."
     if seen >= _WHOLE_PERCENT:
         return f"{name} reads the texts to their ends."
-    return f"{name} never reads {100 - seen:.0f} % of the texts: what is only there is in no summary."
+    return (
+        f"{name} never reads {100 - seen:.0f} % of the texts: what is only there is in no summary."
+    )
 
 
 def _describe_cost(name: str, run: RunRecord) -> str:

@@ -127,11 +127,19 @@ class Sampled:
         `version` increases if the same texts give other numbers; `parts` are the settings that change the result.
         """
         sample = {"texts": self.fingerprint, "sample": len(self), "seed": self.seed}
-        return "|".join([f"{analysis}:{version}", *(f"{name}:{value}" for name, value in {**parts, **sample}.items())])
+        return "|".join(
+            [
+                f"{analysis}:{version}",
+                *(f"{name}:{value}" for name, value in {**parts, **sample}.items()),
+            ]
+        )
 
 
 def sample_dataset(
-    dataset: DatasetSettings, settings: SampleSettings, run: str = "", results: Results | None = None
+    dataset: DatasetSettings,
+    settings: SampleSettings,
+    run: str = "",
+    results: Results | None = None,
 ) -> Sampled:
     """Read a dataset and draw examples from `dataset.split`.
 
@@ -147,12 +155,18 @@ def sample_dataset(
         find_split(texts, dataset.split),
         tuple(_open_run(folder, record, texts) for folder, record in records),
     )
-    common = [place for place, name in enumerate(split.ids) if all(name in run.summaries for run in runs)]
+    common = [
+        place for place, name in enumerate(split.ids) if all(name in run.summaries for run in runs)
+    ]
     if not common:
-        raise UsageError(f"no example of the {split.name} split was summarized by all of the {len(runs)} runs")
+        raise UsageError(
+            f"no example of the {split.name} split was summarized by all of the {len(runs)} runs"
+        )
     size = min(settings.sample or len(common), len(common))
     places = np.random.default_rng(settings.seed).choice(common, size, replace=False)
-    return Sampled(texts.name, texts.fingerprint, split, sorted(places.tolist()), settings.seed, runs)
+    return Sampled(
+        texts.name, texts.fingerprint, split, sorted(places.tolist()), settings.seed, runs
+    )
 
 
 def find_split(texts: Texts, name: str) -> Split:
@@ -163,11 +177,15 @@ def find_split(texts: Texts, name: str) -> Split:
     """
     if name not in texts.splits:
         has = ", ".join(texts.splits)
-        raise DataError(f"dataset '{texts.name}' has no split '{name}'; dataset.split can be: {has}")
+        raise DataError(
+            f"dataset '{texts.name}' has no split '{name}'; dataset.split can be: {has}"
+        )
     return texts.splits[name]
 
 
-def _find_runs_on_split(names: str, results: Results, dataset: DatasetSettings) -> list[tuple[Path, RunRecord]]:
+def _find_runs_on_split(
+    names: str, results: Results, dataset: DatasetSettings
+) -> list[tuple[Path, RunRecord]]:
     """Return folder and record of each run, after the checks that need no texts."""
     records: list[tuple[Path, RunRecord]] = []
     for name in filter(None, map(str.strip, names.split(","))):
@@ -175,11 +193,16 @@ def _find_runs_on_split(names: str, results: Results, dataset: DatasetSettings) 
         record = RunRecord.read(folder)
         if record.run_id in [run.run_id for _, run in records]:
             raise UsageError(f"{run_label(record)} is named twice; name each run once")
-        pairs = (("dataset", record.dataset, dataset.name), ("dataset.split", record.split, dataset.split))
+        pairs = (
+            ("dataset", record.dataset, dataset.name),
+            ("dataset.split", record.split, dataset.split),
+        )
         for key, run_value, expected in pairs:
             if run_value != expected:
                 problem = f"is a run on {key}={run_value}, not {expected}"
-                raise UsageError(f"{run_label(record)} {problem}: name another run, or set {key}={run_value}")
+                raise UsageError(
+                    f"{run_label(record)} {problem}: name another run, or set {key}={run_value}"
+                )
         record.check_written(folder, ["predictions.jsonl"])
         records.append((folder, record))
     return records
@@ -188,5 +211,10 @@ def _find_runs_on_split(names: str, results: Results, dataset: DatasetSettings) 
 def _open_run(folder: Path, record: RunRecord, texts: Texts) -> Outputs:
     if record.fingerprint != texts.fingerprint:
         problem = f"has read other texts (fingerprint {record.fingerprint[:12]}, these have {texts.fingerprint[:12]})"
-        raise UsageError(f"{run_label(record)} {problem}: set dataset.* as in that run's config.yaml")
-    return Outputs(record, {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")})
+        raise UsageError(
+            f"{run_label(record)} {problem}: set dataset.* as in that run's config.yaml"
+        )
+    return Outputs(
+        record,
+        {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")},
+    )

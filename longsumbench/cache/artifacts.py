@@ -23,7 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.cache.locks import exclusive_lock
-from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, as_suite_error, naming_path
+from longsumbench.errors import (
+    DataError,
+    EnvironmentProblem,
+    SuiteError,
+    as_suite_error,
+    naming_path,
+)
 from longsumbench.files import BadFile, digest, hash_regular, read_json, writable_folder
 
 _log = logging.getLogger(__name__)
@@ -84,18 +90,26 @@ class ArtifactCache:
         folder = self.root / name / key
         rebuild = name in self.rebuild and folder not in self.folders.values()
         with suppress(OSError):  # missing, or a cache of another user
-            os.utime(folder)  # a use, before the check: `longsumbench cache prune` deletes what was not used
+            os.utime(
+                folder
+            )  # a use, before the check: `longsumbench cache prune` deletes what was not used
         if not self._is_ready(folder, rebuild):
             with locked_artifact(side_path(folder, "lock"), name):
                 os.listdir(folder.parent)  # NFS may remember that the folder was missing
                 if not self._is_ready(folder, rebuild):  # another process may have finished it
                     with self._publishing(folder, inputs, rebuild) as partial:
                         build(partial)
-        self.folders[name if name not in self.folders or self.folders[name] == folder else f"{name}-{key[:8]}"] = folder
+        self.folders[
+            name
+            if name not in self.folders or self.folders[name] == folder
+            else f"{name}-{key[:8]}"
+        ] = folder
         return folder
 
     def _is_ready(self, folder: Path, rebuild: bool) -> bool:
-        if not (folder / CHECKSUMS).is_file() or (rebuild and is_older(folder / INPUTS, self.cutoff)):
+        if not (folder / CHECKSUMS).is_file() or (
+            rebuild and is_older(folder / INPUTS, self.cutoff)
+        ):
             return False
         if problems := find_damage(folder):
             raise DataError(f"this stage is damaged ({problems[0]}); {_advice(folder)}", folder)
@@ -124,7 +138,9 @@ def side_path(folder: Path, suffix: str) -> Path:
 
 def locked_artifact(path: Path, label: str) -> AbstractContextManager[None]:
     """Hold a lock; report when this process waits for another one."""
-    return exclusive_lock(path, lambda holder: _log.info(f"waiting for another process: {label} ({holder})"))
+    return exclusive_lock(
+        path, lambda holder: _log.info(f"waiting for another process: {label} ({holder})")
+    )
 
 
 def is_older(path: Path, moment: float) -> bool:
@@ -142,7 +158,9 @@ def delete_folder(folder: Path, successor: Path | None = None) -> None:
         folder.rename(old)
     if successor is not None:
         successor.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)  # NFS keeps open files; `longsumbench cache prune` deletes them later
+    shutil.rmtree(
+        old, ignore_errors=True
+    )  # NFS keeps open files; `longsumbench cache prune` deletes them later
 
 
 def clear_partial(folder: Path) -> None:
@@ -166,11 +184,15 @@ def reading_artifact(folder: Path) -> Iterator[None]:
     except Exception as error:  # the libraries' errors have no common class
         if not folder.is_dir():
             advice = "run the same command again to build it"
-            raise DataError(f"this {folder.parent.name} was deleted from the cache; {advice}", folder) from error
+            raise DataError(
+                f"this {folder.parent.name} was deleted from the cache; {advice}", folder
+            ) from error
         # a full disk is no damage; an error of `check_content` says already how to repair it
         if isinstance(as_suite_error(error), EnvironmentProblem) or _advice(folder) in f"{error}":
             raise
-        reason = (f"{error}" if isinstance(error, SuiteError) else f"{type(error).__name__}: {error}").splitlines()[0]
+        reason = (
+            f"{error}" if isinstance(error, SuiteError) else f"{type(error).__name__}: {error}"
+        ).splitlines()[0]
         problem = f"this finished {folder.parent.name} cannot be read ({reason})"
         raise DataError(f"{problem}; {_advice(folder)}", folder) from error
 
@@ -181,8 +203,13 @@ def _advice(folder: Path) -> str:
 
 def write_checksums(folder: Path) -> None:
     """Write the size and the SHA-256 of all files in a folder and its subfolders."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != CHECKSUMS]
-    entries = {path.relative_to(folder).as_posix(): (path.stat().st_size, hash_of_file(path)) for path in files}
+    files = [
+        path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != CHECKSUMS
+    ]
+    entries = {
+        path.relative_to(folder).as_posix(): (path.stat().st_size, hash_of_file(path))
+        for path in files
+    }
     (folder / CHECKSUMS).write_text(json.dumps(entries), encoding="ascii")
 
 
@@ -211,14 +238,18 @@ def check_content(path: Path) -> None:
     Raises:
         DataError: a file has other content; the message names it and how to build it again.
     """
-    stage = next((folder for folder in (path, *path.parents[:2]) if (folder / CHECKSUMS).is_file()), None)
+    stage = next(
+        (folder for folder in (path, *path.parents[:2]) if (folder / CHECKSUMS).is_file()), None
+    )
     if stage is None:
         return
     for name, (_, sha256) in _read_checksums(stage).items():
         file = stage / name
         if path in (file, file.parent) and file.is_file() and hash_of_file(file) != sha256:
             folder = stage.resolve()  # a run links to its stages
-            raise DataError(f"this stage is damaged ({name} has other content); {_advice(folder)}", folder)
+            raise DataError(
+                f"this stage is damaged ({name} has other content); {_advice(folder)}", folder
+            )
 
 
 def hash_of_file(path: Path) -> str:
@@ -229,7 +260,9 @@ def hash_of_file(path: Path) -> str:
 
 @cache
 def _hash_once(path: Path, size: int, modified: int) -> str:
-    return hash_regular(path)  # size and time are only part of the cache's key: a changed file is hashed again
+    return hash_regular(
+        path
+    )  # size and time are only part of the cache's key: a changed file is hashed again
 
 
 def _read_checksums(folder: Path) -> dict[str, tuple[int, str]]:
@@ -241,4 +274,6 @@ def _read_checksums(folder: Path) -> dict[str, tuple[int, str]]:
     try:
         return read_json(folder / CHECKSUMS, dict[str, tuple[int, str]])
     except BadFile as error:
-        raise DataError(f"this stage is damaged ({error}); {_advice(folder.resolve())}", folder) from error
+        raise DataError(
+            f"this stage is damaged ({error}); {_advice(folder.resolve())}", folder
+        ) from error

@@ -14,10 +14,17 @@ def unreachable() -> str | None:
     """Return why the hub cannot be reached, or None; takes 2.5 s at most."""
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE or os.environ.get("HF_DATASETS_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+    if constants.HF_HUB_OFFLINE or os.environ.get("HF_DATASETS_OFFLINE", "").upper() in (
+        "1",
+        "ON",
+        "YES",
+        "TRUE",
+    ):
         return "offline mode is set"
     outcome: list[str | None] = []
-    prober = threading.Thread(target=lambda: outcome.append(_probe(constants.ENDPOINT)), daemon=True)
+    prober = threading.Thread(
+        target=lambda: outcome.append(_probe(constants.ENDPOINT)), daemon=True
+    )
     prober.start()  # in a thread, because looking up a host name has no time limit
     prober.join(_PROBE_SECONDS)
     return outcome[0] if outcome else f"no answer within {_PROBE_SECONDS} s"

@@ -44,11 +44,17 @@ class Holder:
         return f"process {self.pid} on {self.host}" if self.pid else "another process"
 
     def __str__(self) -> str:
-        return f"{self.name}, for {format_rough_time(time.time() - self.since)}" if self.pid else self.name
+        return (
+            f"{self.name}, for {format_rough_time(time.time() - self.since)}"
+            if self.pid
+            else self.name
+        )
 
 
 @contextmanager
-def exclusive_lock(path: Path, waiting: Callable[[Holder], None] = lambda _: None) -> Iterator[None]:
+def exclusive_lock(
+    path: Path, waiting: Callable[[Holder], None] = lambda _: None
+) -> Iterator[None]:
     """Hold a lock that no other process and no other thread holds; its file is created if needed, and stays.
 
     `waiting` is called once with the holder if this process must wait; it may raise to give up.
@@ -69,7 +75,9 @@ def exclusive_lock(path: Path, waiting: Callable[[Holder], None] = lambda _: Non
             raise
         problem = f"files in {path.parent} cannot be locked ({error.strerror})"
         advice = "by the environment variable LONGSUMBENCH_CACHE or by results_dir="
-        raise EnvironmentProblem(f"{problem}: choose a folder on another file system, {advice}") from error
+        raise EnvironmentProblem(
+            f"{problem}: choose a folder on another file system, {advice}"
+        ) from error
     try:
         yield
     finally:

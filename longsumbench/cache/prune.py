@@ -20,7 +20,9 @@ from longsumbench.formatting import format_bytes, format_rough_time, plain_table
 
 _DAY = 86_400.0  # seconds
 _STAGE = re.compile(r"([0-9a-f]{24})(\.partial|\.old-[0-9a-f]{8})?")
-_NAMES_IN_INPUTS = re.compile(r'"(?:corpus|name|system|ranker)": (?:\[\s*)?"([^"]+)"')  # in the inputs
+_NAMES_IN_INPUTS = re.compile(
+    r'"(?:corpus|name|system|ranker)": (?:\[\s*)?"([^"]+)"'
+)  # in the inputs
 _LEFT_OVER = "left over"  # by a killed builder or an interrupted deletion
 _ON_THE_RIGHT = ("number", "size", "last used", _LEFT_OVER)  # columns
 
@@ -52,7 +54,11 @@ class CachedArtifact:
 
 def artifacts_in(root: Path) -> list[CachedArtifact]:
     """Return all stages of a cache folder, the last used first; ignore other files."""
-    stages = [_read_artifact(path) for path in root.glob("*/*") if path.is_dir() and _STAGE.fullmatch(path.name)]
+    stages = [
+        _read_artifact(path)
+        for path in root.glob("*/*")
+        if path.is_dir() and _STAGE.fullmatch(path.name)
+    ]
     return sorted(stages, key=lambda stage: -stage.last_used)
 
 
@@ -67,7 +73,10 @@ def _read_artifact(folder: Path) -> CachedArtifact:
         for name in names:
             with suppress(FileNotFoundError):
                 status = os.lstat(os.path.join(inside, name))
-                size, changed = size + status.st_size, max(changed, status.st_mtime) if suffix else changed
+                size, changed = (
+                    size + status.st_size,
+                    max(changed, status.st_mtime) if suffix else changed,
+                )
     return CachedArtifact(folder, folder.parent.name, key, state, size, changed)
 
 
@@ -79,7 +88,9 @@ def select_artifacts(stages: Sequence[CachedArtifact], keys: Sequence[str]) -> l
     """
     for start in keys:
         if (matches := len({stage.key for stage in stages if stage.key.startswith(start)})) != 1:
-            raise UsageError(f"{matches or 'no'} stages begin with '{start}'; `longsumbench cache list` lists them")
+            raise UsageError(
+                f"{matches or 'no'} stages begin with '{start}'; `longsumbench cache list` lists them"
+            )
     return [stage for stage in stages if not keys or stage.key.startswith(tuple(keys))]
 
 
@@ -88,17 +99,33 @@ def list_kinds(root: Path, stages: Sequence[CachedArtifact]) -> str:
     rows, kinds = [], sorted({stage.kind for stage in stages})
     for kind in [*kinds, "all"] if kinds[1:] else kinds:
         members = [stage for stage in stages if kind in (stage.kind, "all")]
-        ready, leftovers = ([stage for stage in members if stage.state == state] for state in ("finished", _LEFT_OVER))
+        ready, leftovers = (
+            [stage for stage in members if stage.state == state]
+            for state in ("finished", _LEFT_OVER)
+        )
         rests = f"{len(leftovers)} ({_total(leftovers)})" if leftovers else ""
         rows.append([kind, f"{len(ready)}", _total(ready), _ago(members[0]), rests])
-    built = [f"{stage.kind} {stage.key[:8]}: {stage.state}" for stage in stages if stage.state.startswith("being")]
-    return "\n".join([_stage_table(root, ["stage", "number", "size", "last used", _LEFT_OVER], rows), *built])
+    built = [
+        f"{stage.kind} {stage.key[:8]}: {stage.state}"
+        for stage in stages
+        if stage.state.startswith("being")
+    ]
+    return "\n".join(
+        [_stage_table(root, ["stage", "number", "size", "last used", _LEFT_OVER], rows), *built]
+    )
 
 
 def list_artifacts(root: Path, stages: Sequence[CachedArtifact]) -> str:
     """Return the table of stages."""
     rows = [
-        [stage.kind, stage.key[:12], format_bytes(stage.size), _ago(stage), stage.state, _describe_inputs(stage.folder)]
+        [
+            stage.kind,
+            stage.key[:12],
+            format_bytes(stage.size),
+            _ago(stage),
+            stage.state,
+            _describe_inputs(stage.folder),
+        ]
         for stage in stages
     ]
     return _stage_table(root, ["stage", "key", "size", "last used", "state", "of"], rows)
@@ -119,7 +146,9 @@ def _stage_table(root: Path, headers: Sequence[str], rows: Sequence[Sequence[str
 
 def _describe_inputs(folder: Path) -> str:
     try:
-        names = _NAMES_IN_INPUTS.findall((folder / INPUTS).read_text(encoding="utf-8", errors="replace"))
+        names = _NAMES_IN_INPUTS.findall(
+            (folder / INPUTS).read_text(encoding="utf-8", errors="replace")
+        )
     except OSError:
         return ""
     return ", ".join(dict.fromkeys(names))
@@ -129,7 +158,11 @@ def outdated_artifacts(stages: Sequence[CachedArtifact], unused_for: float) -> l
     """Return the stages that were not used for some seconds, and what was left over for a day."""
     current_time = time.time()
     limits = {"finished": unused_for, _LEFT_OVER: min(unused_for, _DAY)}
-    return [stage for stage in stages if current_time - stage.last_used > limits.get(stage.state, math.inf)]
+    return [
+        stage
+        for stage in stages
+        if current_time - stage.last_used > limits.get(stage.state, math.inf)
+    ]
 
 
 def delete_artifacts(stages: Sequence[CachedArtifact], dry_run: bool = False) -> str:
@@ -155,4 +188,8 @@ def delete_artifacts(stages: Sequence[CachedArtifact], dry_run: bool = False) ->
 def _reason_to_keep(stage: CachedArtifact) -> str:
     if builder := lock_holder(stage.lock):
         return f"it is being built by {builder}"
-    return "it was used meanwhile" if stage.folder.is_dir() and stage.folder.stat().st_mtime > stage.last_used else ""
+    return (
+        "it was used meanwhile"
+        if stage.folder.is_dir() and stage.folder.stat().st_mtime > stage.last_used
+        else ""
+    )

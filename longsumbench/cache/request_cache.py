@@ -37,7 +37,9 @@ class RequestCache:
     def put(self, key: str, model: str, answer: str) -> None:
         """Store an answer; an earlier one with this key is replaced. The model's name helps to find answers."""
         with self._open() as database:
-            database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", [key, model, answer])
+            database.execute(
+                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", [key, model, answer]
+            )
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

@@ -24,8 +24,12 @@ _Found = Iterable[str]
 
 def complete_line(top: Parser) -> None:
     """Print what can follow the line that the shell has in COMP_LINE, and end the process."""
-    for commands in (action for action in top._actions if isinstance(action, argparse._SubParsersAction)):
-        for argument in (argument for command in commands.choices.values() for argument in command._actions):
+    for commands in (
+        action for action in top._actions if isinstance(action, argparse._SubParsersAction)
+    ):
+        for argument in (
+            argument for command in commands.choices.values() for argument in command._actions
+        ):
             if argument.dest in _COMPLETERS:  # other arguments offer files, or their choices
                 argument.completer = _COMPLETERS[argument.dest]  # where argcomplete looks for it
     argcomplete.autocomplete(top, always_complete_options=False)
@@ -36,11 +40,17 @@ def complete_override(prefix: str, **context: Any) -> _Found:
     key, sign, value = prefix.partition("=")
     if sign:
         start, comma, _ = value.rpartition(",")  # names to sweep over
-        return [f"{key}={start}{comma}{name}" for name in (_GROUPS[key]() if key in _GROUPS else ())]
+        return [
+            f"{key}={start}{comma}{name}" for name in (_GROUPS[key]() if key in _GROUPS else ())
+        ]
     names = [f"{name}=" for name in _GROUPS]
-    names += [f"{item.name}=" for item in fields(RunConfig) if item.name not in (*_GROUPS, *SECTIONS)]
+    names += [
+        f"{item.name}=" for item in fields(RunConfig) if item.name not in (*_GROUPS, *SECTIONS)
+    ]
     if prefix:  # without a beginning there are too many
-        names += [f"{section}.{item.name}=" for section, schema in _schemas() for item in fields(schema)]
+        names += [
+            f"{section}.{item.name}=" for section, schema in _schemas() for item in fields(schema)
+        ]
     return names
 
 
@@ -54,7 +64,11 @@ def _schemas() -> Iterator[tuple[str, type]]:
 
 
 def _config_names(group: str) -> _Found:
-    return [path.stem for folder in (CONF, user_config_folder()) for path in (folder / group).glob("*.yaml")]
+    return [
+        path.stem
+        for folder in (CONF, user_config_folder())
+        for path in (folder / group).glob("*.yaml")
+    ]
 
 
 _GROUPS: dict[str, Callable[[], _Found]] = {
@@ -68,14 +82,22 @@ _GROUPS: dict[str, Callable[[], _Found]] = {
 
 def complete_run(prefix: str, parsed_args: argparse.Namespace, **context: Any) -> dict[str, str]:
     """Return the ids of finished runs with their model and dataset, and files and folders."""
-    labels = {run_id: f"{model} on {dataset}" for dataset, model, run_id in _runs(parsed_args, "/record.json")}
+    labels = {
+        run_id: f"{model} on {dataset}"
+        for dataset, model, run_id in _runs(parsed_args, "/record.json")
+    }
     return labels | dict.fromkeys(FilesCompleter()(prefix), "")
 
 
 def _runs(parsed_args: argparse.Namespace, file: str = "") -> set[tuple[str, str, str]]:
     """Return dataset, model and id of all runs, or of those with a file; of packed runs, from the indices."""
-    folders = {path: path.parent if file else path for path in _results(parsed_args).glob(f"runs/*/*/*{file}")}
-    runs = {(folder.parents[1].name, folder.parent.name, folder.name) for folder in folders.values()}
+    folders = {
+        path: path.parent if file else path
+        for path in _results(parsed_args).glob(f"runs/*/*/*{file}")
+    }
+    runs = {
+        (folder.parents[1].name, folder.parent.name, folder.name) for folder in folders.values()
+    }
     for index in _results(parsed_args).glob("bundles/*.csv"):
         with index.open(encoding="utf-8", newline="") as lines:
             runs |= {(index.stem, row["model"], row["run_id"]) for row in csv.DictReader(lines)}

@@ -11,7 +11,9 @@ _INSTALL = {
     "zsh": "longsumbench completion zsh >> ~/.zshrc",
     "fish": "longsumbench completion fish > ~/.config/fish/completions/longsumbench.fish",
 }
-_COMPINIT = "(( $+functions[compdef] )) || { autoload -U compinit && compinit }"  # defines zsh's compdef
+_COMPINIT = (
+    "(( $+functions[compdef] )) || { autoload -U compinit && compinit }"  # defines zsh's compdef
+)
 _HELP = f"""\
 Print the code by which a shell completes the command line: commands, flags, names, settings and ids of runs.
 
@@ -25,7 +27,9 @@ in the results folder.
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("shell", metavar="SHELL", choices=tuple(_INSTALL), help=", ".join(_INSTALL))
+    command.add_argument(
+        "shell", metavar="SHELL", choices=tuple(_INSTALL), help=", ".join(_INSTALL)
+    )
 
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -33,9 +37,18 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     code = shellcode(["longsumbench"], shell=options.shell)
     first = [_COMPINIT] if options.shell == "zsh" else []
-    print_text(f"# Completion for longsumbench; to install it: {_INSTALL[options.shell]}", *first, code.strip())
+    print_text(
+        f"# Completion for longsumbench; to install it: {_INSTALL[options.shell]}",
+        *first,
+        code.strip(),
+    )
 
 
 completion_command = Command(
-    "completion", "let a shell complete command lines", _HELP, _add_arguments, _execute, "nothing was changed"
+    "completion",
+    "let a shell complete command lines",
+    _HELP,
+    _add_arguments,
+    _execute,
+    "nothing was changed",
 )

@@ -21,7 +21,9 @@ it came from. Marks of `longsumbench verify` are not copied: verify again. More:
 
 
 def _add_merge_arguments(command: Parser) -> None:
-    command.add_argument("inputs", nargs="+", metavar="FOLDER", help="results folders, or bundles (.tar.xz)")
+    command.add_argument(
+        "inputs", nargs="+", metavar="FOLDER", help="results folders, or bundles (.tar.xz)"
+    )
     add_results_dir(command)
 
 
@@ -29,12 +31,16 @@ def _execute_merge(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.runs.results import Results
     from longsumbench.site.merge import merge_results
 
-    for line in merge_results(options.inputs, Results.writable(options.results_dir, "--results-dir")):
+    for line in merge_results(
+        options.inputs, Results.writable(options.results_dir, "--results-dir")
+    ):
         print_text(line)
 
 
 _MERGED = "merged runs are kept, and the same command merges the others"
-merge_command = Command("merge", "merge results folders", _MERGE_HELP, _add_merge_arguments, _execute_merge, _MERGED)
+merge_command = Command(
+    "merge", "merge results folders", _MERGE_HELP, _add_merge_arguments, _execute_merge, _MERGED
+)
 
 _VERIFY_HELP = """\
 Check the records of finished runs, compute their scores again from their outputs, and say what does not agree.
@@ -53,8 +59,12 @@ exit code is 3. More: docs/how-to/share-results.md
 
 
 def _add_verify_arguments(command: Parser) -> None:
-    command.add_argument("runs", nargs="+", metavar="RUN", help="runs, results folders, or bundles (.tar.xz)")
-    command.add_argument("--dataset-path", metavar="PATH", help="where the texts are here, instead of dataset.path")
+    command.add_argument(
+        "runs", nargs="+", metavar="RUN", help="runs, results folders, or bundles (.tar.xz)"
+    )
+    command.add_argument(
+        "--dataset-path", metavar="PATH", help="where the texts are here, instead of dataset.path"
+    )
     add_results_dir(command)
 
 
@@ -73,11 +83,15 @@ def _execute_verify(options: argparse.Namespace, words: Sequence[str]) -> None:
         rows += [(run_id[:8], model, dataset, line) for line in problems or ["verified"]]
     print_text(plain_table(rows or [("no finished run",)]))
     if failed:
-        raise DataError(f"{format_count(failed, 'run')} of {len({*folders}):,} not verified: see the table")
+        raise DataError(
+            f"{format_count(failed, 'run')} of {len({*folders}):,} not verified: see the table"
+        )
 
 
 _AGAIN = "the same command starts again"
-verify_command = Command("verify", "score outputs again", _VERIFY_HELP, _add_verify_arguments, _execute_verify, _AGAIN)
+verify_command = Command(
+    "verify", "score outputs again", _VERIFY_HELP, _add_verify_arguments, _execute_verify, _AGAIN
+)
 
 _EXPORT_HELP = """\
 Write finished runs and tables in formats that other tools read.
@@ -105,9 +119,15 @@ The token is that in HF_TOKEN, or that of `hf auth login`. The card has no absol
 
 
 def _add_export_arguments(command: Parser) -> None:
-    command.add_argument("runs", nargs="*", metavar="DATASET|RUN", help="datasets and runs (default: all datasets)")
-    command.add_argument("--format", required=True, choices=("eee", "hub", "csv", "latex"), help="what to write")
-    command.add_argument("--output", metavar="FOLDER", help="where to write (default: export/FORMAT in the results)")
+    command.add_argument(
+        "runs", nargs="*", metavar="DATASET|RUN", help="datasets and runs (default: all datasets)"
+    )
+    command.add_argument(
+        "--format", required=True, choices=("eee", "hub", "csv", "latex"), help="what to write"
+    )
+    command.add_argument(
+        "--output", metavar="FOLDER", help="where to write (default: export/FORMAT in the results)"
+    )
     add_results_dir(command)
 
 
@@ -120,7 +140,9 @@ def _execute_export(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 def _add_push_arguments(command: Parser) -> None:
-    command.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
+    command.add_argument(
+        "run", metavar="RUN", help="a run's folder, its id, or the beginning of its id"
+    )
     command.add_argument("repository", metavar="OWNER/NAME", help="the repository on the hub")
     command.add_argument("--private", action="store_true", help="create a private repository")
     add_results_dir(command)
@@ -134,4 +156,6 @@ def _execute_push(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 _EXPORT, _PUSH = "write runs and tables for other tools", "upload a trained system to the hub"
 export_command = Command("export", _EXPORT, _EXPORT_HELP, _add_export_arguments, _execute_export)
-push_command = Command("push", _PUSH, _PUSH_HELP, _add_push_arguments, _execute_push, "the same command pushes again")
+push_command = Command(
+    "push", _PUSH, _PUSH_HELP, _add_push_arguments, _execute_push, "the same command pushes again"
+)

@@ -25,20 +25,37 @@ outputs.
 
 
 def _add_compare_arguments(command: Parser) -> None:
-    command.add_argument("runs", nargs="*", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
-    command.add_argument("--all-pairs", action="store_true", help="compare every pair, not only with the first run")
-    command.add_argument("--intersect", action="store_true", help="compare the examples that all runs have")
     command.add_argument(
-        "--examples", type=int, default=10, metavar="N", help="show the N largest gains and losses (default: 10)"
+        "runs", nargs="*", metavar="RUN", help="a run's folder, its id, or the beginning of its id"
     )
-    command.add_argument("--output", metavar="FOLDER", help="where to write (default: comparisons/IDS in the results)")
+    command.add_argument(
+        "--all-pairs", action="store_true", help="compare every pair, not only with the first run"
+    )
+    command.add_argument(
+        "--intersect", action="store_true", help="compare the examples that all runs have"
+    )
+    command.add_argument(
+        "--examples",
+        type=int,
+        default=10,
+        metavar="N",
+        help="show the N largest gains and losses (default: 10)",
+    )
+    command.add_argument(
+        "--output",
+        metavar="FOLDER",
+        help="where to write (default: comparisons/IDS in the results)",
+    )
     add_results_dir(command)
 
 
 def _execute_compare(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.outputs.compare import compare, comparison_folder, write_comparison
 
-    settings = {name: getattr(options, name) for name in ("results_dir", "examples", "intersect", "all_pairs")}
+    settings = {
+        name: getattr(options, name)
+        for name in ("results_dir", "examples", "intersect", "all_pairs")
+    }
     comparison = compare(*options.runs, **settings)
     folder = output_folder(options.output, comparison_folder(results_of(options), comparison.runs))
     files = write_comparison(comparison, folder)
@@ -75,20 +92,33 @@ What the views mean: docs/how-to/inspect.md.
 
 
 def _add_inspect_arguments(command: Parser) -> None:
-    command.add_argument("run", metavar="RUN", help="a run's folder, its id, or the beginning of its id")
     command.add_argument(
-        "examples", nargs="+", metavar="EXAMPLE", help="examples by their ids, or their numbers in the split, from 0"
+        "run", metavar="RUN", help="a run's folder, its id, or the beginning of its id"
     )
-    command.add_argument("--output", metavar="FOLDER", help="where to write (default: inspections/ID in results)")
-    command.add_argument("--picture", action="store_true", help="also write the views as NUMBER.png, for a paper")
+    command.add_argument(
+        "examples",
+        nargs="+",
+        metavar="EXAMPLE",
+        help="examples by their ids, or their numbers in the split, from 0",
+    )
+    command.add_argument(
+        "--output", metavar="FOLDER", help="where to write (default: inspections/ID in results)"
+    )
+    command.add_argument(
+        "--picture", action="store_true", help="also write the views as NUMBER.png, for a paper"
+    )
     add_results_dir(command)
 
 
 def _execute_inspect(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.outputs.inspection import inspect, inspection_folder, write_inspection
 
-    inspections = [inspect(options.run, example, options.results_dir) for example in options.examples]
-    folder = output_folder(options.output, inspection_folder(results_of(options), inspections[0].record))
+    inspections = [
+        inspect(options.run, example, options.results_dir) for example in options.examples
+    ]
+    folder = output_folder(
+        options.output, inspection_folder(results_of(options), inspections[0].record)
+    )
     for inspection in inspections:
         linked = replace(inspection, pages=sorted(item.number for item in inspections))
         print_text(linked.render(), "", *write_inspection(linked, folder, options.picture))
@@ -97,7 +127,12 @@ def _execute_inspect(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 inspect_command = Command(
-    "inspect", "show what a system looked at", _INSPECT_HELP, _add_inspect_arguments, _execute_inspect, _UNCHANGED
+    "inspect",
+    "show what a system looked at",
+    _INSPECT_HELP,
+    _add_inspect_arguments,
+    _execute_inspect,
+    _UNCHANGED,
 )
 
 
@@ -133,4 +168,6 @@ def _execute_runs(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 _PACK = "nothing is lost, and the same command packs again"
-runs_command = Command("runs", "pack finished runs", _RUNS_HELP, _add_runs_arguments, _execute_runs, _PACK)
+runs_command = Command(
+    "runs", "pack finished runs", _RUNS_HELP, _add_runs_arguments, _execute_runs, _PACK
+)

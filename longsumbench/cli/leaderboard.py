@@ -38,22 +38,44 @@ facts the systems found; a picture is drawn again when its numbers change. --aga
 
 def _add_arguments(command: Parser) -> None:
     command.add_argument("dataset", nargs="?", help="one dataset (default: all)")
-    command.add_argument("--columns", metavar="NAMES", help="columns to print, separated by commas; help lists them")
-    command.add_argument("--block", type=int, metavar="NUMBER", help="print this block of the table, from 1")
-    command.add_argument("--by-run", action="store_true", help="a row for each run (default: for each system)")
     command.add_argument(
-        "--latex", nargs="?", const=True, metavar="FILE.tex", help="print LaTeX (booktabs, siunitx), or write it"
+        "--columns", metavar="NAMES", help="columns to print, separated by commas; help lists them"
     )
-    command.add_argument("--ledger", action="store_true", help="print what was not read, learned or finished")
+    command.add_argument(
+        "--block", type=int, metavar="NUMBER", help="print this block of the table, from 1"
+    )
+    command.add_argument(
+        "--by-run", action="store_true", help="a row for each run (default: for each system)"
+    )
+    command.add_argument(
+        "--latex",
+        nargs="?",
+        const=True,
+        metavar="FILE.tex",
+        help="print LaTeX (booktabs, siunitx), or write it",
+    )
+    command.add_argument(
+        "--ledger", action="store_true", help="print what was not read, learned or finished"
+    )
     command.add_argument("--measure", default="f1", help="ROUGE f1 (default), precision or recall")
     command.add_argument(
-        "--against", action="append", default=[], metavar="SETTING", help="also plot scores against a setting, or two"
+        "--against",
+        action="append",
+        default=[],
+        metavar="SETTING",
+        help="also plot scores against a setting, or two",
     )
     command.add_argument(
-        "--kind", metavar="NAME", help="the score that --against plots, such as rouge2 (default: the ranking score)"
+        "--kind",
+        metavar="NAME",
+        help="the score that --against plots, such as rouge2 (default: the ranking score)",
     )
     command.add_argument(
-        "--matrix", nargs="?", const="", metavar="METRIC", help="systems × datasets (default: each ranking score)"
+        "--matrix",
+        nargs="?",
+        const="",
+        metavar="METRIC",
+        help="systems × datasets (default: each ranking score)",
     )
     add_results_dir(command)
 
@@ -75,7 +97,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         return
     names = leaderboard.find_datasets(results, options.dataset)
     choices = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
-    all_columns = columns_of((record for name in names for record in results.records(name)), part) if choices else {}
+    all_columns = (
+        columns_of((record for name in names for record in results.records(name)), part)
+        if choices
+        else {}
+    )
     if choices == ["help"]:
         print_text(list_columns(all_columns))
         return
@@ -97,7 +123,11 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         if options.ledger:
             print_text(tables.terminal(name, [chosen_table.ledger()]), "")
             continue
-        text = _put_latex(options, chosen_table.latex(), len(names)) if options.latex else chosen_table.render()
+        text = (
+            _put_latex(options, chosen_table.latex(), len(names))
+            if options.latex
+            else chosen_table.render()
+        )
         print_text(text, "")
         for file in table.pictures() if part == "f" and not options.latex else ():
             print_text(results.root / "leaderboard" / file, "")
@@ -129,21 +159,29 @@ def _put_latex(options: argparse.Namespace, text: str, num_tables: int = 1) -> s
     if options.latex is True:
         return text
     if not options.latex.endswith(".tex") or num_tables > 1:
-        raise UsageError(f"--latex {options.latex}: name one DATASET first, then a file that ends in .tex")
+        raise UsageError(
+            f"--latex {options.latex}: name one DATASET first, then a file that ends in .tex"
+        )
     file = output_file(options.latex, "--latex")
     assert file is not None
     write_atomically(file, text)
     return str(file)
 
 
-def _draw_against(options: argparse.Namespace, results: "Results", names: Sequence[str]) -> list[Path]:
+def _draw_against(
+    options: argparse.Namespace, results: "Results", names: Sequence[str]
+) -> list[Path]:
     """Write the plots of `--against`; return the files."""
     if options.kind is not None and not options.against:
         raise UsageError("--kind needs --against SETTING: it selects the plotted score")
     if options.against and len(names) > 1:
-        raise UsageError(f"--against plots the runs on one dataset: choose one of {', '.join(names)}")
+        raise UsageError(
+            f"--against plots the runs on one dataset: choose one of {', '.join(names)}"
+        )
     if options.against and options.measure != "f1":
-        raise UsageError("--measure is for the printed table: --against plots F1, or the score of --kind")
+        raise UsageError(
+            "--measure is for the printed table: --against plots F1, or the score of --kind"
+        )
     if not options.against:
         return []
     from longsumbench.leaderboards import curves_picture as sweep
@@ -151,4 +189,6 @@ def _draw_against(options: argparse.Namespace, results: "Results", names: Sequen
     return sweep.update_curves(results, names[0], options.against, options.kind)
 
 
-leaderboard_command = Command("leaderboard", "rebuild and print tables from results/", _HELP, _add_arguments, _execute)
+leaderboard_command = Command(
+    "leaderboard", "rebuild and print tables from results/", _HELP, _add_arguments, _execute
+)

@@ -41,7 +41,9 @@ command that continues them.
 
 
 def _add_list_arguments(command: Parser) -> None:
-    command.add_argument("what", nargs="?", metavar="KIND", choices=[*LISTED_KINDS], help=", ".join(LISTED_KINDS))
+    command.add_argument(
+        "what", nargs="?", metavar="KIND", choices=[*LISTED_KINDS], help=", ".join(LISTED_KINDS)
+    )
     command.add_argument(
         "filters",
         nargs="*",
@@ -68,8 +70,14 @@ def _execute_list(options: argparse.Namespace, words: Sequence[str]) -> None:
         rows |= dict(catalogue.own_dataset_rows()) if options.what == "datasets" else {}
         print_text(plain_table(sorted(rows.items())))
         return
-    settings = [row for model in options.filters for row in catalogue.setting_rows(registry.config_of(model), "model.")]
-    print_text(plain_table([*settings, *catalogue.all_setting_rows()], ["setting", "default", "meaning"]))
+    settings = [
+        row
+        for model in options.filters
+        for row in catalogue.setting_rows(registry.config_of(model), "model.")
+    ]
+    print_text(
+        plain_table([*settings, *catalogue.all_setting_rows()], ["setting", "default", "meaning"])
+    )
 
 
 def _render_runs(options: argparse.Namespace) -> str:
@@ -79,14 +87,20 @@ def _render_runs(options: argparse.Namespace) -> str:
     filters = dict(word.partition("=")[::2] for word in options.filters)
     for key, value in filters.items():
         if key not in FILTERS or not value:
-            raise UsageError(f"'{key}' is not a filter: write {', '.join(f'{name}=…' for name in FILTERS)}")
+            raise UsageError(
+                f"'{key}' is not a filter: write {', '.join(f'{name}=…' for name in FILTERS)}"
+            )
     if "state" in filters:
         check_choice("state", filters["state"], STATES)
     return render_runs(list_runs(results_of(options), **filters))
 
 
 list_command = Command(
-    "list", "list models, datasets, settings, runs …", _LIST_HELP, _add_list_arguments, _execute_list
+    "list",
+    "list models, datasets, settings, runs …",
+    _LIST_HELP,
+    _add_list_arguments,
+    _execute_list,
 )
 
 
@@ -104,10 +118,18 @@ The command only reads the sweep's files. It works in any shell, on any machine 
 
 def _add_status_arguments(command: Parser) -> None:
     command.add_argument(
-        "sweep", nargs="?", metavar="SWEEP", help="its id, or the beginning of it (default: running sweeps)"
+        "sweep",
+        nargs="?",
+        metavar="SWEEP",
+        help="its id, or the beginning of it (default: running sweeps)",
     )
     command.add_argument(
-        "--watch", nargs="?", type=float, const=5.0, metavar="SECONDS", help="update every SECONDS (default: 5)"
+        "--watch",
+        nargs="?",
+        type=float,
+        const=5.0,
+        metavar="SECONDS",
+        help="update every SECONDS (default: 5)",
     )
     add_results_dir(command)
 
@@ -159,10 +181,14 @@ The cache is the user's cache folder, or the folder in the environment variable 
 
 
 def _add_cache_arguments(command: Parser) -> None:
-    command.add_argument("words", nargs="*", metavar="[list|prune] [KEY]", help="beginnings of stages' keys")
+    command.add_argument(
+        "words", nargs="*", metavar="[list|prune] [KEY]", help="beginnings of stages' keys"
+    )
     command.add_argument("--unused-for", metavar="TIME", help="prune: 30d (default), 12h, 2w")
     command.add_argument("--all", action="store_true", help="prune: delete everything")
-    command.add_argument("--dry-run", action="store_true", help="prune: print what would be deleted")
+    command.add_argument(
+        "--dry-run", action="store_true", help="prune: print what would be deleted"
+    )
 
 
 def _execute_cache(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -171,13 +197,22 @@ def _execute_cache(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     action, *keys = options.words or ["kinds"]
     selected = {"KEY": keys, "--all": options.all, "--unused-for": options.unused_for}
-    flags = [flag for flag, value in {**selected, "--dry-run": options.dry_run}.items() if value and flag != "KEY"]
+    flags = [
+        flag
+        for flag, value in {**selected, "--dry-run": options.dry_run}.items()
+        if value and flag != "KEY"
+    ]
     if action not in ("kinds", "list", "prune"):
         raise UsageError(f"longsumbench cache {action}: write list or prune before the key")
     if flags and action != "prune":
         raise UsageError(f"{flags[0]} needs `longsumbench cache prune`")
-    if len(together := [name for name, value in selected.items() if value]) > 1 and action == "prune":
-        raise UsageError(f"{' and '.join(together)} cannot be combined: each selects what to delete")
+    if (
+        len(together := [name for name, value in selected.items() if value]) > 1
+        and action == "prune"
+    ):
+        raise UsageError(
+            f"{' and '.join(together)} cannot be combined: each selects what to delete"
+        )
     root = cache_folder()
     stages = prune.select_artifacts(prune.artifacts_in(root), keys)
     if action == "prune":
@@ -186,16 +221,26 @@ def _execute_cache(options: argparse.Namespace, words: Sequence[str]) -> None:
             stages = prune.outdated_artifacts(stages, span)
         print_text(prune.delete_artifacts(stages, options.dry_run))
     else:
-        print_text(prune.list_kinds(root, stages) if action == "kinds" else prune.list_artifacts(root, stages))
+        print_text(
+            prune.list_kinds(root, stages)
+            if action == "kinds"
+            else prune.list_artifacts(root, stages)
+        )
 
 
 def _parse_time(flag: str, text: str) -> float:
     """Parse a number with a unit ("30d") as seconds."""
     if (match := re.fullmatch(rf"(\d{{1,9}}(?:\.\d+)?)({'|'.join(_TIME_UNITS)})", text)) is None:
-        raise UsageError(f"{flag} {text}: write a number followed by {', '.join(_TIME_UNITS)}, as in 30d")
+        raise UsageError(
+            f"{flag} {text}: write a number followed by {', '.join(_TIME_UNITS)}, as in 30d"
+        )
     return float(match[1]) * _TIME_UNITS[match[2]]
 
 
 cache_command = Command(
-    "cache", "show or delete the contents of the cache", _CACHE_HELP, _add_cache_arguments, _execute_cache
+    "cache",
+    "show or delete the contents of the cache",
+    _CACHE_HELP,
+    _add_cache_arguments,
+    _execute_cache,
 )

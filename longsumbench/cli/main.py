@@ -7,7 +7,18 @@ import traceback
 from collections.abc import Sequence
 
 from longsumbench import __version__
-from longsumbench.cli import completion, exchange, finished_runs, leaderboard, lists, outputs, paper, run, site, texts
+from longsumbench.cli import (
+    completion,
+    exchange,
+    finished_runs,
+    leaderboard,
+    lists,
+    outputs,
+    paper,
+    run,
+    site,
+    texts,
+)
 from longsumbench.cli.parser import Command, Parser, check_blanks
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
@@ -15,15 +26,47 @@ from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 
 COMMANDS: tuple[Command, ...] = (
-    *(run.run_command, texts.recommend_command, paper.paper_command, leaderboard.leaderboard_command),
+    *(
+        run.run_command,
+        texts.recommend_command,
+        paper.paper_command,
+        leaderboard.leaderboard_command,
+    ),
     *(site.site_command, lists.status_command, outputs.summarize_command, outputs.score_command),
-    *(outputs.import_command, finished_runs.compare_command, outputs.agreement_command, finished_runs.inspect_command),
-    *(texts.stats_command, texts.analyze_command, texts.dataset_command, finished_runs.runs_command),
-    *(exchange.merge_command, exchange.verify_command, exchange.export_command, exchange.push_command),
+    *(
+        outputs.import_command,
+        finished_runs.compare_command,
+        outputs.agreement_command,
+        finished_runs.inspect_command,
+    ),
+    *(
+        texts.stats_command,
+        texts.analyze_command,
+        texts.dataset_command,
+        finished_runs.runs_command,
+    ),
+    *(
+        exchange.merge_command,
+        exchange.verify_command,
+        exchange.export_command,
+        exchange.push_command,
+    ),
     *(lists.cache_command, lists.list_command, completion.completion_command),
 )
-_FREE_WORDS = ("overrides", "inputs", "texts", "runs", "keys", "filters")  # arguments that take any number of words
-_LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}  # before or after a command
+_FREE_WORDS = (
+    "overrides",
+    "inputs",
+    "texts",
+    "runs",
+    "keys",
+    "filters",
+)  # arguments that take any number of words
+_LEVELS = {
+    "-q": "WARNING",
+    "--quiet": "WARNING",
+    "-v": "DEBUG",
+    "--verbose": "DEBUG",
+}  # before or after a command
 _OVERVIEW = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
 
@@ -71,7 +114,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.execute(options, words)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
-        print(escape_line(f"longsumbench: interrupted; {f'{interrupt}' or outcome}"), file=sys.stderr)
+        print(
+            escape_line(f"longsumbench: interrupted; {f'{interrupt}' or outcome}"), file=sys.stderr
+        )
         return INTERRUPTED
     except BrokenPipeError:  # as in `longsumbench list settings | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,7 +132,9 @@ def _show_problem(error: Exception, verbose: bool) -> int:
     problem = as_reported_error(error)
     if verbose:
         print(escape_lines("".join(traceback.format_exception(error))), file=sys.stderr)
-    escaped = escape_lines if isinstance(problem, PointsFailed) else escape_line  # PointsFailed contains a table
+    escaped = (
+        escape_lines if isinstance(problem, PointsFailed) else escape_line
+    )  # PointsFailed contains a table
     print(escaped(f"longsumbench: {problem}"), file=sys.stderr)
     return problem.exit_code
 
@@ -110,7 +157,9 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
             raise UsageError(f"unknown argument '{word}' (see {options.parser.prog} --help)")
     for name in _FREE_WORDS:
         if hasattr(options, name):
-            setattr(options, name, [*getattr(options, name), *extra])  # argparse stops at the first flag
+            setattr(
+                options, name, [*getattr(options, name), *extra]
+            )  # argparse stops at the first flag
     return options
 
 
@@ -123,9 +172,17 @@ def _unknown_flag(word: str, words: Sequence[str], options: argparse.Namespace) 
     if setting.partition(".")[0] in (*GROUPS, *TOP_LEVEL_SETTINGS) and (
         hasattr(options, "overrides") or hasattr(options, "inputs")
     ):
-        values = [text for text in words[words.index(word) + 1 :][:1] if not text.startswith("-") and "=" not in text]
-        return UsageError(f"'{flag}' is not a flag: write {setting}={value or ''.join(values) or 'VALUE'}")
-    return UsageError(f"unknown flag '{flag}'{did_you_mean(flag, command.flags())} (see {command.prog} --help)")
+        values = [
+            text
+            for text in words[words.index(word) + 1 :][:1]
+            if not text.startswith("-") and "=" not in text
+        ]
+        return UsageError(
+            f"'{flag}' is not a flag: write {setting}={value or ''.join(values) or 'VALUE'}"
+        )
+    return UsageError(
+        f"unknown flag '{flag}'{did_you_mean(flag, command.flags())} (see {command.prog} --help)"
+    )
 
 
 def parser() -> Parser:
@@ -133,7 +190,9 @@ def parser() -> Parser:
     top = Parser("longsumbench", description=_OVERVIEW)
     top.add_argument("--version", action="version", version=f"longsumbench {__version__}")
     _add_levels(top)
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    commands = top.add_subparsers(
+        title="commands", metavar="COMMAND", dest="command", required=True
+    )
     for entry in COMMANDS:
         command = commands.add_parser(entry.name, help=entry.summary, description=entry.description)
         command.set_defaults(parser=command, execute=entry.execute, interrupted=entry.interrupted)
@@ -144,5 +203,9 @@ def parser() -> Parser:
 
 def _add_levels(command: Parser) -> None:
     quiet, verbose = "show only warnings and errors", "show debug messages and an error's traceback"
-    command.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet)
-    command.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help=verbose)
+    command.add_argument(
+        "-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet
+    )
+    command.add_argument(
+        "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help=verbose
+    )

@@ -4,7 +4,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file, output_folder, results_of
+from longsumbench.cli.parser import (
+    Command,
+    Parser,
+    add_results_dir,
+    output_file,
+    output_folder,
+    results_of,
+)
 from longsumbench.errors import UsageError
 from longsumbench.files import writable_folder
 from longsumbench.formatting import print_text
@@ -35,15 +42,21 @@ arrays with the names of their axes, and the texts of its units; null if the sys
 
 
 def _add_summarize_arguments(command: Parser) -> None:
-    system_help = (
-        "a run's id, the folder of a run or a checkpoint, OWNER/NAME on the hub, or a system that needs no training"
-    )
+    system_help = "a run's id, the folder of a run or a checkpoint, OWNER/NAME on the hub, or a system that needs no training"
     command.add_argument("system", metavar="SYSTEM", help=system_help)
-    command.add_argument("inputs", nargs="*", metavar="FILE", help="files, folders, and settings as KEY=VALUE")
-    command.add_argument("--together", action="store_true", help="take all files as one text of several documents")
+    command.add_argument(
+        "inputs", nargs="*", metavar="FILE", help="files, folders, and settings as KEY=VALUE"
+    )
+    command.add_argument(
+        "--together", action="store_true", help="take all files as one text of several documents"
+    )
     command.add_argument("--query", metavar="TEXT", help="the question that the summaries answer")
-    command.add_argument("--json", action="store_true", help="print one object per line, with evidence")
-    command.add_argument("--output", metavar="PATH", help="a .jsonl file or a folder for the summaries of many files")
+    command.add_argument(
+        "--json", action="store_true", help="print one object per line, with evidence"
+    )
+    command.add_argument(
+        "--output", metavar="PATH", help="a .jsonl file or a folder for the summaries of many files"
+    )
     add_results_dir(command)
 
 
@@ -88,20 +101,48 @@ and what the warnings mean: docs/how-to/score.md.
 
 
 def _add_score_arguments(command: Parser) -> None:
-    command.add_argument("texts", nargs="*", metavar="FILE", help="PREDICTIONS, then REFERENCES if in another file")
-    command.add_argument("--mode", default="google", help="google (as rouge_score; default) or perl (as ROUGE-1.5.5)")
-    command.add_argument("--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems")
-    command.add_argument("--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists (default: search)")
-    command.add_argument("--tokenizer", default="default", help="default (a-z, 0-9) or unicode (all scripts' letters)")
-    command.add_argument("--sentences", default="suite", help="for R-Lsum: suite (default), given, newline or nltk")
-    command.add_argument("--per-example", metavar="FILE.csv", help="write one row per example: id, rouge1_p, ... 0-1")
-    command.add_argument("--json", action="store_true", help="print one object instead of the table")
+    command.add_argument(
+        "texts", nargs="*", metavar="FILE", help="PREDICTIONS, then REFERENCES if in another file"
+    )
+    command.add_argument(
+        "--mode", default="google", help="google (as rouge_score; default) or perl (as ROUGE-1.5.5)"
+    )
+    command.add_argument(
+        "--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems"
+    )
+    command.add_argument(
+        "--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists (default: search)"
+    )
+    command.add_argument(
+        "--tokenizer",
+        default="default",
+        help="default (a-z, 0-9) or unicode (all scripts' letters)",
+    )
+    command.add_argument(
+        "--sentences", default="suite", help="for R-Lsum: suite (default), given, newline or nltk"
+    )
+    command.add_argument(
+        "--per-example", metavar="FILE.csv", help="write one row per example: id, rouge1_p, ... 0-1"
+    )
+    command.add_argument(
+        "--json", action="store_true", help="print one object instead of the table"
+    )
     command.add_argument("--intersect", action="store_true", help="skip ids that only one file has")
     command.add_argument(
-        "--empty-references", default="skip", help="references without words: skip (default), or zero (score 0)"
+        "--empty-references",
+        default="skip",
+        help="references without words: skip (default), or zero (score 0)",
     )
-    command.add_argument("--resamples", type=int, default=1_000, metavar="N", help="bootstrap samples (default: 1000)")
-    command.add_argument("--resampling", default="percentile", help="percentile (default), or perl (as ROUGE-1.5.5)")
+    command.add_argument(
+        "--resamples",
+        type=int,
+        default=1_000,
+        metavar="N",
+        help="bootstrap samples (default: 1000)",
+    )
+    command.add_argument(
+        "--resampling", default="percentile", help="percentile (default), or perl (as ROUGE-1.5.5)"
+    )
     add_results_dir(command)
 
 
@@ -109,13 +150,26 @@ def _execute_score(options: argparse.Namespace, words: Sequence[str]) -> None:
     for word in options.texts:
         setting, sign, value = word.removeprefix("score.").partition("=")
         if sign and word.startswith("score."):
-            raise UsageError(f"'{word}' is for `run`; here write --{setting.replace('_', '-')} {value}")
+            raise UsageError(
+                f"'{word}' is for `run`; here write --{setting.replace('_', '-')} {value}"
+            )
     if not 1 <= len(options.texts) <= 2:
-        raise UsageError("give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)")
+        raise UsageError(
+            "give PREDICTIONS, and REFERENCES if in another file (see longsumbench score --help)"
+        )
     from longsumbench.outputs.files import find_predictions
     from longsumbench.outputs.score import rouge_of, score_files
 
-    names = ("mode", "stem", "tokenizer", "wordnet", "resamples", "resampling", "empty_references", "sentences")
+    names = (
+        "mode",
+        "stem",
+        "tokenizer",
+        "wordnet",
+        "resamples",
+        "resampling",
+        "empty_references",
+        "sentences",
+    )
     rouge = rouge_of(**{name: getattr(options, name) for name in names})
     table = output_file(options.per_example, "--per-example")
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
@@ -127,7 +181,12 @@ def _execute_score(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 score_command = Command(
-    "score", "score outputs of any system", _SCORE_HELP, _add_score_arguments, _execute_score, "nothing was written"
+    "score",
+    "score outputs of any system",
+    _SCORE_HELP,
+    _add_score_arguments,
+    _execute_score,
+    "nothing was written",
 )
 
 
@@ -152,15 +211,35 @@ More: docs/how-to/import.md
 
 
 def _add_import_arguments(command: Parser) -> None:
-    command.add_argument("outputs", metavar="OUTPUTS", help="rows with ids, lines of text, or a folder of texts")
-    command.add_argument("overrides", nargs="*", default=[], metavar="KEY=VALUE", help="settings, as listed above")
-    command.add_argument("--model", required=True, metavar="NAME", help="a name for the system that wrote them")
+    command.add_argument(
+        "outputs", metavar="OUTPUTS", help="rows with ids, lines of text, or a folder of texts"
+    )
+    command.add_argument(
+        "overrides", nargs="*", default=[], metavar="KEY=VALUE", help="settings, as listed above"
+    )
+    command.add_argument(
+        "--model", required=True, metavar="NAME", help="a name for the system that wrote them"
+    )
     command.add_argument("--dataset", required=True, metavar="NAME", help="what was summarized")
-    command.add_argument("--split", metavar="SPLIT", help="train, validation or test (default: test)")
-    command.add_argument("--variant", default="", metavar="TEXT", help="the system's settings, in any words")
-    command.add_argument("--seed", type=int, metavar="N", help="if there are outputs of several seeds")
-    command.add_argument("--from", dest="origin", default="", metavar="TEXT", help="where they come from (URL, paper)")
-    command.add_argument("--intersect", action="store_true", help="leave out ids that only one side has")
+    command.add_argument(
+        "--split", metavar="SPLIT", help="train, validation or test (default: test)"
+    )
+    command.add_argument(
+        "--variant", default="", metavar="TEXT", help="the system's settings, in any words"
+    )
+    command.add_argument(
+        "--seed", type=int, metavar="N", help="if there are outputs of several seeds"
+    )
+    command.add_argument(
+        "--from",
+        dest="origin",
+        default="",
+        metavar="TEXT",
+        help="where they come from (URL, paper)",
+    )
+    command.add_argument(
+        "--intersect", action="store_true", help="leave out ids that only one side has"
+    )
 
 
 def _execute_import(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -170,14 +249,25 @@ def _execute_import(options: argparse.Namespace, words: Sequence[str]) -> None:
         from longsumbench.leaderboards.after_run import describe_runs
         from longsumbench.outputs.import_outputs import OutputsToImport, plan_import, run_import
 
-    details = {name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")}
+    details = {
+        name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")
+    }
     outputs = OutputsToImport(Path(options.outputs).expanduser(), **details)
     planned = plan_import(outputs, options.dataset, options.split, options.overrides)
-    run_import(outputs, planned, ("longsumbench", *words), lambda *arguments: print_text(describe_runs(*arguments)))
+    run_import(
+        outputs,
+        planned,
+        ("longsumbench", *words),
+        lambda *arguments: print_text(describe_runs(*arguments)),
+    )
 
 
 import_command = Command(
-    "import", "make a run of outputs of another system", _IMPORT_HELP, _add_import_arguments, _execute_import
+    "import",
+    "make a run of outputs of another system",
+    _IMPORT_HELP,
+    _add_import_arguments,
+    _execute_import,
 )
 
 
@@ -198,11 +288,23 @@ reach: words, bigrams copied from the source, repeated bigrams. More: docs/how-t
 
 
 def _add_agreement_arguments(command: Parser) -> None:
-    command.add_argument("folder", metavar="FOLDER", help="contains documents, outputs and judgements")
-    command.add_argument("overrides", nargs="*", default=[], metavar="KEY=VALUE", help="settings, as listed above")
-    command.add_argument("--where", action="append", default=[], metavar="FIELD=VALUE", help="only such documents")
-    command.add_argument("--leave-out", action="append", default=[], metavar="SYSTEM", help="without this system")
-    command.add_argument("--output", metavar="FOLDER", help="where to write (default: agreement/FOLDER in the results)")
+    command.add_argument(
+        "folder", metavar="FOLDER", help="contains documents, outputs and judgements"
+    )
+    command.add_argument(
+        "overrides", nargs="*", default=[], metavar="KEY=VALUE", help="settings, as listed above"
+    )
+    command.add_argument(
+        "--where", action="append", default=[], metavar="FIELD=VALUE", help="only such documents"
+    )
+    command.add_argument(
+        "--leave-out", action="append", default=[], metavar="SYSTEM", help="without this system"
+    )
+    command.add_argument(
+        "--output",
+        metavar="FOLDER",
+        help="where to write (default: agreement/FOLDER in the results)",
+    )
     add_results_dir(command)
 
 

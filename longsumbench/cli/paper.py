@@ -30,8 +30,12 @@ finished, and names what is missing.
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("paper_table", nargs="?", metavar="NAME", help="seal-table2, pagesum-figure1, …, or list")
-    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the scale, folders of texts, settings")
+    command.add_argument(
+        "paper_table", nargs="?", metavar="NAME", help="seal-table2, pagesum-figure1, …, or list"
+    )
+    command.add_argument(
+        "overrides", nargs="*", metavar="KEY=VALUE", help="the scale, folders of texts, settings"
+    )
     command.add_argument("--no-run", action="store_true", help="run nothing: show what is finished")
     add_results_dir(command)
 
@@ -42,7 +46,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError("name a table or figure: `longsumbench paper list` shows all")
     if options.paper_table == _LIST_WORD:
         if options.overrides:
-            raise UsageError(f"'{options.overrides[0]}' is an extra argument: longsumbench paper list")
+            raise UsageError(
+                f"'{options.overrides[0]}' is an extra argument: longsumbench paper list"
+            )
         from longsumbench.papers.make import render_paper_tables
 
         print_text(render_paper_tables(results_of(options)))

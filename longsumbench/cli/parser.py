@@ -20,7 +20,9 @@ exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad 
 4 environment (network, disk, memory), 70 unexpected error (see the log that it names), 130 interrupted
 """
 _WIDEST_HELP = 120  # columns
-_ITEM = re.compile(r"(?:  \S.*?  +|[\w ]{4,9}: +)(?P<meaning>\S.*)|  \S.*")  # an example or label, and its meaning
+_ITEM = re.compile(
+    r"(?:  \S.*?  +|[\w ]{4,9}: +)(?P<meaning>\S.*)|  \S.*"
+)  # an example or label, and its meaning
 
 
 class Parser(argparse.ArgumentParser):
@@ -28,7 +30,9 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, **settings: Any) -> None:
         raw = argparse.RawDescriptionHelpFormatter
-        super().__init__(prog, **settings, epilog=_EXIT_CODES, formatter_class=raw, allow_abbrev=False)
+        super().__init__(
+            prog, **settings, epilog=_EXIT_CODES, formatter_class=raw, allow_abbrev=False
+        )
 
     def flags(self) -> list[str]:
         """Return the known flags ("--show")."""
@@ -37,12 +41,16 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Return the help; its description and its end are broken into lines that fit the terminal."""
         width = min(shutil.get_terminal_size().columns, _WIDEST_HELP)
-        self.description, self.epilog = (_fit_help(text or "", width) for text in (self.description, self.epilog))
+        self.description, self.epilog = (
+            _fit_help(text or "", width) for text in (self.description, self.epilog)
+        )
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Raise argparse's message as a `UsageError`."""
-        if choice := re.search(r"argument (\w+): invalid choice: '(.*)' \(choose from (.*)\)", message):
+        if choice := re.search(
+            r"argument (\w+): invalid choice: '(.*)' \(choose from (.*)\)", message
+        ):
             kind, word, choices = choice.groups()
             names = re.findall(r"[\w-]+", choices)
             message = f"unknown {kind.lower()} '{word}'{did_you_mean(word, names)}; known: {', '.join(names)}"
@@ -77,7 +85,9 @@ def check_blanks(words: Sequence[str]) -> None:
                 break
             joined, with_blanks = f"{joined}{next_word}", f"{with_blanks} {next_word}"
         if joined != word:
-            raise UsageError(f"{_place_of_blank(with_blanks)} divides '{with_blanks}': write {joined}")
+            raise UsageError(
+                f"{_place_of_blank(with_blanks)} divides '{with_blanks}': write {joined}"
+            )
 
 
 def _place_of_blank(text: str) -> str:
@@ -100,10 +110,15 @@ def _fit_help(text: str, width: int) -> str:
         if item is None or len(line) <= width:
             fitted.append(line)
             continue
-        head, meaning = line[: item.start("meaning")] if item["meaning"] else line, item["meaning"] or ""
+        head, meaning = (
+            line[: item.start("meaning")] if item["meaning"] else line,
+            item["meaning"] or "",
+        )
         below = len(head) > width * 0.6
         indent = "      # " if below else " " * len(head)
-        lines = textwrap.wrap(re.sub(" {2,}", "  ", meaning), width - len(indent), break_on_hyphens=False)
+        lines = textwrap.wrap(
+            re.sub(" {2,}", "  ", meaning), width - len(indent), break_on_hyphens=False
+        )
         fitted += [break_command(head.rstrip(), width)] if below else [head + lines.pop(0)]
         fitted += [indent + row for row in lines]
     return "\n".join(fitted)
@@ -123,7 +138,10 @@ class Command(NamedTuple):
 def add_results_dir(command: Parser) -> None:
     """Add `--results-dir`."""
     command.add_argument(
-        "--results-dir", default="results", metavar="FOLDER", help="where the runs are (default: results)"
+        "--results-dir",
+        default="results",
+        metavar="FOLDER",
+        help="where the runs are (default: results)",
     )
 
 

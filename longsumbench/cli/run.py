@@ -8,7 +8,10 @@ from longsumbench.cli.parser import Command, Parser
 from longsumbench.conf import CONF
 from longsumbench.formatting import print_text
 
-FIRST_COMPARISON = ("experiment=first-probe,first-text", "hydra/launcher=joblib")  # what runs without any arguments
+FIRST_COMPARISON = (
+    "experiment=first-probe,first-text",
+    "hydra/launcher=joblib",
+)  # what runs without any arguments
 _FIRST_LINES = (
     "This compares summarizers, to show what the suite measures: which facts do four",
     "systems find in short generated reports, and how good are extracts of real",
@@ -55,12 +58,24 @@ Quote text with a comma, a bracket or a blank twice: "dataset.path='my texts'". 
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings that differ from the defaults")
-    command.add_argument("-m", "--multirun", action="store_true", help="sweep over comma-separated values")
-    command.add_argument("--config", metavar="FILE", help="start from the config.yaml of a run; KEY=VALUE changes it")
-    command.add_argument("--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)")
-    command.add_argument("--show", action="store_true", help="print the resolved configuration and stop")
-    command.add_argument("--estimate", action="store_true", help="print time, tokens and price, and stop")
+    command.add_argument(
+        "overrides", nargs="*", metavar="KEY=VALUE", help="settings that differ from the defaults"
+    )
+    command.add_argument(
+        "-m", "--multirun", action="store_true", help="sweep over comma-separated values"
+    )
+    command.add_argument(
+        "--config", metavar="FILE", help="start from the config.yaml of a run; KEY=VALUE changes it"
+    )
+    command.add_argument(
+        "--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)"
+    )
+    command.add_argument(
+        "--show", action="store_true", help="print the resolved configuration and stop"
+    )
+    command.add_argument(
+        "--estimate", action="store_true", help="print time, tokens and price, and stop"
+    )
     command.add_argument("--gpu", metavar="NAME", help="GPU of --estimate (default: A100)")
 
 
@@ -81,9 +96,13 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         with phase("loading the libraries"):
             command, folder = ("longsumbench", *words), options.config_dir
             compares = not (options.overrides or options.config or options.multirun)
-            overrides = FIRST_COMPARISON if compares else add_config_file(options.config, options.overrides)
+            overrides = (
+                FIRST_COMPARISON if compares else add_config_file(options.config, options.overrides)
+            )
             stops = options.show or options.estimate
-            launch = plan_launch(overrides, options.multirun or compares, folder, command, probe=not stops)
+            launch = plan_launch(
+                overrides, options.multirun or compares, folder, command, probe=not stops
+            )
         if options.estimate:
             from longsumbench.runs.estimate import describe_costs
 
@@ -97,7 +116,9 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
         for line in _FIRST_LINES if compares else ():
             logging.getLogger(__name__).info(line)
-        with updating_tables(launch, lambda updated, runs: print_text(describe_runs(updated, runs))):
+        with updating_tables(
+            launch, lambda updated, runs: print_text(describe_runs(updated, runs))
+        ):
             launch.start()
 
 
@@ -105,7 +126,8 @@ run_command = Command(
     "run",
     "run a point or a sweep",
     _HELP.format(
-        first=" ".join(FIRST_COMPARISON), scales="|".join(sorted(path.stem for path in (CONF / "scale").glob("*.yaml")))
+        first=" ".join(FIRST_COMPARISON),
+        scales="|".join(sorted(path.stem for path in (CONF / "scale").glob("*.yaml"))),
     ),
     _add_arguments,
     _execute,

@@ -23,7 +23,9 @@ record.
 
 
 def _add_arguments(command: Parser) -> None:
-    command.add_argument("--output", metavar="FOLDER", help="where to write (default: site in the results)")
+    command.add_argument(
+        "--output", metavar="FOLDER", help="where to write (default: site in the results)"
+    )
     add_results_dir(command)
 
 
@@ -38,5 +40,10 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 site_command = Command(
-    "site", "write the results as static pages", _HELP, _add_arguments, _execute, "the pages that were written stay"
+    "site",
+    "write the results as static pages",
+    _HELP,
+    _add_arguments,
+    _execute,
+    "the pages that were written stay",
 )

@@ -35,10 +35,18 @@ file only: texts and runs stay.
 
 
 def _add_dataset_arguments(command: Parser) -> None:
-    command.add_argument("action", metavar="ACTION", choices=_DATASET_ACTIONS, help=" or ".join(_DATASET_ACTIONS))
+    command.add_argument(
+        "action", metavar="ACTION", choices=_DATASET_ACTIONS, help=" or ".join(_DATASET_ACTIONS)
+    )
     command.add_argument("name", metavar="NAME", help="the name in tables, records and folders")
     command.add_argument("path", metavar="PATH", nargs="?", help="add: a folder or a file")
-    command.add_argument("overrides", metavar="KEY=VALUE", nargs="*", default=[], help="add: dataset=FORMAT, dataset.*")
+    command.add_argument(
+        "overrides",
+        metavar="KEY=VALUE",
+        nargs="*",
+        default=[],
+        help="add: dataset=FORMAT, dataset.*",
+    )
 
 
 def _execute_dataset(options: argparse.Namespace, words: Sequence[str]) -> None:
@@ -46,7 +54,9 @@ def _execute_dataset(options: argparse.Namespace, words: Sequence[str]) -> None:
 
     if options.action == "remove":
         if options.path is not None:
-            raise UsageError(f"'{options.path}' is an extra argument: longsumbench dataset remove NAME")
+            raise UsageError(
+                f"'{options.path}' is an extra argument: longsumbench dataset remove NAME"
+            )
         print_text(f"removed: {remove_dataset(options.name)}")
         return
     if options.path is None:
@@ -54,7 +64,9 @@ def _execute_dataset(options: argparse.Namespace, words: Sequence[str]) -> None:
     texts, file = add_dataset(options.name, options.path, options.overrides)
     print_text(f"{texts.name}: {describe_sizes(texts)}, fingerprint {texts.fingerprint[:8]}")
     if list(texts.splits) == ["test"] and texts.way_to_splits:
-        print_text("all are the test split: dataset.split_by_hash=true divides one file into three, to train on")
+        print_text(
+            "all are the test split: dataset.split_by_hash=true divides one file into three, to train on"
+        )
     print_text(f"written: {file}", f"use it: longsumbench run dataset={texts.name}")
 
 
@@ -100,7 +112,9 @@ Only --csv FILE (all numbers) and --output FOLDER (numbers and Markdown) write f
 
 
 def _add_stats_arguments(command: Parser) -> None:
-    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings")
+    command.add_argument(
+        "overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings"
+    )
     command.add_argument("--csv", metavar="FILE", help="also write all numbers, one per row")
     command.add_argument("--output", metavar="FOLDER", help="write stats.csv and stats.md there")
 
@@ -113,7 +127,9 @@ def _execute_stats(options: argparse.Namespace, words: Sequence[str]) -> None:
     if options.output and asks_for_ranking(options.overrides):
         raise UsageError("--output cannot be combined with rank=: write the numbers with --csv")
     table = output_file(options.csv, "--csv")
-    folder = writable_folder(Path(options.output).expanduser(), "--output") if options.output else None
+    folder = (
+        writable_folder(Path(options.output).expanduser(), "--output") if options.output else None
+    )
     report = stats(options.overrides)
     if table is not None:
         write_atomically(table, report.csv())
@@ -121,7 +137,9 @@ def _execute_stats(options: argparse.Namespace, words: Sequence[str]) -> None:
     print_text(report.render(), *([""] if files else []), *files)
 
 
-stats_command = Command("stats", "print statistics of a dataset", _STATS_HELP, _add_stats_arguments, _execute_stats)
+stats_command = Command(
+    "stats", "print statistics of a dataset", _STATS_HELP, _add_stats_arguments, _execute_stats
+)
 
 
 _ANALYSES = {
@@ -150,9 +168,17 @@ writes every pair as JSON lines. What the numbers mean: docs/how-to/analyze.md.
 
 
 def _add_analyze_arguments(command: Parser) -> None:
-    command.add_argument("what", nargs="?", metavar="ANALYSIS", choices=[*_ANALYSES], help=", ".join(_ANALYSES))
-    command.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings")
-    command.add_argument("--output", metavar="FOLDER", help="where to write (default: analysis/DATASET in the results)")
+    command.add_argument(
+        "what", nargs="?", metavar="ANALYSIS", choices=[*_ANALYSES], help=", ".join(_ANALYSES)
+    )
+    command.add_argument(
+        "overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings"
+    )
+    command.add_argument(
+        "--output",
+        metavar="FOLDER",
+        help="where to write (default: analysis/DATASET in the results)",
+    )
     add_results_dir(command)
 
 
@@ -196,9 +222,15 @@ More: docs/how-to/recommend.md
 
 
 def _add_recommend_arguments(command: Parser) -> None:
-    command.add_argument("overrides", nargs="*", metavar="TEXTS", help="a file or folder of texts, or settings")
     command.add_argument(
-        "--also", action="append", default=[], metavar="SETTINGS", help="one more system, its settings in one text"
+        "overrides", nargs="*", metavar="TEXTS", help="a file or folder of texts, or settings"
+    )
+    command.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="SETTINGS",
+        help="one more system, its settings in one text",
     )
 
 

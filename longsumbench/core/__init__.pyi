@@ -65,7 +65,12 @@ from .documents import (
     describe_reading as describe_reading,
     total_truncation as total_truncation,
 )
-from .language_model import Answer as Answer, LanguageModel as LanguageModel, Message as Message, Request as Request
+from .language_model import (
+    Answer as Answer,
+    LanguageModel as LanguageModel,
+    Message as Message,
+    Request as Request,
+)
 from .metric import Metric as Metric, Scored as Scored, SentenceVerdict as SentenceVerdict
 from .ranker import (
     RANKABLE_UNITS as RANKABLE_UNITS,

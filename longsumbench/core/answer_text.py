@@ -15,9 +15,7 @@ UNKNOWN_MARK = re.compile(
 _THOUGHT = r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad|analysis)"
 _OTHER_ROLE = r"(?:user|human|system|developer|tool|observation|ipython)"
 _ROLE = r"(?:assistant|model|chatbot)"
-_TURN = (
-    r"(?:<\|(?:im_start|start|start_header_id|header_start|start_of_role)\|>|<start_of_turn>|<\|turn>|<extra_id_1>)\s*"
-)
+_TURN = r"(?:<\|(?:im_start|start|start_header_id|header_start|start_of_role)\|>|<start_of_turn>|<\|turn>|<extra_id_1>)\s*"
 _TURN_END = r"(?:<\|(?:end_header_id|header_end|end_of_role|im_sep)\|>)?"
 _CHANNEL_END = r"(?:[^<\n]*(?=<\|))?"
 # Kind of a mark → its pattern; the first that matches counts. "end" is the end of the text.
@@ -93,7 +91,9 @@ def split_answer(answer: str, thinking_end: str, thinks_first: bool = False) -> 
     thought_ended = False
     state = "thinking" if thinks_first else "answer"
     marks = [*known_marks(thinking_end).finditer(answer)]
-    last_end = max((mark.end() for mark in marks if mark.lastgroup in ("thinking_end", "answer")), default=0)
+    last_end = max(
+        (mark.end() for mark in marks if mark.lastgroup in ("thinking_end", "answer")), default=0
+    )
     for mark in marks:
         kind = str(mark.lastgroup)
         passage = answer[place : mark.start()]  # the text between the last mark and this one
@@ -104,7 +104,9 @@ def split_answer(answer: str, thinking_end: str, thinks_first: bool = False) -> 
         place = mark.end()
         text += passage if state == "answer" else ""
         thinking += passage if state == "thinking" else ""
-        if kind == "thinking_end" and state == "answer":  # the text so far was thinking, unless a thought ended before
+        if (
+            kind == "thinking_end" and state == "answer"
+        ):  # the text so far was thinking, unless a thought ended before
             text_before = text if thought_ended and text.strip() else text_before
             thinking, text, state = thinking + text, "", "thinking"
         thought_ended |= kind == "thinking_end"

@@ -71,7 +71,11 @@ class OneOf(Bound):
     """
 
     def __init__(
-        self, *names: str, more: Callable[[], Iterable[str]] | None = None, number_of: str = "", least: int = 1
+        self,
+        *names: str,
+        more: Callable[[], Iterable[str]] | None = None,
+        number_of: str = "",
+        least: int = 1,
     ) -> None:
         self.names, self.more, self.number_of, self.least = names, more, number_of, least
 
@@ -83,8 +87,12 @@ class OneOf(Bound):
         short = str(value).isdecimal() and len(str(value)) < len(str(_MAX_COUNT))
         if self.number_of and short and int(str(value)) >= self.least:
             return None
-        number = f", or a number of {self.number_of}, at least {self.least}" if self.number_of else ""
-        return f"{did_you_mean(str(value)[:_SHOWN], choices)}; allowed: {', '.join(choices)}{number}"
+        number = (
+            f", or a number of {self.number_of}, at least {self.least}" if self.number_of else ""
+        )
+        return (
+            f"{did_you_mean(str(value)[:_SHOWN], choices)}; allowed: {', '.join(choices)}{number}"
+        )
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,9 @@ class FreeText(Bound):
             return " is not a text"
         if len(value) > _LONGEST_TEXT:
             return f" has {len(value):,} characters; at most {_LONGEST_TEXT:,} are allowed"
-        if control := next((char for char in value if unicodedata.category(char) in ("Cc", "Cs")), None):
+        if control := next(
+            (char for char in value if unicodedata.category(char) in ("Cc", "Cs")), None
+        ):
             return f" has a control character ({control!a}): remove it"
         return None
 

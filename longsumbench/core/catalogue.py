@@ -52,7 +52,9 @@ def own_dataset_rows() -> list[list[str]]:
     for name, path in dataset_files().items():
         try:
             texts = read_dataset_file(path).path
-            rows.append([name, ": ".join(filter(None, [first_comment(path) or "own texts", texts]))])
+            rows.append(
+                [name, ": ".join(filter(None, [first_comment(path) or "own texts", texts]))]
+            )
         except UsageError as problem:
             rows.append([name, str(problem)])
     return rows
@@ -65,16 +67,26 @@ def about(table: registry.Registry, name: str) -> str:
     cannot be imported, it is the reason.
     """
     try:
-        target = registry.config_of(name) if table is registry.systems and name in table.built_in else table.load(name)
+        target = (
+            registry.config_of(name)
+            if table is registry.systems and name in table.built_in
+            else table.load(name)
+        )
     except UsageError as problem:
         return str(problem)
-    description = getattr(target, "title", None) or (inspect.getdoc(target) or "").partition("\n")[0]
+    description = (
+        getattr(target, "title", None) or (inspect.getdoc(target) or "").partition("\n")[0]
+    )
     return description or table.targets()[name]
 
 
 def first_comment(path: Path) -> str:
     """Return a YAML file's first comment that is not a Hydra directive; empty if there is none."""
-    comments = (line[1:].strip() for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#"))
+    comments = (
+        line[1:].strip()
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith("#")
+    )
     return next((comment for comment in comments if not comment.startswith("@package")), "")
 
 
@@ -102,7 +114,11 @@ def all_setting_rows() -> list[list[str]]:
 
 def dataset_files() -> dict[str, Path]:
     """Return the names and files of the user's own datasets."""
-    return {path.stem: path for path in sorted((user_config_folder() / "dataset").glob("*.yaml")) if path.is_file()}
+    return {
+        path.stem: path
+        for path in sorted((user_config_folder() / "dataset").glob("*.yaml"))
+        if path.is_file()
+    }
 
 
 def read_dataset_file(path: Path) -> DatasetSettings:
@@ -117,11 +133,15 @@ def read_dataset_file(path: Path) -> DatasetSettings:
         if "@package _global_" in text and isinstance(content, dict):
             content = content.get("dataset")
         if not isinstance(content, dict) or "name" not in content:
-            raise UsageError("a dataset needs a name and mostly a path, as in 'name: mine' and 'path: /data/mine'")
+            raise UsageError(
+                "a dataset needs a name and mostly a path, as in 'name: mine' and 'path: /data/mine'"
+            )
         settings = {str(key): value for key, value in content.items() if key != "defaults"}
         dataset: DatasetSettings = build_settings(DatasetSettings, settings, "dataset.")
         if dataset.name != path.stem:
-            raise UsageError(f"'name: {dataset.name}' is not the name of the file, '{path.stem}': make them equal")
+            raise UsageError(
+                f"'name: {dataset.name}' is not the name of the file, '{path.stem}': make them equal"
+            )
     except (ValueError, YAMLError, OmegaConfBaseException, UsageError) as error:
         problem = " ".join(str(error).split())
         raise UsageError(f"{path}: {problem}; correct the file or remove it") from error

@@ -45,16 +45,25 @@ from longsumbench.files import digest
 # trained: byte-level BPE, which needs all 256 bytes; words: word level, which needs one word.
 TRAINED_TOKENIZERS = {"trained": 260, "words": 5}
 
-RankerName = Annotated[str, OneOf("none", more=lambda: registry.rankers.targets())]  # orders a system's units
+RankerName = Annotated[
+    str, OneOf("none", more=lambda: registry.rankers.targets())
+]  # orders a system's units
 _ReaderName = Annotated[str, OneOf(more=lambda: registry.corpora.targets())]
 SplitName = Annotated[str, OneOf("train", "validation", "test")]
 Length = Annotated[int, Between(32, 10**7)]  # tokens of a generated document
 Agenda = Annotated[str, OneOf("fixed", "told", "asked")]
 Optimizer = Annotated[str, OneOf("adafactor", "adam", "adagrad")]
 ScheduleName = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
-_FOLDER_NAME = re.compile(r"(?!(?:null|true|false|nan|inf)$)[a-z][\w.-]{0,59}", re.ASCII | re.IGNORECASE)
+_FOLDER_NAME = re.compile(
+    r"(?!(?:null|true|false|nan|inf)$)[a-z][\w.-]{0,59}", re.ASCII | re.IGNORECASE
+)
 _LENGTHS = ("min_length", "max_length")  # of outputs
-_ON_CARDS = ("max_length", "num_beams", "length_penalty", "no_repeat_ngram")  # a card without them surprises
+_ON_CARDS = (
+    "max_length",
+    "num_beams",
+    "length_penalty",
+    "no_repeat_ngram",
+)  # a card without them surprises
 _Budget = Annotated[int, Between(0, 10**15)]  # tokens
 Best = Annotated[int, Between(1, 1_000)]  # checkpoints
 Helpers = Annotated[int, Between(0, 1_024)]
@@ -70,7 +79,9 @@ _Kept = Annotated[str, OneOf("all", "none", number_of="examples", least=0)]
 Share = Annotated[float, Between(0, 1, open_low=True)]
 TrainedPart = Annotated[str, OneOf("all", "scorer")]
 OutputMode = Annotated[str, OneOf("write", "extract")]
-SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]  # length of an extract
+SummaryWords = Annotated[
+    str, OneOf("train", "reference", number_of="words")
+]  # length of an extract
 Mode = Annotated[str, OneOf("google", "perl")]
 _WordRule = Annotated[str, OneOf("default", "unicode")]
 _Splitting = Annotated[str, OneOf("suite", "given", "newline", "nltk")]
@@ -84,32 +95,63 @@ _SupportScheme = Annotated[str, OneOf("sentences", "chunks")]
 class DatasetSettings:
     """Which dataset, and which of its examples."""
 
-    name: Text = setting("pydoc", "name of the dataset in records, tables and folders; any name for own texts")
-    path: Text | None = setting(None, "original release, or rows (JSON, CSV, TSV, Parquet); null: download or built-in")
-    reader: _ReaderName | None = setting(None, "dataset whose format the texts have; null: name, else jsonl")
-    tokenizer: Text | None = setting(None, "SentencePiece model of a release of token ids instead of text (wikisum)")
-    columns: dict[Text, Text] | None = setting(
-        None, "columns of own texts by field (columns.document=teaser); null: usual names are recognized"
+    name: Text = setting(
+        "pydoc", "name of the dataset in records, tables and folders; any name for own texts"
     )
-    split: SplitName = setting("test", "the split that is summarized and scored", decides="examples")
+    path: Text | None = setting(
+        None, "original release, or rows (JSON, CSV, TSV, Parquet); null: download or built-in"
+    )
+    reader: _ReaderName | None = setting(
+        None, "dataset whose format the texts have; null: name, else jsonl"
+    )
+    tokenizer: Text | None = setting(
+        None, "SentencePiece model of a release of token ids instead of text (wikisum)"
+    )
+    columns: dict[Text, Text] | None = setting(
+        None,
+        "columns of own texts by field (columns.document=teaser); null: usual names are recognized",
+    )
+    split: SplitName = setting(
+        "test", "the split that is summarized and scored", decides="examples"
+    )
     limit: Count | None = setting(None, "most examples of each split; null: all")
-    strict: bool | None = setting(None, "false: skip and count unusable rows; true: also refuse overlapping splits")
-    workers: Processes | None = setting(None, "processes that read a dataset; null: one a core", decides="nothing")
-    split_by_hash: bool = setting(False, "split one jsonl file into train, validation and test (80/10/10) by id")
+    strict: bool | None = setting(
+        None, "false: skip and count unusable rows; true: also refuse overlapping splits"
+    )
+    workers: Processes | None = setting(
+        None, "processes that read a dataset; null: one a core", decides="nothing"
+    )
+    split_by_hash: bool = setting(
+        False, "split one jsonl file into train, validation and test (80/10/10) by id"
+    )
     document_length: Length | None = setting(
-        None, "length of a generated test document; null: the dataset's default", "tokens", decides="texts"
+        None,
+        "length of a generated test document; null: the dataset's default",
+        "tokens",
+        decides="texts",
     )
     train_length: Length | None = setting(
-        None, "length of other generated documents; null: that of test documents", "tokens", decides="texts"
+        None,
+        "length of other generated documents; null: that of test documents",
+        "tokens",
+        decides="texts",
     )
     sources: Count | None = setting(None, "documents of a generated example", decides="texts")
-    redundancy: Fraction | None = setting(None, "share of generated facts stated twice, reworded", decides="texts")
-    contradiction: Fraction | None = setting(None, "share of generated facts that correct another", decides="texts")
+    redundancy: Fraction | None = setting(
+        None, "share of generated facts stated twice, reworded", decides="texts"
+    )
+    contradiction: Fraction | None = setting(
+        None, "share of generated facts that correct another", decides="texts"
+    )
     agenda: Agenda | None = setting(
-        None, "generated topics: fixed | told (random, in the text) | asked (random, as query)", decides="texts"
+        None,
+        "generated topics: fixed | told (random, in the text) | asked (random, as query)",
+        decides="texts",
     )
     filler: _ReaderName | None = setting(
-        None, "dataset whose sentences surround generated facts; path is then its path", decides="texts"
+        None,
+        "dataset whose sentences surround generated facts; path is then its path",
+        decides="texts",
     )
 
     def __post_init__(self) -> None:
@@ -127,12 +169,18 @@ class DatasetSettings:
 class Recipe:
     """How a system is trained. Defaults are those of SEAL §5, as far as it states them."""
 
-    optimizer: Optimizer = setting("adafactor", "adafactor (with parameter scaling, as in its paper) | adam | adagrad")
-    learning_rate: Positive = setting(0.01, "peak of sqrt_decay, linear, constant and hold; factor of noam and pagesum")
+    optimizer: Optimizer = setting(
+        "adafactor", "adafactor (with parameter scaling, as in its paper) | adam | adagrad"
+    )
+    learning_rate: Positive = setting(
+        0.01, "peak of sqrt_decay, linear, constant and hold; factor of noam and pagesum"
+    )
     schedule: ScheduleName = setting(
         "sqrt_decay", "sqrt_decay | noam | pagesum | linear | constant | hold (late decay)"
     )
-    warmup_steps: NonNegative = setting(10_000, "length of the warm-up; sqrt_decay decays after it", "optimizer steps")
+    warmup_steps: NonNegative = setting(
+        10_000, "length of the warm-up; sqrt_decay decays after it", "optimizer steps"
+    )
     adam_beta1: FractionBelowOne = setting(0.9, "decay of the mean gradient")
     adam_beta2: FractionBelowOne = setting(0.999, "decay of the mean squared gradient")
     adam_epsilon: Positive = setting(1e-8, "added to Adam's denominator")
@@ -140,27 +188,50 @@ class Recipe:
     max_grad_norm: Weight = setting(0.0, "gradients are clipped to this norm; 0: no clipping")
     label_smoothing: FractionBelowOne = setting(0.0, "ε, spread as ε/V over the vocabulary")
     batch_size: BatchSize = setting(16, "examples of a forward pass", decides="budget")
-    batch_words: Count | None = setting(None, "words of 4 to 64 sources; replaces batch_size", decides="budget")
-    batch_tokens: Count | None = setting(None, "tokens of a batch, with padding; replaces batch_size", decides="budget")
-    unlock: FractionBelowOne = setting(0.0, "share of max_steps over which longer examples are added; 0: all at once")
+    batch_words: Count | None = setting(
+        None, "words of 4 to 64 sources; replaces batch_size", decides="budget"
+    )
+    batch_tokens: Count | None = setting(
+        None, "tokens of a batch, with padding; replaces batch_size", decides="budget"
+    )
+    unlock: FractionBelowOne = setting(
+        0.0, "share of max_steps over which longer examples are added; 0: all at once"
+    )
     accumulation: Count = setting(16, "forward passes of an optimizer step", decides="budget")
-    max_steps: NonNegative = setting(200_000, "most optimizer steps; the first budget ends training", decides="budget")
-    max_tokens: _Budget | None = setting(None, "most tokens of sources and targets", decides="budget")
-    max_minutes: Minutes | None = setting(None, "minutes of training alone; not reproducible", decides="budget")
+    max_steps: NonNegative = setting(
+        200_000, "most optimizer steps; the first budget ends training", decides="budget"
+    )
+    max_tokens: _Budget | None = setting(
+        None, "most tokens of sources and targets", decides="budget"
+    )
+    max_minutes: Minutes | None = setting(
+        None, "minutes of training alone; not reproducible", decides="budget"
+    )
     only: TrainedPart = setting("all", "trained part: all | scorer (of ea and seal, to extract)")
     scored_share: Share = setting(1.0, "share of the snippets that each step draws if only=scorer")
     eval_steps: Count = setting(1_000, "optimizer steps between validations (and checkpoints)")
     eval_examples: Count | None = setting(1_000, "most examples of the validation split; null: all")
-    patience: Count | None = setting(None, "validations without improvement until training ends; null: no limit")
-    keep_best: Best = setting(1, "checkpoints of lowest loss that write summaries; scores are averaged")
-    average_weights: Best = setting(1, "checkpoints of lowest validation loss, averaged into one model")
+    patience: Count | None = setting(
+        None, "validations without improvement until training ends; null: no limit"
+    )
+    keep_best: Best = setting(
+        1, "checkpoints of lowest loss that write summaries; scores are averaged"
+    )
+    average_weights: Best = setting(
+        1, "checkpoints of lowest validation loss, averaged into one model"
+    )
     bf16: bool | None = setting(
-        None, "train in bfloat16; null: on GPUs that support it. On a CPU, its speed depends on AMX or AVX512-BF16"
+        None,
+        "train in bfloat16; null: on GPUs that support it. On a CPU, its speed depends on AMX or AVX512-BF16",
     )
     gradient_checkpointing: bool | None = setting(  # records of earlier runs have null
-        False, "recompute activations in the backward pass: less memory, slower by about a third", decides="nothing"
+        False,
+        "recompute activations in the backward pass: less memory, slower by about a third",
+        decides="nothing",
     )
-    workers: Helpers = setting(0, "processes that collate batches; 0: the training process", decides="nothing")
+    workers: Helpers = setting(
+        0, "processes that collate batches; 0: the training process", decides="nothing"
+    )
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
@@ -172,46 +243,76 @@ class Recipe:
                 f" train.unlock the texts' words: choose train.batch_tokens=null or train.{alternative}"
             )
         if self.keep_best > 1 and self.average_weights > 1:
-            averages = f"train.keep_best={self.keep_best} and train.average_weights={self.average_weights}"
-            raise UsageError(f"{averages}: one averages scores, the other weights; set one of them to 1")
+            averages = (
+                f"train.keep_best={self.keep_best} and train.average_weights={self.average_weights}"
+            )
+            raise UsageError(
+                f"{averages}: one averages scores, the other weights; set one of them to 1"
+            )
 
 
 @dataclass
 class Decoding:
     """How summaries are written. Defaults are SEAL's greedy search (SEAL §5)."""
 
-    mode: OutputMode = setting("write", "write | extract: copy the best-scored sentences of the source")
+    mode: OutputMode = setting(
+        "write", "write | extract: copy the best-scored sentences of the source"
+    )
     extract_length: SummaryWords = setting(
         "train",
         "length of an extract: a number | train: the mean target | reference: the example's (an oracle)",
         "words",
     )
-    redundancy: Fraction = setting(0.0, "weight of the similarity to chosen sentences of an extract (MMR); 0: none")
-    num_beams: Beams = setting(1, "beam size; 1: greedy search", source="SEAL §5")
-    length_penalty: Exponent = setting(1.0, "exponent of the length that divides a hypothesis's log-probability")
-    length_norm: _LengthNorm = setting(
-        "power", "divisor of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty", source="Wu 2016"
+    redundancy: Fraction = setting(
+        0.0, "weight of the similarity to chosen sentences of an extract (MMR); 0: none"
     )
-    coverage: Coverage = setting("none", "penalty of beams: none | summary (rereading) | wu (unread text, Wu 2016)")
+    num_beams: Beams = setting(1, "beam size; 1: greedy search", source="SEAL §5")
+    length_penalty: Exponent = setting(
+        1.0, "exponent of the length that divides a hypothesis's log-probability"
+    )
+    length_norm: _LengthNorm = setting(
+        "power",
+        "divisor of beams: power: |Y|^length_penalty | wu: ((5+|Y|)/6)^length_penalty",
+        source="Wu 2016",
+    )
+    coverage: Coverage = setting(
+        "none", "penalty of beams: none | summary (rereading) | wu (unread text, Wu 2016)"
+    )
     coverage_penalty: Weight = setting(5.0, "weight β of the coverage penalty")
     min_length: TokenLimit = setting(0, "shortest output", "tokens")
-    max_length: TokenLimit | None = setting(None, "longest output; null: the system's limit", "tokens")
-    no_repeat_ngram: TokenLimit = setting(0, "n-grams of this size occur once at most; 0: no limit", "tokens")
+    max_length: TokenLimit | None = setting(
+        None, "longest output; null: the system's limit", "tokens"
+    )
+    no_repeat_ngram: TokenLimit = setting(
+        0, "n-grams of this size occur once at most; 0: no limit", "tokens"
+    )
     encoder_no_repeat_ngram: TokenLimit = setting(
         0, "size of n-grams that are not copied from the source; 0: no limit", "tokens"
     )
     repetition_penalty: Positive = setting(1.0, "divisor of the scores of written tokens; 1: none")
     early_stopping: bool = setting(False, "end a beam search once num_beams outputs are complete")
     forced_eos: bool = setting(False, "an output that reaches max_length gets the end token")
-    temperature: Weight = setting(0.0, "temperature of sampling, each example with its own seed; 0: no sampling")
+    temperature: Weight = setting(
+        0.0, "temperature of sampling, each example with its own seed; 0: no sampling"
+    )
     top_p: Share = setting(1.0, "sample from the likeliest tokens with this probability together")
-    precision: _Precision = setting("float32", "of products: float32 | tf32 (float32 without CUDA) | bf16 (autocast)")
-    failed: _Failed = setting("stop", "example without an answer of model=prompt: stop | empty (scores 0) | leave_out")
+    precision: _Precision = setting(
+        "float32", "of products: float32 | tf32 (float32 without CUDA) | bf16 (autocast)"
+    )
+    failed: _Failed = setting(
+        "stop", "example without an answer of model=prompt: stop | empty (scores 0) | leave_out"
+    )
     batch_size: BatchSize = setting(16, "examples decoded together", decides="speed")
     limit: Count | None = setting(None, "number of first examples; null: all", decides="examples")
-    evidence: _Kept = setting("20", "examples whose evidence is stored: all | a number | none", decides="evidence")
-    reference_evidence: bool = setting(False, "also of the reference", source="PageSum, Figure 3", decides="evidence")
-    keep_inputs: _Kept = setting("none", "inputs that are stored as read: all | a number | none", decides="evidence")
+    evidence: _Kept = setting(
+        "20", "examples whose evidence is stored: all | a number | none", decides="evidence"
+    )
+    reference_evidence: bool = setting(
+        False, "also of the reference", source="PageSum, Figure 3", decides="evidence"
+    )
+    keep_inputs: _Kept = setting(
+        "none", "inputs that are stored as read: all | a number | none", decides="evidence"
+    )
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
@@ -223,18 +324,26 @@ class Decoding:
             )
         if self.coverage != "none" and self.num_beams == 1:
             advice = "choose decode.num_beams=4 or so, or decode.coverage=none"
-            raise UsageError(f"decode.coverage={self.coverage} ranks beams, and decode.num_beams=1 has none: {advice}")
+            raise UsageError(
+                f"decode.coverage={self.coverage} ranks beams, and decode.num_beams=1 has none: {advice}"
+            )
         if self.max_length is not None and self.max_length < max(1, self.min_length):
-            raise UsageError(f"decode.max_length={self.max_length} is below decode.min_length={self.min_length}")
+            raise UsageError(
+                f"decode.max_length={self.max_length} is below decode.min_length={self.min_length}"
+            )
         if self.temperature and self.num_beams > 1:
             conflict = f"decode.temperature={self.temperature} samples, and decode.num_beams={self.num_beams} searches"
             raise UsageError(f"{conflict}: choose decode.num_beams=1, or decode.temperature=0")
         if self.top_p < 1 and not self.temperature:
-            raise UsageError(f"decode.top_p={self.top_p} is a setting of sampling: add decode.temperature=1 or so")
+            raise UsageError(
+                f"decode.top_p={self.top_p} is a setting of sampling: add decode.temperature=1 or so"
+            )
 
     def without_effect(self) -> set[str]:
         """Return the names of the settings that change nothing, given the others."""
-        of_beams = {"length_penalty", "length_norm", "early_stopping"} if self.num_beams == 1 else set()
+        of_beams = (
+            {"length_penalty", "length_norm", "early_stopping"} if self.num_beams == 1 else set()
+        )
         return of_beams | ({"coverage_penalty"} if self.coverage == "none" else set())
 
     def seed_of(self, example_id: str) -> int:
@@ -247,31 +356,57 @@ class Scoring:
     """How summaries are scored (`score.*`)."""
 
     mode: Mode = setting(
-        "google", "google: equals rouge_score 0.1.2 | perl: equals ROUGE-1.5.5 for one reference", decides="words"
+        "google",
+        "google: equals rouge_score 0.1.2 | perl: equals ROUGE-1.5.5 for one reference",
+        decides="words",
     )
-    stem: bool = setting(True, "Porter stemming of words longer than three letters", decides="words")
+    stem: bool = setting(
+        True, "Porter stemming of words longer than three letters", decides="words"
+    )
     wordnet: Text | None = setting(
-        None, 'perl: folder of WordNet\'s exception lists; "none": no lists; null: search', decides="words"
+        None,
+        'perl: folder of WordNet\'s exception lists; "none": no lists; null: search',
+        decides="words",
     )
     tokenizer: _WordRule = setting(
-        "default", "default: a–z, 0–9, as ROUGE | unicode: letters, digits of every script", decides="words"
+        "default",
+        "default: a–z, 0–9, as ROUGE | unicode: letters, digits of every script",
+        decides="words",
     )
-    sentences: _Splitting = setting("suite", "for R-Lsum: suite | given (lines) | newline (as rouge_score) | nltk")
-    references: Rule | None = setting(None, "several: best (F) | jackknife; null: best (google) or jackknife (perl)")
-    empty_references: Empty = setting("skip", "references without a word: skip | zero (score 0, as in rouge_score)")
+    sentences: _Splitting = setting(
+        "suite", "for R-Lsum: suite | given (lines) | newline (as rouge_score) | nltk"
+    )
+    references: Rule | None = setting(
+        None, "several: best (F) | jackknife; null: best (google) or jackknife (perl)"
+    )
+    empty_references: Empty = setting(
+        "skip", "references without a word: skip | zero (score 0, as in rouge_score)"
+    )
     resamples: Resamples = setting(1_000, "bootstrap resamples of the 95 % interval")
-    resampling: Resampling = setting("percentile", "interval: percentile | perl (as ROUGE-1.5.5; perl mode only)")
-    metrics: list[Text] = setting([], "metrics in addition to ROUGE (longsumbench list metrics)", decides="measures")
-    coherence_model: Text | None = setting(None, "a BERT for coherence: folder or hub name", decides="measures")
-    bertscore_model: Text | None = setting(None, "an encoder for bertscore: folder or hub name", decides="measures")
+    resampling: Resampling = setting(
+        "percentile", "interval: percentile | perl (as ROUGE-1.5.5; perl mode only)"
+    )
+    metrics: list[Text] = setting(
+        [], "metrics in addition to ROUGE (longsumbench list metrics)", decides="measures"
+    )
+    coherence_model: Text | None = setting(
+        None, "a BERT for coherence: folder or hub name", decides="measures"
+    )
+    bertscore_model: Text | None = setting(
+        None, "an encoder for bertscore: folder or hub name", decides="measures"
+    )
     evaluate_settings: dict[Text, Any] = setting(
         {}, "settings of metrics evaluate/NAME: {NAME: {SETTING: VALUE}}", decides="measures"
     )
     support_model: Text | None = setting(
-        None, "an entailment classifier for support: folder, hub name or NAME@REVISION", decides="measures"
+        None,
+        "an entailment classifier for support: folder, hub name or NAME@REVISION",
+        decides="measures",
     )
     support_label: Text | None = setting(
-        None, "its label for a supported sentence; null: entailment, supported or so", decides="measures"
+        None,
+        "its label for a supported sentence; null: entailment, supported or so",
+        decides="measures",
     )
     support_scheme: _SupportScheme = setting(
         "sentences",
@@ -296,13 +431,17 @@ class Scoring:
         {}, "their settings, those of model=prompt: {engine: api, base_url: …}", decides="measures"
     )
     judge_key_points: Text | None = setting(
-        None, "JSON file, id → key points, for judge; null: the first judge finds them", decides="measures"
+        None,
+        "JSON file, id → key points, for judge; null: the first judge finds them",
+        decides="measures",
     )
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
 
     def __post_init__(self) -> None:
         if self.resampling == "perl" and self.mode != "perl":
-            raise UsageError("score.resampling=perl needs score.mode=perl: both compute what ROUGE-1.5.5 prints")
+            raise UsageError(
+                "score.resampling=perl needs score.mode=perl: both compute what ROUGE-1.5.5 prints"
+            )
 
 
 @dataclass
@@ -314,16 +453,24 @@ class RunConfig:
     train: Recipe = field(default_factory=Recipe)
     decode: Decoding = field(default_factory=Decoding)
     score: Scoring = field(default_factory=Scoring)
-    name: Text | None = setting(None, "name of the run in tables; no part of its id", decides="nothing")
+    name: Text | None = setting(
+        None, "name of the run in tables; no part of its id", decides="nothing"
+    )
     scale: Text = setting("paper", "name of the sizes and budgets (longsumbench list scales)")
     seed: Seed = setting(1, "seed of all random draws", decides="seed")
-    device: Device = setting("auto", "auto (cuda if there is one) | cpu | cuda | mps (a Mac's GPU)", decides="nothing")
+    device: Device = setting(
+        "auto", "auto (cuda if there is one) | cpu | cuda | mps (a Mac's GPU)", decides="nothing"
+    )
     results_dir: Text = setting("results", "folder of runs and tables", decides="nothing")
     overwrite: bool = setting(False, "delete a finished run and repeat it", decides="nothing")
     baselines: bool = setting(
-        True, "with a run, score lead, random, oracle and, for queries, ranker rank=bm25", decides="nothing"
+        True,
+        "with a run, score lead, random, oracle and, for queries, ranker rank=bm25",
+        decides="nothing",
     )
-    timeout_minutes: Timeout | None = setting(None, "minutes a point of a sweep may take; null: any", decides="nothing")
+    timeout_minutes: Timeout | None = setting(
+        None, "minutes a point of a sweep may take; null: any", decides="nothing"
+    )
 
 
 SECTIONS = {"dataset": DatasetSettings, "train": Recipe, "decode": Decoding, "score": Scoring}
@@ -346,25 +493,41 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
     scalars = {item.name for item in fields(RunConfig)} - set(sections)
     for key in plain:
         if key not in sections and key not in scalars:
-            raise UsageError(f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}")
+            raise UsageError(
+                f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}"
+            )
     top = {str(key): value for key, value in plain.items() if key in scalars}
-    build_settings(RunConfig, top, prefix="", groups=dict.fromkeys(sections))  # check what the sections inherit
+    build_settings(
+        RunConfig, top, prefix="", groups=dict.fromkeys(sections)
+    )  # check what the sections inherit
     settled: dict[str, Any] = {}
     for name, schema in sections.items():
         section = plain.get(name) or {}
         if not isinstance(section, dict):
-            raise UsageError(f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>")
+            raise UsageError(
+                f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>"
+            )
         overrides = {str(key): value for key, value in section.items()}
         names = {item.name for item in fields(schema)}
-        inherited = {key: value for key, value in top.items() if key in names and key != "name" and name != "model"}
+        inherited = {
+            key: value
+            for key, value in top.items()
+            if key in names and key != "name" and name != "model"
+        }
         usual = _within_limits(settled["model"]) if name == "decode" else {}
         try:
-            settled[name] = build_settings(schema, {**usual, **inherited, **overrides}, prefix=f"{name}.")
+            settled[name] = build_settings(
+                schema, {**usual, **inherited, **overrides}, prefix=f"{name}."
+            )
         except UsageError as error:
-            values = [f"{name}.{key}={value}" for key, value in usual.items() if key not in overrides]
+            values = [
+                f"{name}.{key}={value}" for key, value in usual.items() if key not in overrides
+            ]
             if not (of_card := [value for value in values if value in str(error)]):
                 raise
-            raise UsageError(f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too") from error
+            raise UsageError(
+                f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too"
+            ) from error
     config: RunConfig = build_settings(RunConfig, top, prefix="", groups=settled)
     return config
 
@@ -376,7 +539,9 @@ def _within_limits(model: Settings) -> dict[str, Any]:
 
 def usual_decoding(model: Settings) -> Mapping[str, Any] | None:
     """Return the values of `decode.*` on a checkpoint's card: those of `Config.usual_decoding`; None without a card."""
-    values: Mapping[str, Any] | None = model.usual_decoding() if hasattr(model, "usual_decoding") else None
+    values: Mapping[str, Any] | None = (
+        model.usual_decoding() if hasattr(model, "usual_decoding") else None
+    )
     return values
 
 
@@ -389,14 +554,25 @@ def describe_card(config: RunConfig, overrides: Collection[str]) -> str:
     if usual is None:
         return ""
     if absent := [name for name in _ON_CARDS if name not in usual and name not in overrides]:
-        values = {name: getattr(config.decode, name) for name in absent} | {"max_length": model.decode_length}
-        notes.append(f"lacks {', '.join(absent)}: used " + " ".join(f"decode.{name}={values[name]}" for name in absent))
+        values = {name: getattr(config.decode, name) for name in absent} | {
+            "max_length": model.decode_length
+        }
+        notes.append(
+            f"lacks {', '.join(absent)}: used "
+            + " ".join(f"decode.{name}={values[name]}" for name in absent)
+        )
     for name in _LENGTHS:
         if name not in overrides and usual.get(name, 0) > model.decode_length:
-            notes.append(f"has {name}={usual[name]}: used decode.{name}={model.decode_length}, model.decode_length")
+            notes.append(
+                f"has {name}={usual[name]}: used decode.{name}={model.decode_length}, model.decode_length"
+            )
     if (prefix := getattr(model, "usual_prefix", str)()) and not model.prefix:
         notes.append(f"begins inputs with '{prefix}': add \"model.prefix='{prefix}'\" for that")
-    return f"the card of {getattr(model, 'checkpoint', model.name)} {'; it '.join(notes)}" if notes else ""
+    return (
+        f"the card of {getattr(model, 'checkpoint', model.name)} {'; it '.join(notes)}"
+        if notes
+        else ""
+    )
 
 
 def settings_without_effect(config: RunConfig) -> set[str]:
@@ -405,7 +581,10 @@ def settings_without_effect(config: RunConfig) -> set[str]:
     A system names those of its own in the method `without_effect(train, decode)` of its `Config`.
     """
     of_model = getattr(config.model, "without_effect", lambda *_: ())(config.train, config.decode)
-    return {*(f"decode.{name}" for name in config.decode.without_effect()), *(f"model.{name}" for name in of_model)}
+    return {
+        *(f"decode.{name}" for name in config.decode.without_effect()),
+        *(f"model.{name}" for name in of_model),
+    }
 
 
 def check_lengths(model: Settings, decode: Decoding) -> None:
@@ -418,7 +597,9 @@ def check_lengths(model: Settings, decode: Decoding) -> None:
     for name in _LENGTHS:
         length = getattr(decode, name)
         if limit is not None and length is not None and length > limit:
-            raise UsageError(f"decode.{name}={length} is above model.decode_length={limit}, the longest it can write")
+            raise UsageError(
+                f"decode.{name}={length} is above model.decode_length={limit}, the longest it can write"
+            )
 
 
 def build_settings(
@@ -447,14 +628,18 @@ def _checked_before(schema: type, prefix: str, groups: frozenset[str]) -> dict[s
     return {}
 
 
-def _check_values(schema: type, values: Mapping[str, Any], prefix: str, groups: Mapping[str, Any]) -> dict[str, Any]:
+def _check_values(
+    schema: type, values: Mapping[str, Any], prefix: str, groups: Mapping[str, Any]
+) -> dict[str, Any]:
     hints, bounds = get_type_hints(schema), bounds_of(schema)
     types = {item.name: hints[item.name] for item in fields(schema) if item.name not in groups}
     for key in values:
         if key not in types:
             suggestion = did_you_mean(key, types)
             place = prefix.rstrip(".") or "the top level"
-            raise UsageError(f"unknown setting '{prefix}{key}'{suggestion}; {place} has: {', '.join(types)}")
+            raise UsageError(
+                f"unknown setting '{prefix}{key}'{suggestion}; {place} has: {', '.join(types)}"
+            )
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
     checked = OmegaConf.structured(schema)
@@ -466,7 +651,9 @@ def _check_values(schema: type, values: Mapping[str, Any], prefix: str, groups: 
             kind = _type_name(types[key])
             form = ": write a list in brackets, without quotes" if "list" in kind else ""
             form = ": write {name: value}" if "dict" in kind else form
-            raise UsageError(f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}") from error
+            raise UsageError(
+                f"{prefix}{key}={shorten(repr(value))} is not of type {kind}{form}"
+            ) from error
     plain: Any = OmegaConf.to_container(checked)
     checked_values = {key: plain[key] for key in values}
     for key, value in checked_values.items():

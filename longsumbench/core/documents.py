@@ -110,7 +110,9 @@ class Example:
     def source_text(self) -> str:
         """Return all source sentences on one line, without titles and section names."""
         sections = (section for document in self.documents for section in document.sections)
-        return " ".join([" ".join(paragraph) for section in sections for paragraph in section.paragraphs])
+        return " ".join(
+            [" ".join(paragraph) for section in sections for paragraph in section.paragraphs]
+        )
 
     def source_words(self) -> int:
         """Count the source's words, without titles and section names."""
@@ -178,8 +180,13 @@ def total_truncation(ledgers: Sequence[Truncation]) -> Truncation:
     for cut in (cut for ledger in ledgers for cut in ledger.cuts):
         so_far = causes.get(cut.cause, Cut(cut.cause, 0, 0))
         causes[cut.cause] = Cut(cut.cause, so_far.tokens + cut.tokens, so_far.words + cut.words)
-    tokens, words = sum(ledger.tokens for ledger in ledgers), sum(ledger.words for ledger in ledgers)
-    return Truncation(tokens, words, tuple(causes.values()), sum(ledger.documents_merged for ledger in ledgers))
+    tokens, words = (
+        sum(ledger.tokens for ledger in ledgers),
+        sum(ledger.words for ledger in ledgers),
+    )
+    return Truncation(
+        tokens, words, tuple(causes.values()), sum(ledger.documents_merged for ledger in ledgers)
+    )
 
 
 def describe_reading(ledger: Truncation | None) -> str:
@@ -189,8 +196,12 @@ def describe_reading(ledger: Truncation | None) -> str:
     if not ledger.cuts:
         description = f"read all of the text, {format_count(ledger.words, 'word')}"
     else:
-        cuts = ", ".join(f"{cut.cause} cut {format_count(cut.words, 'word')}" for cut in ledger.cuts)
-        description = f"read {100 * ledger.words_seen // max(1, ledger.words)} % of the text: {cuts}"
+        cuts = ", ".join(
+            f"{cut.cause} cut {format_count(cut.words, 'word')}" for cut in ledger.cuts
+        )
+        description = (
+            f"read {100 * ledger.words_seen // max(1, ledger.words)} % of the text: {cuts}"
+        )
     if merged := ledger.documents_merged:
         description += f"; {merged} documents beyond max_documents share the last one's place"
     return description

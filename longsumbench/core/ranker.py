@@ -29,14 +29,22 @@ RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
 class RankerSettings:
     """How a learned ranker is trained (`ranker.*` of `longsumbench stats`); systems have their own settings."""
 
-    dimension: Width = setting(256, "width of embeddings, LSTMs and features", source="Hierarchical Transformer §4")
+    dimension: Width = setting(
+        256, "width of embeddings, LSTMs and features", source="Hierarchical Transformer §4"
+    )
     steps: Count = setting(5_000, "optimizer steps; unstated in the paper")
-    batch_size: BatchSize = setting(8, "rows of a step: titles with about 2,000 tokens of paragraphs; unstated")
+    batch_size: BatchSize = setting(
+        8, "rows of a step: titles with about 2,000 tokens of paragraphs; unstated"
+    )
     vocabulary_size: RankerVocabulary = setting(32_000, "entries of its tokenizer, byte-level BPE")
-    unit: RankedUnit = setting("paragraph", "scored unit of training texts: paragraph | section | sentence")
+    unit: RankedUnit = setting(
+        "paragraph", "scored unit of training texts: paragraph | section | sentence"
+    )
     seed: Seed = setting(1, "default: the top-level seed", decides="seed")
     device: Device = setting("auto", "default: the top-level device", decides="nothing")
-    score: dict[Text, Any] = setting({}, "settings of score.* that decide the words of its labels, except defaults")
+    score: dict[Text, Any] = setting(
+        {}, "settings of score.* that decide the words of its labels, except defaults"
+    )
 
 
 def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:
@@ -58,7 +66,11 @@ class LearnedRanker(ABC):
     @classmethod
     @abstractmethod
     def fitted(
-        cls, train: Split | None, validation: Split | None, settings: RankerSettings, stages: ArtifactCache
+        cls,
+        train: Split | None,
+        validation: Split | None,
+        settings: RankerSettings,
+        stages: ArtifactCache,
     ) -> Self:
         """Return a ranker fitted to a training split, from the stage "ranker", which is built if needed.
 

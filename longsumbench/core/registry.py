@@ -41,7 +41,10 @@ class Registry:
     def targets(self) -> dict[str, str]:
         """Return name → "module:attribute", built-in names first; a plug-in cannot take a built-in name."""
         plugged = _read_targets(entry_points, self.group, tuple(sys.path))
-        return {**self.built_in, **{name: target for name, target in plugged.items() if name not in self.built_in}}
+        return {
+            **self.built_in,
+            **{name: target for name, target in plugged.items() if name not in self.built_in},
+        }
 
     def load(self, name: str) -> Any:
         """Import and return the object that is registered as `name`.
@@ -60,13 +63,17 @@ class Registry:
         module, _, attribute = targets[name].partition(":")
         try:
             return getattr(import_module(module), attribute)
-        except Exception as error:  # a plug-in's import can raise anything: a syntax error, a missing library
+        except (
+            Exception
+        ) as error:  # a plug-in's import can raise anything: a syntax error, a missing library
             message = f"{self.kind} '{name}' ({targets[name]}) cannot be imported: {type(error).__name__}: {error}"
             raise BrokenPlugin(message) from error
 
 
 @cache
-def _read_targets(find: Callable[..., EntryPoints], group: str, path: tuple[str, ...]) -> dict[str, str]:
+def _read_targets(
+    find: Callable[..., EntryPoints], group: str, path: tuple[str, ...]
+) -> dict[str, str]:
     """Return the entry points of the packages on a path. Reading them takes 10 ms; a sweep asks for each point."""
     return {point.name: point.value for point in find(group=group)}
 
@@ -97,8 +104,27 @@ systems = Registry(
 )
 
 _CORPORA = (  # names of modules, each with a `CORPUS`
-    *("arxiv", "pubmed", "cnn_dailymail", "elife", "peer_reviews", "cnndm_sample", "newts", "wiki_sections", "wikisum"),
-    *("multi_news", "gov_report", "search2wiki", "qmsum", "squality", "openstax", "openstax_modules", "opinosis"),
+    *(
+        "arxiv",
+        "pubmed",
+        "cnn_dailymail",
+        "elife",
+        "peer_reviews",
+        "cnndm_sample",
+        "newts",
+        "wiki_sections",
+        "wikisum",
+    ),
+    *(
+        "multi_news",
+        "gov_report",
+        "search2wiki",
+        "qmsum",
+        "squality",
+        "openstax",
+        "openstax_modules",
+        "opinosis",
+    ),
     *("fewsum", "proposals", "sumpubmed", "jsonl"),
 )
 corpora = Registry(

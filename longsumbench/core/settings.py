@@ -25,12 +25,31 @@ from dataclasses import MISSING, Field, asdict, field, fields
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 _Outcome = Literal[
-    "run", "units", "words", "labels", "use", "budget", "seed", "speed", "summaries", "examples", "texts"
+    "run",
+    "units",
+    "words",
+    "labels",
+    "use",
+    "budget",
+    "seed",
+    "speed",
+    "summaries",
+    "examples",
+    "texts",
 ]
 Decides = _Outcome | Literal["measures", "evidence", "nothing"]
-SAME_SYSTEM: tuple[Decides, ...] = ("examples", "measures", "evidence", "nothing")  # leave each summary as it is
+SAME_SYSTEM: tuple[Decides, ...] = (
+    "examples",
+    "measures",
+    "evidence",
+    "nothing",
+)  # leave each summary as it is
 _OUTCOMES: tuple[Decides, ...] = get_args(_Outcome)
-SAME_RUN: tuple[Decides, ...] = ("measures", "evidence", "nothing")  # leave summaries and ROUGE as they are
+SAME_RUN: tuple[Decides, ...] = (
+    "measures",
+    "evidence",
+    "nothing",
+)  # leave summaries and ROUGE as they are
 
 
 class Settings(Protocol):
@@ -39,7 +58,9 @@ class Settings(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
-def setting(default: object, help: str, unit: str = "", source: str = "", decides: Decides = "run") -> Any:
+def setting(
+    default: object, help: str, unit: str = "", source: str = "", decides: Decides = "run"
+) -> Any:
     """Return a dataclass field that describes itself.
 
     Args:
@@ -57,13 +78,21 @@ def setting(default: object, help: str, unit: str = "", source: str = "", decide
 
 def names_deciding(settings: Settings | type[Settings], *outcomes: Decides) -> frozenset[str]:
     """Return the names of the settings of a dataclass, or of an instance, that decide one of `outcomes`."""
-    return frozenset(item.name for item in fields(settings) if item.metadata.get("decides", "units") in outcomes)
+    return frozenset(
+        item.name for item in fields(settings) if item.metadata.get("decides", "units") in outcomes
+    )
 
 
 def defaults_of(settings: Settings | type[Settings]) -> dict[str, Any]:
     """Return name → default of the settings that have one."""
-    built = {item.name: item.default_factory() for item in fields(settings) if item.default_factory is not MISSING}
-    return {item.name: item.default for item in fields(settings) if item.default is not MISSING} | built
+    built = {
+        item.name: item.default_factory()
+        for item in fields(settings)
+        if item.default_factory is not MISSING
+    }
+    return {
+        item.name: item.default for item in fields(settings) if item.default is not MISSING
+    } | built
 
 
 def settings_deciding(settings: Settings, *outcomes: Decides) -> dict[str, Any]:

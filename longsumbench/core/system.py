@@ -21,7 +21,17 @@ _SAVED = "system.json"  # the file of a checkpoint that every system writes
 REFERENCE_AXIS = "reference_step"  # a token of the reference, under teacher forcing
 WINDOW_AXIS = "window"  # length 2: centre and width of a window, in source tokens counted from 0
 ATTENDED_AXIS = "attended_unit"  # the unit that another unit attends to
-AXES = ("step", REFERENCE_AXIS, "segment", "unit", ATTENDED_AXIS, "source_token", "layer", "head", WINDOW_AXIS)
+AXES = (
+    "step",
+    REFERENCE_AXIS,
+    "segment",
+    "unit",
+    ATTENDED_AXIS,
+    "source_token",
+    "layer",
+    "head",
+    WINDOW_AXIS,
+)
 
 
 class SavedSystem(TypedDict):
@@ -171,7 +181,9 @@ class FitContext:
     @classmethod
     def of(cls, splits: Mapping[str, Split], config: RunConfig, stages: ArtifactCache) -> Self:
         """Take the training and validation split from a dataset's splits by name, the rest from a configuration."""
-        return cls(splits.get("train"), splits.get("validation"), config.train, stages, config.score)
+        return cls(
+            splits.get("train"), splits.get("validation"), config.train, stages, config.score
+        )
 
 
 @dataclass(frozen=True)
@@ -311,7 +323,11 @@ def system_versions(system: System) -> dict[str, int]:
 
 def sees_reference(system: System, decode: Decoding) -> bool:
     """Return True if summaries depend on the references: of an oracle, and of extracts as long as the reference."""
-    as_long = decode.mode == "extract" and decode.extract_length == "reference" and "decode" in system.decided_by
+    as_long = (
+        decode.mode == "extract"
+        and decode.extract_length == "reference"
+        and "decode" in system.decided_by
+    )
     return system.capabilities.oracle or as_long
 
 
@@ -336,9 +352,13 @@ def check_trained_part(system: System, recipe: Recipe, decode: Decoding) -> None
         return
     only = f"train.only={recipe.only}"
     if not system.capabilities.trains_scorer:
-        raise UsageError(f"{only}: model={system.config.name} has no scorer that trains alone: choose train.only=all")
+        raise UsageError(
+            f"{only}: model={system.config.name} has no scorer that trains alone: choose train.only=all"
+        )
     if decode.mode != "extract":
-        raise UsageError(f"{only} leaves the decoder untrained: add decode.mode=extract, or choose train.only=all")
+        raise UsageError(
+            f"{only} leaves the decoder untrained: add decode.mode=extract, or choose train.only=all"
+        )
 
 
 def check_search(system: System, decode: Decoding) -> None:
@@ -352,17 +372,33 @@ def check_search(system: System, decode: Decoding) -> None:
     ranks = decode.num_beams > 1 and "decode" in system.decided_by
     if ranks and decode.length_norm != "power" and not system.capabilities.supports_length_norms:
         problem = f"model={system.config.name} searches with the library's length norm"
-        raise UsageError(f"decode.length_norm={decode.length_norm}: {problem}: choose decode.length_norm=power")
-    if decode.mode == "extract" and "decode" in system.decided_by and not system.capabilities.extracts:
+        raise UsageError(
+            f"decode.length_norm={decode.length_norm}: {problem}: choose decode.length_norm=power"
+        )
+    if (
+        decode.mode == "extract"
+        and "decode" in system.decided_by
+        and not system.capabilities.extracts
+    ):
         problem = f"model={system.config.name}, at least with these settings, scores no sentences of the source"
-        able = ", ".join(name for name in systems.built_in if systems.load(name).capabilities.extracts)
-        raise UsageError(f"decode.mode=extract: {problem}: choose decode.mode=write, or another model ({able})")
+        able = ", ".join(
+            name for name in systems.built_in if systems.load(name).capabilities.extracts
+        )
+        raise UsageError(
+            f"decode.mode=extract: {problem}: choose decode.mode=write, or another model ({able})"
+        )
     if decode.mode == "write" and (part := system.state.get("trained_only")):
         problem = f"only the {part} of this checkpoint was trained, and not what writes"
         raise UsageError(f"decode.mode=write: {problem}: choose decode.mode=extract")
-    if decode.coverage != "none" and "decode" in system.decided_by and not system.capabilities.gives_attention:
+    if (
+        decode.coverage != "none"
+        and "decode" in system.decided_by
+        and not system.capabilities.gives_attention
+    ):
         problem = f"model={system.config.name}, at least with these settings, cannot give the search its attention"
-        raise UsageError(f"decode.coverage={decode.coverage}: {problem}: choose decode.coverage=none")
+        raise UsageError(
+            f"decode.coverage={decode.coverage}: {problem}: choose decode.coverage=none"
+        )
 
 
 def read_checkpoint(folder: Path, config: type) -> SavedSystem:
@@ -373,9 +409,14 @@ def read_checkpoint(folder: Path, config: type) -> SavedSystem:
         DataError: the file is damaged.
     """
     content = read_saved(folder)
-    system, expected = content["system"], next(item.default for item in fields(config) if item.name == "name")
+    system, expected = (
+        content["system"],
+        next(item.default for item in fields(config) if item.name == "name"),
+    )
     if system != expected:
-        raise UsageError(f"{folder} is a checkpoint of '{system}', not of '{expected}': choose model={system}")
+        raise UsageError(
+            f"{folder} is a checkpoint of '{system}', not of '{expected}': choose model={system}"
+        )
     return content
 
 
@@ -392,4 +433,6 @@ def read_saved(folder: Path) -> SavedSystem:
     try:
         return read_json(path, SavedSystem)
     except BadFile as error:
-        raise DataError(f"not a checkpoint's {_SAVED} ({error}); save it again, or give another", path) from error
+        raise DataError(
+            f"not a checkpoint's {_SAVED} ({error}); save it again, or give another", path
+        ) from error

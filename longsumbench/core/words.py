@@ -13,7 +13,9 @@ _BLANKLESS_LETTER = re.compile(f"[{BLANKLESS}]")
 _LEAST_SHARE = 0.25  # of such letters in a text whose letters are counted
 
 _BETWEEN_BLANKS = re.compile(r"\S+")
-LETTERS = re.compile(rf"[{BLANKLESS}](?:(?!\w)[{BLANKLESS}])*|[^\W{BLANKLESS}]+")  # with their marks; other words whole
+LETTERS = re.compile(
+    rf"[{BLANKLESS}](?:(?!\w)[{BLANKLESS}])*|[^\W{BLANKLESS}]+"
+)  # with their marks; other words whole
 
 
 def counts_letters(text: str) -> bool:

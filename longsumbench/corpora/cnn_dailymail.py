@@ -30,10 +30,16 @@ _HIGHLIGHT = re.compile(r"^[^\S\n]*@highlight(?!\S)", re.MULTILINE)
 
 def cnn_dailymail_example(row: Row) -> Example:
     """Turn one row of the hub into an Example."""
-    article, highlights = fields.text_in(row, "article") or "", fields.text_in(row, "highlights") or ""
+    article, highlights = (
+        fields.text_in(row, "article") or "",
+        fields.text_in(row, "highlights") or "",
+    )
     sentences = (" ".join(line.split()) for line in highlights.split("\n"))
     return example_of(
-        fields.id_in(row, "id"), fields.paragraphs_in(article.strip()), tuple(filter(None, sentences)), None
+        fields.id_in(row, "id"),
+        fields.paragraphs_in(article.strip()),
+        tuple(filter(None, sentences)),
+        None,
     )
 
 
@@ -50,12 +56,17 @@ def _stories_source(path: Path) -> Source | None:
     if not stories:
         if not lists and files.has_split_files(path):
             return None
-        raise DataError(f"no {_STORY} files in this folder or below, nor train, validation or test .jsonl in it", path)
+        raise DataError(
+            f"no {_STORY} files in this folder or below, nor train, validation or test .jsonl in it",
+            path,
+        )
     if not lists:
         problem = f"{_STORY} files, but none of the url lists that define their splits: add {' '.join(_LISTS)}"
         raise DataError(problem, path)
     story_files = (folder / name for name, folder in stories.items())
-    return files.local_source(path, list(lists.values()), partial(_story_entries, lists, stories), story_files)
+    return files.local_source(
+        path, list(lists.values()), partial(_story_entries, lists, stories), story_files
+    )
 
 
 def example_of(
@@ -70,7 +81,9 @@ def example_of(
         raise fields.BadRow("the article is empty", fields.LEAVE_OUT)
     if not highlights:
         raise fields.BadRow("there is no highlight", fields.LEAVE_OUT)
-    return Example(identity, None, None, (fields.plain_document(paragraphs, source),), (highlights,))
+    return Example(
+        identity, None, None, (fields.plain_document(paragraphs, source),), (highlights,)
+    )
 
 
 def from_story(text: str, identity: str, url: str) -> Example:
@@ -81,7 +94,9 @@ def from_story(text: str, identity: str, url: str) -> Example:
     """
     article, *highlights = _HIGHLIGHT.split(text)
     sentences = tuple(" ".join(highlight.split()) for highlight in highlights)
-    return example_of(identity, fields.paragraphs_in(article.strip()), tuple(filter(None, sentences)), url)
+    return example_of(
+        identity, fields.paragraphs_in(article.strip()), tuple(filter(None, sentences)), url
+    )
 
 
 def _find_stories(root: Path) -> tuple[dict[str, Path], dict[str, Path]]:
@@ -99,7 +114,9 @@ def _raise_unreadable(error: OSError) -> None:
     raise DataError(f"cannot be read ({error.strerror or error})", error.filename) from error
 
 
-def _story_entries(lists: dict[str, Path], stories: dict[str, Path], full: set[str]) -> Iterator[Entry]:
+def _story_entries(
+    lists: dict[str, Path], stories: dict[str, Path], full: set[str]
+) -> Iterator[Entry]:
     for split, path in lists.items():
         number = 0
         for number, url in text_files.names_in_list(path):
@@ -112,7 +129,9 @@ def _story_entries(lists: dict[str, Path], stories: dict[str, Path], full: set[s
                 yield Entry(split, partial(_read_story, story, address), story)
             else:
                 problem = f"no {name} for {address}; {fields.LEAVE_OUT}"
-                yield Entry(split, partial(fields.refuse_row, "the story is missing", problem), path, number)
+                yield Entry(
+                    split, partial(fields.refuse_row, "the story is missing", problem), path, number
+                )
         if not number:
             raise DataError("the file is empty", path)
 

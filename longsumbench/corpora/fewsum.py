@@ -11,7 +11,14 @@ so the scores of the two domains can be separated. Grades are ignored: they are 
 """
 
 from longsumbench.core import Corpus, Example, Row
-from longsumbench.corpora.reading.fields import id_in, paragraphs_in, plain_document, references_in, text_in, words_in
+from longsumbench.corpora.reading.fields import (
+    id_in,
+    paragraphs_in,
+    plain_document,
+    references_in,
+    text_in,
+    words_in,
+)
 
 _REVIEWS, _SUMMARIES = 8, 3
 
@@ -22,8 +29,12 @@ def fewsum_example(row: Row) -> Example:
         plain_document(paragraphs_in(words_in(row, f"rev{number}")), f"review {number}")
         for number in range(1, _REVIEWS + 1)
     )
-    references = references_in(text_in(row, f"summ{number}") or "" for number in range(1, _SUMMARIES + 1))
-    return Example(f"{words_in(row, 'domain')}/{id_in(row, 'group_id')}", None, None, documents, references)
+    references = references_in(
+        text_in(row, f"summ{number}") or "" for number in range(1, _SUMMARIES + 1)
+    )
+    return Example(
+        f"{words_in(row, 'domain')}/{id_in(row, 'group_id')}", None, None, documents, references
+    )
 
 
 CORPUS = Corpus(

@@ -28,7 +28,19 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from longsumbench.core import Corpus, Document, Entry, Example, Hub, Read, Row, Section, Sentences, Source, Thinned
+from longsumbench.core import (
+    Corpus,
+    Document,
+    Entry,
+    Example,
+    Hub,
+    Read,
+    Row,
+    Section,
+    Sentences,
+    Source,
+    Thinned,
+)
 from longsumbench.corpora.reading import fields, files, text_files
 from longsumbench.errors import DataError
 
@@ -37,12 +49,17 @@ _SPLIT_IDS = "split_ids"
 _RELEASE_FOLDER = "gov-report"  # the folder in the packed release
 _PATH_SEPARATOR = " > "
 _LETTER, _RECOMMENDATIONS = "Letter", "What GAO Recommends"
-_LEFT_OUT = {_LETTER: "letter paragraphs", _RECOMMENDATIONS: "recommendation paragraphs"}  # names in the record
+_LEFT_OUT = {
+    _LETTER: "letter paragraphs",
+    _RECOMMENDATIONS: "recommendation paragraphs",
+}  # names in the record
 
 
 def gov_report_hub_example(row: Row) -> Example:
     """Turn one row of the hub's copy into an Example. Each line is a paragraph."""
-    report, summary = (fields.line_paragraphs(fields.text_in(row, field) or "") for field in ("report", "summary"))
+    report, summary = (
+        fields.line_paragraphs(fields.text_in(row, field) or "") for field in ("report", "summary")
+    )
     return _report_example(row, fields.plain_document(report), tuple(chain.from_iterable(summary)))
 
 
@@ -66,11 +83,15 @@ class _Part(NamedTuple):
 
 
 def _from_crs(row: Row) -> Example:
-    field = "report" if row.get("reports") is None else "reports"  # the README of the release says "report"
+    field = (
+        "report" if row.get("reports") is None else "reports"
+    )  # the README of the release says "report"
     report = row.get(field)
     parts = _report_parts({field: [report] if isinstance(report, dict) else report}, field)
     return _report_example(
-        row, _report_document(parts), tuple(chain.from_iterable(fields.listed_paragraphs(row, "summary")))
+        row,
+        _report_document(parts),
+        tuple(chain.from_iterable(fields.listed_paragraphs(row, "summary"))),
     )
 
 
@@ -78,7 +99,9 @@ def _from_gao(row: Row) -> Thinned:
     report, letter = _without(_LETTER, _report_parts(row, "report", skip=_LETTER))
     parts, recommended = _without(_RECOMMENDATIONS, _report_parts(row, "highlight"))
     summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in parts)))
-    example = _report_example(row, _report_document(report, fields.optional_in(row, "url")), summary)
+    example = _report_example(
+        row, _report_document(report, fields.optional_in(row, "url")), summary
+    )
     return Thinned(example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended})
 
 
@@ -94,7 +117,9 @@ def _report_parts(row: Row, field: str, skip: str | None = None) -> list[_Part]:
         paragraphs = fields.listed_paragraphs(item, "paragraphs", required=False)
         parts.append(_Part(_PATH_SEPARATOR.join(path), heading, paragraphs))
         subsections = fields.objects_in(item, "subsections", required=False)
-        stack += [(section, parents if heading == skip else path) for section in reversed(subsections)]
+        stack += [
+            (section, parents if heading == skip else path) for section in reversed(subsections)
+        ]
     return parts
 
 
@@ -110,7 +135,10 @@ def _without(heading: str, parts: list[_Part]) -> tuple[list[_Part], int]:
 
 
 def _report_document(parts: list[_Part], source: str | None = None) -> Document:
-    return Document(source, tuple(Section(part.name or None, part.paragraphs) for part in parts if part.paragraphs))
+    return Document(
+        source,
+        tuple(Section(part.name or None, part.paragraphs) for part in parts if part.paragraphs),
+    )
 
 
 def _report_example(row: Row, document: Document, summary: Sentences) -> Example:
@@ -118,7 +146,9 @@ def _report_example(row: Row, document: Document, summary: Sentences) -> Example
         raise fields.BadRow("the report is empty", fields.LEAVE_OUT)
     if not summary:
         raise fields.BadRow("the summary is empty", fields.LEAVE_OUT)
-    return Example(fields.id_in(row, "id"), fields.optional_in(row, "title"), None, (document,), (summary,))
+    return Example(
+        fields.id_in(row, "id"), fields.optional_in(row, "title"), None, (document,), (summary,)
+    )
 
 
 def _reports_source(path: Path) -> Source | None:
@@ -130,11 +160,17 @@ def _reports_source(path: Path) -> Source | None:
     """
     if not path.is_dir():
         return None
-    root = next((folder for folder in (path, path / _RELEASE_FOLDER) if (folder / _SPLIT_IDS).is_dir()), None)
+    root = next(
+        (folder for folder in (path, path / _RELEASE_FOLDER) if (folder / _SPLIT_IDS).is_dir()),
+        None,
+    )
     if root is None:
         if files.has_split_files(path):
             return None
-        raise DataError(f"no folder {_SPLIT_IDS} with crs and gao, and no train, validation or test .jsonl in it", path)
+        raise DataError(
+            f"no folder {_SPLIT_IDS} with crs and gao, and no train, validation or test .jsonl in it",
+            path,
+        )
     lists = _lists(root / _SPLIT_IDS)
     reports = [file for agency in _AGENCIES for file in sorted((root / agency).glob("*.json"))]
     entries = partial(_report_entries, root, lists, frozenset(reports))
@@ -144,11 +180,15 @@ def _reports_source(path: Path) -> Source | None:
 def _lists(folder: Path) -> dict[str, tuple[Path, Path]]:
     """Return split → the lists of both agencies."""
     crs, gao = (
-        files.one_per_split((file.stem.removeprefix(f"{agency}_"), file) for file in folder.glob(f"{agency}_*.ids"))
+        files.one_per_split(
+            (file.stem.removeprefix(f"{agency}_"), file) for file in folder.glob(f"{agency}_*.ids")
+        )
         for agency in _AGENCIES
     )
     if not crs and not gao:
-        raise DataError("none of the lists crs_train.ids, gao_train.ids …; fetch the release again", folder)
+        raise DataError(
+            "none of the lists crs_train.ids, gao_train.ids …; fetch the release again", folder
+        )
     for split, file in {**crs, **gao}.items():
         if not (split in crs and split in gao):
             problem = f"{file.name}, but no such list of the other agency; add it, empty if there are no such reports"
@@ -171,7 +211,12 @@ def _report_entries(
                 yield Entry(split, partial(_read_report, report, identity), report)
             else:
                 problem = f"no {report.parent.name}/{report.name}; {fields.LEAVE_OUT}"
-                yield Entry(split, partial(fields.refuse_row, "the report is missing", problem), listed, number)
+                yield Entry(
+                    split,
+                    partial(fields.refuse_row, "the report is missing", problem),
+                    listed,
+                    number,
+                )
         if empty and split not in full:
             raise DataError("the lists of this split are empty", pair[0])
 

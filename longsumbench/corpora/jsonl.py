@@ -14,9 +14,14 @@ from longsumbench.sentences import split_sentences
 
 def jsonl_example(row: Row, with_summary: bool = True) -> Example:
     """Turn one JSON object of the schema above into an Example; without summary its reference is empty."""
-    title, query = fields.text_in(row, "title", required=False), fields.text_in(row, "query", required=False)
+    title, query = (
+        fields.text_in(row, "title", required=False),
+        fields.text_in(row, "query", required=False),
+    )
     references = _jsonl_references(row) if with_summary else ((),)
-    return Example(fields.id_in(row, "id"), title or None, query or None, _jsonl_documents(row), references)
+    return Example(
+        fields.id_in(row, "id"), title or None, query or None, _jsonl_documents(row), references
+    )
 
 
 def _jsonl_documents(row: Row) -> tuple[Document, ...]:
@@ -24,7 +29,9 @@ def _jsonl_documents(row: Row) -> tuple[Document, ...]:
         return (fields.plain_document(fields.paragraphs_in(fields.text_in(row, "document") or "")),)
     documents = []
     for item in fields.objects_in(row, "documents"):
-        sections = [fields.section_in(section, "name") for section in fields.objects_in(item, "sections")]
+        sections = [
+            fields.section_in(section, "name") for section in fields.objects_in(item, "sections")
+        ]
         with_text = tuple(section for section in sections if section.paragraphs)
         documents.append(Document(fields.optional_in(item, "source"), with_text))
     return tuple(document for document in documents if document.sections)
@@ -34,7 +41,8 @@ def _jsonl_references(row: Row) -> tuple[Sentences, ...]:
     if fields.given_field(row, "summary", "references") == "summary":
         return (split_sentences(fields.text_in(row, "summary") or ""),)
     listed = tuple(
-        fields.sentences_in(value, "references") for value in fields.list_in(row["references"], "references")
+        fields.sentences_in(value, "references")
+        for value in fields.list_in(row["references"], "references")
     )
     return tuple(reference for reference in listed if reference) or ((),)
 

@@ -20,7 +20,14 @@ from pathlib import Path
 
 from longsumbench.core import Corpus, Entry, Example, Hub, Row, Source
 from longsumbench.corpora.reading import files, text_files
-from longsumbench.corpora.reading.fields import LEAVE_OUT, BadRow, Paragraphs, id_in, plain_document, text_in
+from longsumbench.corpora.reading.fields import (
+    LEAVE_OUT,
+    BadRow,
+    Paragraphs,
+    id_in,
+    plain_document,
+    text_in,
+)
 from longsumbench.errors import DataError
 from longsumbench.sentences import split_sentences
 
@@ -44,7 +51,12 @@ def _cluster(identity: str, cluster: str, summary: str, summary_at: str) -> Exam
 def multi_news_example(row: Row) -> Example:
     """Turn one row of the hub into an Example."""
     identity = id_in(row, "id")
-    return _cluster(identity, text_in(row, "document") or "", text_in(row, "summary") or "", "the field 'summary'")
+    return _cluster(
+        identity,
+        text_in(row, "document") or "",
+        text_in(row, "summary") or "",
+        "the field 'summary'",
+    )
 
 
 def _clusters_source(path: Path) -> Source | None:
@@ -54,18 +66,28 @@ def _clusters_source(path: Path) -> Source | None:
     """
     if not path.is_dir():
         if path.is_file() and _HALF_NAME.fullmatch(path.name):
-            raise DataError("half of a split: give the folder, dataset.path=FOLDER with .src.cleaned and .tgt", path)
+            raise DataError(
+                "half of a split: give the folder, dataset.path=FOLDER with .src.cleaned and .tgt",
+                path,
+            )
         return None
     clusters, summaries = (files.one_per_split(_halves(path, half)) for half in ("src", "tgt"))
     if not clusters and not summaries:
         if files.has_split_files(path):
             return None
-        raise DataError("no train, val or test .src.cleaned (or .src) with its .tgt in this folder, nor .jsonl", path)
+        raise DataError(
+            "no train, val or test .src.cleaned (or .src) with its .tgt in this folder, nor .jsonl",
+            path,
+        )
     for split, file in {**clusters, **summaries}.items():
         if not (split in clusters and split in summaries):
-            raise DataError("half of a split: add the other file, .src.cleaned (or .src) or .tgt", file)
+            raise DataError(
+                "half of a split: add the other file, .src.cleaned (or .src) or .tgt", file
+            )
     pairs = [(split, clusters[split], summaries[split]) for split in clusters]
-    return files.local_source(path, [file for _, *pair in pairs for file in pair], partial(_cluster_entries, pairs))
+    return files.local_source(
+        path, [file for _, *pair in pairs for file in pair], partial(_cluster_entries, pairs)
+    )
 
 
 def _split_paragraphs(text: str) -> Paragraphs:
@@ -84,7 +106,9 @@ def _cluster_entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Ite
         if split in full:
             continue
         index = -1
-        for index, lines in enumerate(zip_longest(text_files.lines_of(clusters), text_files.lines_of(summaries))):
+        for index, lines in enumerate(
+            zip_longest(text_files.lines_of(clusters), text_files.lines_of(summaries))
+        ):
             if split in full:
                 break
             if None in lines:  # a line that is missing shifts the summaries of all later clusters
@@ -92,7 +116,12 @@ def _cluster_entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Ite
                 advice = "a cluster and its summary must be on the same line; fetch both again"
                 raise DataError(f"{problem}: {advice}", clusters)
             location = f"line {index + 1} of {summaries.name}"
-            yield Entry(split, partial(_read_cluster, f"{split}-{index}", *lines, location), clusters, index + 1)
+            yield Entry(
+                split,
+                partial(_read_cluster, f"{split}-{index}", *lines, location),
+                clusters,
+                index + 1,
+            )
         if index < 0:
             raise DataError("the file is empty", clusters)
 

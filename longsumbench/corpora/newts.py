@@ -25,7 +25,11 @@ def newts_example(row: Row) -> tuple[Example, ...]:
             words_in(row, f"words{number}").rstrip(" ,"),
             split_summary(words_in(row, f"summary{number}")),
         )
-        examples.append(Example(f"{assignment}-{id_in(row, f'tid{number}')}", None, query, documents, (reference,)))
+        examples.append(
+            Example(
+                f"{assignment}-{id_in(row, f'tid{number}')}", None, query, documents, (reference,)
+            )
+        )
     return tuple(examples)
 
 

@@ -22,8 +22,19 @@ from markdown_it.token import Token
 from longsumbench.core import Document, Example, Section, Sentences
 from longsumbench.corpora import jsonl
 from longsumbench.corpora.reading.fields import BadRow, paragraphs_in, plain_document
-from longsumbench.corpora.reading.row_files import ROW_ENDINGS, FileRow, describe_file, read_file, texts_in_folder
-from longsumbench.corpora.reading.text_files import decoded, parts_of, refuse_half_characters, text_of_file
+from longsumbench.corpora.reading.row_files import (
+    ROW_ENDINGS,
+    FileRow,
+    describe_file,
+    read_file,
+    texts_in_folder,
+)
+from longsumbench.corpora.reading.text_files import (
+    decoded,
+    parts_of,
+    refuse_half_characters,
+    text_of_file,
+)
 from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
@@ -78,7 +89,9 @@ def list_files(paths: Sequence[str]) -> list[str]:
         raise UsageError("standard input (-) can be read once only")
     for path in paths:
         if not Path(path).is_dir() and not _has_known_ending(path):
-            raise UsageError(f"{path}: its name should end in {_KNOWN}; any text can be read by `- < {path}`")
+            raise UsageError(
+                f"{path}: its name should end in {_KNOWN}; any text can be read by `- < {path}`"
+            )
     files: list[str] = []
     for path in paths:
         files += _files_in(path) if Path(path).is_dir() else map(str, parts_of(Path(path)))
@@ -112,8 +125,12 @@ def is_text(word: str) -> bool:
     """
     path = Path(word)
     if path.is_dir():
-        return not any(path.glob("*.json")) and any(file.suffix and is_text(str(file)) for file in path.iterdir())
-    return word == _STANDARD_INPUT or (_has_known_ending(word) and (path.is_file() or bool(path.suffix)))
+        return not any(path.glob("*.json")) and any(
+            file.suffix and is_text(str(file)) for file in path.iterdir()
+        )
+    return word == _STANDARD_INPUT or (
+        _has_known_ending(word) and (path.is_file() or bool(path.suffix))
+    )
 
 
 def is_of_rows(file: str) -> bool:
@@ -147,7 +164,9 @@ def merge_inputs(inputs: Sequence[Input]) -> Input:
     titles = {example.title for example in examples if example.title}
     queries = {example.query for example in examples if example.query}
     if len(queries) > 1:
-        raise UsageError(f"--together makes one text of all, but they have {len(queries)} different queries; use one")
+        raise UsageError(
+            f"--together makes one text of all, but they have {len(queries)} different queries; use one"
+        )
     example = Example(
         f"{examples[0].id} + {len(examples) - 1} more",
         titles.pop() if len(titles) == 1 else None,
@@ -178,7 +197,9 @@ def _markdown_input(text: str, file: str) -> Input:
     try:
         reading = MarkdownReader(text)
     except RecursionError as error:
-        raise DataError("its quotes or brackets are nested too deep: correct it, or rename it to .txt", file) from error
+        raise DataError(
+            "its quotes or brackets are nested too deep: correct it, or rename it to .txt", file
+        ) from error
     title = reading.titles[0] if len(reading.titles) == 1 else None
     example = Example(file, title, None, (Document(file, tuple(reading.sections)),), ((),))
     return check_input(Input(file, example, reading.words_left_out))
@@ -200,7 +221,11 @@ def check_input(item: Input, file: str | None = None, line: int | None = None) -
     """
     place = _display_name(file) if file else item.name
     if not item.example.source_words():
-        note = f" ({format_count(item.words_left_out, 'word')} of code or HTML left out)" if item.words_left_out else ""
+        note = (
+            f" ({format_count(item.words_left_out, 'word')} of code or HTML left out)"
+            if item.words_left_out
+            else ""
+        )
         raise DataError(f"there is no text to summarize in it{note}", place, line)
     try:
         refuse_half_characters([item.example.to_dict()])
@@ -213,7 +238,9 @@ def _text_in(file: str) -> str:
     """Return a file's text; raise DataError if it is missing, empty, or not text."""
     from_input = file == _STANDARD_INPUT
     try:
-        text = decoded(sys.stdin.buffer.read(), "the text") if from_input else text_of_file(Path(file))
+        text = (
+            decoded(sys.stdin.buffer.read(), "the text") if from_input else text_of_file(Path(file))
+        )
     except BadRow as problem:
         raise DataError(f"{problem}, or extract its text first", _display_name(file)) from problem
     if not text.strip():
@@ -240,7 +267,9 @@ class MarkdownReader:
         self._cells: list[str] | None = None  # of the current row of a table
         self._heading = ""  # the tag of the current heading
         self._depth = 0  # of lists and tables
-        parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
+        parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(
+            ["table", "strikethrough"]
+        )
         for token in parser.parse(text[front.end() if front else 0 :]):
             self._take(token)
         self._end_section()
@@ -256,7 +285,9 @@ class MarkdownReader:
                 self._end_section()
             self._heading = token.tag if side == "open" else ""
         elif kind == "tr":
-            self._sentences += [", ".join(filter(None, self._cells))] if self._cells and any(self._cells) else []
+            self._sentences += (
+                [", ".join(filter(None, self._cells))] if self._cells and any(self._cells) else []
+            )
             self._cells = [] if side == "open" else None
         elif kind in _ONE_PARAGRAPH:
             self._depth += 1 if side == "open" else -1
@@ -286,7 +317,10 @@ class MarkdownReader:
 
 def _inline_text(tokens: Sequence[Token]) -> str:
     """Return the words of inline Markdown, for an image its alternative text."""
-    return "".join(_inline_text(token.children or []) if token.type == "image" else _word(token) for token in tokens)
+    return "".join(
+        _inline_text(token.children or []) if token.type == "image" else _word(token)
+        for token in tokens
+    )
 
 
 def _word(token: Token) -> str:

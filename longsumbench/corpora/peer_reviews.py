@@ -16,7 +16,14 @@ from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, parag
 from longsumbench.sentences import split_sentences
 
 # The form's fields, 2023 to 2025. Other capitalized words before a colon are the reviewer's and stay in the text.
-FIELDS = ("SUMMARY", "STRENGTHS", "WEAKNESSES", "STRENGTHS AND WEAKNESSES", "QUESTIONS", "LIMITATIONS")
+FIELDS = (
+    "SUMMARY",
+    "STRENGTHS",
+    "WEAKNESSES",
+    "STRENGTHS AND WEAKNESSES",
+    "QUESTIONS",
+    "LIMITATIONS",
+)
 _FIELD_HEADING = re.compile(rf"^({'|'.join(FIELDS)}):[^\S\n]*$", re.MULTILINE)
 
 
@@ -38,7 +45,9 @@ def _review_sections(comments: str) -> tuple[Section, ...]:
     """Split a review at the form's fields, without the empty ones."""
     preamble, *fields = _FIELD_HEADING.split(comments)
     texts = [(None, preamble), *zip(fields[::2], fields[1::2], strict=True)]
-    return tuple(Section(name, paragraphs) for name, text in texts if (paragraphs := paragraphs_in(text)))
+    return tuple(
+        Section(name, paragraphs) for name, text in texts if (paragraphs := paragraphs_in(text))
+    )
 
 
 CORPUS = Corpus(

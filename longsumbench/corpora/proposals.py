@@ -13,7 +13,10 @@ from longsumbench.corpora.reading.fields import text_in
 
 def _proposal_example(row: Row) -> Example:
     example, address = paper_of_release_row(row), text_in(row, "url", required=False) or None
-    return replace(example, documents=tuple(replace(document, source=address) for document in example.documents))
+    return replace(
+        example,
+        documents=tuple(replace(document, source=address) for document in example.documents),
+    )
 
 
 CORPUS = Corpus(

@@ -27,8 +27,25 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import Corpus, Document, Entry, Example, Row, Section, Sentences, Source, Thinned
-from longsumbench.corpora.reading.fields import BadRow, id_in, list_in, objects_in, text_in, words_in
+from longsumbench.core import (
+    Corpus,
+    Document,
+    Entry,
+    Example,
+    Row,
+    Section,
+    Sentences,
+    Source,
+    Thinned,
+)
+from longsumbench.corpora.reading.fields import (
+    BadRow,
+    id_in,
+    list_in,
+    objects_in,
+    text_in,
+    words_in,
+)
 from longsumbench.corpora.reading.files import local_source, one_per_split
 from longsumbench.corpora.reading.text_files import row_in_file
 from longsumbench.sentences import split_sentences
@@ -47,7 +64,9 @@ def qmsum_example(row: Row) -> tuple[Thinned, ...]:
     for kind in ("general", "specific"):
         for place, item in enumerate(objects_in(row, f"{kind}_query_list")):
             query, answer = words_in(item, "query"), split_sentences(text_in(item, "answer") or "")
-            examples.append(Example(f"{meeting}-{kind}-{place}", None, query, (document,), (answer,)))
+            examples.append(
+                Example(f"{meeting}-{kind}-{place}", None, query, (document,), (answer,))
+            )
     if not examples:
         raise BadRow("the meeting has no question", f"'{meeting}'")
     return tuple(Thinned(example, left_out) for example in examples)
@@ -59,13 +78,21 @@ def _meetings_source(path: Path) -> Source | None:
     The result is None for a path without such folders.
     """
     inside = path.iterdir() if path.is_dir() else ()
-    folders = one_per_split((folder.name, folder) for folder in inside if any(folder.glob("*.json")))
-    meetings = [(split, file) for split, folder in folders.items() for file in sorted(folder.glob("*.json"))]
+    folders = one_per_split(
+        (folder.name, folder) for folder in inside if any(folder.glob("*.json"))
+    )
+    meetings = [
+        (split, file) for split, folder in folders.items() for file in sorted(folder.glob("*.json"))
+    ]
     if not meetings:
         return None
 
     def entries(full: set[str]) -> Iterator[Entry]:
-        return (Entry(split, partial(_read_meeting, file), file) for split, file in meetings if split not in full)
+        return (
+            Entry(split, partial(_read_meeting, file), file)
+            for split, file in meetings
+            if split not in full
+        )
 
     return local_source(path, [file for _, file in meetings], entries)
 
@@ -82,10 +109,15 @@ def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:
         turns.append(_turn((text_in(item, "speaker") or "").strip(), words))
         marks += num_marks
     sections = []
-    for name, stretch in groupby(zip(_topics(row, len(turns)), turns, strict=True), key=lambda pair: pair[0]):
+    for name, stretch in groupby(
+        zip(_topics(row, len(turns)), turns, strict=True), key=lambda pair: pair[0]
+    ):
         if paragraphs := tuple(turn for _, turn in stretch if turn):
             sections.append(Section(name, paragraphs))
-    return Document(meeting, tuple(sections)), {SOUND_MARKS: marks, SILENT: sum(not turn for turn in turns)}
+    return Document(meeting, tuple(sections)), {
+        SOUND_MARKS: marks,
+        SILENT: sum(not turn for turn in turns),
+    }
 
 
 def _turn(speaker: str, words: str) -> Sentences:
@@ -108,12 +140,18 @@ def _topics(row: Row, num_turns: int) -> list[str | None]:
 
 def _turn_span(span: Any, num_turns: int) -> tuple[int, int]:
     """Return the first and the last turn of a span. The release writes them as text."""
-    places = [str(place) for place in span if isinstance(place, str | int)] if isinstance(span, list) else []
+    places = (
+        [str(place) for place in span if isinstance(place, str | int)]
+        if isinstance(span, list)
+        else []
+    )
     if len(places) != 2 or not all(map(_TURN_INDEX.fullmatch, places)):
         raise BadRow("a span of a topic must be two numbers of turns", 'write ["0", "64"]')
     first, last = map(int, places)
     if not first <= last < num_turns:
-        raise BadRow("a span of a topic is not in the meeting", f"{first} to {last}, of {num_turns} turns")
+        raise BadRow(
+            "a span of a topic is not in the meeting", f"{first} to {last}, of {num_turns} turns"
+        )
     return first, last
 
 

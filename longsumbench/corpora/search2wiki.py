@@ -31,7 +31,10 @@ _BEYOND, _CLONES, _EMPTY = (  # names in the record of what is left out
 def search2wiki_example(row: Row) -> Thinned:
     """Turn one article and its search results into an Example without clones. The title is the search query."""
     lead = Section(None, fields.listed_paragraphs(row, "lead", required=False))
-    sections = [fields.section_in(item, "title") for item in fields.objects_in(row, "sections", required=False)]
+    sections = [
+        fields.section_in(item, "title")
+        for item in fields.objects_in(row, "sections", required=False)
+    ]
     article = [tuple(section.sentences()) for section in (lead, *sections)]
     results = [_result(item) for item in fields.objects_in(row, "results")]
     if not any(article):
@@ -45,18 +48,30 @@ def search2wiki_example(row: Row) -> Thinned:
         clones = PAGE_RULES[rule].clones(article, (tuple(page.sentences()) for page in pages))
     documents = tuple(page for page, clone in zip(pages, clones, strict=True) if not clone)
     if not documents:
-        raise fields.BadRow("all search results are clones of the article", f"by the rule '{rule}'; {fields.LEAVE_OUT}")
-    left_out = {_BEYOND: len(results) - len(top), _EMPTY: len(top) - len(pages), _CLONES: sum(clones)}
+        raise fields.BadRow(
+            "all search results are clones of the article",
+            f"by the rule '{rule}'; {fields.LEAVE_OUT}",
+        )
+    left_out = {
+        _BEYOND: len(results) - len(top),
+        _EMPTY: len(top) - len(pages),
+        _CLONES: sum(clones),
+    }
     reference = tuple(chain.from_iterable(article))
     return Thinned(
-        Example(fields.id_in(row, "id"), fields.optional_in(row, "title"), None, documents, (reference,)), left_out
+        Example(
+            fields.id_in(row, "id"), fields.optional_in(row, "title"), None, documents, (reference,)
+        ),
+        left_out,
     )
 
 
 def _rule(row: Row) -> str:
     rule = fields.optional_in(row, "clones") or RULES[0]
     if rule not in RULES:
-        raise fields.BadRow(f"the field 'clones' must be {', '.join(RULES[:-1])} or {NO_RULE}", f"not '{rule}'")
+        raise fields.BadRow(
+            f"the field 'clones' must be {', '.join(RULES[:-1])} or {NO_RULE}", f"not '{rule}'"
+        )
     return rule
 
 

@@ -18,7 +18,9 @@ def squality_example(row: Row) -> tuple[Example, ...]:
     """Turn one story into Examples, one per question. An id joins the story's id and the question's number."""
     metadata = row.get("metadata")
     if not isinstance(metadata, dict):
-        raise fields.BadRow(f"the field 'metadata' must be an object, not {fields.json_type(metadata)}")
+        raise fields.BadRow(
+            f"the field 'metadata' must be an object, not {fields.json_type(metadata)}"
+        )
     story = fields.id_in(metadata, "passage_id")
     document = fields.plain_document(fields.paragraphs_in(fields.words_in(row, "document")), story)
     questions = fields.objects_in(row, "questions")
@@ -26,9 +28,17 @@ def squality_example(row: Row) -> tuple[Example, ...]:
         raise fields.BadRow("the story has no question", f"'{story}'")
     examples = []
     for question in questions:
-        texts = (fields.text_in(item, "response_text") or "" for item in fields.objects_in(question, "responses"))
-        identity, query = fields.id_in(question, "question_number"), fields.words_in(question, "question_text")
-        examples.append(Example(f"{story}-{identity}", None, query, (document,), fields.references_in(texts)))
+        texts = (
+            fields.text_in(item, "response_text") or ""
+            for item in fields.objects_in(question, "responses")
+        )
+        identity, query = (
+            fields.id_in(question, "question_number"),
+            fields.words_in(question, "question_text"),
+        )
+        examples.append(
+            Example(f"{story}-{identity}", None, query, (document,), fields.references_in(texts))
+        )
     return tuple(examples)
 
 

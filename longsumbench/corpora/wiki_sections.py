@@ -10,7 +10,14 @@ article's address, as the licence requires.
 from itertools import chain
 
 from longsumbench.core import Corpus, Document, Example, Row
-from longsumbench.corpora.reading.fields import BadRow, id_in, listed_paragraphs, objects_in, section_in, text_in
+from longsumbench.corpora.reading.fields import (
+    BadRow,
+    id_in,
+    listed_paragraphs,
+    objects_in,
+    section_in,
+    text_in,
+)
 
 _ADDRESS = "https://en.wikipedia.org/?curid={}"
 
@@ -22,7 +29,9 @@ def wiki_sections_example(row: Row) -> Example:
     if not lead:
         raise BadRow("the field 'lead' is empty")
     sections = (section_in(item, "title") for item in objects_in(row, "sections"))
-    body = Document(_ADDRESS.format(identity), tuple(section for section in sections if section.paragraphs))
+    body = Document(
+        _ADDRESS.format(identity), tuple(section for section in sections if section.paragraphs)
+    )
     return Example(identity, text_in(row, "title") or None, None, (body,), (lead,))
 
 

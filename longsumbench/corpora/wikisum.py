@@ -39,16 +39,22 @@ def wikisum_example(row: Row) -> Thinned:
     clones = clones_of(summary, [text for _, text in paragraphs])
     documents = _source_documents(paragraphs, clones)
     if not documents:
-        raise fields.BadRow("all paragraphs are clones of the summary", "each holds more than 80 % of its bigrams")
+        raise fields.BadRow(
+            "all paragraphs are clones of the summary", "each holds more than 80 % of its bigrams"
+        )
     return Thinned(
-        Example(fields.id_in(row, "id"), fields.optional_in(row, "title"), None, documents, (summary,)),
+        Example(
+            fields.id_in(row, "id"), fields.optional_in(row, "title"), None, documents, (summary,)
+        ),
         {_CLONES: sum(clones)},
     )
 
 
 def _lead_summary(row: Row) -> Sentences:
     field = fields.given_field(row, "summary", "lead")
-    texts = fields.texts_in(row, "lead") if field == "lead" else [fields.text_in(row, "summary") or ""]
+    texts = (
+        fields.texts_in(row, "lead") if field == "lead" else [fields.text_in(row, "summary") or ""]
+    )
     sentences = tuple(chain.from_iterable(map(split_sentences, texts)))
     if not sentences:
         raise fields.BadRow(f"the field '{field}' is empty")
@@ -59,10 +65,15 @@ def _tagged_paragraphs(row: Row) -> Iterator[_Paragraph]:
     listed = fields.list_in(row.get("paragraphs"), "paragraphs")
     described = [{"text": item} if isinstance(item, str) else item for item in listed]
     for item in fields.objects_in({"paragraphs": described}, "paragraphs"):
-        yield fields.optional_in(item, "source"), split_sentences(fields.text_in(item, "text") or "")
+        yield (
+            fields.optional_in(item, "source"),
+            split_sentences(fields.text_in(item, "text") or ""),
+        )
 
 
-def _source_documents(paragraphs: Sequence[_Paragraph], clones: Sequence[bool]) -> tuple[Document, ...]:
+def _source_documents(
+    paragraphs: Sequence[_Paragraph], clones: Sequence[bool]
+) -> tuple[Document, ...]:
     """Return the unbroken stretches of each source, without the clones."""
     stretches: list[tuple[str | None, list[Sentences]]] = []
     previous_source: str | None = None

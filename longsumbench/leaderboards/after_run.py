@@ -32,7 +32,13 @@ from longsumbench.leaderboards.notes import (
 from longsumbench.leaderboards.recall import CHANCE, MOST_SYSTEMS
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, estimate_share
 from longsumbench.leaderboards.significance import UNDISTINGUISHED, ComparableRows
-from longsumbench.leaderboards.table import Table, describe_block, row_cells, seeds_column, table_block
+from longsumbench.leaderboards.table import (
+    Table,
+    describe_block,
+    row_cells,
+    seeds_column,
+    table_block,
+)
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.tables import Block, on_one_line, terminal_block, terminal_width
 from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
@@ -45,8 +51,15 @@ _MOST_LINES = 25
 _TABLES_SHOWN = 2  # more datasets have a line each
 _LINES_OF_A_SENTENCE = 4
 _WARNINGS = 2  # on the outputs of single runs
-_SMALL_TABLE, _ROWS_OWN, _REASONS = 7, 2, 2  # rows of a table that is shown whole; most own rows, and reasons
-_NARROWEST, _OTHER_COLUMNS = 8, 58  # columns of the terminal: least width of settings, width of the rest
+_SMALL_TABLE, _ROWS_OWN, _REASONS = (
+    7,
+    2,
+    2,
+)  # rows of a table that is shown whole; most own rows, and reasons
+_NARROWEST, _OTHER_COLUMNS = (
+    8,
+    58,
+)  # columns of the terminal: least width of settings, width of the rest
 _RUN_MARK = "→"  # before the row of a run just done
 _ROW_GAP = "⋮"  # instead of rows that are not shown
 _MEANINGS = {  # of words in the table
@@ -73,8 +86,12 @@ def describe_facts_found(block: ComparableRows, scores: ScoresOfRuns) -> list[st
         distances[system] = [row.numbers.get(_SAME), row.numbers.get(_OTHER)]
     sentences = [
         _by_system(block, systems, _SINGLE, "Single facts (in one place)"),
-        _describe_contrasts("Single facts, in the first half of the source against the second", halves),
-        _by_system(block, systems, _RELAYED, "Relayed facts (in two places; which bid won is stated)"),
+        _describe_contrasts(
+            "Single facts, in the first half of the source against the second", halves
+        ),
+        _by_system(
+            block, systems, _RELAYED, "Relayed facts (in two places; which bid won is stated)"
+        ),
         _describe_contrasts(
             "Silent facts (in two places; which bid won is not stated; a guess of two is right in 50 %), in one "
             "section against several",
@@ -85,36 +102,51 @@ def describe_facts_found(block: ComparableRows, scores: ScoresOfRuns) -> list[st
 
 
 def _best_rows(rows: Sequence[SeedGroup]) -> dict[str, SeedGroup]:
-    valid = [row for row in rows if row.learned.comparable and not row.first.oracle and _has_interval(row, _SINGLE)]
+    valid = [
+        row
+        for row in rows
+        if row.learned.comparable and not row.first.oracle and _has_interval(row, _SINGLE)
+    ]
     models = [row.first.model for row in valid]
     best = [row for place, row in enumerate(valid) if row.first.model not in models[:place]]
-    return {row.label if models.count(row.first.model) > 1 else row.first.model: row for row in best[:MOST_SYSTEMS]}
+    return {
+        row.label if models.count(row.first.model) > 1 else row.first.model: row
+        for row in best[:MOST_SYSTEMS]
+    }
 
 
 def _has_interval(row: SeedGroup, name: str) -> bool:
     return name in row.numbers and not math.isnan(row.numbers[name].low)
 
 
-def _share_of_places(row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns) -> Estimate | None:
+def _share_of_places(
+    row: SeedGroup, tenths: Sequence[str], scores: ScoresOfRuns
+) -> Estimate | None:
     """Return the share of right facts of some tenths of the source; None without per-example scores."""
     means = {}
     for run in row.runs:
         table = scores.get(run.run_id)
-        shares = [] if table is None else [np.asarray(table[name]) for name in tenths if name in table]
+        shares = (
+            [] if table is None else [np.asarray(table[name]) for name in tenths if name in table]
+        )
         if table is not None and shares:
             mean = np.ma.masked_invalid(shares).mean(axis=0)
             means[run.run_id] = table.assign(**{_SINGLE: np.ma.filled(mean, np.nan)})
     return estimate_share(row.runs, _SINGLE, means)
 
 
-def _by_system(block: ComparableRows, systems: Mapping[str, SeedGroup], measure: str, facts: str) -> str:
+def _by_system(
+    block: ComparableRows, systems: Mapping[str, SeedGroup], measure: str, facts: str
+) -> str:
     """List what systems state right, the best first, and name those that the table marks as tied with its best row."""
     rows = {name: row for name, row in systems.items() if _has_interval(row, measure)}
     names = sorted(rows, key=lambda name: -rows[name].numbers[measure].mean)
     if not names:
         return ""
     stated = ", ".join(f"{name} {_bounds(rows[name].numbers[measure])}" for name in names)
-    chance = next((row.numbers[CHANCE].mean for row in rows.values() if CHANCE in row.numbers), None)
+    chance = next(
+        (row.numbers[CHANCE].mean for row in rows.values() if CHANCE in row.numbers), None
+    )
     guesses = "" if chance is None else f" (guesses: right in {chance:.0f} %)"
     tied = [name for name in names if (rows[name].key, measure) in block.tests.tied()]
     verdict = f" {UNDISTINGUISHED.capitalize()} from the best: {', '.join(tied)}." if tied else ""
@@ -172,7 +204,10 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
     `runs` are without their baselines; points of a sweep that are the same run may be repeated.
     """
     runs = list({run.run_id: run for run in runs}.values())
-    datasets = [_locate_runs(item, [run for run in runs if run.dataset == item.table.dataset]) for item in updated]
+    datasets = [
+        _locate_runs(item, [run for run in runs if run.dataset == item.table.dataset])
+        for item in updated
+    ]
     if len(datasets) <= _TABLES_SHOWN:
         details = ["\n".join(_detailed_lines(located)) for located in datasets]
         return "\n".join(["\n\n".join(details), *_next_commands(datasets[0])])
@@ -199,7 +234,11 @@ def _describe_best(located: _LocatedRuns) -> str:
     row, name = located.best, located.best.first.ranked_by
     number = f"{row.numbers[name]:.1f}" if name in row.numbers else ""
     ranked = [entry.key for entry in located.block.rows if entry.ranked]
-    place = f"place {ranked.index(row.key) + 1} of {len(ranked)}" if row.ranked else row.learned.word or "oracle"
+    place = (
+        f"place {ranked.index(row.key) + 1} of {len(ranked)}"
+        if row.ranked
+        else row.learned.word or "oracle"
+    )
     return f"{located.table.dataset}: {row.label}, {heading_of(name)} {number}, {place}"
 
 
@@ -215,7 +254,10 @@ def _detailed_lines(located: _LocatedRuns) -> Iterator[str]:
         sentences.append((_describe_difference(located), 2))
     sentences += [(describe_undecided(block.tests, block.rows), 2), (caution(block.rows), 2)]
     sentences += [(describe_equal(block.rows), 2), (describe_lengths(block.rows), 3)]
-    sentences += [(describe_unlearned(block.rows), 3), *((line, 2) for line in warnings_on_outputs(runs, _WARNINGS))]
+    sentences += [
+        (describe_unlearned(block.rows), 3),
+        *((line, 2) for line in warnings_on_outputs(runs, _WARNINGS)),
+    ]
     for sentence, most_lines in (*sentences, (_describe_comparable(table, block), 3)):
         yield from _wrapped(sentence, most_lines)
     folder = located.updated.results.root / "leaderboard"
@@ -242,11 +284,20 @@ def _nearby_rows(located: _LocatedRuns) -> Block:
             lines.append([_ROW_GAP, *[""] * len(columns)])
         number, system, settings, *values = cells[place]
         mark = f"{_RUN_MARK} {number}" if place in places else number
-        lines.append([mark, system, settings if len(settings) <= width else f"{settings[: width - 1]}…", *values])
+        lines.append(
+            [
+                mark,
+                system,
+                settings if len(settings) <= width else f"{settings[: width - 1]}…",
+                *values,
+            ]
+        )
         previous = place
     table = table_block(columns, lines)
     words = " ".join([*map(on_one_line, table.columns), *(cell for line in lines for cell in line)])
-    meanings = "; ".join(f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words)
+    meanings = "; ".join(
+        f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words
+    )
     return replace(table, footnotes=(f"Legend: {meanings}.",))
 
 
@@ -283,7 +334,9 @@ def _describe_comparable(table: Table, block: ComparableRows) -> str:
             reason = describe_difference(other_block.rows[0].first, block.rows[0].first) or training
             reasons[reason] += len(_run_ids(other_block) - ids)
     if reasons:
-        causes = "; ".join(f"{count} with {reason}" for reason, count in reasons.most_common(_REASONS))
+        causes = "; ".join(
+            f"{count} with {reason}" for reason, count in reasons.most_common(_REASONS)
+        )
         text += f" In other blocks: {format_count(reasons.total(), 'run')} ({causes})."
     return text
 
@@ -298,18 +351,32 @@ def _next_commands(located: _LocatedRuns) -> Iterator[str]:
     rivals = [entry.key for entry in located.block.rows if entry is not row]
     commands = {_command("leaderboard", located.table.dataset, results=results): "the whole table"}
     if rivals:
-        commands[_command("compare", rivals[0][:SHORT_ID], run_id, results=results)] = "do these two differ?"
+        commands[_command("compare", rivals[0][:SHORT_ID], run_id, results=results)] = (
+            "do these two differ?"
+        )
     commands[_command("inspect", run_id, "0", results=results)] = "what it read and wrote"
     for number, (command, purpose) in enumerate(commands.items()):
         line = f"{'Next:' if number == 0 else '':6}{command}"
         explained = f"{line}  # {purpose}"
-        yield explained if len(explained) <= terminal_width() else break_command(line, terminal_width())
+        yield (
+            explained
+            if len(explained) <= terminal_width()
+            else break_command(line, terminal_width())
+        )
 
 
 def _command(*words: str, results: Results) -> str:
     root = str(results.root)
-    return shlex.join(["longsumbench", *words, *([] if root == "results" else ["--results-dir", root])])
+    return shlex.join(
+        ["longsumbench", *words, *([] if root == "results" else ["--results-dir", root])]
+    )
 
 
 def _wrapped(text: str, lines: int) -> list[str]:
-    return textwrap.wrap(escape_line(text), terminal_width(), max_lines=lines, placeholder=" …", break_on_hyphens=False)
+    return textwrap.wrap(
+        escape_line(text),
+        terminal_width(),
+        max_lines=lines,
+        placeholder=" …",
+        break_on_hyphens=False,
+    )

@@ -36,7 +36,11 @@ _LEDGER_NOTE = (
 _NO_VALUE = "–"
 _SETTING = "a setting"  # the meaning of its column
 PREFIX = "cut_"  # of the CSV columns with the shares by cause
-_COLUMN_ALIASES = {"novel_bigrams": "novel_ngrams_2", "novel_trigrams": "novel_ngrams_3", "memory": "peak_memory_gb"}
+_COLUMN_ALIASES = {
+    "novel_bigrams": "novel_ngrams_2",
+    "novel_trigrams": "novel_ngrams_3",
+    "memory": "peak_memory_gb",
+}
 _VALUES_SHOWN = 4  # of a setting in a cell
 _PERCENT = "{:.0f} %".format
 _VERIFIED = {None: "", True: "verified", False: "reported"}
@@ -54,14 +58,26 @@ def cut_shares(record: RunRecord) -> dict[str, float]:
 
 def ledger_columns(records: Sequence[RunRecord]) -> list[str]:
     """Return the names of the CSV columns with the shares that any of the runs cut, by cause."""
-    return [f"{PREFIX}{cause}" for cause in sorted({cause for record in records for cause in cut_shares(record)})]
+    return [
+        f"{PREFIX}{cause}"
+        for cause in sorted({cause for record in records for cause in cut_shares(record)})
+    ]
 
 
 def ledger_block(records: Sequence[RunRecord]) -> Block:
     """Return a block with a row for each run."""
-    columns = ("run", "split", "source\nread (%)", "dropped by (%)", "training\ntargets cut", "outputs\nat the limit")
+    columns = (
+        "run",
+        "split",
+        "source\nread (%)",
+        "dropped by (%)",
+        "training\ntargets cut",
+        "outputs\nat the limit",
+    )
     rows = [_ledger_row(record) for record in records]
-    return Block(_LEDGER_HEADING, (), columns, "llrlll", rows, optional=("split",), footnotes=(_LEDGER_NOTE,))
+    return Block(
+        _LEDGER_HEADING, (), columns, "llrlll", rows, optional=("split",), footnotes=(_LEDGER_NOTE,)
+    )
 
 
 def _ledger_row(record: RunRecord) -> list[str]:
@@ -126,7 +142,9 @@ def _fact(
     return Column(name, heading, meaning, cell)
 
 
-def _text_fact(name: str, heading: str, meaning: str, value: Callable[[RunRecord], str | None]) -> Column:
+def _text_fact(
+    name: str, heading: str, meaning: str, value: Callable[[RunRecord], str | None]
+) -> Column:
 
     def cell(row: SeedGroup) -> str:
         return ", ".join(dict.fromkeys(text for run in row.runs if (text := value(run))))
@@ -134,8 +152,12 @@ def _text_fact(name: str, heading: str, meaning: str, value: Callable[[RunRecord
     return Column(name, heading, meaning, cell, "l")
 
 
-def _count_fact(name: str, heading: str, meaning: str, show: Callable[[float], str] = "{:,.0f}".format) -> Column:
-    return _fact(name, heading, f"{meaning}, all outputs together", lambda run: run.counts.get(name), show)
+def _count_fact(
+    name: str, heading: str, meaning: str, show: Callable[[float], str] = "{:,.0f}".format
+) -> Column:
+    return _fact(
+        name, heading, f"{meaning}, all outputs together", lambda run: run.counts.get(name), show
+    )
 
 
 def _learning(name: str, heading: str, meaning: str, show: Callable[[Learned], str]) -> Column:
@@ -154,7 +176,9 @@ def trained_here(record: RunRecord) -> str:
 
 def release_order(record: RunRecord) -> str:
     """Say whether the checkpoint was released before or after the dataset; empty if unknown, or in one month."""
-    months = [(when or "")[: len("2018-04")] for when in (record.facts.released, record.texts.published)]
+    months = [
+        (when or "")[: len("2018-04")] for when in (record.facts.released, record.texts.published)
+    ]
     if not all(months) or months[0] == months[1]:
         return ""
     return "before the dataset" if months[0] < months[1] else "after the dataset"
@@ -189,7 +213,9 @@ def _settings_cell(row: SeedGroup) -> str:
     noted = dict.fromkeys(remark for run in row.runs for remark in remarks(run))
     if row.learned.word in (*NEVER_RANKED, NOT_SHOWN):
         noted[row.learned.word] = None
-    return "; ".join(text for text in (", ".join(row.table_settings or row.settings), *noted) if text)
+    return "; ".join(
+        text for text in (", ".join(row.table_settings or row.settings), *noted) if text
+    )
 
 
 def remarks(record: RunRecord) -> list[str]:
@@ -220,16 +246,47 @@ def _length(row: SeedGroup) -> str:
 
 _FACT_COLUMNS = (
     Column("system", "system", "the model", _system_cell, "l"),
-    Column("settings", "settings", "its name, and settings unlike other rows or defaults", _settings_cell, "l"),
-    Column("seeds", "seeds", "number of seeds", lambda row: "" if row.first.seed is None else str(len(row.runs))),
+    Column(
+        "settings",
+        "settings",
+        "its name, and settings unlike other rows or defaults",
+        _settings_cell,
+        "l",
+    ),
+    Column(
+        "seeds",
+        "seeds",
+        "number of seeds",
+        lambda row: "" if row.first.seed is None else str(len(row.runs)),
+    ),
     Column("seed", "seed", "the seeds", _seed),
-    Column("length", "words /\nreference", "mean length of the outputs / of the references, in words", _length),
-    _fact("source_seen", "source\nread", "share of the source that was read", source_seen, _PERCENT),
-    _fact("source_copied", "copied\nfrom", "share of the source that an extract copied", source_copied, _PERCENT),
+    Column(
+        "length",
+        "words /\nreference",
+        "mean length of the outputs / of the references, in words",
+        _length,
+    ),
+    _fact(
+        "source_seen", "source\nread", "share of the source that was read", source_seen, _PERCENT
+    ),
+    _fact(
+        "source_copied",
+        "copied\nfrom",
+        "share of the source that an extract copied",
+        source_copied,
+        _PERCENT,
+    ),
     _fact("seconds", "train\ntime", "time of training", _training_fact("seconds"), format_duration),
     Column("run", "run", "id of the run, or number of runs", _run_cell, "l"),
-    _text_fact("verified", "scores", "verified, or as reported", lambda run: _VERIFIED[run.verified]),
-    _learning("learned", "learned", "whether the system learned to summarize", lambda learned: learned.word),
+    _text_fact(
+        "verified", "scores", "verified, or as reported", lambda run: _VERIFIED[run.verified]
+    ),
+    _learning(
+        "learned",
+        "learned",
+        "whether the system learned to summarize",
+        lambda learned: learned.word,
+    ),
     _learning(
         "floor",
         "floor",
@@ -243,25 +300,71 @@ _FACT_COLUMNS = (
         lambda learned: "" if learned.lift is None else f"{learned.lift:.0f} %",
     ),
     _fact("steps", "steps", "optimizer steps", _training_fact("steps")),
-    _fact("train_examples", "training\nexamples", "examples trained on, with repetitions", _training_fact("examples")),
-    _fact("source_tokens", "source\ntokens", "source tokens trained on", _training_fact("source_tokens")),
-    _fact("target_tokens", "target\ntokens", "target tokens trained on", _training_fact("target_tokens")),
+    _fact(
+        "train_examples",
+        "training\nexamples",
+        "examples trained on, with repetitions",
+        _training_fact("examples"),
+    ),
+    _fact(
+        "source_tokens",
+        "source\ntokens",
+        "source tokens trained on",
+        _training_fact("source_tokens"),
+    ),
+    _fact(
+        "target_tokens",
+        "target\ntokens",
+        "target tokens trained on",
+        _training_fact("target_tokens"),
+    ),
     _text_fact("trained", "trained", "here, or no: a checkpoint as it is", trained_here),
     _fact("parameters", "parameters", "weights of the model", lambda run: run.parameters or None),
-    _fact("context", "context", "most tokens of an input, its prompt included", lambda run: run.facts.context),
-    _text_fact("checkpoint", "checkpoint", "what was loaded", lambda run: checkpoint_name(run.facts.checkpoint or "")),
-    _text_fact("revision", "revision", "commit of the checkpoint", lambda run: (run.facts.revision or "")[:SHORT_ID]),
-    _text_fact("weights", "weights", "format of the checkpoint's files", lambda run: run.facts.weights),
-    _text_fact("released", "released", "date of the checkpoint: before or after the dataset", _released),
+    _fact(
+        "context",
+        "context",
+        "most tokens of an input, its prompt included",
+        lambda run: run.facts.context,
+    ),
+    _text_fact(
+        "checkpoint",
+        "checkpoint",
+        "what was loaded",
+        lambda run: checkpoint_name(run.facts.checkpoint or ""),
+    ),
+    _text_fact(
+        "revision",
+        "revision",
+        "commit of the checkpoint",
+        lambda run: (run.facts.revision or "")[:SHORT_ID],
+    ),
+    _text_fact(
+        "weights", "weights", "format of the checkpoint's files", lambda run: run.facts.weights
+    ),
+    _text_fact(
+        "released", "released", "date of the checkpoint: before or after the dataset", _released
+    ),
     _text_fact("prompt", "prompt", "name of the prompt @ beginning of its hash", _prompt),
-    _fact("length_ratio", "length\nratio", "words of the outputs / of the references", length_ratio, "{:.2f}".format),
+    _fact(
+        "length_ratio",
+        "length\nratio",
+        "words of the outputs / of the references",
+        length_ratio,
+        "{:.2f}".format,
+    ),
     _count_fact("requests", "requests", "requests to the model"),
     _count_fact("prompt_tokens", "prompt\ntokens", "tokens sent"),
     _count_fact("output_tokens", "output\ntokens", "tokens received"),
     _count_fact("price", "price\n(US$)", "US dollars", _format_price),
     _count_fact("refused", "refused", "requests that the model refused"),
     _count_fact("failed", "failed", "examples without an answer"),
-    _fact("total_seconds", "total\ntime", "time of all steps", lambda run: run.timings.total or None, format_duration),
+    _fact(
+        "total_seconds",
+        "total\ntime",
+        "time of all steps",
+        lambda run: run.timings.total or None,
+        format_duration,
+    ),
     _fact(
         "summarize_seconds",
         "summarizing\ntime",
@@ -276,7 +379,13 @@ _FACT_COLUMNS = (
         lambda run: run.decode_tokens_per_second,
         "{:,.1f}".format,
     ),
-    _fact("peak_memory_gb", "memory\n(GB)", "peak memory", lambda run: run.peak_memory_gb, "{:.1f}".format),
+    _fact(
+        "peak_memory_gb",
+        "memory\n(GB)",
+        "peak memory",
+        lambda run: run.peak_memory_gb,
+        "{:.1f}".format,
+    ),
     _fact(
         "targets_cut",
         "targets\ncut",
@@ -307,7 +416,13 @@ _FACT_COLUMNS = (
         _PERCENT,
     ),
     *(
-        _fact(f"{kind}_{part}", f"{heading}\n{name}", f"ROUGE {name}", _rouge_part(kind, part), "{:.1f}".format)
+        _fact(
+            f"{kind}_{part}",
+            f"{heading}\n{name}",
+            f"ROUGE {name}",
+            _rouge_part(kind, part),
+            "{:.1f}".format,
+        )
         for kind, heading in ROUGE_HEADINGS.items()
         for part, name in ROUGE_PARTS.items()
         if part != "f"
@@ -331,7 +446,9 @@ def _number_column(name: str, part: str = "f") -> Column:
 def _setting_column(key: str) -> Column:
 
     def cell(row: SeedGroup) -> str:
-        values = dict.fromkeys(format_plain_value(_settings(run)[key]) for run in row.runs if key in _settings(run))
+        values = dict.fromkeys(
+            format_plain_value(_settings(run)[key]) for run in row.runs if key in _settings(run)
+        )
         more = ", …" if len(values) > _VALUES_SHOWN else ""
         return ", ".join(list(values)[:_VALUES_SHOWN]) + more
 
@@ -351,7 +468,13 @@ def _settings(run: RunRecord) -> dict[str, Any]:
 
 def _share_column(cause: str) -> Column:
     meaning = f"share of the source that {cause} cut"
-    return _fact(f"{PREFIX}{cause}", f"cut by\n{cause}", meaning, lambda run: cut_shares(run).get(cause), _PERCENT)
+    return _fact(
+        f"{PREFIX}{cause}",
+        f"cut by\n{cause}",
+        meaning,
+        lambda run: cut_shares(run).get(cause),
+        _PERCENT,
+    )
 
 
 def columns_of(records: Iterable[RunRecord], part: str = "f") -> dict[str, Column]:
@@ -365,7 +488,12 @@ def columns_of(records: Iterable[RunRecord], part: str = "f") -> dict[str, Colum
     numbers = {name: _number_column(name, part) for name in measured}
     shares = {f"{PREFIX}{cause}": _share_column(cause) for cause in sorted(causes)}
     facts = {column.name: column for column in _FACT_COLUMNS}
-    return {**facts, **numbers, **shares, **{key: column for key, column in settings.items() if key not in facts}}
+    return {
+        **facts,
+        **numbers,
+        **shares,
+        **{key: column for key, column in settings.items() if key not in facts},
+    }
 
 
 def choose_columns(names: Sequence[str], columns: Mapping[str, Column]) -> list[Column]:
@@ -377,7 +505,9 @@ def choose_columns(names: Sequence[str], columns: Mapping[str, Column]) -> list[
     selection = []
     for word in dict.fromkeys(names):
         name = _COLUMN_ALIASES.get(word, word)
-        matches = [name] if name in columns else [key for key in columns if key.endswith(f".{name}")]
+        matches = (
+            [name] if name in columns else [key for key in columns if key.endswith(f".{name}")]
+        )
         if len(matches) > 1:
             raise UsageError(f"--columns {word} may be {' or '.join(matches)}: type one of these")
         if not matches:

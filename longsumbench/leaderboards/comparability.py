@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from longsumbench.core import SAME_SYSTEM, SECTIONS, DatasetSettings, Decides, defaults_of, names_deciding
+from longsumbench.core import (
+    SAME_SYSTEM,
+    SECTIONS,
+    DatasetSettings,
+    Decides,
+    defaults_of,
+    names_deciding,
+)
 from longsumbench.formatting import format_plain_value
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord
@@ -40,14 +47,24 @@ def settings_of(record: RunRecord, *ignored: Decides) -> dict[str, str]:
     Settings that decide `ignored` are left out. So are those of training for a checkpoint that was not trained here;
     other systems that are not trained have only the settings of their model.
     """
-    sections: tuple[str, ...] = ("train", "decode") if record.fit.steps or record.fit.parameters else ()
+    sections: tuple[str, ...] = (
+        ("train", "decode") if record.fit.steps or record.fit.parameters else ()
+    )
     if record.zero_shot:
         sections = ("decode",)
-    settings = {f"model.{key}": format_typed(value) for key, value in record.config["model"].items() if key != "name"}
+    settings = {
+        f"model.{key}": format_typed(value)
+        for key, value in record.config["model"].items()
+        if key != "name"
+    }
     for section in sections:
         left_out = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM, *ignored)
         values = defaults_of(SECTIONS[section]) | record.config[section]
-        settings |= {f"{section}.{key}": format_typed(value) for key, value in values.items() if key not in left_out}
+        settings |= {
+            f"{section}.{key}": format_typed(value)
+            for key, value in values.items()
+            if key not in left_out
+        }
     return settings
 
 
@@ -68,7 +85,10 @@ def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
         return ROUGE_HEADINGS
     measured = {name for record in members for name in record.measures}
     headings = {name: heading for name, heading in MEASURE_HEADINGS.items() if name in measured}
-    return {**(headings or {first: first}), DEFAULT_RANKING_SCORE: ROUGE_HEADINGS[DEFAULT_RANKING_SCORE]}
+    return {
+        **(headings or {first: first}),
+        DEFAULT_RANKING_SCORE: ROUGE_HEADINGS[DEFAULT_RANKING_SCORE],
+    }
 
 
 def describe_difference(first: RunRecord, second: RunRecord) -> str:
@@ -83,7 +103,9 @@ def describe_difference(first: RunRecord, second: RunRecord) -> str:
         numbers = f" ({first.n} instead of {second.n})" if first.n != second.n else ""
         parts.append(f"other examples{numbers}")
     pairs = zip(first.signature.split("|"), second.signature.split("|"), strict=False)
-    unlike = [f"{new} instead of {old}" for new, old in pairs if new != old and not new.startswith("n:")]
+    unlike = [
+        f"{new} instead of {old}" for new, old in pairs if new != old and not new.startswith("n:")
+    ]
     if first.signature != second.signature and not (parts or unlike):
         unlike = ["other signature"]
     return ", ".join(parts + unlike)
@@ -103,12 +125,23 @@ def _unlike_dataset_settings(first: RunRecord, second: RunRecord) -> str:
 def _dataset_settings(record: RunRecord) -> dict[str, str]:
     """Return the `dataset` settings that determine the texts and are not null; paths by their last name."""
     neutral_keys = names_deciding(DatasetSettings, *SAME_SYSTEM)
-    settings = {key: value for key, value in record.config["dataset"].items() if key not in neutral_keys}
+    settings = {
+        key: value for key, value in record.config["dataset"].items() if key not in neutral_keys
+    }
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)
     return {key: format_plain_value(value) for key, value in settings.items() if value is not None}
 
 
-def ranking_key(record: RunRecord, score: Estimate | None) -> tuple[bool, float, str, str, int, str]:
+def ranking_key(
+    record: RunRecord, score: Estimate | None
+) -> tuple[bool, float, str, str, int, str]:
     """Return a sorting key of a run, or of a row with it: best first, oracles last; then by name, variant and seed."""
-    return record.oracle, -score.mean if score else 0.0, record.model, record.variant, record.seed or 0, record.run_id
+    return (
+        record.oracle,
+        -score.mean if score else 0.0,
+        record.model,
+        record.variant,
+        record.seed or 0,
+        record.run_id,
+    )

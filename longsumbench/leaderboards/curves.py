@@ -20,7 +20,12 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards import comparability
 from longsumbench.leaderboards.learned import judge_learning
 from longsumbench.leaderboards.notes import checkpoint_name, describe_budget
-from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, average_seeds, latest_per_seed
+from longsumbench.leaderboards.seed_groups import (
+    ScoresOfRuns,
+    SeedGroup,
+    average_seeds,
+    latest_per_seed,
+)
 from longsumbench.runs.record import SHORT_ID, RunRecord
 
 _MOST_KEYS = 2
@@ -70,7 +75,10 @@ class Curve:
 
     def best(self, kind: str) -> float:
         """Return the highest mean of a number; minus infinity if it was not measured."""
-        return max((p.numbers[kind].mean for p in self.points.values() if kind in p.numbers), default=-np.inf)
+        return max(
+            (p.numbers[kind].mean for p in self.points.values() if kind in p.numbers),
+            default=-np.inf,
+        )
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,12 @@ class SweepCurves:
 
     def kinds(self) -> list[str]:
         """Return the names of all numbers: types of ROUGE, then measures."""
-        measured = {name: None for group in self.groups for record in group.records() for name in record.measures}
+        measured = {
+            name: None
+            for group in self.groups
+            for record in group.records()
+            for name in record.measures
+        }
         return [*comparability.ROUGE_HEADINGS, *measured]
 
     def ranked_by(self) -> str:
@@ -120,7 +133,9 @@ class SweepCurves:
     def values(self, index: int, group: Group | None = None) -> list[str]:
         """Return the values of a swept setting in a group (default: the first): numbers by size, then words."""
         curves = (group or self.groups[0]).curves
-        return sorted({place[index] for curve in curves for place in curve.points} - {NO_SETTING}, key=by_size)
+        return sorted(
+            {place[index] for curve in curves for place in curve.points} - {NO_SETTING}, key=by_size
+        )
 
 
 @dataclass(frozen=True)
@@ -153,7 +168,9 @@ def sweep_of(
         UsageError: there are more than two settings, no run has a setting, or no two runs differ in it alone.
     """
     if not 1 <= len(words) <= _MOST_KEYS:
-        raise UsageError(f"--against takes one or two settings, and {len(words)} are given: {', '.join(words)}")
+        raise UsageError(
+            f"--against takes one or two settings, and {len(words)} are given: {', '.join(words)}"
+        )
     settled = [
         _Settled(record, comparability.settings_of(record))
         for record in sorted(records, key=lambda record: record.run_id)
@@ -162,7 +179,9 @@ def sweep_of(
     if len(set(keys)) < len(keys):
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
     groups = _groups(settled, keys, run_ids)
-    constant = [key for index, key in enumerate(keys) if not (groups and _varied(groups[0].curves, index))]
+    constant = [
+        key for index, key in enumerate(keys) if not (groups and _varied(groups[0].curves, index))
+    ]
     if constant:
         message = f"no two comparable runs on {dataset} differ only in {constant[0]}"
         raise UsageError(f"{message}; {_varied_settings(settled)}")
@@ -200,7 +219,9 @@ def _key(word: str, dataset: str, settled: Sequence[_Settled]) -> str:
     if matches:
         return matches[0]
     if word.rpartition(".")[2] == "seed":
-        raise UsageError(f"--against {word}: a curve is the mean over seeds; {_varied_settings(settled)}")
+        raise UsageError(
+            f"--against {word}: a curve is the mean over seeds; {_varied_settings(settled)}"
+        )
     suggestion = did_you_mean(word, [*keys, *(key.partition(".")[2] for key in keys)])
     message = f"--against {word}: no run on {dataset} has this setting, or it affects no outcome{suggestion}"
     raise UsageError(f"{message}; {_varied_settings(settled)}")
@@ -208,7 +229,9 @@ def _key(word: str, dataset: str, settled: Sequence[_Settled]) -> str:
 
 def _varied_settings(settled: Sequence[_Settled]) -> str:
     keys = sorted({key for run in settled for key in run.settings})
-    varied = [key for key in keys if any(_varied(group.curves, 0) for group in _groups(settled, (key,)))]
+    varied = [
+        key for key in keys if any(_varied(group.curves, 0) for group in _groups(settled, (key,)))
+    ]
     if not varied:
         return "comparable runs differ in no single setting"
     return f"comparable runs differ in: {', '.join(varied)}"
@@ -218,7 +241,9 @@ def _varied(curves: Iterable[Curve], index: int) -> bool:
     return any(len({place[index] for place in curve.points}) > 1 for curve in curves)
 
 
-def _groups(settled: Sequence[_Settled], keys: tuple[str, ...], run_ids: Collection[str] = ()) -> list[Group]:
+def _groups(
+    settled: Sequence[_Settled], keys: tuple[str, ...], run_ids: Collection[str] = ()
+) -> list[Group]:
     """Return the groups of runs that have one of the settings, without their numbers; wanted and large groups first."""
 
     def model_of(run: _Settled) -> str:
@@ -230,23 +255,35 @@ def _groups(settled: Sequence[_Settled], keys: tuple[str, ...], run_ids: Collect
     pairs = []
     for members in conditions.values():
         curves = [
-            curve for _, runs in groupby(sorted(members, key=model_of), model_of) for curve in _curves([*runs], keys)
+            curve
+            for _, runs in groupby(sorted(members, key=model_of), model_of)
+            for curve in _curves([*runs], keys)
         ]
         budgets: dict[str, list[Curve]] = {}
         for curve in curves:
             if not curve.lacks:
                 budgets.setdefault(_budget(curve), []).append(curve)
         for spent, main in budgets.items():
-            references = [curve for curve in curves if curve.lacks and (not spent or _budget(curve) in ("", spent))]
+            references = [
+                curve
+                for curve in curves
+                if curve.lacks and (not spent or _budget(curve) in ("", spent))
+            ]
             pairs.append((main, references))
     pairs.sort(key=lambda pair: _first(pair[0], pair[1], len(keys), run_ids))
     first = pairs[0][0][0].first if pairs else None
-    return [_group(place, main, references, first) for place, (main, references) in enumerate(pairs, start=1)]
+    return [
+        _group(place, main, references, first)
+        for place, (main, references) in enumerate(pairs, start=1)
+    ]
 
 
 def _budget(curve: Curve) -> str:
     """Return the training budget as JSON, without swept settings; empty if the system was not trained."""
-    budget = {f"train.{name}": curve.settings.get(f"train.{name}") for name in sorted(names_deciding(Recipe, "budget"))}
+    budget = {
+        f"train.{name}": curve.settings.get(f"train.{name}")
+        for name in sorted(names_deciding(Recipe, "budget"))
+    }
     return json.dumps(budget) if any(budget.values()) else ""
 
 
@@ -268,15 +305,25 @@ def _first(
     )
 
 
-def _group(place: int, main: list[Curve], references: list[Curve], first: RunRecord | None) -> Group:
+def _group(
+    place: int, main: list[Curve], references: list[Curve], first: RunRecord | None
+) -> Group:
     names = _curve_labels([*main, *references])
-    labelled = [replace(curve, label=name) for curve, name in zip([*main, *references], names, strict=True)]
+    labelled = [
+        replace(curve, label=name) for curve, name in zip([*main, *references], names, strict=True)
+    ]
     curves = sorted(labelled[: len(main)], key=lambda curve: (-len(curve.points), curve.label))
     labelled_references = sorted(labelled[len(main) :], key=lambda curve: curve.label)
     run = main[0].first
     lines = [f"{run.split} split, {format_count(run.n, 'example')}"]
-    lines += [unlike] if first is not None and (unlike := comparability.describe_difference(run, first)) else []
-    lines += [describe_budget([record for curve in labelled for record in curve.records()]).rstrip(".")]
+    lines += (
+        [unlike]
+        if first is not None and (unlike := comparability.describe_difference(run, first))
+        else []
+    )
+    lines += [
+        describe_budget([record for curve in labelled for record in curve.records()]).rstrip(".")
+    ]
     return Group(place, tuple(curves), tuple(labelled_references), tuple(lines))
 
 
@@ -284,18 +331,28 @@ def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
     follows = _following(members, keys)
     systems: dict[str, list[_Settled]] = {}
     for run in members:
-        systems.setdefault(json.dumps(run.without({*keys, *follows}), sort_keys=True), []).append(run)
+        systems.setdefault(json.dumps(run.without({*keys, *follows}), sort_keys=True), []).append(
+            run
+        )
     curves = []
     for runs in systems.values():
         places: dict[_SweptValues, list[RunRecord]] = {}
-        never = [all(run.place(keys)[index] in (_NULL, NO_SETTING) for run in runs) for index in range(len(keys))]
+        never = [
+            all(run.place(keys)[index] in (_NULL, NO_SETTING) for run in runs)
+            for index in range(len(keys))
+        ]
         for run in runs:
-            place = tuple(NO_SETTING if no else value for no, value in zip(never, run.place(keys), strict=True))
+            place = tuple(
+                NO_SETTING if no else value
+                for no, value in zip(never, run.place(keys), strict=True)
+            )
             places.setdefault(place, []).append(run.record)
         ordered = sorted(places, key=lambda place: [by_size(value) for value in place])
         points = {place: latest_per_seed(places[place]) for place in ordered}
         dependent = follows if len(points) > 1 else {}
-        shared = {key: value for key, value in runs[0].without(keys).items() if key not in dependent}
+        shared = {
+            key: value for key, value in runs[0].without(keys).items() if key not in dependent
+        }
         curves.append(Curve(runs[0].record.model, points, shared, dependent))
     return curves
 
@@ -305,7 +362,9 @@ def _following(members: Sequence[_Settled], keys: tuple[str, ...]) -> dict[str, 
     if all(parse_number(value) is not None for run in members for value in run.place(keys)):
         return {}
     settings = {}
-    for key in sorted({key for run in members for key in run.without(keys) if key.startswith("model.")}):
+    for key in sorted(
+        {key for run in members for key in run.without(keys) if key.startswith("model.")}
+    ):
         at: dict[_SweptValues, set[str]] = {}
         for run in members:
             at.setdefault(run.place(keys), set()).add(run.settings.get(key, NO_SETTING))
@@ -325,12 +384,15 @@ def _curve_labels(curves: Sequence[Curve]) -> list[str]:
     names = []
     for curve in curves:
         same = [item.settings for item in curves if item.first.model == curve.first.model]
-        keys = [key for key in curve.settings if len({item.get(key, NO_SETTING) for item in same}) > 1]
+        keys = [
+            key for key in curve.settings if len({item.get(key, NO_SETTING) for item in same}) > 1
+        ]
         if len(keys) >= _MOST_LABEL_SETTINGS:
             keys = [
                 key
                 for key in keys
-                if 2 * [item.get(key, NO_SETTING) for item in same].count(curve.settings[key]) <= len(same)
+                if 2 * [item.get(key, NO_SETTING) for item in same].count(curve.settings[key])
+                <= len(same)
             ]
         keys = [key for key in keys if curve.settings[key] != _NULL] or keys
         values = [f"{key.partition('.')[2]}={checkpoint_name(curve.settings[key])}" for key in keys]
@@ -350,6 +412,12 @@ def _measured(group: Group, scores: ScoresOfRuns) -> Group:
     points = {row.key: replace(row, learned=learning[row.key]) for row in rows}
 
     def measured(curve: Curve) -> Curve:
-        return replace(curve, points={place: points[point.key] for place, point in curve.points.items()})
+        return replace(
+            curve, points={place: points[point.key] for place, point in curve.points.items()}
+        )
 
-    return replace(group, curves=tuple(map(measured, group.curves)), references=tuple(map(measured, group.references)))
+    return replace(
+        group,
+        curves=tuple(map(measured, group.curves)),
+        references=tuple(map(measured, group.references)),
+    )

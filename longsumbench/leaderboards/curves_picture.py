@@ -19,7 +19,15 @@ from typing import Any
 from longsumbench.errors import UnknownName, UsageError
 from longsumbench.leaderboards.columns import how_to_compute
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.curves import NO_SETTING, Curve, Group, SweepCurves, parse_number, short_name, sweep_of
+from longsumbench.leaderboards.curves import (
+    NO_SETTING,
+    Curve,
+    Group,
+    SweepCurves,
+    parse_number,
+    short_name,
+    sweep_of,
+)
 from longsumbench.leaderboards.notes import (
     PLANTED,
     caution,
@@ -31,7 +39,16 @@ from longsumbench.leaderboards.notes import (
 )
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import GREY, Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
+from longsumbench.render.figures import (
+    GREY,
+    Level,
+    Panel,
+    PanelLine,
+    PanelRow,
+    Series,
+    draw_panels,
+    system_styles,
+)
 from longsumbench.render.tables import csv_text, with_bounds
 from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results
@@ -60,7 +77,9 @@ class CurveLine:
 
     def numbers(self) -> list[Estimate]:
         """Return all numbers of the line."""
-        return [number for plot in self.plots for number in plot.values()] + [number for number in self.flat if number]
+        return [number for plot in self.plots for number in plot.values()] + [
+            number for number in self.flat if number
+        ]
 
     def words(self) -> list[str]:
         """Return a word for each number of a system that is not shown to have learned."""
@@ -86,7 +105,12 @@ class Axis:
         numbers = [parse_number(value) for value in values]
         positions = [number for number in numbers if number is not None]
         if len(positions) < len(numbers):
-            return cls(name, values, {value: float(place) for place, value in enumerate(values)}, words=True)
+            return cls(
+                name,
+                values,
+                {value: float(place) for place, value in enumerate(values)},
+                words=True,
+            )
         if positions[0] > 0 and len(positions) > 1:
             logarithms = [log2(number) for number in positions]
             if len(positions) == 2 or _unevenness(logarithms) <= _unevenness(positions):
@@ -185,7 +209,13 @@ def _reference_lines(group: Group, kind: str) -> list[Level]:
     levels = []
     for (model, oracle), lines in models.items():
         mean, label = max(lines, key=lambda line: line[0])
-        levels.append(Level(f"{f'{model} (best of {len(lines)})' if lines[1:] else label} {mean:.1f}", mean, oracle))
+        levels.append(
+            Level(
+                f"{f'{model} (best of {len(lines)})' if lines[1:] else label} {mean:.1f}",
+                mean,
+                oracle,
+            )
+        )
     return levels
 
 
@@ -198,20 +228,29 @@ def _check_kind(kind: str, sweep: SweepCurves, group: Group) -> None:
     drawable = [
         name
         for name in sweep.kinds()
-        if any(sum(name in point.numbers for point in curve.points.values()) > 1 for curve in group.curves)
+        if any(
+            sum(name in point.numbers for point in curve.points.values()) > 1
+            for curve in group.curves
+        )
     ]
     if kind not in drawable:
-        message = f"--kind {kind} was not measured by runs that differ in {' and '.join(sweep.keys)}"
+        message = (
+            f"--kind {kind} was not measured by runs that differ in {' and '.join(sweep.keys)}"
+        )
         raise UsageError(f"{message}; choose from: {', '.join(drawable)}")
 
 
 def _in_plots(sweep: SweepCurves, extra: int) -> bool:
     """True if each value of the second setting has a plot: several systems vary it, and it has few values."""
-    varying = sum(len({place[extra] for place in curve.points}) > 1 for curve in sweep.groups[0].curves)
+    varying = sum(
+        len({place[extra] for place in curve.points}) > 1 for curve in sweep.groups[0].curves
+    )
     return varying > 1 and len(sweep.values(extra)) <= _MOST_PLOTS
 
 
-def _curve_lines(sweep: SweepCurves, kind: str, axis: int, extra: int | None, plots: Sequence[str]) -> list[CurveLine]:
+def _curve_lines(
+    sweep: SweepCurves, kind: str, axis: int, extra: int | None, plots: Sequence[str]
+) -> list[CurveLine]:
     """Return the lines of the first group: those with the most points first, then the best.
 
     `plots` are the values of the other setting that have a plot; a single `NO_SETTING` if they have lines.
@@ -236,38 +275,62 @@ def _curve_lines(sweep: SweepCurves, kind: str, axis: int, extra: int | None, pl
                 else:
                     line.plots[index][place[axis]] = point.numbers[kind]
         all_lines += lines.values()
-    return sorted(all_lines, key=lambda line: (-len(line.numbers()), -max(n.mean for n in line.numbers()), line.label))
+    return sorted(
+        all_lines,
+        key=lambda line: (-len(line.numbers()), -max(n.mean for n in line.numbers()), line.label),
+    )
 
 
 def _with_value(sweep: SweepCurves, extra: int | None, value: str) -> str:
     """Return "name=value" of the second setting; empty if there is none."""
-    return "" if extra is None or value == NO_SETTING else f"{short_name(sweep.keys[extra])}={checkpoint_name(value)}"
+    return (
+        ""
+        if extra is None or value == NO_SETTING
+        else f"{short_name(sweep.keys[extra])}={checkpoint_name(value)}"
+    )
 
 
 def _layout_notes(sweep: SweepCurves, kind: str, lines: Sequence[CurveLine]) -> list[str]:
     """Return the notes: what bands are, what the picture leaves out, and warnings."""
     group, *other_groups = sweep.groups
-    points = [point for curve in (*group.curves, *group.references) for point in curve.points.values()]
+    points = [
+        point for curve in (*group.curves, *group.references) for point in curve.points.values()
+    ]
     points = [point for point in points if kind in point.numbers]
     legend = f"Bands and whiskers: 95 % intervals over {describe_intervals([len(point.runs) > 1 for point in points])}"
-    legend += ", where scores.csv exists" if any(isnan(point.numbers[kind].low) for point in points) else ""
-    legend += ". Dashed: oracles, which saw the references" if any(ref.first.oracle for ref in group.references) else ""
+    legend += (
+        ", where scores.csv exists"
+        if any(isnan(point.numbers[kind].low) for point in points)
+        else ""
+    )
+    legend += (
+        ". Dashed: oracles, which saw the references"
+        if any(ref.first.oracle for ref in group.references)
+        else ""
+    )
     one_seed = dict.fromkeys(point.first.model for point in points if point.one_seed)
     legend += f". One seed, another may differ: {', '.join(one_seed)}" if one_seed else ""
     words = {*chain.from_iterable(line.words() for line in lines[:MOST_CURVES])}
     notes = [join(f"{legend}.", describe_mark("Hollow points", words))]
     follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
-    axes, verb = " and ".join(map(short_name, sweep.keys)), "gives" if len(sweep.keys) == 1 else "give"
+    axes, verb = (
+        " and ".join(map(short_name, sweep.keys)),
+        "gives" if len(sweep.keys) == 1 else "give",
+    )
     notes += [
         f"{short_name(key)} is {checkpoint_name(value)}, or null if {axes} {verb} it no meaning."
         for key, value in follows.items()
     ]
     if len(lines) > MOST_CURVES:
-        notes.append(f"{MOST_CURVES} of {len(lines)} lines, those with the most points; the CSV has all.")
+        notes.append(
+            f"{MOST_CURVES} of {len(lines)} lines, those with the most points; the CSV has all."
+        )
     if other_groups:
         descriptions = shorten_list([_describe_group(item, group) for item in other_groups], "; ")
         notes.append(f"Not comparable with these, only in the CSV: {descriptions}.")
-    warning = caution([row for curve in (*group.curves, *group.references) for row in curve.points.values()])
+    warning = caution(
+        [row for curve in (*group.curves, *group.references) for row in curve.points.values()]
+    )
     return [*notes, warning] if warning else notes
 
 
@@ -283,7 +346,12 @@ def _name_of(kind: str) -> str:
 
 
 def _unit_of(kind: str, sweep: SweepCurves) -> str:
-    units = {name: unit for group in sweep.groups for run in group.records() for name, unit in run.units.items()}
+    units = {
+        name: unit
+        for group in sweep.groups
+        for run in group.records()
+        for name, unit in run.units.items()
+    }
     return units.get(kind, "%" if kind == PLANTED else "0–100")
 
 
@@ -291,20 +359,31 @@ def draw_layout(layout: Layout) -> dict[str, bytes]:
     """Draw the plots side by side, with labels of the lines on the right; return "png" and "svg" → bytes."""
     axis = layout.axis
     ticks = {axis.places[value]: tick_name(value) for value in axis.ticks(len(layout.headings))}
-    panels = [Panel(heading, axis.name, axis.ends, ticks, layout.references) for heading in layout.headings]
+    panels = [
+        Panel(heading, axis.name, axis.ends, ticks, layout.references)
+        for heading in layout.headings
+    ]
     lines = []
-    for line, style in zip(layout.lines, system_styles([line.model for line in layout.lines]), strict=True):
+    for line, style in zip(
+        layout.lines, system_styles([line.model for line in layout.lines]), strict=True
+    ):
         series = []
         for number, (numbers, flat) in enumerate(zip(line.plots, line.flat, strict=True)):
-            points = {axis.places[value]: numbers[value] for value in axis.values if value in numbers}
-            hollow = {axis.places[value] for value in line.hollow.get(number, {}) if value in numbers}
+            points = {
+                axis.places[value]: numbers[value] for value in axis.values if value in numbers
+            }
+            hollow = {
+                axis.places[value] for value in line.hollow.get(number, {}) if value in numbers
+            }
             series.append(Series(points, flat, hollow))
         label, words = line.label, line.words()
         if len(words) == len(line.numbers()):
             label, style = f"{label} ({', '.join(dict.fromkeys(words))})", {**style, "color": GREY}
         lines.append(PanelLine(label, style, series))
     notes = [". ".join(layout.summary) + ".", *layout.notes]
-    return draw_panels(layout.title, notes, [PanelRow(layout.measured, panels, lines)], ("png", "svg"))
+    return draw_panels(
+        layout.title, notes, [PanelRow(layout.measured, panels, lines)], ("png", "svg")
+    )
 
 
 def update_curves(
@@ -329,7 +408,9 @@ def update_curves(
     with results.leaderboard_lock(dataset):
         records = list(results.records(dataset))
         scores = read_all_scores(results, records)
-        for keys in [words] if required or len(words) == 1 else [words, *([word] for word in words)]:
+        for keys in (
+            [words] if required or len(words) == 1 else [words, *([word] for word in words)]
+        ):
             try:
                 sweep = sweep_of(dataset, records, keys, scores, run_ids)
                 break
@@ -369,11 +450,16 @@ def sweep_csv(sweep: SweepCurves) -> str:
     return csv_text(values)
 
 
-def _point_row(sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]) -> dict[str, Any]:
+def _point_row(
+    sweep: SweepCurves, group: Group, curve: Curve, place: Sequence[str]
+) -> dict[str, Any]:
     point = curve.points[tuple(place)]
     first = point.runs[0]
     row: dict[str, Any] = {"system": curve.label, "model": first.model}
-    row |= {short_name(key): checkpoint_name(value) for key, value in zip(sweep.keys, place, strict=True)}
+    row |= {
+        short_name(key): checkpoint_name(value)
+        for key, value in zip(sweep.keys, place, strict=True)
+    }
     row |= {"oracle": str(first.oracle).lower(), "split": first.split, "n": first.n}
     row["seeds"] = " ".join(str(run.seed) for run in point.runs if run.seed is not None)
     for kind in sweep.kinds():

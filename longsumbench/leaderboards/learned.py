@@ -42,7 +42,9 @@ from longsumbench.runs.record import RunRecord, is_untrained, source_seen
 RANDOM = "random"  # the baseline whose gain is the measure of other texts
 _SHARE_OF_FACTS, _SHARE_OF_RANDOM = 0.25, 0.5  # that is required
 _BIGRAMS = "rouge2"  # words of the source in any order gain nothing in it
-_NEAR_THE_TOP = 90.0  # percent of the possible gain, after which the slope of the loss does not matter
+_NEAR_THE_TOP = (
+    90.0  # percent of the possible gain, after which the slope of the loss does not matter
+)
 _LAST_PART, _LARGEST_FALL = 0.25, 0.04  # of the steps, and of the whole fall of the validation loss
 _LEVEL = 0.05  # of each one-sided test
 _FEWEST_LOSSES = 2  # validations, with which the fall in the last part is known
@@ -75,7 +77,10 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
     random_runs = [run for run in runs if run.model == RANDOM and run.floor and not run.imported]
     first = min(random_runs, key=lambda run: (run.variant, run.seed or 0, run.run_id), default=None)
     anchor = gains[first.run_id] if first else None
-    return {row.key: _judge_row([_judge_run(run, gains[run.run_id], anchor) for run in row.runs]) for row in rows}
+    return {
+        row.key: _judge_row([_judge_run(run, gains[run.run_id], anchor) for run in row.runs])
+        for row in rows
+    }
 
 
 def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
@@ -92,7 +97,9 @@ def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
     return _Gains(
         ranked=ranked,
         floor=float(np.nanmean(floor)),
-        bigrams=PERCENT * np.asarray(table[score_column(_BIGRAMS)]) - run.floor[_BIGRAMS] if run.floor else None,
+        bigrams=PERCENT * np.asarray(table[score_column(_BIGRAMS)]) - run.floor[_BIGRAMS]
+        if run.floor
+        else None,
         possible=visible * (factor - floor) if chance in table else None,
     )
 
@@ -134,7 +141,9 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
         reason = "no run of Random with a floor" if gains else "its floor is not known"
         return learned._replace(word=UNKNOWN, reason=reason)
     fall = last_fall(run.fit)
-    has_facts = gains is not None and gains.possible is not None  # of other texts, nobody knows the highest score
+    has_facts = (
+        gains is not None and gains.possible is not None
+    )  # of other texts, nobody knows the highest score
     is_near_the_top = has_facts and (lift or 0.0) >= _NEAR_THE_TOP
     if fall is not None and fall > _LARGEST_FALL and not is_near_the_top:
         reason = f"{PERCENT * fall:.0f} % of the fall of the loss in the last quarter of the steps"
@@ -142,7 +151,9 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
     return learned._replace(word=passed)
 
 
-def _compare(gains: _Gains, anchor: _Gains | None) -> tuple[float | None, dict[str, NDArray[np.float64]]]:
+def _compare(
+    gains: _Gains, anchor: _Gains | None
+) -> tuple[float | None, dict[str, NDArray[np.float64]]]:
     """Return the lift, and what a run can have too little of → by how much it has more than is required, by example.
 
     The latter is empty if it is unknown. Bigrams find words without order, which R-1 and R-L hardly tell from
@@ -151,14 +162,17 @@ def _compare(gains: _Gains, anchor: _Gains | None) -> tuple[float | None, dict[s
     if gains.possible is not None:
         possible = float(np.nanmean(gains.possible))
         lift = PERCENT * float(np.nanmean(gains.ranked)) / possible if possible > 0 else 0.0
-        return lift, {f"{lift:z.1f} % of the possible gain": gains.ranked - _SHARE_OF_FACTS * gains.possible}
+        return lift, {
+            f"{lift:z.1f} % of the possible gain": gains.ranked - _SHARE_OF_FACTS * gains.possible
+        }
     if anchor is None or gains.bigrams is None or anchor.bigrams is None:
         return None, {}
     mean, mean_of_random = float(gains.bigrams.mean()), float(anchor.bigrams.mean())
     share, share_of_random = (PERCENT * (each.ranked > 0).mean() for each in (gains, anchor))
     too_few = f"gains in {share:.0f} % of the examples, Random in {share_of_random:.0f} %"
     return PERCENT * mean / mean_of_random if mean_of_random > 0 else None, {
-        f"gains {mean:z.1f} in R-2, Random {mean_of_random:.1f}": gains.bigrams - _SHARE_OF_RANDOM * anchor.bigrams,
+        f"gains {mean:z.1f} in R-2, Random {mean_of_random:.1f}": gains.bigrams
+        - _SHARE_OF_RANDOM * anchor.bigrams,
         too_few: np.sign(gains.ranked) - _SHARE_OF_RANDOM * np.sign(anchor.ranked),
     }
 

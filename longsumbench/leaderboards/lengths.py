@@ -15,14 +15,23 @@ from typing import Any
 
 from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.recall import CHANCE, KINDS, RecallLine, RecallPanel, draw_recall, headline
+from longsumbench.leaderboards.recall import (
+    CHANCE,
+    KINDS,
+    RecallLine,
+    RecallPanel,
+    draw_recall,
+    headline,
+)
 from longsumbench.leaderboards.seed_groups import Learned, ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.tables import csv_text, with_bounds
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
 
 _OVERALL = "fact_recall"
-FACT_PANELS = {f"fact_recall_{kind}": heading for kind, heading in KINDS.items()}  # measure → heading of its panel
+FACT_PANELS = {
+    f"fact_recall_{kind}": heading for kind, heading in KINDS.items()
+}  # measure → heading of its panel
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
 
 
@@ -44,7 +53,11 @@ class LengthCurves:
 
     def seen(self, length: int) -> float | None:
         """Return the smallest share of the source that a run saw, in percent; None without a ledger."""
-        shares = [share for record in self.tested[length].runs if (share := source_seen(record)) is not None]
+        shares = [
+            share
+            for record in self.tested[length].runs
+            if (share := source_seen(record)) is not None
+        ]
         return min(shares, default=None)
 
     def is_cut(self, length: int) -> bool:
@@ -57,19 +70,29 @@ class LengthCurves:
         return self.tested[length].numbers.get(measure)
 
 
-def systems_at_lengths(records: Iterable[RunRecord], scores: ScoresOfRuns | None = None) -> tuple[LengthCurves, ...]:
+def systems_at_lengths(
+    records: Iterable[RunRecord], scores: ScoresOfRuns | None = None
+) -> tuple[LengthCurves, ...]:
     """Return the systems that were tested at two lengths or more, sorted by recall at the longest.
 
     Runs on texts without a generated length are skipped. Without scores, means over several seeds have no interval.
     """
     systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
     for record in records:
-        if not record.oracle and record.trained and _OVERALL in record.measures and _text_lengths(record, record.split):
+        if (
+            not record.oracle
+            and record.trained
+            and _OVERALL in record.measures
+            and _text_lengths(record, record.split)
+        ):
             tested = systems.setdefault(_belongs_to(record), {})
             tested.setdefault(max(_text_lengths(record, record.split)), []).append(record)
     several = {key: tested for key, tested in systems.items() if len(tested) > 1}
     names = [key[0] for key in several]
-    curves = [_system(name, names.count(name) > 1, tested, scores or {}) for (name, *_), tested in several.items()]
+    curves = [
+        _system(name, names.count(name) > 1, tested, scores or {})
+        for (name, *_), tested in several.items()
+    ]
     return tuple(sorted(curves, key=_best_first))
 
 
@@ -84,10 +107,16 @@ def _belongs_to(record: RunRecord) -> tuple[str, ...]:
     options = (f"{option}={value}" for option, value in texts.options.items())
     name = " ".join([record.model, *split_variant(record.variant), *options])
     trained = (texts.generator, texts.options, texts.generated.get("train"), record.train_examples)
-    return name, repr((record.dataset, record.split, trained)), json.dumps(settings_of(record, "speed"), sort_keys=True)
+    return (
+        name,
+        repr((record.dataset, record.split, trained)),
+        json.dumps(settings_of(record, "speed"), sort_keys=True),
+    )
 
 
-def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]], scores: ScoresOfRuns) -> LengthCurves:
+def _system(
+    name: str, shared: bool, tested: dict[int, list[RunRecord]], scores: ScoresOfRuns
+) -> LengthCurves:
     """Make the curve of a system; of several runs with the same seed and length, the largest counts."""
     groups: dict[int, SeedGroup] = {}
     for length, runs in sorted(tested.items()):
@@ -98,7 +127,9 @@ def _system(name: str, shared: bool, tested: dict[int, list[RunRecord]], scores:
     first = shortest.first
     label = f"{name} [{first.run_id[:SHORT_ID]}]" if shared else name
     learned = judge_learning([shortest], scores)[shortest.key]
-    return LengthCurves(first.model, label, max(_text_lengths(first, "train"), default=0), groups, learned)
+    return LengthCurves(
+        first.model, label, max(_text_lengths(first, "train"), default=0), groups, learned
+    )
 
 
 def _best_first(system: LengthCurves) -> tuple[float, str]:
@@ -111,14 +142,21 @@ def draw_lengths(subject: str, systems: Sequence[LengthCurves]) -> bytes:
     lengths = sorted({length for system in systems for length in system.tested})
     ticks = {log2(length): in_thousands(length) for length in lengths}
     panels = [
-        RecallPanel(heading, "tokens of a text", {_recall_at(kind, length): log2(length) for length in lengths}, ticks)
+        RecallPanel(
+            heading,
+            "tokens of a text",
+            {_recall_at(kind, length): log2(length) for length in lengths},
+            ticks,
+        )
         for kind, heading in FACT_PANELS.items()
     ]
     cut = any(system.is_cut(length) for system in systems for length in system.tested)
     note = f"Hollow: less than {WHOLE:.0f} % of the text is seen." if cut else ""
     lines = list(map(_recall_line, systems))
     topic = f"Trained on {_training_lengths(systems)} tokens, tested on {in_thousands(lengths[-1])}"
-    title = headline(topic, lines, _recall_at(next(iter(FACT_PANELS)), lengths[-1]), "most single facts")
+    title = headline(
+        topic, lines, _recall_at(next(iter(FACT_PANELS)), lengths[-1]), "most single facts"
+    )
     return draw_recall(subject, lines, panels, title, note)
 
 
@@ -129,14 +167,25 @@ def title_of(dataset: str, systems: Sequence[LengthCurves]) -> str:
 
 
 def _training_lengths(systems: Sequence[LengthCurves]) -> str:
-    return ", ".join(in_thousands(length) for length in sorted({system.trained for system in systems}))
+    return ", ".join(
+        in_thousands(length) for length in sorted({system.trained for system in systems})
+    )
 
 
 def _recall_line(system: LengthCurves) -> RecallLine:
-    places = {_recall_at(kind, length): system.point(kind, length) for kind in FACT_PANELS for length in system.tested}
+    places = {
+        _recall_at(kind, length): system.point(kind, length)
+        for kind in FACT_PANELS
+        for length in system.tested
+    }
     points = {name: point for name, point in places.items() if point is not None}
     groups, chance = system.tested.values(), system.point(CHANCE, min(system.tested))
-    hollow = {_recall_at(kind, length) for kind in FACT_PANELS for length in system.tested if system.is_cut(length)}
+    hollow = {
+        _recall_at(kind, length)
+        for kind in FACT_PANELS
+        for length in system.tested
+        if system.is_cut(length)
+    }
     seeds = [len(group.runs) for group in groups]
     return RecallLine(
         system.model,
@@ -167,8 +216,16 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
     rows = []
     for system in systems:
         for length, group in system.tested.items():
-            row: dict[str, Any] = {"system": system.label, "train_length": system.trained, "document_length": length}
-            row |= {"seeds": len(group.runs), "n": min(run.n for run in group.runs), "source_seen": system.seen(length)}
+            row: dict[str, Any] = {
+                "system": system.label,
+                "train_length": system.trained,
+                "document_length": length,
+            }
+            row |= {
+                "seeds": len(group.runs),
+                "n": min(run.n for run in group.runs),
+                "source_seen": system.seen(length),
+            }
             for measure in (_OVERALL, *FACT_PANELS, CHANCE):
                 row |= with_bounds(measure, system.point(measure, length))
             row["run_ids"] = " ".join(run.run_id for run in group.runs)

@@ -26,7 +26,9 @@ from longsumbench.render.tables import Block, Stressed, Tied, csv_text, with_bou
 from longsumbench.runs.results import Results
 
 _NOT_TRAINED = "systems that were not trained here"
-_UNTRAINED_NOTE = "Checkpoints as they are, and the baselines. Their training texts may include these."
+_UNTRAINED_NOTE = (
+    "Checkpoints as they are, and the baselines. Their training texts may include these."
+)
 MATRIX_HEADING = "Systems × datasets"
 
 
@@ -91,35 +93,56 @@ def read_matrix(results: Results, number: str | None = None) -> Matrix:
     """
     datasets = find_datasets(results)
     return matrix_of_tables(
-        {name: read_table(results, name, names=number and [number]).comparable for name in datasets}, number
+        {
+            name: read_table(results, name, names=number and [number]).comparable
+            for name in datasets
+        },
+        number,
     )
 
 
-def matrix_of_tables(blocks: Mapping[str, Sequence[ComparableRows]], number: str | None = None) -> Matrix:
+def matrix_of_tables(
+    blocks: Mapping[str, Sequence[ComparableRows]], number: str | None = None
+) -> Matrix:
     """Return the matrix of tables: name of a dataset → its blocks of comparable rows.
 
     Raises:
         UsageError: none has the number.
     """
     trained, untrained = (
-        {dataset: _column(dataset, comparable, number, kind) for dataset, comparable in blocks.items()}
+        {
+            dataset: _column(dataset, comparable, number, kind)
+            for dataset, comparable in blocks.items()
+        }
         for kind in (False, True)
     )
     columns = [column for column in trained.values() if column]
     checkpoints = [column for column in untrained.values() if column]
     if not (columns or checkpoints):
-        names = {name for tables in blocks.values() for block in tables for row in block.rows for name in row.numbers}
+        names = {
+            name
+            for tables in blocks.values()
+            for block in tables
+            for row in block.rows
+            for name in row.numbers
+        }
         likely = how_to_compute(str(number)) or did_you_mean(str(number), sorted(names))
-        raise UsageError(f"no finished run has a number '{number}'{likely}; --columns help lists all")
+        raise UsageError(
+            f"no finished run has a number '{number}'{likely}; --columns help lists all"
+        )
     without = tuple(dataset for dataset in blocks if not (trained[dataset] or untrained[dataset]))
-    return replace(matrix_of(columns, without), untrained=matrix_of(checkpoints) if checkpoints else None)
+    return replace(
+        matrix_of(columns, without), untrained=matrix_of(checkpoints) if checkpoints else None
+    )
 
 
 def matrix_of(columns: Sequence[MatrixColumn], without: tuple[str, ...] = ()) -> Matrix:
     """Return the matrix of some columns; `without` are datasets that have no column."""
     labels = dict.fromkeys(label for column in columns for label in column.cells)
     matrix = Matrix(tuple(columns), tuple(labels), without)
-    ordered = sorted(labels, key=lambda label: (-matrix.count(label), matrix.mean_rank(label), label))
+    ordered = sorted(
+        labels, key=lambda label: (-matrix.count(label), matrix.mean_rank(label), label)
+    )
     return replace(matrix, systems=tuple(ordered))
 
 
@@ -159,7 +182,9 @@ def matrix_blocks(matrix: Matrix, brief: bool = False) -> list[Block]:
         block = matrix_block(matrix.untrained, brief)
         earlier_lines = {line for table in blocks for line in table.footnotes}
         lines = tuple(line for line in block.footnotes if line not in earlier_lines)
-        blocks.append(replace(block, heading=_NOT_TRAINED, notes=(_UNTRAINED_NOTE,), footnotes=lines))
+        blocks.append(
+            replace(block, heading=_NOT_TRAINED, notes=(_UNTRAINED_NOTE,), footnotes=lines)
+        )
     return blocks
 
 
@@ -177,12 +202,25 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
             continue
         cells = [_matrix_cell(column, system) for column in matrix.columns]
         rank = matrix.mean_rank(system)
-        rows.append([system, *cells, f"{rank:.1f}" if math.isfinite(rank) else "", str(matrix.count(system))])
-    headings = [column.dataset.replace("_", "_\n") + f"\n{heading_of(column.number)}" for column in matrix.columns]
+        rows.append(
+            [
+                system,
+                *cells,
+                f"{rank:.1f}" if math.isfinite(rank) else "",
+                str(matrix.count(system)),
+            ]
+        )
+    headings = [
+        column.dataset.replace("_", "_\n") + f"\n{heading_of(column.number)}"
+        for column in matrix.columns
+    ]
     fewest = sorted(range(len(headings)), key=lambda place: len(matrix.columns[place].cells))
     notes = _matrix_notes(matrix)
     if left_out := len(matrix.systems) - len(rows):
-        notes = (*notes, f"Other systems with one dataset, only in leaderboard/matrix.md: {left_out}.")
+        notes = (
+            *notes,
+            f"Other systems with one dataset, only in leaderboard/matrix.md: {left_out}.",
+        )
     return Block(
         "",
         (),
@@ -218,7 +256,9 @@ def _matrix_notes(matrix: Matrix) -> tuple[str, ...]:
         notes.append("In parentheses: systems that are not ranked on the dataset.")
     if matrix.empty:
         cells = format_count(len(matrix.systems) * len(matrix.columns), "cell")
-        notes.append(f"{matrix.empty:,} of {cells} are empty: the system has no comparable run on the dataset.")
+        notes.append(
+            f"{matrix.empty:,} of {cells} are empty: the system has no comparable run on the dataset."
+        )
     if matrix.without:
         notes.append(f"No run has the number on {', '.join(matrix.without)}.")
     return tuple(notes)

@@ -8,7 +8,13 @@ from longsumbench.cache.hub import HUB_NAME
 from longsumbench.core import Recipe, names_deciding
 from longsumbench.formatting import format_count, format_plain_value
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
-from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_RANKED, NOT_SHOWN, UNKNOWN, SeedGroup
+from longsumbench.leaderboards.seed_groups import (
+    NEVER_RANKED,
+    NOT_RANKED,
+    NOT_SHOWN,
+    UNKNOWN,
+    SeedGroup,
+)
 from longsumbench.leaderboards.significance import (
     DISTINGUISHED,
     FEW_EXAMPLES,
@@ -38,8 +44,14 @@ def checkpoint_name(name: str) -> str:
 def describe_untrained(rows: Iterable[SeedGroup]) -> str:
     """Describe which rows are checkpoints that were not trained here; empty if none is."""
     runs = [run for row in rows for run in row.runs if run.zero_shot]
-    names = dict.fromkeys(f"{run.model} ({checkpoint_name(run.facts.checkpoint or '')})" for run in runs)
-    return f"Not trained here: {shorten_list([*names])}. Their training texts may include these." if names else ""
+    names = dict.fromkeys(
+        f"{run.model} ({checkpoint_name(run.facts.checkpoint or '')})" for run in runs
+    )
+    return (
+        f"Not trained here: {shorten_list([*names])}. Their training texts may include these."
+        if names
+        else ""
+    )
 
 
 def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") -> tuple[str, ...]:
@@ -50,15 +62,25 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
     rows, members = comparable.rows, [run for row in comparable.rows for run in row.runs]
     tested = _describe_tests(comparable.tests, rows)
     lines = [join(_describe_numbers(rows, columns, part), tested), _about_ranking(members)]
-    lines += [join(describe_budget(members), describe_training_differences(members), describe_starts(members))]
+    lines += [
+        join(
+            describe_budget(members),
+            describe_training_differences(members),
+            describe_starts(members),
+        )
+    ]
     lines += [caution(rows), describe_unlearned(rows), describe_lengths(rows, part)]
     lines += [describe_equal(rows), *_about_outputs(members)]
-    if origins := dict.fromkeys(run.imported.origin for run in members if run.imported and run.imported.origin):
+    if origins := dict.fromkeys(
+        run.imported.origin for run in members if run.imported and run.imported.origin
+    ):
         lines.append(f"Imported from: {'; '.join(origins)}.")
     if any(run.oracle for run in members):
         lines.append("Oracles, in rows without a place, saw the references or their lengths.")
     if additional := dict.fromkeys(name for record in members for name in record.measured_by):
-        lines.append(f"Also measured: {', '.join(sorted(additional))} (see --columns help, and the CSV).")
+        lines.append(
+            f"Also measured: {', '.join(sorted(additional))} (see --columns help, and the CSV)."
+        )
     lines.append(f"Signature: {members[0].signature.replace('|', ' ')}")
     return tuple(line for line in lines if line)
 
@@ -79,20 +101,28 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     sentences = []
     ranked_by = rows[0].first.ranked_by
     judged = [test for (_, name), test in tests.differences.items() if name == ranked_by]
-    smallest = [test.detectable for test in judged if test.outcome in (DISTINGUISHED, UNDISTINGUISHED)]
+    smallest = [
+        test.detectable for test in judged if test.outcome in (DISTINGUISHED, UNDISTINGUISHED)
+    ]
     if differences := [difference for difference in smallest if difference <= _LARGEST]:
         low, high = f"{min(differences):.1f}", f"{max(differences):.1f}"
         bounds = low if low == high else f"{low} to {high}, by row"
         heading = heading_of(ranked_by)
-        sentences.append(f"The smallest difference in {heading} that this test finds with 80 % power: {bounds}.")
+        sentences.append(
+            f"The smallest difference in {heading} that this test finds with 80 % power: {bounds}."
+        )
     if blind := len(smallest) - len(differences):
         blind_rows = format_count(blind, "row")
-        sentences.append(f"For {blind_rows} there are too few examples or seeds to find any difference.")
+        sentences.append(
+            f"For {blind_rows} there are too few examples or seeds to find any difference."
+        )
     sentences += [describe_undecided(tests, rows), _describe_best_set(tests, rows)]
     if tests.untested:
         labels = {row.key: f"{row.label} ({row.key[:SHORT_ID]})" for row in rows}
         untested = shorten_list([labels[key] for key in tests.untested])
-        sentences.append(f"Not tested, because its scores.csv or that of the best row is missing: {untested}.")
+        sentences.append(
+            f"Not tested, because its scores.csv or that of the best row is missing: {untested}."
+        )
     return join(*sentences)
 
 
@@ -116,7 +146,9 @@ def describe_undecided(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
         "Of one seed, so without a verdict (another may differ)": one_seed,
         "Too few examples for a test against the best": few,
     }
-    return join(*(f"{start}: {shorten_list(labels)}." for start, labels in starts.items() if labels))
+    return join(
+        *(f"{start}: {shorten_list(labels)}." for start, labels in starts.items() if labels)
+    )
 
 
 def describe_intervals(several: Collection[bool]) -> str:
@@ -148,12 +180,20 @@ def shorten_list(names: Sequence[str], between: str = ", ") -> str:
 def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
     lines = []
     if left_out := len(members[0].empty_references):
-        lines.append(f"Left out because they have no reference: {format_count(left_out, 'example')}.")
-    if empty := [f"{run.label}: {run.empty_predictions}" for run in members if run.empty_predictions]:
+        lines.append(
+            f"Left out because they have no reference: {format_count(left_out, 'example')}."
+        )
+    if empty := [
+        f"{run.label}: {run.empty_predictions}" for run in members if run.empty_predictions
+    ]:
         lines.append(f"Empty predictions, which score 0: {shorten_list(empty)}.")
-    if refusals := [f"{run.label}: {run.counts['refused']:,}" for run in members if run.counts.get("refused")]:
+    if refusals := [
+        f"{run.label}: {run.counts['refused']:,}" for run in members if run.counts.get("refused")
+    ]:
         lines.append(f"Refused by the model: {shorten_list(refusals)}.")
-    if failed := [f"{run.label}: {run.counts['failed']:,}" for run in members if run.counts.get("failed")]:
+    if failed := [
+        f"{run.label}: {run.counts['failed']:,}" for run in members if run.counts.get("failed")
+    ]:
         scored = "left out" if members[0].left_out else "scored as empty"
         lines.append(f"Without an answer of the model, {scored}: {shorten_list(failed)}.")
     return lines + warnings_on_outputs(members)
@@ -175,7 +215,11 @@ def caution(rows: Sequence[SeedGroup]) -> str:
     """Return a line if the mean of no trained system is above that of Lead; empty otherwise."""
     name = rows[0].first.ranked_by
     measured = [row for row in rows if name in row.numbers]
-    leads = [row.numbers[name].mean for row in measured if row.first.model == LEAD and not row.first.oracle]
+    leads = [
+        row.numbers[name].mean
+        for row in measured
+        if row.first.model == LEAD and not row.first.oracle
+    ]
     trained = [row.numbers[name].mean for row in measured if row.first.trained]
     if not leads or not trained or max(trained) > max(leads):
         return ""
@@ -198,13 +242,20 @@ def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
     """Name the rows that are not ranked because they did not learn, and those of which that is not known or shown."""
     starts = {
         "Not ranked": NEVER_RANKED,
-        "Ranked, although it is not known whether outputs depend on their sources": (UNKNOWN, NOT_SHOWN),
+        "Ranked, although it is not known whether outputs depend on their sources": (
+            UNKNOWN,
+            NOT_SHOWN,
+        ),
     }
     sentences = []
     for start, words in starts.items():
         labels = []
         for row in (row for row in rows if row.learned.word in words):
-            why = "" if row.learned.word in (NOT_RANKED, UNKNOWN, NOT_SHOWN) else f"{row.learned.word}: "
+            why = (
+                ""
+                if row.learned.word in (NOT_RANKED, UNKNOWN, NOT_SHOWN)
+                else f"{row.learned.word}: "
+            )
             labels.append(f"{row.label} ({why}{row.learned.reason})")
         sentences += [f"{start}: {shorten_list(labels, '; ')}."] if labels else []
     return join(*sentences)
@@ -214,7 +265,13 @@ def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
     """Return a line if ranked rows differ so much in length that F1 may rank by it; empty otherwise."""
     if part != "f" or rows[0].first.ranked_by not in ROUGE_HEADINGS:
         return ""
-    ratios = {ratio: row.label for row in rows if row.ranked for run in row.runs if (ratio := length_ratio(run))}
+    ratios = {
+        ratio: row.label
+        for row in rows
+        if row.ranked
+        for run in row.runs
+        if (ratio := length_ratio(run))
+    }
     if not ratios or max(ratios) <= _LENGTHS_APART * min(ratios):
         return ""
     return (
@@ -226,9 +283,16 @@ def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
 
 def _about_ranking(members: Sequence[RunRecord]) -> str:
     name = members[0].ranked_by
-    chance = next((run.measures[f"{name}_chance"] for run in members if f"{name}_chance" in run.measures), None)
+    chance = next(
+        (run.measures[f"{name}_chance"] for run in members if f"{name}_chance" in run.measures),
+        None,
+    )
     chance_note = f"; chance reaches {chance.mean:.1f}" if chance else ""
-    return "" if name in ROUGE_HEADINGS else f"{_MEANING.get(name, f'Ranked by {name}, 0–100')}{chance_note}."
+    return (
+        ""
+        if name in ROUGE_HEADINGS
+        else f"{_MEANING.get(name, f'Ranked by {name}, 0–100')}{chance_note}."
+    )
 
 
 def describe_budget(members: Sequence[RunRecord]) -> str:
@@ -236,10 +300,19 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
     models: dict[tuple[int, str], set[str]] = {}
     for record in members:
         if record.trained:
-            models.setdefault((record.fit.steps, describe_step_size(record.settings.train)), set()).add(record.model)
-    budgets = [(f"{format_count(steps, 'step')} × {size}", models[steps, size]) for steps, size in sorted(models)]
+            models.setdefault(
+                (record.fit.steps, describe_step_size(record.settings.train)), set()
+            ).add(record.model)
+    budgets = [
+        (f"{format_count(steps, 'step')} × {size}", models[steps, size])
+        for steps, size in sorted(models)
+    ]
     if not budgets:
-        return "" if any(record.imported for record in members) else "Nothing was trained for these rows."
+        return (
+            ""
+            if any(record.imported for record in members)
+            else "Nothing was trained for these rows."
+        )
     if len(budgets) == 1:
         return f"Equal budget: {budgets[0][0]}{_examples_of_tokens(members)}."
     described = [f"{text} ({shorten_list(sorted(names))})" for text, names in budgets]
@@ -247,7 +320,9 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
 
 
 def _examples_of_tokens(members: Sequence[RunRecord]) -> str:
-    num_examples = [run.fit.examples for run in members if run.trained and run.settings.train.batch_tokens]
+    num_examples = [
+        run.fit.examples for run in members if run.trained and run.settings.train.batch_tokens
+    ]
     if not num_examples:
         return ""
     low, high = min(num_examples), max(num_examples)
@@ -266,7 +341,9 @@ def describe_step_size(recipe: Recipe) -> str:
 
 def describe_training_differences(members: Sequence[RunRecord]) -> str:
     """Describe the `train` settings other than the budget in which the trained runs differ; empty if none."""
-    recipes = [(record.config["train"], record.run_id[:SHORT_ID]) for record in members if record.trained]
+    recipes = [
+        (record.config["train"], record.run_id[:SHORT_ID]) for record in members if record.trained
+    ]
     differences = []
     ignored = names_deciding(Recipe, "budget", "seed", "nothing")
     for key in dict.fromkeys(key for recipe, _ in recipes for key in recipe if key not in ignored):
@@ -287,7 +364,9 @@ def describe_starts(members: Sequence[RunRecord]) -> str:
         name = record.facts.checkpoint or init
         if init == "random":
             random.add(record.model)
-        elif isinstance(name, str) and not record.zero_shot:  # in a plugin, `init` may have another meaning
+        elif (
+            isinstance(name, str) and not record.zero_shot
+        ):  # in a plugin, `init` may have another meaning
             loaded.add(f"{record.model} ({checkpoint_name(name)})")
     starts = (("Random initial weights", random), ("From a checkpoint", loaded))
     return " ".join(f"{start}: {', '.join(sorted(models))}." for start, models in starts if models)

@@ -16,7 +16,11 @@ from longsumbench.runs.record import RunRecord
 if TYPE_CHECKING:
     import pandas as pd
 
-PROVENANCE = {"own": "", "reported-by": "quoted", "reproduced-by": "re-run"}  # how a source got a number
+PROVENANCE = {
+    "own": "",
+    "reported-by": "quoted",
+    "reproduced-by": "re-run",
+}  # how a source got a number
 # (metric, ROUGE-L kind) → column; different kinds of ROUGE-L have separate columns
 COLUMNS = {
     ("rouge1", ""): "R-1",
@@ -52,7 +56,15 @@ _VIEW = (
 _ALIGNMENT = "llr" + "r" * len(COLUMNS) + "ll"
 _OPTIONAL = ("input\ntokens", "split", "R-2")  # left out where room is scarce
 
-_ROW = ("source_key", "system", "variant", "dataset", "split", "input_tokens", "provenance")  # they identify a row
+_ROW = (
+    "source_key",
+    "system",
+    "variant",
+    "dataset",
+    "split",
+    "input_tokens",
+    "provenance",
+)  # they identify a row
 
 
 @dataclass(frozen=True)
@@ -88,45 +100,77 @@ def read_published(names: Collection[str], part: str = "f") -> list[Published]:
     tables: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for cell in _read_published_cells() if names else ():
         if cell["dataset"] in names and cell["statistic"] == part and cell["column"]:
-            tables.setdefault(tuple(cell[name] for name in ("source_table", *_ROW)), []).append(cell)
-    printed_of: dict[tuple[str, ...], list[_Printed]] = {}  # row → the numbers of tables that contradict each other
+            tables.setdefault(tuple(cell[name] for name in ("source_table", *_ROW)), []).append(
+                cell
+            )
+    printed_of: dict[
+        tuple[str, ...], list[_Printed]
+    ] = {}  # row → the numbers of tables that contradict each other
     for (source_table, *row), cells in tables.items():
         scores = {cell["column"]: cell["value"] for cell in cells}
         several = printed_of.setdefault(tuple(row), [])
-        agreeing = [item for item in several if all(item.scores.get(name, v) == v for name, v in scores.items())]
+        agreeing = [
+            item
+            for item in several
+            if all(item.scores.get(name, v) == v for name, v in scores.items())
+        ]
         if not agreeing:
             several.append(_Printed([], {}, False))
         printed = (agreeing or several[-1:])[0]
         printed.tables.append(source_table)
         printed.scores.update(scores)
         printed.doubted |= any(cell["doubted"] for cell in cells)
-    published = [_published(row, printed) for row, several in printed_of.items() for printed in several]
-    return sorted(published, key=lambda r: (r.system.casefold(), r.variant, r.input_tokens.zfill(9), r.source))
+    published = [
+        _published(row, printed) for row, several in printed_of.items() for printed in several
+    ]
+    return sorted(
+        published, key=lambda r: (r.system.casefold(), r.variant, r.input_tokens.zfill(9), r.source)
+    )
 
 
-def published_blocks(dataset: str, runs: Sequence[RunRecord], brief: bool = False, part: str = "f") -> list[Block]:
+def published_blocks(
+    dataset: str, runs: Sequence[RunRecord], brief: bool = False, part: str = "f"
+) -> list[Block]:
     """Return a block of the published numbers on a dataset; empty if there are none.
 
     If runs may be on other texts than the official ones, a note warns. A brief block has only the best row of each of
     the suite's systems, and the number of others.
     """
-    published = read_published([name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part)
+    published = read_published(
+        [name for name, our_name in PUBLISHED_AS.items() if our_name == dataset], part
+    )
     if not published:
         return []
     selection = _best_of_our_systems(published) if brief else published
     measure = ROUGE_PARTS[part]
-    notes = [f"As printed, on the official data, scored as in each source: {measure}, not ranked with our rows."]
+    notes = [
+        f"As printed, on the official data, scored as in each source: {measure}, not ranked with our rows."
+    ]
     if any(any(column.startswith("R-L") for column, _ in row.scores) for row in selection):
-        notes.append("Sentence-level and summary-level R-L of one output can differ by 10–20 points.")
+        notes.append(
+            "Sentence-level and summary-level R-L of one output can differ by 10–20 points."
+        )
     if any(row.doubted for row in selection):
-        notes.append("† Another publication or table contradicts this row: see the note in published.csv.")
+        notes.append(
+            "† Another publication or table contradicts this row: see the note in published.csv."
+        )
     if any(record.settings.dataset.path for record in runs):
-        notes.append("Our texts came from local files (dataset.path); nothing shows that they are the official ones.")
+        notes.append(
+            "Our texts came from local files (dataset.path); nothing shows that they are the official ones."
+        )
     if len(selection) < len(published):
         place = f"leaderboard/{dataset}.md" if part == "f" else "published.csv"
         notes.append(f"In {place}: {format_count(len(published) - len(selection), 'more row')}.")
     rows = [_published_row(row) for row in selection]
-    block = Block("Published numbers", (), _VIEW, _ALIGNMENT, rows, optional=_OPTIONAL, footnotes=(" ".join(notes),))
+    block = Block(
+        "Published numbers",
+        (),
+        _VIEW,
+        _ALIGNMENT,
+        rows,
+        optional=_OPTIONAL,
+        footnotes=(" ".join(notes),),
+    )
     return [block.without_empty_columns()]
 
 
@@ -135,7 +179,9 @@ def _best_of_our_systems(published: Sequence[Published]) -> list[Published]:
     for row in published:
         if row.self_reported and row.key in OUR_PAPERS:
             best[row.system] = max(
-                best.get(row.system, row), row, key=lambda row: float(dict(row.scores).get("R-1", 0))
+                best.get(row.system, row),
+                row,
+                key=lambda row: float(dict(row.scores).get("R-1", 0)),
             )
     return list(best.values())
 
@@ -154,9 +200,13 @@ def read_rank_recalls(dataset: str) -> list[tuple[str, dict[int, str]]]:
     """
     table = read_published_table()
     recalls: dict[str, dict[int, str]] = {}
-    for row in table[(table["dataset"] == dataset) & (table["metric"] == "rougeL_recall")].itertuples():
+    for row in table[
+        (table["dataset"] == dataset) & (table["metric"] == "rougeL_recall")
+    ].itertuples():
         name = f"{row.system} ({row.source_key} {row.source_table})"
-        recalls.setdefault(name, {})[int(str(row.variant).partition("=")[2].split()[0])] = str(row.value)
+        recalls.setdefault(name, {})[int(str(row.variant).partition("=")[2].split()[0])] = str(
+            row.value
+        )
     return list(recalls.items())
 
 
@@ -175,7 +225,9 @@ def _read_published_cells() -> list[dict[str, Any]]:
     cells: list[dict[str, Any]] = list(csv.DictReader(StringIO(text)))
     for cell in cells:
         cell["column"] = COLUMNS.get((cell["metric"], cell["rouge_l_kind"]), "")
-        cell["doubted"] = re.search("contradiction|inconsistent", cell["note"], re.IGNORECASE) is not None
+        cell["doubted"] = (
+            re.search("contradiction|inconsistent", cell["note"], re.IGNORECASE) is not None
+        )
     return cells
 
 
@@ -188,9 +240,23 @@ def read_published_table() -> "pd.DataFrame":
 
 def _published(row: tuple[str, ...], printed: _Printed) -> Published:
     key, system, variant, dataset, split, input_tokens, provenance = row
-    numbered = [name for name in printed.tables if name.startswith(("Table ", "§"))]  # others are URLs
-    source = ", ".join([" ".join([key, *numbered[:1]]), *(name.removeprefix("Table ") for name in numbered[1:])])
+    numbered = [
+        name for name in printed.tables if name.startswith(("Table ", "§"))
+    ]  # others are URLs
+    source = ", ".join(
+        [" ".join([key, *numbered[:1]]), *(name.removeprefix("Table ") for name in numbered[1:])]
+    )
     source += f" ({PROVENANCE[provenance]})" if PROVENANCE[provenance] else ""
     version = dataset.partition(" (")[2].removesuffix(")")
     scores, test_set = tuple(printed.scores.items()), f"{split}, {version}" if version else split
-    return Published(source, key, provenance == "own", system, variant, test_set, input_tokens, scores, printed.doubted)
+    return Published(
+        source,
+        key,
+        provenance == "own",
+        system,
+        variant,
+        test_set,
+        input_tokens,
+        scores,
+        printed.doubted,
+    )

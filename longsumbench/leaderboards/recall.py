@@ -16,7 +16,16 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import describe_intervals, describe_mark, join
 from longsumbench.leaderboards.seed_groups import LEARNED, Learned, SeedGroup
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import GREY, Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
+from longsumbench.render.figures import (
+    GREY,
+    Level,
+    Panel,
+    PanelLine,
+    PanelRow,
+    Series,
+    draw_panels,
+    system_styles,
+)
 
 CHANCE = "fact_recall_chance"
 MOST_SYSTEMS = 6  # in a picture
@@ -98,7 +107,9 @@ class RecallLine:
     several_seeds: bool = False
 
 
-def recall_lines(rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS) -> tuple[RecallLine, ...]:
+def recall_lines(
+    rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS
+) -> tuple[RecallLine, ...]:
     """Return the lines of comparable rows in their order; oracles, and systems without any point, are left out."""
     measures = {name for panel in panels for name in panel.places}
     return tuple(
@@ -138,7 +149,10 @@ def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
     for line in sorted(lines, key=lambda line: not line.learned.comparable):
         best.setdefault(line.model, line)
     best_lines = [line for line in lines if best[line.model] is line]
-    return [line if models.count(line.model) > 1 else replace(line, label=line.model) for line in best_lines]
+    return [
+        line if models.count(line.model) > 1 else replace(line, label=line.model)
+        for line in best_lines
+    ]
 
 
 def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str = "them") -> str:
@@ -158,7 +172,9 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
     if not judged or len(lows) < len(judged) or any(map(math.isnan, lows.values())):
         return ""
     finders = [label for label, low in lows.items() if low > _FOUND]
-    undecided = any(line.points[measure].low <= _FOUND < line.points[measure].high for line in judged)
+    undecided = any(
+        line.points[measure].low <= _FOUND < line.points[measure].high for line in judged
+    )
     if undecided and not 0 < len(finders) <= MOST_SYSTEMS // 2:
         return ""
     if len(finders) in (0, len(lows)):
@@ -172,7 +188,11 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
 
 
 def draw_recall(
-    topic: str, lines: Sequence[RecallLine], panels: Sequence[RecallPanel] = PANELS, title: str = "", note: str = ""
+    topic: str,
+    lines: Sequence[RecallLine],
+    panels: Sequence[RecallPanel] = PANELS,
+    title: str = "",
+    note: str = "",
 ) -> bytes:
     """Draw fact recall by `draw_lines`; return a PNG.
 
@@ -182,7 +202,9 @@ def draw_recall(
         sections = format_count(round(PANELS[-1].places[measures[-1]]), "section")
         title = headline(f"Silent facts, {sections} apart", lines, measures[-1])
     rule = f"The title: a system finds facts if its interval at the right end is above {_FOUND:.0f}\N{NO-BREAK SPACE}%."
-    return draw_lines(topic, lines, panels, "facts stated right (%)", title, [rule, note] if title else [note])
+    return draw_lines(
+        topic, lines, panels, "facts stated right (%)", title, [rule, note] if title else [note]
+    )
 
 
 def draw_oracle_recall(topic: str, lines: Sequence[RecallLine]) -> bytes:
@@ -191,7 +213,12 @@ def draw_oracle_recall(topic: str, lines: Sequence[RecallLine]) -> bytes:
 
 
 def draw_lines(
-    topic: str, lines: Sequence[RecallLine], panels: Sequence[RecallPanel], unit: str, title: str, notes: Sequence[str]
+    topic: str,
+    lines: Sequence[RecallLine],
+    panels: Sequence[RecallPanel],
+    unit: str,
+    title: str,
+    notes: Sequence[str],
 ) -> bytes:
     """Draw the panels side by side, with labels of the lines on the right; return a PNG.
 
@@ -204,18 +231,25 @@ def draw_lines(
     drawn = _panel_lines(panels, top_lines)
     one_seed = [line.label for line in top_lines if line.one_seed]
     over = describe_intervals([line.several_seeds for line in top_lines])
-    below = [f"{topic}." if title else "", f"Lines are means over {over}, bands their 95 % intervals."]
+    below = [
+        f"{topic}." if title else "",
+        f"Lines are means over {over}, bands their 95 % intervals.",
+    ]
     if one_seed:
         below.append(f"One seed, another may differ: {', '.join(one_seed)}.")
     if not all(series.band for line in drawn for series in line.series):
-        below.append(f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much.")
+        below.append(
+            f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much."
+        )
     words = [line.learned.word for line in top_lines if not line.learned.comparable]
     below += [describe_mark("Grey", words), *notes]
     if len(top_lines) < len(lines):
         of = f"{len(top_lines)} of {len(best)} models, each with its best settings"
         below.append(f"{of}; the table has all {len(lines)} rows.")
     plots = [_panel(panel, top_lines) for panel in panels]
-    return draw_panels(title or topic, [join(*below)], [PanelRow(unit, plots, drawn, (-4, 104), (0, 50, 100))])["png"]
+    return draw_panels(
+        title or topic, [join(*below)], [PanelRow(unit, plots, drawn, (-4, 104), (0, 50, 100))]
+    )["png"]
 
 
 def _reached(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:
@@ -242,7 +276,11 @@ def _panel_lines(panels: Sequence[RecallPanel], lines: Sequence[RecallLine]) -> 
     for line, style in zip(lines, system_styles([line.model for line in lines]), strict=True):
         series = []
         for panel in panels:
-            points = {place: line.points[name] for name, place in panel.places.items() if name in line.points}
+            points = {
+                place: line.points[name]
+                for name, place in panel.places.items()
+                if name in line.points
+            }
             hollow = {place for name, place in panel.places.items() if name in line.hollow}
             series.append(Series(points, hollow=hollow, band=not _is_vague([*points.values()])))
         known = line.learned.comparable
@@ -272,8 +310,12 @@ class RecallPicture:
     draw: Callable[[str, Sequence[RecallLine]], bytes]
 
 
-FACTS = RecallPicture("recall", "planted facts that the summaries state right", recall_lines, draw_recall)
+FACTS = RecallPicture(
+    "recall", "planted facts that the summaries state right", recall_lines, draw_recall
+)
 RECALL_PICTURES = (
     FACTS,
-    RecallPicture("oracle-recall", "sentences that the summaries copy", oracle_lines, draw_oracle_recall),
+    RecallPicture(
+        "oracle-recall", "sentences that the summaries copy", oracle_lines, draw_oracle_recall
+    ),
 )

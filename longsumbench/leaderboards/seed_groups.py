@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key, settings_of
 from longsumbench.metrics import statistics
-from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, MEAN_RESAMPLES, PERCENT, Estimate, ScoreTable, values_at
+from longsumbench.metrics.aggregate import (
+    BOOTSTRAP_SEED,
+    MEAN_RESAMPLES,
+    PERCENT,
+    Estimate,
+    ScoreTable,
+    values_at,
+)
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean, split_variant
 
@@ -23,7 +30,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NO_INTERVAL = (math.nan, math.nan)
-LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = "learned", "still learning", "not learned", "not known"
+LEARNED, STILL_LEARNING, NOT_LEARNED, UNKNOWN = (
+    "learned",
+    "still learning",
+    "not learned",
+    "not known",
+)
 UNTRAINED, NOT_SHOWN, NOT_RANKED = "untrained", "not shown", "not ranked"
 DEPENDS = "depends on its source"
 NEVER_RANKED = (UNTRAINED, NOT_LEARNED, NOT_RANKED, STILL_LEARNING)
@@ -135,18 +147,30 @@ class PairDifference(NamedTuple):
     one_seed: bool = False
 
 
-def group_by_seed(records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bool = False) -> tuple[SeedGroup, ...]:
+def group_by_seed(
+    records: Sequence[RunRecord], scores: ScoresOfRuns, by_run: bool = False
+) -> tuple[SeedGroup, ...]:
     """Group comparable runs that differ only in their seed: best first, oracles last.
 
     With `by_run`, each run is a group.
     """
     systems: dict[object, list[RunRecord]] = {}
     for record in records:
-        key = (record.model, record.variant, record.oracle, tuple(sorted(settings_of(record).items())))
+        key = (
+            record.model,
+            record.variant,
+            record.oracle,
+            tuple(sorted(settings_of(record).items())),
+        )
         systems.setdefault(record.run_id if by_run else key, []).append(record)
     groups = [average_seeds(latest_per_seed(runs), scores) for runs in systems.values()]
     groups = groups if by_run else _with_differing_settings(groups)
-    return tuple(sorted(groups, key=lambda group: ranking_key(group.first, group.numbers.get(group.first.ranked_by))))
+    return tuple(
+        sorted(
+            groups,
+            key=lambda group: ranking_key(group.first, group.numbers.get(group.first.ranked_by)),
+        )
+    )
 
 
 def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
@@ -162,7 +186,9 @@ def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
             runs.append(run)
         else:
             equal_seeds |= dict.fromkeys([same.seed, run.seed])
-    return SeedGroup(tuple(runs), tuple(run for run in latest if run not in runs), equal_seeds=tuple(equal_seeds))
+    return SeedGroup(
+        tuple(runs), tuple(run for run in latest if run not in runs), equal_seeds=tuple(equal_seeds)
+    )
 
 
 def _by_size(seeds: _Seeds) -> list[int]:
@@ -189,7 +215,13 @@ def have_equal_outputs(first: RunRecord, second: RunRecord) -> bool:
     is_equal = first.outputs_digest == second.outputs_digest and first.scores == second.scores
     is_varied = first.outputs is None or first.outputs.distinct > 1
     is_written = seed_matters(first) and first.settings.decode.mode == "write"
-    return bool(first.outputs_digest) and is_equal and is_written and is_varied and first.scores["rouge1"].f < PERCENT
+    return (
+        bool(first.outputs_digest)
+        and is_equal
+        and is_written
+        and is_varied
+        and first.scores["rouge1"].f < PERCENT
+    )
 
 
 def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
@@ -199,11 +231,15 @@ def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
     for name in names:
         numbers = [number for run in group.runs if (number := measured_mean(run, name))]
         if len(numbers) == len(group.runs):
-            means[name] = numbers[0] if len(numbers) == 1 else _average_number(group, name, numbers, scores)
+            means[name] = (
+                numbers[0] if len(numbers) == 1 else _average_number(group, name, numbers, scores)
+            )
     return replace(group, numbers=means)
 
 
-def _average_number(group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns) -> Estimate:
+def _average_number(
+    group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns
+) -> Estimate:
     mean = sum(number.mean for number in numbers) / len(numbers)
     values = aligned_scores(group.runs, name, scores)
     if values is None:
@@ -233,13 +269,17 @@ def unit_factor(record: RunRecord, name: str) -> float:
     return 1.0 if name in record.units else PERCENT
 
 
-def aligned_scores(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> NDArray[np.float64] | None:
+def aligned_scores(
+    runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns
+) -> NDArray[np.float64] | None:
     """Return a number's scores, [examples, runs], of the examples to which it applies in all runs.
 
     None if the scores of a run are missing, or it applies to no example.
     """
     column = score_column(name)
-    tables = [scores[run.run_id] for run in runs if run.run_id in scores and column in scores[run.run_id]]
+    tables = [
+        scores[run.run_id] for run in runs if run.run_id in scores and column in scores[run.run_id]
+    ]
     if len(tables) < len(runs):
         return None
     values = np.stack([values_at(table, column, list(tables[0].index)) for table in tables], axis=1)
@@ -247,7 +287,9 @@ def aligned_scores(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -
     return values if len(values) else None
 
 
-def compare_groups(first: SeedGroup, second: SeedGroup, name: str, scores: ScoresOfRuns) -> PairDifference | None:
+def compare_groups(
+    first: SeedGroup, second: SeedGroup, name: str, scores: ScoresOfRuns
+) -> PairDifference | None:
     """Compare two systems on their common examples, and by seed if both have the same; None if scores are missing.
 
     All runs count, so that the difference is that of the means in tables. A single run of a system that is not trained
@@ -263,7 +305,9 @@ def compare_groups(first: SeedGroup, second: SeedGroup, name: str, scores: Score
     values = aligned_scores([*runs[0], *runs[1]], name, scores)
     if values is None:
         return None
-    first_scores, second_scores = np.split(unit_factor(first.first, name) * values, [len(runs[0])], axis=1)
+    first_scores, second_scores = np.split(
+        unit_factor(first.first, name) * values, [len(runs[0])], axis=1
+    )
     if seeds:
         effect = statistics.paired_effect(first_scores - second_scores)
     else:
@@ -271,7 +315,9 @@ def compare_groups(first: SeedGroup, second: SeedGroup, name: str, scores: Score
     return PairDifference(effect, len(values), seeds, first.one_seed or second.one_seed)
 
 
-def compare_examples(differences: NDArray[np.float64], one_seed: bool = False) -> PairDifference | None:
+def compare_examples(
+    differences: NDArray[np.float64], one_seed: bool = False
+) -> PairDifference | None:
     """Compare two numbers of the same examples by their differences, [examples, seeds]; None without an example.
 
     Examples with NaN are left out.
@@ -290,7 +336,11 @@ def _with_differing_settings(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     models: dict[str, list[SeedGroup]] = {}
     for (model, _), members in same.items():
         models.setdefault(model, []).extend(_distinguished(members) if members[1:] else members)
-    return [group for members in models.values() for group in (_with_shown(members) if members[1:] else members)]
+    return [
+        group
+        for members in models.values()
+        for group in (_with_shown(members) if members[1:] else members)
+    ]
 
 
 def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
@@ -298,14 +348,29 @@ def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
 
     Defaults of more than three settings are not shown; a row of defaults alone then says so.
     """
-    variants = [{part.partition("=")[0]: part for part in split_variant(group.first.variant)} for group in groups]
-    varied = [key for key in sorted(set().union(*variants)) if len({variant.get(key) for variant in variants}) > 1]
+    variants = [
+        {part.partition("=")[0]: part for part in split_variant(group.first.variant)}
+        for group in groups
+    ]
+    varied = [
+        key
+        for key in sorted(set().union(*variants))
+        if len({variant.get(key) for variant in variants}) > 1
+    ]
     rows = []
     for group, variant in zip(groups, variants, strict=True):
         defaults = settings_of(group.first) if len(varied) <= _MOST_DIFFERENCES else {}
-        usual = {key.partition(".")[2]: f"{key.partition('.')[2]}={value}" for key, value in defaults.items()}
+        usual = {
+            key.partition(".")[2]: f"{key.partition('.')[2]}={value}"
+            for key, value in defaults.items()
+        }
         parts = [part for key in varied if (part := variant.get(key) or usual.get(key))]
-        terms = (*group.names, *parts, *group.differs, *(part for key, part in variant.items() if key not in varied))
+        terms = (
+            *group.names,
+            *parts,
+            *group.differs,
+            *(part for key, part in variant.items() if key not in varied),
+        )
         rows.append(replace(group, table_settings=terms or (("as its recipe",) if varied else ())))
     return rows
 
@@ -321,7 +386,10 @@ def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     ]
     short = [key.partition(".")[2] for key in keys]
     names = [name if short.count(name) == 1 else key for name, key in zip(short, keys, strict=True)]
-    parts = [tuple(f"{name}={row.get(key, 'none')}" for name, key in zip(names, keys, strict=True)) for row in settings]
+    parts = [
+        tuple(f"{name}={row.get(key, 'none')}" for name, key in zip(names, keys, strict=True))
+        for row in settings
+    ]
     if len(set(scales)) == len(groups):
         parts = scales
     elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(parts)) < len(groups):

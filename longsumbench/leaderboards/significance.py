@@ -79,14 +79,20 @@ class JudgedDifference(NamedTuple):
     outcome: str
 
 
-def judge_differences(pairs: Mapping[_Key, seed_groups.PairDifference]) -> dict[_Key, JudgedDifference]:
+def judge_differences(
+    pairs: Mapping[_Key, seed_groups.PairDifference],
+) -> dict[_Key, JudgedDifference]:
     """Judge differences that are tested together; corrected for their number."""
     corrections = correct_together([pair.effect.p_value() for pair in pairs.values()])
     judged = zip(pairs.items(), corrections, strict=True)
-    return {key: _judge_difference(pair, correction, len(pairs)) for (key, pair), correction in judged}
+    return {
+        key: _judge_difference(pair, correction, len(pairs)) for (key, pair), correction in judged
+    }
 
 
-def _judge_difference(pair: seed_groups.PairDifference, correction: Correction, num_tests: int) -> JudgedDifference:
+def _judge_difference(
+    pair: seed_groups.PairDifference, correction: Correction, num_tests: int
+) -> JudgedDifference:
     effect = pair.effect
     strictest = LEVEL / num_tests  # the first level of Holm's method
     equal = effect.mean == 0 and effect.error == 0
@@ -126,7 +132,9 @@ class AgainstBest:
 
     def with_outcome(self, outcome: str) -> frozenset[tuple[str, str]]:
         """Return the (key, number) pairs whose test has an outcome."""
-        return frozenset(key for key, judged in self.differences.items() if judged.outcome == outcome)
+        return frozenset(
+            key for key, judged in self.differences.items() if judged.outcome == outcome
+        )
 
     def tied(self) -> frozenset[tuple[str, str]]:
         """Return the (key, number) pairs that are not distinguishable from the best."""
@@ -136,14 +144,21 @@ class AgainstBest:
 UNTESTED = AgainstBest()
 
 
-def read_all_scores(results: Results, records: Iterable[RunRecord], parts: str = "f") -> dict[str, ScoreTable]:
+def read_all_scores(
+    results: Results, records: Iterable[RunRecord], parts: str = "f"
+) -> dict[str, ScoreTable]:
     """Return run id → its per-example scores, 0–1; runs without them are left out, and damaged ones reported.
 
     Only these `parts` of ROUGE are kept (of "f", "p", "r"), and runs on the same examples share an index: memory.
     """
     scores: dict[str, ScoreTable] = {}
     index: Sequence[str] = ()
-    unused = {f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf" if part not in parts}
+    unused = {
+        f"{kind}_{part}"
+        for kind in comparability.ROUGE_HEADINGS
+        for part in "prf"
+        if part not in parts
+    }
     for record in records:
         folder = results.run_folder(record)
         if (folder / "scores.csv").exists():
@@ -175,7 +190,9 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> ScoreTable:
     return scores.sort()
 
 
-def best_rows(ranked: Iterable[seed_groups.SeedGroup], names: Iterable[str]) -> dict[str, seed_groups.SeedGroup]:
+def best_rows(
+    ranked: Iterable[seed_groups.SeedGroup], names: Iterable[str]
+) -> dict[str, seed_groups.SeedGroup]:
     """Return the first row with the highest mean of each measured number."""
     best = {}
     for name in names:
@@ -185,7 +202,9 @@ def best_rows(ranked: Iterable[seed_groups.SeedGroup], names: Iterable[str]) -> 
 
 
 def against_best(
-    rows: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns, names: Iterable[str] | None = None
+    rows: Sequence[seed_groups.SeedGroup],
+    scores: seed_groups.ScoresOfRuns,
+    names: Iterable[str] | None = None,
 ) -> AgainstBest:
     """Test the numbers of the ranked rows against the best row of each column.
 
@@ -194,7 +213,9 @@ def against_best(
     default: those that tables show.
     """
     ranked = [row for row in rows if row.ranked]
-    names = comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
+    names = (
+        comparability.numbers_shown([row.first for row in rows]) if names is None else list(names)
+    )
     differences: dict[tuple[str, str], JudgedDifference] = {}
     untested: dict[str, None] = {}
     for name, best in best_rows(ranked, names).items():
@@ -210,7 +231,9 @@ def against_best(
     return AgainstBest(differences, tuple(untested), _best_set(ranked, scores))
 
 
-def _best_set(ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns) -> tuple[str, ...]:
+def _best_set(
+    ranked: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns
+) -> tuple[str, ...]:
     """Return the rows in the model confidence set.
 
     There is none for two rows (their test decides), without scores, or if a row has one seed.
@@ -246,7 +269,9 @@ class ComparableRows:
     def records(self) -> list[RunRecord]:
         """Return the runs of all rows, also repeated ones: the best first, oracles last."""
         runs = (run for row in self.rows for run in (*row.runs, *row.repeated))
-        return sorted(runs, key=lambda run: comparability.ranking_key(run, measured_mean(run, run.ranked_by)))
+        return sorted(
+            runs, key=lambda run: comparability.ranking_key(run, measured_mean(run, run.ranked_by))
+        )
 
 
 def comparable_rows(
@@ -259,13 +284,17 @@ def comparable_rows(
 
     Arguments as in `read_table`.
     """
-    groups = [part for members in _group_comparable(records) for part in _split_by_training(members)]
+    groups = [
+        part for members in _group_comparable(records) for part in _split_by_training(members)
+    ]
     blocks = [seed_groups.group_by_seed(members, scores or {}, by_run) for members in groups]
     return tuple(judge_rows(rows, scores or {}, names) for rows in blocks)
 
 
 def judge_rows(
-    rows: Sequence[seed_groups.SeedGroup], scores: seed_groups.ScoresOfRuns, names: Sequence[str] | None = None
+    rows: Sequence[seed_groups.SeedGroup],
+    scores: seed_groups.ScoresOfRuns,
+    names: Sequence[str] | None = None,
 ) -> ComparableRows:
     """Judge whether the systems of comparable rows learned, and test the rows. Arguments as in `against_best`."""
     learning = judge_learning(rows, scores)
@@ -278,7 +307,9 @@ def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
 
     Runs without one of the two kinds are not split.
     """
-    if not (any(record.trained for record in records) and any(record.zero_shot for record in records)):
+    if not (
+        any(record.trained for record in records) and any(record.zero_shot for record in records)
+    ):
         return [list(records)]
     untrained = [record for record in records if not record.trained and record.imported is None]
     return [[record for record in records if not record.zero_shot], untrained]
@@ -288,7 +319,9 @@ def _group_comparable(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
     groups: dict[tuple[str, ...], list[RunRecord]] = {}
     for record in records:
         groups.setdefault(comparability.comparison_key(record), []).append(record)
-    return [groups[key] for key in sorted(groups, key=lambda key: (*_block_order(groups[key]), key))]
+    return [
+        groups[key] for key in sorted(groups, key=lambda key: (*_block_order(groups[key]), key))
+    ]
 
 
 def _block_order(members: Sequence[RunRecord]) -> tuple[bool, int, int, int, int]:
@@ -298,6 +331,8 @@ def _block_order(members: Sequence[RunRecord]) -> tuple[bool, int, int, int, int
     """
     first = members[0]
     limited = first.settings.dataset.limit is not None
-    whole = not limited and first.num_outputs >= first.texts.examples.get(first.split, 0)  # or an unknown number
+    whole = not limited and first.num_outputs >= first.texts.examples.get(
+        first.split, 0
+    )  # or an unknown number
     split = comparability.SPLIT_ORDER.index(first.split)
     return not whole, split if whole else 0, -first.n, split, -len(members)

@@ -30,7 +30,13 @@ from longsumbench.leaderboards.notes import describe_untrained, footnotes
 from longsumbench.leaderboards.published import published_blocks
 from longsumbench.leaderboards.recall import FACTS, RECALL_PICTURES, RecallLine, RecallPicture
 from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import METHOD, ComparableRows, best_rows, comparable_rows, read_all_scores
+from longsumbench.leaderboards.significance import (
+    METHOD,
+    ComparableRows,
+    best_rows,
+    comparable_rows,
+    read_all_scores,
+)
 from longsumbench.metrics.aggregate import ScoreTable, intervals_of
 from longsumbench.render import tables
 from longsumbench.render.figures import draw_figure, draw_intervals, system_styles
@@ -49,7 +55,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-_WHO, _COST = ("system", "settings"), ("length", "source_seen", "source_copied", "seconds", "run", "verified")
+_WHO, _COST = (
+    ("system", "settings"),
+    ("length", "source_seen", "source_copied", "seconds", "run", "verified"),
+)
 # Shown if facts about any system are known
 _CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
 # Left out after scores that do not rank
@@ -75,12 +84,19 @@ _OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has 
     "outputs_distinct": "distinct",
     "outputs_repetitive": "repetitive",
 }
-_WIDTH, _ROW, _MARGINS = 8.0, 0.4, 1.2  # inches of a figure: its width, a row's height, title and axis
+_WIDTH, _ROW, _MARGINS = (
+    8.0,
+    0.4,
+    1.2,
+)  # inches of a figure: its width, a row's height, title and axis
 _ROW_LABEL_WIDTH = 40  # characters
 
 
 def leaderboard_block(
-    comparable: ComparableRows, table: Sequence[ComparableRows], part: str = "f", column_names: Sequence[str] = ()
+    comparable: ComparableRows,
+    table: Sequence[ComparableRows],
+    part: str = "f",
+    column_names: Sequence[str] = (),
 ) -> Block:
     """Return the ranking of comparable systems, followed by their oracles.
 
@@ -118,18 +134,30 @@ def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) 
     return f"{run.split} split, {format_count(run.n, 'example')}{texts}{untrained}"
 
 
-def _columns(rows: Sequence[SeedGroup], part: str, column_names: Sequence[str]) -> tuple[list[Column], list[Column]]:
+def _columns(
+    rows: Sequence[SeedGroup], part: str, column_names: Sequence[str]
+) -> tuple[list[Column], list[Column]]:
     """Return the columns of a block, and those that a narrow terminal leaves out, the least important first."""
     all_columns = columns_of((run for row in rows for run in row.runs), part)
     if column_names:
-        columns = [all_columns[name] for name in dict.fromkeys((*_WHO, *column_names)) if name in all_columns]
+        columns = [
+            all_columns[name]
+            for name in dict.fromkeys((*_WHO, *column_names))
+            if name in all_columns
+        ]
         return columns, columns[:1:-1]
     ranked_by, seeds = rows[0].first.ranked_by, seeds_column(rows)
     numbers = list(comparability.numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(run.system for row in rows for run in row.runs) else ()
     names = [*_WHO, seeds, *numbers, *facts, *_COST]
-    optional = [*(name for name in reversed(numbers) if name != ranked_by), *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS]
-    return [all_columns[name] for name in names], [all_columns[name] for name in optional if name in names]
+    optional = [
+        *(name for name in reversed(numbers) if name != ranked_by),
+        *_FIRST_LEFT_OUT,
+        *_CHECKPOINT_COLUMNS,
+    ]
+    return [all_columns[name] for name in names], [
+        all_columns[name] for name in optional if name in names
+    ]
 
 
 def seeds_column(rows: Sequence[SeedGroup]) -> str:
@@ -156,7 +184,9 @@ def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[lis
             continue
         place += 1
         for number, column in enumerate(columns):
-            if column.name in row.numbers and row.numbers[column.name].mean == best.get(column.name):
+            if column.name in row.numbers and row.numbers[column.name].mean == best.get(
+                column.name
+            ):
                 cells[number] = Stressed(cells[number])
             elif (row.key, column.name) in tied:
                 cells[number] = Tied(cells[number])
@@ -180,8 +210,13 @@ def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> Bl
 def _csv_columns(records: Sequence[RunRecord]) -> list[str]:
     """Return the columns of the CSV: the common ones, other measures, truncation by cause, facts of some runs."""
     measured = dict.fromkeys(name for record in records for name in record.measures)
-    columns = [*_CSV_COLUMNS, *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi"))]
-    columns += ["source_copied"] if any(source_copied(record) is not None for record in records) else []
+    columns = [
+        *_CSV_COLUMNS,
+        *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi")),
+    ]
+    columns += (
+        ["source_copied"] if any(source_copied(record) is not None for record in records) else []
+    )
     columns += ledger_columns(records)
     columns += ["measured_by"] if any(record.measured_by for record in records) else []
     columns += _OUTPUT_COLUMNS if any(record.outputs for record in records) else []
@@ -196,7 +231,9 @@ def _csv_columns(records: Sequence[RunRecord]) -> list[str]:
 def _csv_row(record: RunRecord) -> dict[str, Any]:
     """Return a run's row of the CSV: ROUGE F1, precision (`_p`) and recall (`_r`) are 0–100, shares in percent."""
     fit = record.fit
-    values: dict[str, Any] = {name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")}
+    values: dict[str, Any] = {
+        name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")
+    }
     for kind in comparability.ROUGE_HEADINGS:
         score = record.scores[kind]
         values |= with_bounds(kind, score.f1) | {f"{kind}_p": score.p, f"{kind}_r": score.r}
@@ -208,7 +245,10 @@ def _csv_row(record: RunRecord) -> dict[str, Any]:
         "parameters": record.parameters,
         **{f"train_{name}": getattr(fit, name) for name in _TRAINING_COLUMNS},
         "tokens_per_second": record.decode_tokens_per_second,
-        **{name: getattr(record, name) for name in ("peak_memory_gb", "seed", "signature", "run_id", "fingerprint")},
+        **{
+            name: getattr(record, name)
+            for name in ("peak_memory_gb", "seed", "signature", "run_id", "fingerprint")
+        },
         "path": (path := record.settings.dataset.path) and PurePath(path).name,
         "train_split": record.train_examples,
     }
@@ -223,7 +263,9 @@ def _csv_row(record: RunRecord) -> dict[str, Any]:
     values |= {name: facts[name] for name in _SYSTEM_COLUMNS}
     values |= {**record.counts, "verified": "yes" if record.verified else "no"}
     if record.imported:  # how it was trained and decoded is unknown
-        values |= dict.fromkeys(("outputs_cut", "parameters", *(f"train_{name}" for name in _TRAINING_COLUMNS)))
+        values |= dict.fromkeys(
+            ("outputs_cut", "parameters", *(f"train_{name}" for name in _TRAINING_COLUMNS))
+        )
         values["imported_from"] = record.imported.origin or record.imported.file
     return values
 
@@ -249,7 +291,9 @@ class Table:
 
     def records(self) -> list[RunRecord]:
         """Return all runs, each once: comparable ones together, the best first, oracles last."""
-        return list({run.run_id: run for block in self.comparable for run in block.records()}.values())
+        return list(
+            {run.run_id: run for block in self.comparable for run in block.records()}.values()
+        )
 
     def _csv_rows(self) -> list[dict[str, Any]]:
         numbers: dict[str, int] = {}
@@ -271,7 +315,11 @@ class Table:
         seen: set[str] = set()
         blocks = []
         for block in self.blocks(brief=True):
-            blocks.append(replace(block, footnotes=tuple(line for line in block.footnotes if line not in seen)))
+            blocks.append(
+                replace(
+                    block, footnotes=tuple(line for line in block.footnotes if line not in seen)
+                )
+            )
             seen.update(block.footnotes)
         return tables.terminal(self.heading(), blocks)
 
@@ -280,11 +328,15 @@ class Table:
         text = tables.markdown(self.heading(), self.blocks(ledger=True))
         titles = [self.title(picture) for picture in RECALL_PICTURES if self.lines(picture)]
         titles += [lengths.title_of(self.dataset, curves)] if (curves := self.at_lengths()) else []
-        return text + "".join(f"\n![{title}]({file})\n" for title, file in zip(titles, self.pictures(), strict=True))
+        return text + "".join(
+            f"\n![{title}]({file})\n" for title, file in zip(titles, self.pictures(), strict=True)
+        )
 
     def ledger(self) -> Block:
         """Return the block of the truncation ledgers of the shown runs."""
-        return ledger_block(self.records() if self.block is None else self.comparable[self.block - 1].records())
+        return ledger_block(
+            self.records() if self.block is None else self.comparable[self.block - 1].records()
+        )
 
     def latex(self) -> str:
         """Return the table in LaTeX, for booktabs and siunitx, with few published numbers."""
@@ -292,11 +344,15 @@ class Table:
 
     def heading(self) -> str:
         """Return the table's heading."""
-        return self.dataset + (f", ROUGE {comparability.ROUGE_PARTS[self.part]}" if self.part != "f" else "")
+        return self.dataset + (
+            f", ROUGE {comparability.ROUGE_PARTS[self.part]}" if self.part != "f" else ""
+        )
 
     def lines(self, picture: RecallPicture = FACTS) -> tuple[RecallLine, ...]:
         """Return the lines of a picture, of the first block that has any; empty if none has."""
-        return next((lines for block in self.comparable if (lines := picture.lines(block.rows))), ())
+        return next(
+            (lines for block in self.comparable if (lines := picture.lines(block.rows))), ()
+        )
 
     def at_lengths(self) -> tuple[lengths.LengthCurves, ...]:
         """Return the systems that were tested on texts of several lengths, across blocks."""
@@ -317,13 +373,18 @@ class Table:
                 image = picture.draw(self.title(picture), lines) if lines else None
                 contents[f"{self.dataset}-{picture.name}.png"] = image
             title = lengths.title_of(self.dataset, curves) if curves else ""
-            contents[f"{self.dataset}-lengths.png"] = lengths.draw_lengths(title, curves) if curves else None
+            contents[f"{self.dataset}-lengths.png"] = (
+                lengths.draw_lengths(title, curves) if curves else None
+            )
         return contents
 
     def pictures(self) -> list[str]:
         """Return the file names of the table's pictures."""
         names = [picture.name for picture in RECALL_PICTURES if self.lines(picture)]
-        return [f"{self.dataset}-{name}.png" for name in [*names, *(["lengths"] if self.at_lengths() else [])]]
+        return [
+            f"{self.dataset}-{name}.png"
+            for name in [*names, *(["lengths"] if self.at_lengths() else [])]
+        ]
 
     def title(self, picture: RecallPicture = FACTS) -> str:
         """Return the title of a picture."""
@@ -338,11 +399,18 @@ class Table:
             brief: show only the best published row of each of the suite's systems.
             ledger: add the runs' truncation ledgers.
         """
-        blocks = [leaderboard_block(rows, self.comparable, self.part, self.columns) for rows in self.comparable]
+        blocks = [
+            leaderboard_block(rows, self.comparable, self.part, self.columns)
+            for rows in self.comparable
+        ]
         if self.block is not None:
             return [blocks[self.block - 1]]
         blocks += [self.ledger()] if ledger else []
-        return blocks if self.columns else blocks + published_blocks(self.dataset, self.records(), brief, self.part)
+        return (
+            blocks
+            if self.columns
+            else blocks + published_blocks(self.dataset, self.records(), brief, self.part)
+        )
 
 
 def take_part_as_f(
@@ -355,8 +423,12 @@ def take_part_as_f(
     columns = {kind: f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS}
     part_scores = {}
     for run, table in scores.items():
-        part_scores[run] = table.assign(**{f"{kind}_f": table[name] for kind, name in columns.items()})
-    return [_with_part_as_f(record, part, part_scores.get(record.run_id)) for record in records], part_scores
+        part_scores[run] = table.assign(
+            **{f"{kind}_f": table[name] for kind, name in columns.items()}
+        )
+    return [
+        _with_part_as_f(record, part, part_scores.get(record.run_id)) for record in records
+    ], part_scores
 
 
 def _with_part_as_f(record: RunRecord, part: str, scores: ScoreTable | None) -> RunRecord:
@@ -364,7 +436,9 @@ def _with_part_as_f(record: RunRecord, part: str, scores: ScoreTable | None) -> 
     if scores is not None:
         scoring = record.settings.score
         columns = scores.frame()[[f"{kind}_f" for kind in comparability.ROUGE_HEADINGS]]
-        bounds = intervals_of(columns, scoring.resamples, perl_resampling=scoring.resampling == "perl")
+        bounds = intervals_of(
+            columns, scoring.resamples, perl_resampling=scoring.resampling == "perl"
+        )
     means = {}
     for kind, score in record.scores.items():
         low, high = bounds.get(f"{kind}_f", (math.nan, math.nan))
@@ -419,9 +493,13 @@ def _draw_first_block(table: Table) -> "Figure":
         plot = figure.subplots()
         styles = system_styles([row.first.model for row in rows])
         labels = [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows]
-        draw_intervals(plot, [*zip(labels, (row.numbers[number] for row in rows), styles, strict=True)])
+        draw_intervals(
+            plot, [*zip(labels, (row.numbers[number] for row in rows), styles, strict=True)]
+        )
         plot.set_xlabel(f"{comparability.heading_of(number)}, with 95 % intervals")
-        plot.set_title(f"{table.dataset}, {describe_block(table.comparable[0], table.comparable)}", loc="left")
+        plot.set_title(
+            f"{table.dataset}, {describe_block(table.comparable[0], table.comparable)}", loc="left"
+        )
 
     return draw_figure((_WIDTH, _MARGINS + _ROW * len(rows)), draw)
 
@@ -434,7 +512,9 @@ def find_datasets(results: Results, dataset: str | None = None) -> list[str]:
     """
     datasets = results.datasets()
     if not datasets:
-        raise UsageError(f"no finished run under {results.root}: start with `longsumbench run`, or set --results-dir")
+        raise UsageError(
+            f"no finished run under {results.root}: start with `longsumbench run`, or set --results-dir"
+        )
     if dataset and dataset not in datasets:
         raise UnknownName("dataset with results", dataset, datasets)
     return [dataset] if dataset else datasets
@@ -457,13 +537,19 @@ def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
         csv = folder / f"{dataset}.csv"
         is_current = csv.is_file() and csv.read_bytes() == table.csv().encode()
         if redraw or not is_current:
-            has_pictures = is_current and all((folder / name).is_file() for name in table.pictures())
+            has_pictures = is_current and all(
+                (folder / name).is_file() for name in table.pictures()
+            )
             results.write_leaderboard(table.files(draw=not has_pictures))
     return table
 
 
 def read_table(
-    results: Results, dataset: str, part: str = "f", by_run: bool = False, names: Sequence[str] | None = None
+    results: Results,
+    dataset: str,
+    part: str = "f",
+    by_run: bool = False,
+    names: Sequence[str] | None = None,
 ) -> Table:
     """Return the table of all readable finished runs on a dataset.
 
@@ -472,11 +558,16 @@ def read_table(
     """
     records = list(results.records(dataset))
     marks = [is_verified(results.run_folder(record)) for record in records]
-    records = [replace(run, verified=mark if any(marks) else None) for run, mark in zip(records, marks, strict=True)]
+    records = [
+        replace(run, verified=mark if any(marks) else None)
+        for run, mark in zip(records, marks, strict=True)
+    ]
     scores = read_all_scores(results, records, f"f{part}")
     if part != "f":
         records, scores = take_part_as_f(records, part, scores)
-        records = [replace(record, measures={}, ranked_by=DEFAULT_RANKING_SCORE) for record in records]
+        records = [
+            replace(record, measures={}, ranked_by=DEFAULT_RANKING_SCORE) for record in records
+        ]
     if not records:
         raise DataError("no run can be read", results.root / "runs" / dataset)
     return Table(dataset, comparable_rows(records, scores, by_run, names), part, scores)

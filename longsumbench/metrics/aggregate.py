@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 from longsumbench.errors import DataError
 from longsumbench.files import csv_of, open_regular, write_atomically
 from longsumbench.formatting import unguard_cell
-from longsumbench.metrics.statistics import bootstrap_interval, bootstrap_intervals, interval_of_shares, perl_intervals
+from longsumbench.metrics.statistics import (
+    bootstrap_interval,
+    bootstrap_intervals,
+    interval_of_shares,
+    perl_intervals,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +52,9 @@ def estimate_mean(values: NDArray[np.float64]) -> Estimate | None:
     if not len(values):
         return None
     unknown = (math.nan, math.nan)
-    bounds = bootstrap_interval(values, MEAN_RESAMPLES, BOOTSTRAP_SEED) if len(values) > 1 else unknown
+    bounds = (
+        bootstrap_interval(values, MEAN_RESAMPLES, BOOTSTRAP_SEED) if len(values) > 1 else unknown
+    )
     return Estimate(float(values.mean()), *bounds)
 
 
@@ -88,7 +95,10 @@ def column_means(per_example: "pd.DataFrame", in_units: Collection[str] = ()) ->
     A column that applies to no example is left out. The order of the rows does not matter.
     """
     means = per_example.sort_index().mean().dropna()
-    return {str(name): float(mean if name in in_units else PERCENT * mean) for name, mean in means.items()}
+    return {
+        str(name): float(mean if name in in_units else PERCENT * mean)
+        for name, mean in means.items()
+    }
 
 
 def aggregate(
@@ -114,7 +124,9 @@ def aggregate(
         raise DataError(f"{problem}; score.tokenizer=unicode keeps the letters of every script")
     means = (per_example.sort_index() * PERCENT).mean()
     types = [str(column)[:-2] for column in per_example.columns if str(column).endswith("_f")]
-    intervals = intervals_of(per_example[[f"{kind}_f" for kind in types]], resamples, seed, perl_resampling)
+    intervals = intervals_of(
+        per_example[[f"{kind}_f" for kind in types]], resamples, seed, perl_resampling
+    )
     scores = {}
     for kind, (low, high) in zip(types, intervals.values(), strict=True):
         precision, recall, f = (float(means[f"{kind}_{part}"]) for part in "prf")
@@ -134,7 +146,10 @@ def intervals_of(
         bounds = perl_intervals(values, resamples)[:, 1:]
     else:
         bounds = bootstrap_intervals(values, resamples, seed)
-    return {str(name): (low, high) for name, (low, high) in zip(per_example.columns, bounds.tolist(), strict=True)}
+    return {
+        str(name): (low, high)
+        for name, (low, high) in zip(per_example.columns, bounds.tolist(), strict=True)
+    }
 
 
 def aggregate_measures(
@@ -159,16 +174,22 @@ def aggregate_measures(
         values = column.dropna().to_numpy()
         if len(values):
             is_share = name not in in_units
-            scale, interval = (PERCENT, interval_of_shares) if is_share else (1.0, bootstrap_interval)
+            scale, interval = (
+                (PERCENT, interval_of_shares) if is_share else (1.0, bootstrap_interval)
+            )
             low, high = (scale * bound for bound in interval(values, resamples, seed))
-            measures[str(name)] = MeasureMean(float((scale * values).mean()), low, high, len(values))
+            measures[str(name)] = MeasureMean(
+                float((scale * values).mean()), low, high, len(values)
+            )
     return measures
 
 
 def write_scores(path: Path, per_example: "pd.DataFrame", decimals: int | None = None) -> None:
     """Write `scores.csv`: `id` and a column for each score; "nan" where it does not apply. Default: full precision."""
     digits = None if decimals is None else f"%.{decimals}f"
-    write_atomically(path, csv_of(per_example.reset_index(names="id"), na_rep="nan", float_format=digits))
+    write_atomically(
+        path, csv_of(per_example.reset_index(names="id"), na_rep="nan", float_format=digits)
+    )
 
 
 @dataclass(frozen=True)
@@ -209,7 +230,9 @@ class ScoreTable:
         return pd.DataFrame(dict(self.columns), pd.Index(list(self.index), name="id", dtype=object))
 
 
-def values_at(table: "ScoreTable | pd.DataFrame", name: str, ids: Sequence[str]) -> NDArray[np.float64]:
+def values_at(
+    table: "ScoreTable | pd.DataFrame", name: str, ids: Sequence[str]
+) -> NDArray[np.float64]:
     """Return a score of some examples; NaN for an example that the table does not have."""
     values, index = np.asarray(table[name], dtype=np.float64), list(table.index)
     if list(ids) == index:
@@ -230,7 +253,10 @@ def read_score_table(path: Path) -> ScoreTable:
     try:
         with open_regular(path) as file:  # one thread: processes share the cores
             table = csv.read_csv(
-                file, csv.ReadOptions(use_threads=False), csv.ParseOptions(newlines_in_values=True), options
+                file,
+                csv.ReadOptions(use_threads=False),
+                csv.ParseOptions(newlines_in_values=True),
+                options,
             )
         name, *columns = table.column_names
         if name != "id":
@@ -239,7 +265,9 @@ def read_score_table(path: Path) -> ScoreTable:
         values = {column: _numbers(table[column].combine_chunks()) for column in columns}
         return ScoreTable(ids, values)
     except (OSError, ValueError) as error:
-        raise DataError(f"not a table of scores ({error}); repeat its run with overwrite=true", path) from error
+        raise DataError(
+            f"not a table of scores ({error}); repeat its run with overwrite=true", path
+        ) from error
 
 
 def _numbers(column: Any) -> NDArray[np.float64]:
@@ -249,7 +277,9 @@ def _numbers(column: Any) -> NDArray[np.float64]:
     kinds = {"double": np.float64, "int64": np.int64}
     if str(column.type) not in kinds:
         raise ValueError(f"a column has the type {column.type}")
-    return np.frombuffer(column.buffers()[1], kinds[str(column.type)], len(column)).astype(np.float64)
+    return np.frombuffer(column.buffers()[1], kinds[str(column.type)], len(column)).astype(
+        np.float64
+    )
 
 
 def read_scores(path: Path) -> "pd.DataFrame":

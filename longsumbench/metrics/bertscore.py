@@ -45,14 +45,18 @@ class BertScore(Metric):
         """Score one prediction; each column → a mean of cosines, at most 1; NaN if all references are empty."""
         if not prediction.strip():
             return dict.fromkeys(self.columns, 0.0)
-        references = [text for reference in example.references if (text := " ".join(reference).strip())]
+        references = [
+            text for reference in example.references if (text := " ".join(reference).strip())
+        ]
         if not references:
             return dict.fromkeys(self.columns, math.nan)
         precision, recall, f = self._similarities(prediction, references)
         return dict(zip(self.columns, (f, precision, recall), strict=True))
 
     def _similarities(self, prediction: str, references: list[str]) -> list[float]:
-        values = [value.item() for value in self._library_scorer().score([prediction], [references])]
+        values = [
+            value.item() for value in self._library_scorer().score([prediction], [references])
+        ]
         check_finite(values, self._option())
         return values
 
@@ -62,8 +66,13 @@ class BertScore(Metric):
     def signature(self, n: int) -> str:
         """Name the metric, its version, the library's version, the model and the layer."""
         _library()
-        library, model = version("bert-score"), model_signature(self.scoring.bertscore_model, _OPTION)
-        return f"{self.name}:{self.version}|bert_score:{library}|model:{model}|layer:{self._layer()}"
+        library, model = (
+            version("bert-score"),
+            model_signature(self.scoring.bertscore_model, _OPTION),
+        )
+        return (
+            f"{self.name}:{self.version}|bert_score:{library}|model:{model}|layer:{self._layer()}"
+        )
 
     def _library_scorer(self) -> Any:
         if self._scorer is None:
@@ -71,13 +80,19 @@ class BertScore(Metric):
 
             bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, _OPTION)
             option = f"{_OPTION}={folder}"
-            load_encoder(folder, option)  # for its checks; the library loads the model again without any
+            load_encoder(
+                folder, option
+            )  # for its checks; the library loads the model again without any
             layer, device = self._layer(), str(choose_device(self.scoring.device))
             with reading_checkpoint(option):
-                self._scorer = bert_score.BERTScorer(model_type=str(folder), num_layers=layer, device=device)
+                self._scorer = bert_score.BERTScorer(
+                    model_type=str(folder), num_layers=layer, device=device
+                )
                 tokenizer, config = self._scorer._tokenizer, self._scorer._model.config
                 # a tokenizer without a limit has a number here that is too large for the library
-                tokenizer.model_max_length = min(tokenizer.model_max_length, config.max_position_embeddings)
+                tokenizer.model_max_length = min(
+                    tokenizer.model_max_length, config.max_position_embeddings
+                )
         return self._scorer
 
     def _layer(self) -> int:

@@ -43,7 +43,9 @@ class Coherence(Metric):
 
     def check(self) -> None:
         """Load the model and score a long pair."""
-        with reading_checkpoint(f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"):
+        with reading_checkpoint(
+            f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"
+        ):
             self._probabilities([_TEST_PAIR])
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
@@ -66,9 +68,16 @@ class Coherence(Metric):
         tokenizer, model = self._model()
         first, second = zip(*pairs, strict=True)
         longest = min(tokenizer.model_max_length, model.config.max_position_embeddings)
-        options = {"truncation": True, "max_length": longest, "padding": True, "return_tensors": "pt"}
+        options = {
+            "truncation": True,
+            "max_length": longest,
+            "padding": True,
+            "return_tensors": "pt",
+        }
         with torch.inference_mode():
-            logits = model(**tokenizer(list(first), list(second), **options).to(model.device)).logits
+            logits = model(
+                **tokenizer(list(first), list(second), **options).to(model.device)
+            ).logits
         probabilities: list[float] = logits.double().softmax(dim=-1)[:, _IS_NEXT].tolist()
         check_finite(probabilities, f"{self.setting}={model.name_or_path}")
         return probabilities
@@ -82,7 +91,9 @@ class Coherence(Metric):
             folder = model_folder(self.scoring.coherence_model, self.setting)
             option = f"{self.setting}={folder}"
             tokenizer = read_tokenizer(folder, option)
-            model = load_network(AutoModelForNextSentencePrediction, folder, option, other_heads=True)
+            model = load_network(
+                AutoModelForNextSentencePrediction, folder, option, other_heads=True
+            )
             check_vocabulary(tokenizer, model.config.vocab_size, option)
             self._loaded = tokenizer, model.to(choose_device(self.scoring.device)).eval()
         return self._loaded

@@ -19,7 +19,9 @@ Keys = NDArray[np.uint64]
 
 _EIGHT = 8  # bytes of a number
 _MASKS = np.array([2 ** (8 * length) - 1 for length in range(_EIGHT + 1)], dtype=np.uint64)
-_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)  # odd, of random bits
+_FACTORS = np.array(
+    [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64
+)  # odd, of random bits
 _TABLE_BITS = np.uint64(48)  # leaves 16 bits of a key
 
 
@@ -42,7 +44,9 @@ class ReadSource:
     @cached_property
     def known_words(self) -> bytes:
         """The words of the source, then those of the title and the query, with blanks at both ends."""
-        return b" ".join([b"", self.words, b".", plain_words([self.example.topic or ""], self.tokenizer), b""])
+        return b" ".join(
+            [b"", self.words, b".", plain_words([self.example.topic or ""], self.tokenizer), b""]
+        )
 
     def has_words(self, phrase: str) -> bool:
         """Return True if some words follow each other in the source, the title or the query."""
@@ -77,7 +81,9 @@ def _word_keys(text: bytes) -> Keys:
     starts, ends = edges[::2], edges[1::2]
     lengths = ends - starts
     numbers: Keys = np.ndarray(len(padded) - _EIGHT + 1, np.dtype("<u8"), padded, strides=(1,))
-    first, last = numbers.take([starts, np.maximum(ends - _EIGHT, starts)]) & _MASKS.take(lengths, mode="clip")
+    first, last = numbers.take([starts, np.maximum(ends - _EIGHT, starts)]) & _MASKS.take(
+        lengths, mode="clip"
+    )
     keys: Keys = (first * _FACTORS[0] ^ (last + lengths.view(np.uint64))) * _FACTORS[1]
     return keys
 
@@ -101,7 +107,9 @@ def _are_among(keys: Keys, few: Keys) -> NDArray[np.bool_]:
     """Return for each key whether it is one of a few; five times as fast as numpy's `isin`."""
     ordered = np.sort(few)
     places = np.searchsorted(ordered, keys)
-    among: NDArray[np.bool_] = ordered[np.minimum(places, len(ordered) - 1)] == keys if len(few) else places < 0
+    among: NDArray[np.bool_] = (
+        ordered[np.minimum(places, len(ordered) - 1)] == keys if len(few) else places < 0
+    )
     return among
 
 
@@ -130,7 +138,11 @@ class Copied(SourceMetric):
         pairs, source_pairs = _pair_keys(summary), _pair_keys(source)
         places = _places_of(pairs, source_pairs)
         share = float(_are_among(pairs, source_pairs[places]).mean())
-        longest = _longest(source, summary, places) if len(places) else len(_places_of(summary, source)) > 0
+        longest = (
+            _longest(source, summary, places)
+            if len(places)
+            else len(_places_of(summary, source)) > 0
+        )
         return dict(zip(self.columns, (share, float(longest)), strict=True))
 
 

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RawText = str | Sentences  # running text, or its sentences
-DEFAULT_METRICS = ("entity_precision", "number_precision", "copied")  # of every run; they need no model
+DEFAULT_METRICS = (
+    "entity_precision",
+    "number_precision",
+    "copied",
+)  # of every run; they need no model
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,14 @@ def default_metrics(scoring: Scoring, others: Collection[str] = ()) -> list[Metr
 def agreement_clause(column: str) -> str:
     """Return how far the default metric with this column agrees with people; empty for other columns."""
     metrics = map(registry.metrics.load, DEFAULT_METRICS)
-    return next((f"agreement with people: {metric.agrees}" for metric in metrics if column in metric.columns), "")
+    return next(
+        (
+            f"agreement with people: {metric.agrees}"
+            for metric in metrics
+            if column in metric.columns
+        ),
+        "",
+    )
 
 
 def evaluate(
@@ -90,7 +101,9 @@ def evaluate(
         DataError: two examples have the same id, or no example can be scored by ROUGE.
     """
     every = [*metrics, *requested]
-    targets: list[Example] = []  # the floor and the outputs need no sources, and reading them again takes time
+    targets: list[
+        Example
+    ] = []  # the floor and the outputs need no sources, and reading them again takes time
 
     def read(texts: Sequence[RawText]) -> Iterator[tuple[RawText, Example]]:
         targets.clear()
@@ -110,34 +123,53 @@ def evaluate(
     if floor_of is not None:
         owners = examples if metrics[1:] else targets  # ROUGE does not use the source
         floors = [score_floor(metrics[:2], owners, texts) for texts in predictions]
-        tables = list(map(partial(_with_floor, columns_in(metrics, tables[0]), floor_of), tables, floors))
+        tables = list(
+            map(partial(_with_floor, columns_in(metrics, tables[0]), floor_of), tables, floors)
+        )
     per_example = mean_scores(tables)
     n, others = len(tables[0]), [metric for metric in every if not isinstance(metric, Rouge)]
     units = {column: unit for metric in others for column, unit in metric.units.items()}
-    rouge, perl = per_example[list(Rouge.columns)] if len(others) < len(every) else None, scoring.resampling == "perl"
+    rouge, perl = (
+        per_example[list(Rouge.columns)] if len(others) < len(every) else None,
+        scoring.resampling == "perl",
+    )
     return Evaluation(
         tables=tuple(tables),
         per_example=per_example,
         n=n,
         empty_references=scored[0].empty_references,
         empty_predictions=scored[0].empty_predictions,
-        scores={} if rouge is None else means.aggregate(rouge, scoring.resamples, perl_resampling=perl),
+        scores={}
+        if rouge is None
+        else means.aggregate(rouge, scoring.resamples, perl_resampling=perl),
         measures={
-            **means.aggregate_measures(per_example[columns_in(others, per_example)], scoring.resamples, in_units=units),
-            **{name: means.MeasureMean(*number) for metric in others for name, number in metric.pooled().items()},
+            **means.aggregate_measures(
+                per_example[columns_in(others, per_example)], scoring.resamples, in_units=units
+            ),
+            **{
+                name: means.MeasureMean(*number)
+                for metric in others
+                for name, number in metric.pooled().items()
+            },
         },
         units=units,
         floor=_floor_means(mean_scores(floors), floor_of) if floor_of is not None else {},
-        outputs=describe_outputs(list(map(_as_text, predictions[0])), [example.references for example in targets]),
+        outputs=describe_outputs(
+            list(map(_as_text, predictions[0])), [example.references for example in targets]
+        ),
         signature="|".join(metric.signature(n) for metric in metrics),
         measured_by={metric.name: metric.signature(n) for metric in requested},
     )
 
 
-def _with_floor(deciding: list[str], name: str, table: "pd.DataFrame", floor: "pd.DataFrame") -> "pd.DataFrame":
+def _with_floor(
+    deciding: list[str], name: str, table: "pd.DataFrame", floor: "pd.DataFrame"
+) -> "pd.DataFrame":
     """Return scores with the floor of one of them after the columns that decide the signature."""
     column = {score_column(name): floor_column(name)}
-    floors = floor.reindex(columns=list(column)).rename(columns=column).dropna(axis="columns", how="all")
+    floors = (
+        floor.reindex(columns=list(column)).rename(columns=column).dropna(axis="columns", how="all")
+    )
     return table[deciding].join(floors).join(table.drop(columns=deciding))
 
 
@@ -167,7 +199,9 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
         for metric in metrics:
             row |= metric.score(prediction if isinstance(metric, Rouge) else text, example)  # type: ignore[arg-type]
         empty += not text.strip()
-    table = pd.DataFrame(list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float)
+    table = pd.DataFrame(
+        list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float
+    )
     return Scored(table.reindex(columns=columns_in(metrics, table)), tuple(unusable), empty)
 
 
@@ -177,7 +211,9 @@ def _as_text(prediction: RawText) -> str:
 
 def columns_in(metrics: Iterable[Metric], table: "pd.DataFrame") -> list[str]:
     """Return the metrics' columns in their order, and of their further columns those in the table."""
-    groups = ((*metric.columns, *(name for name in metric.further if name in table)) for metric in metrics)
+    groups = (
+        (*metric.columns, *(name for name in metric.further if name in table)) for metric in metrics
+    )
     return [column for columns in groups for column in columns]
 
 
@@ -204,13 +240,19 @@ def score_floor(
         if all(metric.can_score(example) for metric in metrics)
     }
     ids = sorted(places)
-    cycle = [ids[place] for place in np.random.default_rng(means.BOOTSTRAP_SEED).permutation(len(ids))]
+    cycle = [
+        ids[place] for place in np.random.default_rng(means.BOOTSTRAP_SEED).permutation(len(ids))
+    ]
     if len(cycle) < 2:
         import pandas as pd
 
         return pd.DataFrame()
-    owner_of = dict(zip(cycle, [cycle[-1], *cycle[:-1]], strict=True))  # example → whose prediction it gets
-    pairs = ((predictions[places[owner_of[name]]], examples[place]) for name, place in places.items())
+    owner_of = dict(
+        zip(cycle, [cycle[-1], *cycle[:-1]], strict=True)
+    )  # example → whose prediction it gets
+    pairs = (
+        (predictions[places[owner_of[name]]], examples[place]) for name, place in places.items()
+    )
     return score_all(metrics, pairs).per_example.rename(index=owner_of)
 
 

@@ -46,7 +46,11 @@ class FactRecall(Metric):
         *(f"fact_recall_{kind}" for kind in _FACT_KINDS),
         *(f"fact_recall_{kind}_{place}" for kind in _SPREAD for place in ("same", "other")),
         *(f"fact_recall_{_IN_ONE_PLACE}_position_{decile}" for decile in range(_DECILES)),
-        *(f"fact_recall_{kind}_distance_{distance}" for kind in _SPREAD for distance in range(_MAX_DISTANCE + 1)),
+        *(
+            f"fact_recall_{kind}_distance_{distance}"
+            for kind in _SPREAD
+            for distance in range(_MAX_DISTANCE + 1)
+        ),
         "fact_recall_chance",
     )
     further: ClassVar[tuple[str, ...]] = tuple(f"fact_recall_{trait}" for trait in _TRAITS)
@@ -60,7 +64,10 @@ class FactRecall(Metric):
             for column in _columns_of(fact):
                 shares.setdefault(column, []).append(right)
             shares["fact_recall_chance"].append(1 / len(fact.values))
-        return {column: sum(values) / len(values) if values else np.nan for column, values in shares.items()}
+        return {
+            column: sum(values) / len(values) if values else np.nan
+            for column, values in shares.items()
+        }
 
     def signature(self, n: int) -> str:
         """Name the metric and its version."""
@@ -79,7 +86,10 @@ def stated_values(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
 
 def words_of(text: str) -> list[list[str]]:
     """Return the words of every sentence of a text in lower case, without punctuation around them."""
-    sentences = [[_EDGES.sub("", word).casefold() for word in sentence.split()] for sentence in _STOPS.split(text)]
+    sentences = [
+        [_EDGES.sub("", word).casefold() for word in sentence.split()]
+        for sentence in _STOPS.split(text)
+    ]
     return [[word for word in words if word] for words in sentences]
 
 

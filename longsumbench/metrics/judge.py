@@ -23,7 +23,11 @@ from longsumbench.files import BadFile, digest, parse_json, read_json
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED
 from longsumbench.metrics.judge_model import JudgeModel, JudgeQuestion, prompts
-from longsumbench.metrics.rank_statistics import draw_counts, krippendorff_alpha, percentile_interval
+from longsumbench.metrics.rank_statistics import (
+    draw_counts,
+    krippendorff_alpha,
+    percentile_interval,
+)
 from longsumbench.modeling.checkpoints import split_revision
 from longsumbench.sentences import SPLITTER_NAME, split_summary
 
@@ -61,7 +65,9 @@ class Judge(core.Metric):
     """
 
     name: ClassVar[str] = "judge"
-    version: ClassVar[int] = 2  # 1 missed verdicts before a second thought, and after less usual marks of thinking
+    version: ClassVar[int] = (
+        2  # 1 missed verdicts before a second thought, and after less usual marks of thinking
+    )
     columns: ClassVar[tuple[str, ...]] = (*_COLUMNS, "judge_missing")
     further: ClassVar[tuple[str, ...]] = (
         "judge_same",
@@ -82,7 +88,9 @@ class Judge(core.Metric):
     def signature(self, n: int) -> str:
         """Name the metric, its version, models with a digest of what decides their answers, key points, splitter."""
         points = "of_first_judge" if self._given is None else f"given@{digest(self._given)[:8]}"
-        models = ",".join(f"{Path(split_revision(judge.name)[0]).name}@{judge.key[:8]}" for judge in self._judges)
+        models = ",".join(
+            f"{Path(split_revision(judge.name)[0]).name}@{judge.key[:8]}" for judge in self._judges
+        )
         parts = f"models:{models}|prompts:{digest(prompts())[:8]}|key_points:{points}|sentences:{SPLITTER_NAME}"
         return f"{self.name}:{self.version}|{parts}"
 
@@ -113,7 +121,10 @@ class Judge(core.Metric):
         scores = dict(zip(self.columns, [*np.mean(rows, axis=0).tolist(), missing], strict=True))
         if rows[1:]:
             equal = np.ptp(np.array(self._on_points.get(task, [[]]), dtype=float), axis=0) == 0
-            values = [float(equal.mean()) if equal.size else math.nan, *(value for row in rows for value in row)]
+            values = [
+                float(equal.mean()) if equal.size else math.nan,
+                *(value for row in rows for value in row),
+            ]
             scores |= dict(zip(self.further, values, strict=False))
         return scores
 
@@ -122,21 +133,34 @@ class Judge(core.Metric):
         rows = list(self._on_points.values())
         if len(self._judges) < 2 or not rows:
             return {}
-        table = np.full((len(self._judges), len(rows), max(len(of_task[0]) for of_task in rows)), np.nan)
+        table = np.full(
+            (len(self._judges), len(rows), max(len(of_task[0]) for of_task in rows)), np.nan
+        )
         for place, of_task in enumerate(rows):
             table[:, place, : len(of_task[0])] = of_task
-        draws = krippendorff_alpha(table, draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED))
+        draws = krippendorff_alpha(
+            table, draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED)
+        )
         low, high = percentile_interval(draws, len(rows))
         return {} if math.isnan(low) else {"judge_alpha": (float(draws[0]), low, high, len(rows))}
 
-    def _keep_verdicts(self, task: _Task, points: Sequence[str], verdicts: Sequence[_Verdict]) -> None:
+    def _keep_verdicts(
+        self, task: _Task, points: Sequence[str], verdicts: Sequence[_Verdict]
+    ) -> None:
         numbers = range(1, len(points) + 1)
-        rows = self._on_points[task] = [[bool(verdict.matches[number]) for number in numbers] for verdict in verdicts]
+        rows = self._on_points[task] = [
+            [bool(verdict.matches[number]) for number in numbers] for verdict in verdicts
+        ]
         stating = [set(chain.from_iterable(verdict.matches.values())) for verdict in verdicts]
         of_points = np.mean(rows, axis=0).tolist()
-        kept = [SentenceVerdict(share, -1, point) for share, point in zip(of_points, points, strict=True)]
+        kept = [
+            SentenceVerdict(share, -1, point)
+            for share, point in zip(of_points, points, strict=True)
+        ]
         for number in range(1, len(task.sentences) + 1):
-            kept.append(SentenceVerdict(float(np.mean([number in numbers for numbers in stating])), -1))
+            kept.append(
+                SentenceVerdict(float(np.mean([number in numbers for numbers in stating])), -1)
+            )
         self.verdicts.setdefault(task.id, kept)
 
     @cached_property
@@ -144,7 +168,9 @@ class Judge(core.Metric):
         names = list(dict.fromkeys(self.scoring.judge_models))
         if not 1 <= len(names) <= _MOST_JUDGES:
             problem = f"has {len(names)} models" if names else "is missing"
-            raise UsageError(f"score.judge_models {problem}: give one to {_MOST_JUDGES} language models")
+            raise UsageError(
+                f"score.judge_models {problem}: give one to {_MOST_JUDGES} language models"
+            )
         return [JudgeModel(name, self.scoring.judge_settings, self.version) for name in names]
 
     @cached_property
@@ -195,7 +221,9 @@ class Judge(core.Metric):
         most, limit = max(tokens.values(), default=0) + longest, judge.engine.context or math.inf
         if most > limit:
             problem = f"score.judge_models={judge.name} reads {limit:,} tokens, a question and its answer have {most:,}"
-            raise UsageError(f"{problem}: choose another model, or a smaller score.judge_settings.decode_length")
+            raise UsageError(
+                f"{problem}: choose another model, or a smaller score.judge_settings.decode_length"
+            )
         sent, answered = sum(tokens.values()), longest * len(tokens)
         cost = f"{judge.name}, {format_count(len(tokens), 'request')}, at most {sent:,} tokens in and {answered:,} out"
         prices = judge.settings.input_price, judge.settings.output_price
@@ -210,7 +238,9 @@ def _task(prediction: str, example: Example) -> _Task:
 
 
 def _numbered(heading: str, texts: Sequence[str]) -> str:
-    return "\n".join([heading, *(f"{number}. {text}" for number, text in enumerate(texts, start=1))])
+    return "\n".join(
+        [heading, *(f"{number}. {text}" for number, text in enumerate(texts, start=1))]
+    )
 
 
 def _cleaned(points: Sequence[str]) -> list[str]:
@@ -224,7 +254,9 @@ def _read_points(text: str) -> list[str] | None:
 def _read_verdict(text: str, num_points: int, num_sentences: int) -> _Verdict | None:
     verdict = parse_json(text, _Verdict)
     numbers = set(chain.from_iterable(verdict.matches.values()))
-    is_whole = sorted(verdict.matches) == [*range(1, num_points + 1)] and numbers <= {*range(1, num_sentences + 1)}
+    is_whole = sorted(verdict.matches) == [*range(1, num_points + 1)] and numbers <= {
+        *range(1, num_sentences + 1)
+    }
     return verdict if is_whole and 1 <= verdict.fluency <= 5 else None
 
 
@@ -233,4 +265,8 @@ def _scores_of(task: _Task, verdict: _Verdict | None) -> list[float]:
     if verdict is None or not verdict.matches:
         return [math.nan, math.nan, math.nan if verdict is None else verdict.fluency]
     matches = verdict.matches.values()
-    return [float(np.mean([*map(bool, matches)])), len(set().union(*matches)) / len(task.sentences), verdict.fluency]
+    return [
+        float(np.mean([*map(bool, matches)])),
+        len(set().union(*matches)) / len(task.sentences),
+        verdict.fluency,
+    ]

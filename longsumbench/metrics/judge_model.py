@@ -29,7 +29,15 @@ _log = logging.getLogger(__name__)
 _RETRIES = 2
 _QUOTED = 500  # characters of a wrong answer that are sent with a retry
 _BYTES_PER_TOKEN = 2  # fewest, about, where there is no tokenizer
-_UNUSED = ("checkpoint", "revision", "prompt", "length", "shots", "truncate", "input_length")  # of model=prompt
+_UNUSED = (
+    "checkpoint",
+    "revision",
+    "prompt",
+    "length",
+    "shots",
+    "truncate",
+    "input_length",
+)  # of model=prompt
 
 
 @cache
@@ -61,15 +69,23 @@ class JudgeModel:
             SuiteError: the model cannot be loaded.
         """
         if unused := [setting for setting in settings if setting in _UNUSED]:
-            raise UsageError(f"score.judge_settings has '{unused[0]}', which it does not decide: leave it out")
-        checkpoint, revision = (name, None) if settings.get("engine") == "api" else split_revision(name)
+            raise UsageError(
+                f"score.judge_settings has '{unused[0]}', which it does not decide: leave it out"
+            )
+        checkpoint, revision = (
+            (name, None) if settings.get("engine") == "api" else split_revision(name)
+        )
         values = {"checkpoint": checkpoint, "revision": revision, "truncate": "none", **settings}
         self.name = name
         with _naming_judge(name):
             self.settings: Any = core.build_settings(registry.config_of("prompt"), values, "model.")
-            self.engine: core.LanguageModel = registry.engines.load(self.settings.engine)(self.settings)
+            self.engine: core.LanguageModel = registry.engines.load(self.settings.engine)(
+                self.settings
+            )
             decisive = core.outcome_settings(self.settings) | self.engine.identity()
-        self.key = digest([version, prompts(), _RETRIES, decisive])  # of what decides an answer, next to its question
+        self.key = digest(
+            [version, prompts(), _RETRIES, decisive]
+        )  # of what decides an answer, next to its question
         self._answers: dict[str, str] = {}  # prompt → JSON; empty: no verdict
         self._stored = RequestCache(user_cache().root / REQUESTS)
 
@@ -82,7 +98,10 @@ class JudgeModel:
     def has_answered(self, question: JudgeQuestion) -> bool:
         """Return whether an answer is known, from now or from an earlier process."""
         prompt = question.prompt
-        if prompt not in self._answers and (stored := self._stored.get(digest((self.key, prompt)))) is not None:
+        if (
+            prompt not in self._answers
+            and (stored := self._stored.get(digest((self.key, prompt)))) is not None
+        ):
             self._answers[prompt] = stored
         return prompt in self._answers
 
@@ -92,17 +111,28 @@ class JudgeModel:
 
     def ask(self, questions: Iterable[JudgeQuestion], device: str) -> None:
         """Ask what is not answered yet, and store each answer as it arrives; a wrong format is asked for again."""
-        waiting = {question.prompt: question for question in questions if not self.has_answered(question)}
-        turns: dict[str, list[Message]] = {prompt: [{"role": "user", "content": prompt}] for prompt in waiting}
+        waiting = {
+            question.prompt: question for question in questions if not self.has_answered(question)
+        }
+        turns: dict[str, list[Message]] = {
+            prompt: [{"role": "user", "content": prompt}] for prompt in waiting
+        }
         decoding = core.Decoding(device=device)
         for attempt in range(_RETRIES + 1 if waiting else 0):
-            requests = [core.Request(tuple(turns[prompt]), 0, self.settings.decode_length) for prompt in waiting]
+            requests = [
+                core.Request(tuple(turns[prompt]), 0, self.settings.decode_length)
+                for prompt in waiting
+            ]
             with _naming_judge(self.name):
                 answers = self.engine.answer(requests, decoding)
                 answers = track(answers, f"asking {self.name}", len(requests), "requests")
                 for question, answer in zip([*waiting.values()], answers, strict=True):
                     text = split_answer(answer.text, self.settings.thinking_end).text
-                    json = text[text.find("{") : text.rfind("}") + 1] if answer.complete and not answer.refused else ""
+                    json = (
+                        text[text.find("{") : text.rfind("}") + 1]
+                        if answer.complete and not answer.refused
+                        else ""
+                    )
                     json = json if _read(question, json) is not None else ""
                     if json or answer.problem or answer.refused or attempt == _RETRIES:
                         prompt = waiting.pop(question.prompt).prompt
@@ -110,9 +140,14 @@ class JudgeModel:
                         if not answer.problem:  # a server may answer it later
                             self._stored.put(digest((self.key, prompt)), self.name, json)
                     again: Message = {"role": "user", "content": prompts()["again"]}
-                    turns[question.prompt] += [{"role": "assistant", "content": text[:_QUOTED]}, again]
+                    turns[question.prompt] += [
+                        {"role": "assistant", "content": text[:_QUOTED]},
+                        again,
+                    ]
         if lost := sum(not self._answers[prompt] for prompt in turns):
-            _log.warning(f"judge {self.name}: no verdict on {format_count(lost, 'question')} of {len(turns):,}")
+            _log.warning(
+                f"judge {self.name}: no verdict on {format_count(lost, 'question')} of {len(turns):,}"
+            )
 
 
 @contextmanager

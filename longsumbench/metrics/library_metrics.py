@@ -35,7 +35,9 @@ class LibraryMetric(Metric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; the column → the metric's value, or NaN."""
-        references = [text for reference in example.references if (text := " ".join(reference).strip())]
+        references = [
+            text for reference in example.references if (text := " ".join(reference).strip())
+        ]
         if not (references and prediction.strip()):
             return {self.columns[0]: np.nan}
         return {self.columns[0]: self._value(prediction, references)}
@@ -60,13 +62,18 @@ class LibraryMetric(Metric):
             return evaluate.load(self.path, revision=self.revision, keep_in_memory=True)
         except Exception as error:  # the code of a metric can raise anything
             advice = "check the name and the network, or name a folder with its script"
-            raise EnvironmentProblem(f"score.metrics: cannot load {self.name} ({error}): {advice}") from error
+            raise EnvironmentProblem(
+                f"score.metrics: cannot load {self.name} ({error}): {advice}"
+            ) from error
 
     @cached_property
     def _takes_several(self) -> bool:
         features = self._loaded.features
         choices = features if isinstance(features, list) else [features]
-        return any(type(choice["references"]).__name__ in ("Sequence", "List", "list") for choice in choices)
+        return any(
+            type(choice["references"]).__name__ in ("Sequence", "List", "list")
+            for choice in choices
+        )
 
     def _value(self, prediction: str, references: list[str]) -> float:
         choices = [references] if self._takes_several else references
@@ -74,12 +81,16 @@ class LibraryMetric(Metric):
 
     def _compute(self, prediction: str, references: str | list[str]) -> float:
         try:
-            result = self._loaded.compute(predictions=[prediction], references=[references], **self._settings)
+            result = self._loaded.compute(
+                predictions=[prediction], references=[references], **self._settings
+            )
             numbers = {key: np.ravel(value) for key, value in result.items() if np.size(value) == 1}
             return float(numbers.get(PurePath(self.path).stem, next(iter(numbers.values())))[0])
         except Exception as error:  # as above
             settings = f" with score.evaluate_settings={self._settings}" if self._settings else ""
-            raise DataError(f"{self.name} cannot score a summary{settings}: {type(error).__name__}: {error}") from error
+            raise DataError(
+                f"{self.name} cannot score a summary{settings}: {type(error).__name__}: {error}"
+            ) from error
 
 
 def library_metric(word: str) -> type[LibraryMetric]:

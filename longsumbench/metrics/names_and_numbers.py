@@ -20,16 +20,34 @@ _SMALL: list[str] = _LETTERS.findall(
     "eighteen nineteen"
 )
 _TENS: list[str] = _LETTERS.findall("twenty thirty forty fifty sixty seventy eighty ninety")
-_ORDINALS = {"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12}
-_SCALES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_ORDINALS = {
+    "first": 1,
+    "second": 2,
+    "third": 3,
+    "fifth": 5,
+    "eighth": 8,
+    "ninth": 9,
+    "twelfth": 12,
+}
+_SCALES = {
+    "hundred": 100,
+    "thousand": 1_000,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+}
 _VALUES = {word: value for value, word in enumerate(_SMALL)} | {
     word: 10 * value for value, word in enumerate(_TENS, start=2)
 }
-_ORDINALS |= {f"{word}th": _VALUES[word] for word in _SMALL if _VALUES[word] not in _ORDINALS.values()}
+_ORDINALS |= {
+    f"{word}th": _VALUES[word] for word in _SMALL if _VALUES[word] not in _ORDINALS.values()
+}
 _ORDINALS |= {f"{word[:-1]}ieth": _VALUES[word] for word in _TENS}
 _IDIOMS = ("one", "first", "second", "zeroth")  # mostly no numbers
 _ABBREVIATIONS = {"k": "thousand", "bn": "billion"}
-_MONTHS = _LETTERS.findall("january february march april may june july august september october november december")
+_MONTHS = _LETTERS.findall(
+    "january february march april may june july august september october november december"
+)
 _WEEKDAYS = _LETTERS.findall("monday tuesday wednesday thursday friday saturday sunday")
 _DATE_WORDS = (*_MONTHS, *_WEEKDAYS)
 _SURE_DATE_WORDS = tuple(word for word in _DATE_WORDS if word not in ("march", "may"))
@@ -45,8 +63,10 @@ _DIGITS = re.compile(
     r"(?<![^\W\d_])(?<![\d.])(\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?!\d)|\d+)(\.\d+(?!\.?\d))?"
     rf"(?:[\s-]?({'|'.join(_SCALES)}|k|bn)\b)?"
 )
-_DATE_WORD = re.compile(  # "may" and "march" are verbs in lower case, and may be at a sentence start
-    rf"\b(?:{'|'.join(_SURE_DATE_WORDS)})\b|(?<=[\w,] )(?-i:March|May)\b", re.IGNORECASE
+_DATE_WORD = (
+    re.compile(  # "may" and "march" are verbs in lower case, and may be at a sentence start
+        rf"\b(?:{'|'.join(_SURE_DATE_WORDS)})\b|(?<=[\w,] )(?-i:March|May)\b", re.IGNORECASE
+    )
 )
 _GROUPED, _POINTS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"), re.compile("[.,]+")
 _NUMBER_BYTES = bytes(byte if chr(byte) in "0123456789.," else ord(" ") for byte in range(256))
@@ -57,8 +77,12 @@ _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][^\W_]*(?:(?:['’&-]|\.(?=[A-Z]))[^\W_]+)*"
 _CAPITALIZED = re.compile(rf"(?<![^\W_]){_CAPITAL}(?: {_CAPITAL})*")
 _GAP = re.compile(r"[.!?:;•\n][^\w\n]*$")
 _TITLES = "Dr|Mr|Mrs|Ms|Prof|Professor|Sir|St|Dame|Lord|Lady|Sen|Rep|Gov|President"
-_POINT_IN_NAME = re.compile(rf"\.(?<=\b[A-Z]\.) (?=[A-Z])|\b(?=[DGLMPRS])(?:{_TITLES})\.? (?=[A-Z])")
-_NO_NAMES = frozenset((*_DATE_WORDS, "i", "i'm", "i'd", "i'll", "i've", "i’m", "i’d", "i’ll", "i’ve"))
+_POINT_IN_NAME = re.compile(
+    rf"\.(?<=\b[A-Z]\.) (?=[A-Z])|\b(?=[DGLMPRS])(?:{_TITLES})\.? (?=[A-Z])"
+)
+_NO_NAMES = frozenset(
+    (*_DATE_WORDS, "i", "i'm", "i'd", "i'll", "i've", "i’m", "i’d", "i’ll", "i’ve")
+)
 _FUNCTION_WORDS = frozenset(
     _LETTERS.findall(
         """a about above across after afterwards again against all almost along already also although always among an
@@ -87,12 +111,17 @@ class EntityPrecision(SourceMetric):
 
     name: ClassVar[str] = "entity_precision"
     columns: ClassVar[tuple[str, ...]] = (name,)
-    agrees: ClassVar[str] = "τ 0.25 with correctness of stories (people 0.69), -0.23 with faithfulness of reviews"
+    agrees: ClassVar[str] = (
+        "τ 0.25 with correctness of stories (people 0.69), -0.23 with faithfulness of reviews"
+    )
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `entity_precision` → 0–1, NaN without names."""
         source = self.source(example)
-        names = [plain_words([name], self.scoring.tokenizer).split() for name in names_in(prediction, source.text)]
+        names = [
+            plain_words([name], self.scoring.tokenizer).split()
+            for name in names_in(prediction, source.text)
+        ]
         present = {word: b" %b " % word in source.known_words for name in names for word in name}
         shares = [all(map(present.get, name)) for name in names if name]
         return {self.name: float(np.mean(shares)) if shares else np.nan}
@@ -108,7 +137,9 @@ class NumberPrecision(SourceMetric):
 
     name: ClassVar[str] = "number_precision"
     columns: ClassVar[tuple[str, ...]] = (name,)
-    agrees: ClassVar[str] = "τ 0.42 and 0.30 with factuality of papers (people 0.75 and 0.83), neither clear"
+    agrees: ClassVar[str] = (
+        "τ 0.42 and 0.30 with factuality of papers (people 0.75 and 0.83), neither clear"
+    )
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `number_precision` → 0–1, NaN without numbers."""
@@ -135,12 +166,20 @@ def digits_in(text: str) -> frozenset[str]:
     places = np.flatnonzero(np.frombuffer(raw, np.uint8) - np.uint8(ord("0")) < len("0123456789"))
     if not len(places):
         return frozenset()
-    breaks = np.flatnonzero(np.diff(places) > len(".5"))  # a token of digits, points and commas is in one stretch
+    breaks = np.flatnonzero(
+        np.diff(places) > len(".5")
+    )  # a token of digits, points and commas is in one stretch
     firsts, lasts = places[np.r_[0, breaks + 1]], places[np.r_[breaks, -1]]
-    stretches = {raw[first : last + 1] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)}
+    stretches = {
+        raw[first : last + 1] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
+    }
     tokens = b" ".join(stretches).translate(_NUMBER_BYTES).split()
     numbers = (token.decode().strip(".,") for token in tokens)
-    parts = (part for number in numbers for part in ([number] if _GROUPED.fullmatch(number) else _POINTS.split(number)))
+    parts = (
+        part
+        for number in numbers
+        for part in ([number] if _GROUPED.fullmatch(number) else _POINTS.split(number))
+    )
     return frozenset(_plain(part.replace(",", "")) for part in parts if part)
 
 
@@ -163,7 +202,9 @@ class Number(NamedTuple):
         elif self.value.isdecimal() and len(self.value) <= len(str(_SCALES["trillion"])):
             yield (spelled := _spell(int(self.value)))
             *before, last = spelled.split()
-            if ordinal := next((word for word, value in _ORDINALS.items() if value == _VALUES.get(last)), None):
+            if ordinal := next(
+                (word for word, value in _ORDINALS.items() if value == _VALUES.get(last)), None
+            ):
                 yield " ".join([*before, ordinal])
             if " hundred " in spelled:
                 yield spelled.replace(" hundred ", " hundred and ")
@@ -175,9 +216,12 @@ def is_in_digits(number: Number, digits: Collection[str], text: str) -> bool:
         month = _MONTHS.index(number.word) + 1 if number.word in _MONTHS else None
         dates = rf"\d{{4}}-0?{month}-\d|\b0?{month}/\d\d?/\d\d|\b\d\d?[/.]0?{month}[/.]\d\d"
         return month is not None and re.search(dates, text) is not None
-    scaled = ((_plain(f"{Decimal(number.value) / scale:f}"), word) for word, scale in _SCALES.items())
+    scaled = (
+        (_plain(f"{Decimal(number.value) / scale:f}"), word) for word, scale in _SCALES.items()
+    )
     return any(
-        mantissa in digits and re.search(rf"(?<![\d.]){re.escape(mantissa)}[\s-]?{word}", text, re.IGNORECASE)
+        mantissa in digits
+        and re.search(rf"(?<![\d.]){re.escape(mantissa)}[\s-]?{word}", text, re.IGNORECASE)
         for mantissa, word in scaled
     )
 
@@ -186,7 +230,9 @@ def _spell(value: int) -> str:
     """Return a number in words: 3021 → "three thousand twenty one"."""
     if value < 20:
         return _SMALL[value]
-    word, scale = next(((word, scale) for word, scale in reversed(_SCALES.items()) if scale <= value), ("", 10))
+    word, scale = next(
+        ((word, scale) for word, scale in reversed(_SCALES.items()) if scale <= value), ("", 10)
+    )
     before = f"{_spell(value // scale)} {word}" if word else _TENS[value // 10 - 2]
     return f"{before} {_spell(value % scale)}" if value % scale else before
 
@@ -246,7 +292,10 @@ def names_in(text: str, source: str) -> Iterator[str]:
         return
     text = _POINT_IN_NAME.sub(" ", text).lstrip()
     places = ((match[0].split(), match.start()) for match in _CAPITALIZED.finditer(text))
-    sequences = [(words, not place or bool(_GAP.search(text, max(0, place - 8), place))) for words, place in places]
+    sequences = [
+        (words, not place or bool(_GAP.search(text, max(0, place - 8), place)))
+        for words, place in places
+    ]
     inside = {word for words, begins in sequences for word in words[begins:]}
     alone = {words[0] for words, begins in sequences if begins and len(words) == 1} - inside
     common_words = _words_between_blanks({word.lower() for word in alone}, source)
@@ -258,6 +307,8 @@ def names_in(text: str, source: str) -> Iterator[str]:
             or (words[0] in alone and len(words) == 1 and first in common_words)
         )
         parts = (word.removesuffix("'s").removesuffix("’s") for word in words[common:])
-        name = " ".join(word for word in parts if word[:1].isupper() and word.lower() not in _NO_NAMES)
+        name = " ".join(
+            word for word in parts if word[:1].isupper() and word.lower() not in _NO_NAMES
+        )
         if name:
             yield name

@@ -41,18 +41,24 @@ class OracleRecall(Metric):
         """Score one prediction; `columns` → 0–1 or NaN."""
         sentences, places = list(example.sentences()), _sentence_tenths(example)
         copied = list(_copied(prediction, places))
-        oracle_keys = {sentence_key(sentences[index]) for index in oracle_sentences(example, self._rouge)}
+        oracle_keys = {
+            sentence_key(sentences[index]) for index in oracle_sentences(example, self._rouge)
+        }
         recall = {key: float(key in copied) for key in oracle_keys}
         scores = {self.name: _mean_or_nan(list(recall.values()))}
         for tenth in _TENTHS_OF_SOURCE:
             values = [value for key, value in recall.items() if places[key] == tenth]
             scores[f"oracle_recall_position_{tenth}"] = _mean_or_nan(values)
-            scores[f"extracted_position_{tenth}"] = _mean_or_nan([float(places[key] == tenth) for key in copied])
+            scores[f"extracted_position_{tenth}"] = _mean_or_nan(
+                [float(places[key] == tenth) for key in copied]
+            )
         return scores
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the sentence splitter, and what decides the oracle's words except defaults."""
-        words = [f"|{name}:{value}" for name, value in settings_deciding(self.scoring, "words").items()]
+        words = [
+            f"|{name}:{value}" for name, value in settings_deciding(self.scoring, "words").items()
+        ]
         return f"{self.name}:{self.version}|sentences:{SPLITTER_NAME}{''.join(words)}"
 
 
@@ -63,7 +69,9 @@ def _sentence_tenths(example: Example) -> dict[str, int]:
     places: dict[str, int] = {}
     for sentence in example.sentences():
         if words := len(pattern.findall(sentence)):
-            places.setdefault(sentence_key(sentence), len(_TENTHS_OF_SOURCE) * words_before // total)
+            places.setdefault(
+                sentence_key(sentence), len(_TENTHS_OF_SOURCE) * words_before // total
+            )
             words_before += words
     return places
 

@@ -14,11 +14,18 @@ from longsumbench.core import Sentences, count_words, word_pattern
 
 NUM_COMPARED = 200  # outputs that are compared with each other, evenly spaced
 FEWEST = 5  # minimum number of outputs for a warning
-_SHARED_SHARE = 0.8  # two outputs that share at least this part of their sequences are nearly identical
-_REPETITIVE_SHARE = 0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
+_SHARED_SHARE = (
+    0.8  # two outputs that share at least this part of their sequences are nearly identical
+)
+_REPETITIVE_SHARE = (
+    0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
+)
 _LIMIT = 0.5  # there is a warning if at least this part of the outputs has a problem
 LONGEST_COMPARED = 5_000  # words of an output that are compared
-_LOOP_WORDS, _LOOP_SHARE = 4, 0.3  # an output has loops if more than this part of its 4-grams occurred earlier in it
+_LOOP_WORDS, _LOOP_SHARE = (
+    4,
+    0.3,
+)  # an output has loops if more than this part of its 4-grams occurred earlier in it
 _LOOPS_LIMIT = 0.25  # of the outputs; a loop costs more than it shows in a mean
 _LEAST_WORDS = 0.1  # of the words of the references, in the mean
 _REPEAT = "repeat themselves"
@@ -62,7 +69,9 @@ class OutputFacts:
     preambles: int | None = None
 
 
-def describe_outputs(outputs: Sequence[str], references: Sequence[Sequence[Sentences]] = ()) -> OutputFacts:
+def describe_outputs(
+    outputs: Sequence[str], references: Sequence[Sequence[Sentences]] = ()
+) -> OutputFacts:
     """Compute facts about the outputs of one system; `references` are those of each example, if known."""
     words = [word_pattern(text).findall(text.lower()) for text in outputs]
     compared = words[:: max(1, -(-len(words) // NUM_COMPARED))]
@@ -95,15 +104,21 @@ def collapse_reasons(facts: OutputFacts | None, fit_sources: bool = False) -> li
     if facts.empty is not None and facts.empty >= _LIMIT * facts.count:
         reasons.append(f"{facts.empty:,} of {facts.count:,} outputs are empty")
     elif facts.words < _LEAST_WORDS * (facts.reference_words or 0):
-        reasons.append(f"outputs of {facts.words:.0f} words, where references have {facts.reference_words:.0f}")
+        reasons.append(
+            f"outputs of {facts.words:.0f} words, where references have {facts.reference_words:.0f}"
+        )
     elif facts.distinct <= _LIMIT * facts.compared and not fit_sources:
-        reasons.append(f"nearly identical outputs, {facts.distinct:,} of {facts.compared:,} distinct")
+        reasons.append(
+            f"nearly identical outputs, {facts.distinct:,} of {facts.compared:,} distinct"
+        )
     if facts.repetitive >= _LIMIT * facts.count:
         reasons.append(f"{facts.repetitive:,} of {facts.count:,} outputs {_REPEAT}")
     return reasons
 
 
-def output_warnings(facts: OutputFacts | None, num_cut: int = 0, can_block_loops: bool = False) -> list[str]:
+def output_warnings(
+    facts: OutputFacts | None, num_cut: int = 0, can_block_loops: bool = False
+) -> list[str]:
     """Return a clause for each problem of many outputs; none for fewer than `FEWEST` outputs.
 
     `num_cut` outputs stopped at the length limit. `can_block_loops`: the setting that prevents loops is named.
@@ -116,8 +131,12 @@ def output_warnings(facts: OutputFacts | None, num_cut: int = 0, can_block_loops
     if facts.loops is not None and facts.loops >= _LOOPS_LIMIT * facts.count:
         remedy = "; decode.no_repeat_ngram=4 prevents that" if can_block_loops else ""
         share = f"{100 * _LOOP_SHARE:.0f} % of their sequences of {_LOOP_WORDS} words"
-        problems = [problem for problem in problems if not problem.endswith(_REPEAT)]  # the next clause says more
-        problems.append(f"{facts.loops:,} of {facts.count:,} outputs repeat more than {share}{remedy}")
+        problems = [
+            problem for problem in problems if not problem.endswith(_REPEAT)
+        ]  # the next clause says more
+        problems.append(
+            f"{facts.loops:,} of {facts.count:,} outputs repeat more than {share}{remedy}"
+        )
     if facts.preambles is not None and facts.preambles >= _LIMIT * facts.count:
         example = 'a preamble (as "Summary:" or "Here is …:"), which is scored, too'
         problems.append(f"{facts.preambles:,} of {facts.count:,} outputs begin with {example}")

@@ -28,12 +28,16 @@ def percentile_interval(draws: Numbers, size: int | None) -> tuple[float, float]
         return np.nan, np.nan
     tail = 0.025
     if size is not None:
-        tail = scipy.special.ndtr(scipy.special.stdtrit(size - 1, tail) * np.sqrt(size / (size - 1)))
+        tail = scipy.special.ndtr(
+            scipy.special.stdtrit(size - 1, tail) * np.sqrt(size / (size - 1))
+        )
     low, high = np.quantile(defined, [tail, 1 - tail])
     return float(low), float(high)
 
 
-def tau_b(first: Numbers, second: Numbers, weights: Numbers | float = 1.0, most: Numbers | float = np.inf) -> Numbers:
+def tau_b(
+    first: Numbers, second: Numbers, weights: Numbers | float = 1.0, most: Numbers | float = np.inf
+) -> Numbers:
     """Return Kendall's τ-b over the last axis, [..., items] → [...]; pairs with a missing value are left out.
 
     Items have weights: how often each is drawn. Pairs whose first scores differ by more than `most` are left out.
@@ -45,13 +49,22 @@ def tau_b(first: Numbers, second: Numbers, weights: Numbers | float = 1.0, most:
 def spearman(first: Numbers, second: Numbers) -> Numbers:
     """Return Spearman's ρ over the last axis, [..., items] → [...]; items with a missing value are left out."""
     present = (np.isfinite(first) & np.isfinite(second)).astype(np.float64)
-    signs = [np.sign(scores[..., :, None] - scores[..., None, :]) for scores in map(np.nan_to_num, (first, second))]
-    ranks = [(sign * present[..., None, :]).sum(axis=-1) for sign in signs]  # doubled, with a mean of 0
+    signs = [
+        np.sign(scores[..., :, None] - scores[..., None, :])
+        for scores in map(np.nan_to_num, (first, second))
+    ]
+    ranks = [
+        (sign * present[..., None, :]).sum(axis=-1) for sign in signs
+    ]  # doubled, with a mean of 0
     return _cosine(ranks[0], ranks[1], present)
 
 
 def rank_agreement(
-    scores: Numbers, people: Numbers, length: Numbers, counts: Numbers, systems: Numbers | None = None
+    scores: Numbers,
+    people: Numbers,
+    length: Numbers,
+    counts: Numbers,
+    systems: Numbers | None = None,
 ) -> dict[str, Numbers]:
     """Return how a measure agrees with people within documents, or by the systems' means: statistic → [draws].
 
@@ -66,18 +79,26 @@ def rank_agreement(
         present = (np.isfinite(scores) & np.isfinite(people)).astype(np.float64)
         with np.errstate(invalid="ignore"):
             sums = (counts @ (np.nan_to_num(table) * present) for table in (scores, people, length))
-            scores, people, length = (np.round(total / (counts @ present), 12) for total in sums)  # [draws, systems]
+            scores, people, length = (
+                np.round(total / (counts @ present), 12) for total in sums
+            )  # [draws, systems]
     gaps, signs, pairs = _pairs(scores, people)
-    sizes = np.sort(np.where(pairs > 0, np.abs(gaps), np.inf).reshape(1 if systems is None else len(gaps), -1))
+    sizes = np.sort(
+        np.where(pairs > 0, np.abs(gaps), np.inf).reshape(1 if systems is None else len(gaps), -1)
+    )
     middle = np.maximum(np.isfinite(sizes).sum(axis=-1, keepdims=True) - 1, 0) // 2
     statistics = {
         "tau": tau_b(scores, people),
         "spearman": spearman(scores, people),
-        "accuracy": mean_over(calibrated_accuracy(gaps, signs, pairs, slice(None if systems is None else 1)), pairs),
+        "accuracy": mean_over(
+            calibrated_accuracy(gaps, signs, pairs, slice(None if systems is None else 1)), pairs
+        ),
         "close": tau_b(scores, people, most=np.take_along_axis(sizes, middle, axis=-1)),
     }
     if systems is None:
-        statistics = {name: mean_over(each, np.isfinite(each) * counts) for name, each in statistics.items()}
+        statistics = {
+            name: mean_over(each, np.isfinite(each) * counts) for name, each in statistics.items()
+        }
         return {**statistics, "partial": _partial_tau(scores, people, length, counts)}
     partial = _partial_tau(scores, people, length, np.eye(len(scores)))
     return {**statistics, "tau_both": tau_b(scores, people, systems), "partial": partial}
@@ -89,10 +110,15 @@ def pooled_agreement(scores: Numbers, people: Numbers) -> dict[str, Numbers]:
     ranks = [scipy.stats.rankdata(values[present]) for values in (scores, people)]
     first, second = (rank - (len(rank) + 1) / 2 for rank in ranks)
     tau = scipy.stats.kendalltau(*ranks).statistic if len(first) > 1 else np.nan
-    return {"tau": np.array([tau]), "spearman": _cosine(first[None], second[None], np.ones_like(first))}
+    return {
+        "tau": np.array([tau]),
+        "spearman": _cosine(first[None], second[None], np.ones_like(first)),
+    }
 
 
-def calibrated_accuracy(gaps: Numbers, signs: Numbers, pairs: Numbers, chosen: slice = slice(None)) -> Numbers:
+def calibrated_accuracy(
+    gaps: Numbers, signs: Numbers, pairs: Numbers, chosen: slice = slice(None)
+) -> Numbers:
     """Return 1 for each pair that a measure orders as people do, else 0, with tie calibration (Deutsch et al. 2023).
 
     Scores that differ by at most ε are tied. ε maximizes the mean accuracy of the `chosen` groups.
@@ -104,11 +130,15 @@ def calibrated_accuracy(gaps: Numbers, signs: Numbers, pairs: Numbers, chosen: s
         chosen: groups.
     """
     right, tied, sizes = np.sign(gaps) == signs, signs == 0, np.round(np.abs(gaps), 12)
-    weights = np.divide(pairs, pairs.sum(axis=-1, keepdims=True), out=np.zeros_like(pairs), where=pairs > 0)
+    weights = np.divide(
+        pairs, pairs.sum(axis=-1, keepdims=True), out=np.zeros_like(pairs), where=pairs > 0
+    )
     gains = (weights * (tied.astype(np.float64) - right))[chosen].ravel()
     order = np.argsort(sizes[chosen].ravel(), kind="stable")
     steps, sums = sizes[chosen].ravel()[order], np.round(np.cumsum(gains[order]), 12)
-    sums = np.where(np.append(steps[1:] > steps[:-1], True), sums, 0)  # of equal differences, all or none are ties
+    sums = np.where(
+        np.append(steps[1:] > steps[:-1], True), sums, 0
+    )  # of equal differences, all or none are ties
     threshold = steps[np.argmax(sums)] if sums.max(initial=0) > 0 else 0.0
     return np.asarray(np.where(sizes <= threshold, tied, right), dtype=np.float64)
 
@@ -123,16 +153,25 @@ def krippendorff_alpha(judgements: Numbers, counts: Numbers) -> Numbers:
     number = np.isfinite(judgements).sum(axis=0)
     values, number = np.where(number > 1, judgements, np.nan), np.where(number > 1, number, 0)
     spread = number * np.nansum((values - mean_of(values)) ** 2, axis=0) / np.maximum(number - 1, 1)
-    parts = (number, np.nansum(values, axis=0), np.nansum(values**2, axis=0), spread)  # each [documents, systems]
+    parts = (
+        number,
+        np.nansum(values, axis=0),
+        np.nansum(values**2, axis=0),
+        spread,
+    )  # each [documents, systems]
     total, first, second, observed = (counts @ part.sum(axis=-1) for part in parts)
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = (second - first**2 / total) / (total - 1)
-        return np.asarray(np.where(expected > 1e-12 * second, 1 - observed / total / expected, np.nan))
+        return np.asarray(
+            np.where(expected > 1e-12 * second, 1 - observed / total / expected, np.nan)
+        )
 
 
 def mean_of(values: Numbers) -> Numbers:
     """Average the first axis without missing values; NaN if all are missing."""
-    return mean_over(np.moveaxis(values, 0, -1), np.moveaxis(np.isfinite(values), 0, -1).astype(np.float64))
+    return mean_over(
+        np.moveaxis(values, 0, -1), np.moveaxis(np.isfinite(values), 0, -1).astype(np.float64)
+    )
 
 
 def mean_over(values: Numbers, weights: Numbers) -> Numbers:
@@ -141,26 +180,42 @@ def mean_over(values: Numbers, weights: Numbers) -> Numbers:
     return np.asarray(np.divide(sums, total, out=np.full_like(sums, np.nan), where=total > 0))
 
 
-def _pairs(first: Numbers, second: Numbers, weights: Numbers | float = 1.0) -> tuple[Numbers, Numbers, Numbers]:
+def _pairs(
+    first: Numbers, second: Numbers, weights: Numbers | float = 1.0
+) -> tuple[Numbers, Numbers, Numbers]:
     """Return differences of the first scores, signs of those of the second, and weights, each [..., pairs]."""
     left, right = np.triu_indices(first.shape[-1], 1)
     present = (np.isfinite(first) & np.isfinite(second)) * weights
-    gaps, others = (np.nan_to_num(scores[..., left] - scores[..., right]) for scores in (first, second))
+    gaps, others = (
+        np.nan_to_num(scores[..., left] - scores[..., right]) for scores in (first, second)
+    )
     return gaps, np.sign(others), present[..., left] * present[..., right]
 
 
 def _cosine(first: Numbers, second: Numbers, weights: Numbers) -> Numbers:
     """Return Σ w·x·y / √(Σ w·x² · Σ w·y²) over the last axis; NaN if a side is 0: its scores are constant."""
-    products = [(weights * x * y).sum(axis=-1) for x, y in ((first, second), (first, first), (second, second))]
+    products = [
+        (weights * x * y).sum(axis=-1)
+        for x, y in ((first, second), (first, first), (second, second))
+    ]
     norm = np.sqrt(products[1] * products[2])
     return np.asarray(np.divide(products[0], norm, out=np.full_like(norm, np.nan), where=norm > 0))
 
 
 def _partial_tau(first: Numbers, second: Numbers, third: Numbers, counts: Numbers) -> Numbers:
     """Return Kendall's partial τ-b of two scores given a third, over the pairs of all groups together, [draws]."""
-    sides, weights = [np.sign(_pairs(scores, second)[0]) for scores in (first, second, third)], _pairs(first, second)[2]
-    sums = {(i, j): counts @ (weights * sides[i] * sides[j]).sum(axis=-1) for i in range(3) for j in range(i, 3)}
+    sides, weights = (
+        [np.sign(_pairs(scores, second)[0]) for scores in (first, second, third)],
+        _pairs(first, second)[2],
+    )
+    sums = {
+        (i, j): counts @ (weights * sides[i] * sides[j]).sum(axis=-1)
+        for i in range(3)
+        for j in range(i, 3)
+    }
     with np.errstate(divide="ignore", invalid="ignore"):
         taus = {(i, j): sums[i, j] / np.sqrt(sums[i, i] * sums[j, j]) for i, j in sums}
         rest = (1 - taus[0, 2] ** 2) * (1 - taus[1, 2] ** 2)
-        return np.asarray(np.where(rest > 1e-9, (taus[0, 1] - taus[0, 2] * taus[1, 2]) / np.sqrt(rest), np.nan))
+        return np.asarray(
+            np.where(rest > 1e-9, (taus[0, 1] - taus[0, 2] * taus[1, 2]) / np.sqrt(rest), np.nan)
+        )

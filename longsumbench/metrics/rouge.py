@@ -16,7 +16,9 @@ class Rouge(Metric):
     """
 
     name: ClassVar[str] = "rouge"
-    columns: ClassVar[tuple[str, ...]] = tuple(f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf")
+    columns: ClassVar[tuple[str, ...]] = tuple(
+        f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf"
+    )
 
     def __init__(self, scoring: Scoring) -> None:
         super().__init__(scoring)
@@ -28,7 +30,11 @@ class Rouge(Metric):
         rule = self.scoring.sentences
         references = [split_for_rouge(text, rule) for text in example.references]
         scores = self._rouge.score(split_for_rouge(prediction, rule), references)
-        return dict(zip(self.columns, chain.from_iterable(scores[kind] for kind in ROUGE_TYPES), strict=True))
+        return dict(
+            zip(
+                self.columns, chain.from_iterable(scores[kind] for kind in ROUGE_TYPES), strict=True
+            )
+        )
 
     def check(self) -> None:
         """Raise EnvironmentProblem if nltk's data are needed and missing."""
@@ -38,8 +44,14 @@ class Rouge(Metric):
         """Return True if a reference has a word; with `score.empty_references=zero`, if there is a reference."""
         if self.scoring.empty_references == "zero":
             return bool(example.references)
-        return any(self._rouge.has_words((sentence,)) for reference in example.references for sentence in reference)
+        return any(
+            self._rouge.has_words((sentence,))
+            for reference in example.references
+            for sentence in reference
+        )
 
     def signature(self, n: int) -> str:
         """Describe how a mean over `n` examples is computed."""
-        return signature(self._rouge, n, self.splitting, zero_for_empty=self.scoring.empty_references == "zero")
+        return signature(
+            self._rouge, n, self.splitting, zero_for_empty=self.scoring.empty_references == "zero"
+        )

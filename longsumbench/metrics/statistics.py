@@ -25,7 +25,9 @@ _MOST_SWAPPED = 1_000  # examples: 2 to the power of minus this number is still 
 _FEW_UNEQUAL = 14  # examples; with more, swaps have p-values below any level of a test
 
 
-def bootstrap_interval(values: Sequence[float] | NDArray[np.float64], resamples: int, seed: int) -> tuple[float, float]:
+def bootstrap_interval(
+    values: Sequence[float] | NDArray[np.float64], resamples: int, seed: int
+) -> tuple[float, float]:
     """Return the 95 % percentile interval of the mean of some values, in their unit.
 
     Args:
@@ -41,7 +43,9 @@ def bootstrap_interval(values: Sequence[float] | NDArray[np.float64], resamples:
     return float(low), float(high)
 
 
-def interval_of_shares(values: NDArray[np.float64], resamples: int, seed: int) -> tuple[float, float]:
+def interval_of_shares(
+    values: NDArray[np.float64], resamples: int, seed: int
+) -> tuple[float, float]:
     """Return the percentile interval of a mean of shares; if all are 0, or all are 1, the exact binomial interval.
 
     A bootstrap interval of equal values has no width: with 0 of 37 right, the true share can still be 9 %. The
@@ -55,7 +59,9 @@ def interval_of_shares(values: NDArray[np.float64], resamples: int, seed: int) -
     return bootstrap_interval(values, resamples, seed)
 
 
-def bootstrap_intervals(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
+def bootstrap_intervals(
+    values: NDArray[np.float64], resamples: int, seed: int
+) -> NDArray[np.float64]:
     """Return the percentile intervals of the means of several columns, [examples, columns], on the same resamples.
 
     The other arguments are those of `bootstrap_interval`.
@@ -148,10 +154,14 @@ def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64])
         return MeanOverSeeds(ratio, math.nan, math.nan)
     noises = parts - ratio * wholes
     error = float(np.sqrt((noises**2).sum() * examples / (examples - 1)) / wholes.sum())
-    return MeanOverSeeds(ratio, 0.0 if error <= _SUM_ERROR * abs(ratio) else error, float(examples - 1))
+    return MeanOverSeeds(
+        ratio, 0.0 if error <= _SUM_ERROR * abs(ratio) else error, float(examples - 1)
+    )
 
 
-def paired_effect(values: NDArray[np.float64], second: NDArray[np.float64] | None = None) -> MeanOverSeeds:
+def paired_effect(
+    values: NDArray[np.float64], second: NDArray[np.float64] | None = None
+) -> MeanOverSeeds:
     """Return the mean of paired differences, with its error over other examples and, of several runs, other seeds.
 
     With few examples, or equal differences, the error is at least so large that the p-value is not below 2^(1 − m): m
@@ -169,8 +179,12 @@ def paired_effect(values: NDArray[np.float64], second: NDArray[np.float64] | Non
         return effect
     if effect.error == 0:  # equal differences
         effect = effect._replace(example_error=_SUM_ERROR * abs(effect.mean))
-    factor = max(1.0, abs(effect.mean) / effect._half_with_tail(2.0 ** -min(unequal, _MOST_SWAPPED)))
-    return effect._replace(example_error=factor * effect.example_error, seed_error=factor * effect.seed_error)
+    factor = max(
+        1.0, abs(effect.mean) / effect._half_with_tail(2.0 ** -min(unequal, _MOST_SWAPPED))
+    )
+    return effect._replace(
+        example_error=factor * effect.example_error, seed_error=factor * effect.seed_error
+    )
 
 
 def largest_difference(effects: Sequence[MeanOverSeeds], margin: float) -> tuple[float, float]:
@@ -184,7 +198,9 @@ def largest_difference(effects: Sequence[MeanOverSeeds], margin: float) -> tuple
     return max(effect.p_smaller(margin) for effect in effects), min(1.0, len(effects) * larger)
 
 
-def holm_levels(p_values: Sequence[float] | NDArray[np.float64], level: float = 0.05) -> NDArray[np.float64]:
+def holm_levels(
+    p_values: Sequence[float] | NDArray[np.float64], level: float = 0.05
+) -> NDArray[np.float64]:
     """Return the level at which `holm` tests each p-value, in their order: a p-value below it is significant.
 
     The k-th smallest of m is tested at level / (m − k + 1), until one is not significant. The others have its level. An
@@ -199,7 +215,9 @@ def holm_levels(p_values: Sequence[float] | NDArray[np.float64], level: float = 
     return levels
 
 
-def mean_over_seeds(values: NDArray[np.float64], second: NDArray[np.float64] | None = None) -> MeanOverSeeds:
+def mean_over_seeds(
+    values: NDArray[np.float64], second: NDArray[np.float64] | None = None
+) -> MeanOverSeeds:
     """Return the mean of some values, with its standard errors over other examples and, of several runs, other seeds.
 
     These are the errors of the mean of the examples' means, and of the mean of the seeds' means. What an example has
@@ -218,7 +236,9 @@ def mean_over_seeds(values: NDArray[np.float64], second: NDArray[np.float64] | N
     variances = [system.mean(axis=0).var(ddof=1) for system in systems if system.shape[1] > 1]
     if not variances:
         return of_examples
-    if len(variances) < len(systems):  # one has a single seed: its variance is taken to be that of the other
+    if len(variances) < len(
+        systems
+    ):  # one has a single seed: its variance is taken to be that of the other
         variances *= len(systems)
     error = math.sqrt(np.dot(variances, np.reciprocal(np.array(numbers, dtype=float))))
     degrees = min(number for number in numbers if number > 1) - 1
@@ -227,7 +247,9 @@ def mean_over_seeds(values: NDArray[np.float64], second: NDArray[np.float64] | N
     return of_examples._replace(seed_error=error, seed_degrees=float(degrees))
 
 
-def _example_means(values: NDArray[np.float64], second: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def _example_means(
+    values: NDArray[np.float64], second: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
     means: NDArray[np.float64] = values.mean(axis=1)
     if second is not None:
         means -= second.mean(axis=1)
@@ -282,18 +304,26 @@ def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArr
         DataError: there are no values, or one is not finite.
     """
     count = len(_finite(values, "an interval"))
-    factors = np.cumprod(np.full(count, _DRAND48_FACTOR, dtype=np.uint64))  # these wrap at 2**64, a multiple of 2**48
-    sums = np.uint64(_DRAND48_SUMMAND) * np.cumsum(np.concatenate([np.ones(1, dtype=np.uint64), factors[:-1]]))
+    factors = np.cumprod(
+        np.full(count, _DRAND48_FACTOR, dtype=np.uint64)
+    )  # these wrap at 2**64, a multiple of 2**48
+    sums = np.uint64(_DRAND48_SUMMAND) * np.cumsum(
+        np.concatenate([np.ones(1, dtype=np.uint64), factors[:-1]])
+    )
     means = np.empty((resamples, values.shape[1]))
     for seed in range(resamples):
         states = (factors * np.uint64((seed << 16) + 0x330E) + sums) & np.uint64(2**48 - 1)
-        times = np.bincount((np.ldexp(states.astype(np.float64), -48) * count).astype(np.int64), minlength=count)
+        times = np.bincount(
+            (np.ldexp(states.astype(np.float64), -48) * count).astype(np.int64), minlength=count
+        )
         means[seed] = times @ values / count
     ranked = np.sort(means, axis=0)
     tail = resamples * 2.5 / 100
     lower, upper = int(tail), int(resamples - tail - 1)
     fraction = resamples - tail - 1 - upper
-    bounds = [ranked[place] + (ranked[place + 1] - ranked[place]) * fraction for place in (lower, upper)]
+    bounds = [
+        ranked[place] + (ranked[place + 1] - ranked[place]) * fraction for place in (lower, upper)
+    ]
     return np.stack([means.mean(axis=0), *bounds], axis=1)
 
 
@@ -339,7 +369,9 @@ def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]
         raise DataError("a correction needs p-values from 0 to 1; one is outside, or not a number")
     order = np.argsort(values)
     corrected = np.empty_like(values)
-    corrected[order] = np.maximum.accumulate(np.minimum(values[order] * np.arange(len(values), 0, -1), 1))
+    corrected[order] = np.maximum.accumulate(
+        np.minimum(values[order] * np.arange(len(values), 0, -1), 1)
+    )
     return corrected
 
 
@@ -368,13 +400,23 @@ def model_confidence_set(
         center = of_seeds.mean(axis=1)
         places = draw.integers(0, of_seeds.shape[1], of_seeds.shape)
         seed_means = np.take_along_axis(of_seeds, places, axis=1).mean(axis=1)
-        errors[:, system] = center - means[system] + _seed_factor(scores[system]) * (seed_means - center)
+        errors[:, system] = (
+            center - means[system] + _seed_factor(scores[system]) * (seed_means - center)
+        )
     least = _SUM_ERROR * np.abs(values).max()
     gaps = _larger_than(means - means[:, None], least)  # [i, j]: how far i is below j
     error = np.array(
-        [np.sqrt((_larger_than(errors - errors[:, [i]], least) ** 2).mean(axis=0)) for i in range(len(means))]
+        [
+            np.sqrt((_larger_than(errors - errors[:, [i]], least) ** 2).mean(axis=0))
+            for i in range(len(means))
+        ]
     )
-    t, remaining, order, furthest = _ratio(gaps, error), np.arange(len(means)), list[int](), list[float]()
+    t, remaining, order, furthest = (
+        _ratio(gaps, error),
+        np.arange(len(means)),
+        list[int](),
+        list[float](),
+    )
     while len(remaining) > 1:
         below = t[np.ix_(remaining, remaining)].max(axis=1)
         order.append(int(remaining[below.argmax()]))
@@ -385,7 +427,10 @@ def model_confidence_set(
     for system, observed in zip(order[::-1], furthest[::-1], strict=True):
         differences = np.abs(_larger_than(errors[:, members] - errors[:, [system]], least))
         largest = np.maximum(
-            largest, _ratio(differences, np.broadcast_to(error[system, members], differences.shape)).max(axis=1)
+            largest,
+            _ratio(differences, np.broadcast_to(error[system, members], differences.shape)).max(
+                axis=1
+            ),
         )
         larger.append(float((largest >= observed).mean()))
         members.append(system)
@@ -407,12 +452,18 @@ def _seed_factor(scores: NDArray[np.float64]) -> float:
     examples, seeds = scores.shape
     if min(examples, seeds) < 2 or not (spread := scores.mean(axis=0).var(ddof=1)):
         return 0.0
-    noise = (scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()).var() * examples * seeds
+    noise = (
+        (scores - scores.mean(axis=1, keepdims=True) - scores.mean(axis=0) + scores.mean()).var()
+        * examples
+        * seeds
+    )
     share = max(0.0, 1 - noise / (examples - 1) / (seeds - 1) / examples / spread)
     return math.sqrt(share * seeds / (seeds - 1)) * _student_quantile(seeds - 1, 1 - _TAIL) / 1.96
 
 
-def _signs(resamples: int, count: int, seed: int, rows_at_once: int) -> Iterator[NDArray[np.float64]]:
+def _signs(
+    resamples: int, count: int, seed: int, rows_at_once: int
+) -> Iterator[NDArray[np.float64]]:
     """Draw signs, +1 or -1: [resamples, count] in arrays of a few rows; the draws do not depend on `rows_at_once`."""
     draw = np.random.default_rng(seed)
     words = -(-count // 64)

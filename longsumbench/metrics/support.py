@@ -127,7 +127,9 @@ class Support(Metric):
             "tokenizer": scoring.tokenizer,
             "sentences": SPLITTER_NAME,
         }
-        return "|".join([f"{self.name}:{self.version}", *(f"{name}:{value}" for name, value in parts.items())])
+        return "|".join(
+            [f"{self.name}:{self.version}", *(f"{name}:{value}" for name, value in parts.items())]
+        )
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return for each pair of a premise and a sentence the probability that the premise supports the sentence."""
@@ -139,8 +141,14 @@ class Support(Metric):
         values = np.zeros(len(pairs))
         for start in range(0, len(order), _BATCH_SIZE):
             batch = order[start : start + _BATCH_SIZE]
-            premises, sentences = (list(side) for side in zip(*(pairs[place] for place in batch), strict=True))
-            texts = (premises, sentences) if separator is None else ([separator.join(pairs[place]) for place in batch],)
+            premises, sentences = (
+                list(side) for side in zip(*(pairs[place] for place in batch), strict=True)
+            )
+            texts = (
+                (premises, sentences)
+                if separator is None
+                else ([separator.join(pairs[place]) for place in batch],)
+            )
             with torch.inference_mode():
                 logits = network(**tokenizer(*texts, **options).to(network.device)).logits
             values[batch] = logits.double().softmax(dim=-1)[:, label].cpu().numpy()
@@ -159,13 +167,18 @@ class Support(Metric):
 
         def count_tokens(texts: Sequence[str]) -> list[int]:
             spaced = [f" {text}" for text in texts]  # as inside a chunk
-            return [len(ids) for ids in tokenizer(spaced, add_special_tokens=False, verbose=False)["input_ids"]]
+            return [
+                len(ids)
+                for ids in tokenizer(spaced, add_special_tokens=False, verbose=False)["input_ids"]
+            ]
 
         longest_sentence = min(max(count_tokens(sentences)), room // 2)
         longest = max(1, min(self.scoring.support_length, room - longest_sentence))
         return premises(source, count_tokens, longest, self.scoring.support_scheme == "chunks")
 
-    def _most_similar(self, compared: Sequence[Premise], sentences: Sequence[str]) -> Iterator[list[Premise]]:
+    def _most_similar(
+        self, compared: Sequence[Premise], sentences: Sequence[str]
+    ) -> Iterator[list[Premise]]:
         """Yield for each sentence the premises to compare it with, in the order of the source."""
         if self._top is None or self._top >= len(compared):
             yield from ([*compared] for _ in sentences)
@@ -190,7 +203,9 @@ class Support(Metric):
             config = load_config(kind, folder, option)
             label = entailment_label(config.id2label, self.scoring.support_label, option)
             tokenizer, safe = read_tokenizer(folder, option), weights_format(folder) != "bin"
-            network = load_network(kind, folder, option, config, other_heads=True, use_safetensors=safe)
+            network = load_network(
+                kind, folder, option, config, other_heads=True, use_safetensors=safe
+            )
             check_vocabulary(tokenizer, network.config.vocab_size, option)
             limit = min(tokenizer.model_max_length, _num_positions(network), _MOST_TOKENS)
             # MiniCheck-RoBERTa was trained on texts that its end token joins; for other tokenizers that is a pair
@@ -214,17 +229,25 @@ def entailment_label(labels: Mapping[int, str], label: str | None, shown_as: str
     """
     names = ", ".join(labels.values())
     if len(labels) < 2:
-        raise UsageError(f"{shown_as} has one label ({names}), and support needs two or more: give another classifier")
+        raise UsageError(
+            f"{shown_as} has one label ({names}), and support needs two or more: give another classifier"
+        )
     accepted = _LABELS if label is None else {label.casefold()}
     places = [place for place, name in labels.items() if name.casefold() in accepted]
     if len(places) != 1:
-        problem = "no single label says that a text supports another" if label is None else f"no label {label}"
+        problem = (
+            "no single label says that a text supports another"
+            if label is None
+            else f"no label {label}"
+        )
         advice = f"set {_LABEL_SETTING} to the one that does (MiniCheck: LABEL_1)"
         raise UsageError(f"{shown_as}: {problem}; its labels are {names}: {advice}")
     return places[0]
 
 
-def premises(source: Sequence[str], count_tokens: _TokenCounter, longest: int, chunks: bool) -> list[Premise]:
+def premises(
+    source: Sequence[str], count_tokens: _TokenCounter, longest: int, chunks: bool
+) -> list[Premise]:
     """Divide a source into its sentences, or into chunks of whole sentences; no word is lost.
 
     Args:
@@ -256,7 +279,9 @@ def _cut(premise: Premise, count_tokens: _TokenCounter, longest: int) -> Iterato
         yield premise
 
 
-def overlaps(texts: Sequence[frozenset[str]], sentences: Sequence[frozenset[str]]) -> Iterator[NDArray[np.float64]]:
+def overlaps(
+    texts: Sequence[frozenset[str]], sentences: Sequence[frozenset[str]]
+) -> Iterator[NDArray[np.float64]]:
     """Yield for each sentence its similarity to each of some texts: the sum of ln(N / N_w) over shared words w.
 
     N is the number of texts, N_w the number of those with the word.

@@ -54,7 +54,9 @@ class NovelNgrams(WordMetric):
     """
 
     name: ClassVar[str] = "novel_ngrams"
-    columns: ClassVar[tuple[str, ...]] = tuple(f"novel_ngrams_{n}" for n in range(1, LONGEST_NGRAM + 1))
+    columns: ClassVar[tuple[str, ...]] = tuple(
+        f"novel_ngrams_{n}" for n in range(1, LONGEST_NGRAM + 1)
+    )
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `novel_ngrams_1` … `novel_ngrams_4` → 0–1 or NaN."""
@@ -63,7 +65,9 @@ class NovelNgrams(WordMetric):
         for n, column in enumerate(self.columns, start=1):
             grams = list(ngrams(summary, n))
             shared = set(grams).intersection(ngrams(source, n))
-            shares[column] = sum(ngram not in shared for ngram in grams) / len(grams) if grams else np.nan
+            shares[column] = (
+                sum(ngram not in shared for ngram in grams) / len(grams) if grams else np.nan
+            )
         return shares
 
 
@@ -74,7 +78,9 @@ class Repetition(WordMetric):
     """
 
     name: ClassVar[str] = "repetition"
-    columns: ClassVar[tuple[str, ...]] = tuple(f"repetition_{n}" for n in range(1, LONGEST_NGRAM + 1))
+    columns: ClassVar[tuple[str, ...]] = tuple(
+        f"repetition_{n}" for n in range(1, LONGEST_NGRAM + 1)
+    )
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `repetition_1` … `repetition_4` → 0–1 or NaN."""
@@ -93,7 +99,9 @@ class LengthRatio(WordMetric):
 
     name: ClassVar[str] = "length_ratio"
     columns: ClassVar[tuple[str, ...]] = ("length_ratio", "length_summary", "length_references")
-    units: ClassVar[Mapping[str, str]] = MappingProxyType(dict(zip(columns, ("ratio", "words", "words"), strict=True)))
+    units: ClassVar[Mapping[str, str]] = MappingProxyType(
+        dict(zip(columns, ("ratio", "words", "words"), strict=True))
+    )
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `length_ratio` → a ratio or NaN, the others → words or NaN."""
@@ -116,8 +124,14 @@ class Extractive(WordMetric):
     """
 
     name: ClassVar[str] = "extractive"
-    columns: ClassVar[tuple[str, ...]] = ("extractive_coverage", "extractive_density", "extractive_compression")
-    units: ClassVar[Mapping[str, str]] = MappingProxyType({columns[1]: "words", columns[2]: "source words a word"})
+    columns: ClassVar[tuple[str, ...]] = (
+        "extractive_coverage",
+        "extractive_density",
+        "extractive_compression",
+    )
+    units: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {columns[1]: "words", columns[2]: "source words a word"}
+    )
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; coverage → 0–1, density → words, compression → a ratio; all may be NaN."""
@@ -126,7 +140,9 @@ class Extractive(WordMetric):
             return dict.fromkeys(self.columns, np.nan)
         lengths = fragment_lengths(source, summary)
         sums = (sum(lengths), sum(length * length for length in lengths), len(source))
-        return {column: total / len(summary) for column, total in zip(self.columns, sums, strict=True)}
+        return {
+            column: total / len(summary) for column, total in zip(self.columns, sums, strict=True)
+        }
 
 
 def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]:
@@ -154,7 +170,9 @@ def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]
     return lengths
 
 
-def _places_of_pairs(source: Sequence[str], summary: Sequence[str]) -> Mapping[tuple[str, ...], Sequence[int]]:
+def _places_of_pairs(
+    source: Sequence[str], summary: Sequence[str]
+) -> Mapping[tuple[str, ...], Sequence[int]]:
     """Return pair of neighbouring summary words → its positions in the source."""
     pairs: set[tuple[str, ...]] = set(pairwise(summary))
     places: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -166,4 +184,6 @@ def _places_of_pairs(source: Sequence[str], summary: Sequence[str]) -> Mapping[t
 
 def _num_shared(source: Sequence[str], place: int, summary: Sequence[str], start: int) -> int:
     limit = min(len(source) - place, len(summary) - start)
-    return next((count for count in range(limit) if source[place + count] != summary[start + count]), limit)
+    return next(
+        (count for count in range(limit) if source[place + count] != summary[start + count]), limit
+    )

@@ -28,12 +28,33 @@ _SAME_MEANING = {  # the library's name → ours
     "min_new_tokens": "min_length",
     "max_new_tokens": "max_length",
 }
-_WITH_START = {"min_length": "min_length", "max_length": "max_length"}  # the library counts the start token in these
-_ONES = ("num_beam_groups", "num_return_sequences", "encoder_repetition_penalty", "guidance_scale")  # no effect if 1
+_WITH_START = {
+    "min_length": "min_length",
+    "max_length": "max_length",
+}  # the library counts the start token in these
+_ONES = (
+    "num_beam_groups",
+    "num_return_sequences",
+    "encoder_repetition_penalty",
+    "guidance_scale",
+)  # no effect if 1
 _UNUSED = (  # settings of the library that the suite does not have; each is without effect if it is empty, false or 0
     *_ONES,
-    *("constraints", "diversity_penalty", "do_sample", "dola_layers", "exponential_decay_length_penalty", "max_time"),
-    *("force_words_ids", "penalty_alpha", "remove_invalid_values", "renormalize_logits", "sequence_bias"),
+    *(
+        "constraints",
+        "diversity_penalty",
+        "do_sample",
+        "dola_layers",
+        "exponential_decay_length_penalty",
+        "max_time",
+    ),
+    *(
+        "force_words_ids",
+        "penalty_alpha",
+        "remove_invalid_values",
+        "renormalize_logits",
+        "sequence_bias",
+    ),
     *("stop_strings", "token_healing", "watermarking_config"),
 )
 _NO_WARNING = re.compile(  # token ids, which are used; notes; values of sampling; what changes speed or memory only
@@ -62,21 +83,37 @@ def card_decoding(name: str | None, setting: str, revision: str | None = None) -
         values, ignored = _translate(_read_card(folder / _CONFIG), _read_card(folder / _GENERATION))
         build_settings(Decoding, values, "")
     except (UsageError, TypeError, AttributeError) as problem:
-        raise DataError(f"its generation settings are invalid ({problem}); {FETCH_AGAIN}", folder) from problem
+        raise DataError(
+            f"its generation settings are invalid ({problem}); {FETCH_AGAIN}", folder
+        ) from problem
     if ignored:
-        _log.warning(f"the card of {name} also has {', '.join(ignored)}, which this suite does not have: not used")
+        _log.warning(
+            f"the card of {name} also has {', '.join(ignored)}, which this suite does not have: not used"
+        )
     return values
 
 
-def _translate(config: Mapping[str, Any], generation: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _translate(
+    config: Mapping[str, Any], generation: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
     """Return the values of `decode.*`, and the names of settings that are not used."""
     task = (config.get("task_specific_params") or {}).get("summarization") or {}
-    card = {key: value for layer in (task, config, generation) for key, value in layer.items() if value is not None}
+    card = {
+        key: value
+        for layer in (task, config, generation)
+        for key, value in layer.items()
+        if value is not None
+    }
     values = {name: card[key] - 1 for key, name in _WITH_START.items() if card.get(key)}
     values |= {name: card[key] for key, name in _SAME_MEANING.items() if key in card}
     values |= {"forced_eos": True} if "forced_eos_token_id" in card else {}
-    unused = {*_UNUSED, *(key for key in generation if not _NO_WARNING.fullmatch(key))} - {*_SAME_MEANING, *_WITH_START}
-    ignored = [key for key in card if key in unused and card[key] and not (key in _ONES and card[key] == 1)]
+    unused = {*_UNUSED, *(key for key in generation if not _NO_WARNING.fullmatch(key))} - {
+        *_SAME_MEANING,
+        *_WITH_START,
+    }
+    ignored = [
+        key for key in card if key in unused and card[key] and not (key in _ONES and card[key] == 1)
+    ]
     if values.get("early_stopping") == "never":
         del values["early_stopping"]
         ignored.append("early_stopping=never")
@@ -103,4 +140,6 @@ def _read_card(path: Path) -> dict[str, Any]:
 @cache
 def _card_folder(name: str, setting: str, revision: str | None) -> Path:
     folder = Path(name).expanduser()
-    return folder if folder.is_dir() else fetch_files(name, setting, (_CONFIG, _GENERATION), revision)
+    return (
+        folder if folder.is_dir() else fetch_files(name, setting, (_CONFIG, _GENERATION), revision)
+    )

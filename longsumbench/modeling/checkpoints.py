@@ -19,7 +19,13 @@ import numpy as np
 
 from longsumbench.cache.artifacts import check_content, hash_of_file
 from longsumbench.cache.hub import unreachable
-from longsumbench.errors import DataError, EnvironmentProblem, SuiteError, UsageError, as_suite_error
+from longsumbench.errors import (
+    DataError,
+    EnvironmentProblem,
+    SuiteError,
+    UsageError,
+    as_suite_error,
+)
 from longsumbench.files import BadFile, read_json
 from longsumbench.interrupts import within_seconds
 
@@ -28,10 +34,20 @@ if TYPE_CHECKING:
     from torch import nn
     from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-    NetworkClass: TypeAlias = type[PreTrainedModel | AutoModel]  # or another of the library's Auto classes
+    NetworkClass: TypeAlias = type[
+        PreTrainedModel | AutoModel
+    ]  # or another of the library's Auto classes
 
-_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")  # settings, tokenizer and weights of a model
-SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": False})  # for `from_pretrained`
+_MODEL_FILES = (
+    "*.json",
+    "*.txt",
+    "*.model",
+    "*.jinja",
+    "*.safetensors",
+)  # settings, tokenizer and weights of a model
+SAFE_LOADING = MappingProxyType(
+    {"local_files_only": True, "trust_remote_code": False}
+)  # for `from_pretrained`
 FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
 _CONFIG, _SAFETENSORS, _PICKLES = "config.json", "*.safetensors", "pytorch_model*.bin"
 _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder has one of these
@@ -43,15 +59,25 @@ _MOST_LAYERS = 1_000  # the deepest language models have a few hundred
 _ENTRY_BOUNDS = (
     (re.compile("drop"), 0, 1),  # probabilities
     (re.compile("layers?$|blocks$|depth"), 0, _MOST_LAYERS),
-    (re.compile("(heads?|head_dim|d_model|^vocab_size|hidden_size|position_embeddings)$"), 0, 10**9),
+    (
+        re.compile("(heads?|head_dim|d_model|^vocab_size|hidden_size|position_embeddings)$"),
+        0,
+        10**9,
+    ),
 )
 # entries that older versions of the library stored; networks compute them or do not use them
-_HARMLESS_KEYS = re.compile(r"(position_ids|inv_freq|masked_bias|(attn|attention)\.bias|version|positions\.weights)$")
+_HARMLESS_KEYS = re.compile(
+    r"(position_ids|inv_freq|masked_bias|(attn|attention)\.bias|version|positions\.weights)$"
+)
 
 
 @cache  # look up a model on the hub once
 def model_folder(
-    name: str | None, setting: str, more: tuple[str, ...] = (), revision: str | None = None, pickled: bool = False
+    name: str | None,
+    setting: str,
+    more: tuple[str, ...] = (),
+    revision: str | None = None,
+    pickled: bool = False,
 ) -> Path:
     """Return the folder of a model; a model on the hub without a local copy is fetched.
 
@@ -76,11 +102,17 @@ def model_folder(
             folder = fetch_files(name, setting, _MODEL_FILES, revision, (_PICKLES,))
     elif revision is not None:
         revision_setting = f"{setting.rpartition('.')[0]}.revision={revision}"
-        raise UsageError(f"{revision_setting} goes with a name on the Hugging Face hub; {setting}={name} is a folder")
+        raise UsageError(
+            f"{revision_setting} goes with a name on the Hugging Face hub; {setting}={name} is a folder"
+        )
     if not (folder / _CONFIG).is_file():
-        raise UsageError(f"{setting}={name}: no {_CONFIG} in the model's folder; save it with save_pretrained")
+        raise UsageError(
+            f"{setting}={name}: no {_CONFIG} in the model's folder; save it with save_pretrained"
+        )
     if (weights := weights_format(folder)) is None or (weights == "bin" and not pickled):
-        raise UsageError(f"{setting}={name}: no {_SAFETENSORS} in the model's folder; save it with save_pretrained")
+        raise UsageError(
+            f"{setting}={name}: no {_SAFETENSORS} in the model's folder; save it with save_pretrained"
+        )
     return folder
 
 
@@ -94,7 +126,12 @@ def split_revision(name: str) -> tuple[str, str | None]:
 def weights_format(folder: Path) -> str | None:
     """Return "safetensors", "bin" (a pickle, where there are no safetensors) or None (no weights)."""
     return next(
-        (name for name, files in (("safetensors", _SAFETENSORS), ("bin", _PICKLES)) if any(folder.glob(files))), None
+        (
+            name
+            for name, files in (("safetensors", _SAFETENSORS), ("bin", _PICKLES))
+            if any(folder.glob(files))
+        ),
+        None,
     )
 
 
@@ -170,11 +207,16 @@ def load_network(
         build = getattr(kind, "from_config", kind)
         if "device_map" not in options:  # else it may use the memory of several devices
             check_memory(lambda: build(deepcopy(config)).to(dtype=options.get("dtype")), shown_as)
-        reporting = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # the caller reports what is missing
+        reporting = {
+            "output_loading_info": True,
+            "ignore_mismatched_sizes": True,
+        }  # the caller reports what is missing
         options = {"use_safetensors": True, **reporting, **options, **SAFE_LOADING}
         network, info = kind.from_pretrained(folder, config=config, weights_only=True, **options)
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
-    missing -= {f"{name}.weight" for name, part in network.named_modules() if hasattr(part, "create_weight")}
+    missing -= {
+        f"{name}.weight" for name, part in network.named_modules() if hasattr(part, "create_weight")
+    }
     if may_lack is not None:
         missing = {name for name in missing if may_lack not in name}
     unexpected = {name for name in info["unexpected_keys"] if not _HARMLESS_KEYS.search(name)}
@@ -205,18 +247,27 @@ def _check_types(folder: Path, network: "PreTrainedModel", shown_as: str) -> Non
             for name in sorted(real.intersection(stored.keys())):
                 kind = stored.get_slice(name).get_dtype()
                 if kind.startswith(("I", "U", "BOOL")):
-                    raise DataError(f"{shown_as}: the weights {name} are of type {kind}; {FETCH_AGAIN}")
+                    raise DataError(
+                        f"{shown_as}: the weights {name} are of type {kind}; {FETCH_AGAIN}"
+                    )
 
 
 def load_config(kind: "NetworkClass", folder: Path, shown_as: str) -> Any:
     """Load the configuration of a checkpoint's network; arguments and errors as in `load_network`."""
     from transformers import CONFIG_MAPPING, AutoConfig
 
-    model_type, config_class = read_config(folder)["model_type"], getattr(kind, "config_class", None)
+    model_type, config_class = (
+        read_config(folder)["model_type"],
+        getattr(kind, "config_class", None),
+    )
     if config_class is not None and model_type != config_class.model_type:
-        raise UsageError(f"{shown_as} is a checkpoint of '{model_type}', not of '{config_class.model_type}'")
+        raise UsageError(
+            f"{shown_as} is a checkpoint of '{model_type}', not of '{config_class.model_type}'"
+        )
     if config_class is None and model_type not in CONFIG_MAPPING:
-        raise UsageError(f"{shown_as} cannot be read: transformers has no model of type '{model_type}'; give another")
+        raise UsageError(
+            f"{shown_as} cannot be read: transformers has no model of type '{model_type}'; give another"
+        )
     _check_files(folder)
     with reading_checkpoint(shown_as):
         return (config_class or AutoConfig).from_pretrained(folder, **SAFE_LOADING)
@@ -226,7 +277,9 @@ def is_language_model(config: "PreTrainedConfig") -> bool:
     """Return whether a configuration is of a causal language model; encoders such as BERT have a class of them, too."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
-    is_encoder = type(config) in MODEL_FOR_MASKED_LM_MAPPING and not getattr(config, "is_decoder", False)
+    is_encoder = type(config) in MODEL_FOR_MASKED_LM_MAPPING and not getattr(
+        config, "is_decoder", False
+    )
     return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and not is_encoder
 
 
@@ -249,7 +302,9 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
             pieces = [path.name for path in folder.glob("*.model")]
             if pieces and not (is_protobuf_available() and is_sentencepiece_available()):
                 needs = f"{pieces[0]}, which is read with the packages sentencepiece and protobuf"
-                raise EnvironmentProblem(f"the tokenizer of {shown_as} is {needs}: install them") from error
+                raise EnvironmentProblem(
+                    f"the tokenizer of {shown_as} is {needs}: install them"
+                ) from error
             if any(any(folder.glob(pattern)) for pattern in _VOCABULARIES):
                 raise
             raise UsageError(f"{shown_as} has no tokenizer ({describe_error(error)})") from error
@@ -307,7 +362,9 @@ def check_token_ids(name: str, ids: object, entries: int, shown_as: str) -> None
         for part in ids:
             check_token_ids(name, part, entries, shown_as)
     elif ids is not None and not (isinstance(ids, int) and 0 <= ids < entries):
-        raise DataError(f"{shown_as}: {name} has {ids!r}, its vocabulary {entries:,} tokens from 0; {FETCH_AGAIN}")
+        raise DataError(
+            f"{shown_as}: {name} has {ids!r}, its vocabulary {entries:,} tokens from 0; {FETCH_AGAIN}"
+        )
 
 
 def check_vocabulary(tokenizer: "PreTrainedTokenizerBase", entries: int, shown_as: str) -> None:
@@ -319,8 +376,12 @@ def check_vocabulary(tokenizer: "PreTrainedTokenizerBase", entries: int, shown_a
         DataError: an embedding is missing.
     """
     ids = tokenizer.get_vocab()
-    special = [getattr(tokenizer, f"{name}_token") for name in ("pad", "bos", "eos", "unk", "cls", "sep")]
-    tokens_of_texts = (ids.keys() - set(tokenizer.all_special_tokens)) | {token for token in special if token in ids}
+    special = [
+        getattr(tokenizer, f"{name}_token") for name in ("pad", "bos", "eos", "unk", "cls", "sep")
+    ]
+    tokens_of_texts = (ids.keys() - set(tokenizer.all_special_tokens)) | {
+        token for token in special if token in ids
+    }
     if tokens_of_texts and (largest := max(ids[token] for token in tokens_of_texts)) >= entries:
         raise DataError(
             f"{shown_as}: its tokenizer has token {largest:,}, its network {entries:,} embeddings; {FETCH_AGAIN}"
@@ -344,8 +405,14 @@ def check_weights(network: "nn.Module", shown_as: str) -> None:
         DataError: a weight is infinite or NaN.
     """
     for name, weight in network.named_parameters():
-        if weight.is_floating_point() and weight.element_size() > 1 and not (weight.is_meta or weight.isfinite().all()):
-            raise DataError(f"{shown_as}: the weights {name} have numbers that are not finite; {FETCH_AGAIN}")
+        if (
+            weight.is_floating_point()
+            and weight.element_size() > 1
+            and not (weight.is_meta or weight.isfinite().all())
+        ):
+            raise DataError(
+                f"{shown_as}: the weights {name} have numbers that are not finite; {FETCH_AGAIN}"
+            )
 
 
 def check_memory(build: Callable[[], Any], shown_as: str) -> None:
@@ -362,13 +429,17 @@ def check_memory(build: Callable[[], Any], shown_as: str) -> None:
             network = build()
     except Exception as error:
         if as_suite_error(error):  # the number of bytes exceeds 64 bits
-            raise EnvironmentProblem(f"the weights of {shown_as} fit into no memory: choose smaller ones") from error
+            raise EnvironmentProblem(
+                f"the weights of {shown_as} fit into no memory: choose smaller ones"
+            ) from error
         return  # the same error is raised again when the network is built with its weights
     tensors = {id(tensor): tensor for tensor in (*network.parameters(), *network.buffers())}
     size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
     if size > (free := psutil.virtual_memory().available):
         sizes = f"{size / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
-        raise EnvironmentProblem(f"the weights of {shown_as} need {sizes}: choose smaller ones, or free some memory")
+        raise EnvironmentProblem(
+            f"the weights of {shown_as} need {sizes}: choose smaller ones, or free some memory"
+        )
 
 
 @contextmanager
@@ -385,12 +456,16 @@ def reading_checkpoint(shown_as: str) -> Iterator[None]:
         with _quiet():
             yield
     except BaseException as error:
-        panic = type(error).__name__ == "PanicException"  # raised by libraries in Rust; not an Exception
+        panic = (
+            type(error).__name__ == "PanicException"
+        )  # raised by libraries in Rust; not an Exception
         if isinstance(error, SuiteError) or not (panic or isinstance(error, Exception)):
             raise
         if as_suite_error(error) or (isinstance(error, OSError) and error.errno):
             raise  # a problem of the machine; transformers' own errors have no errno
-        is_setting = isinstance(error, ImportError) or "Unrecognized configuration class" in str(error)
+        is_setting = isinstance(error, ImportError) or "Unrecognized configuration class" in str(
+            error
+        )
         kind = UsageError if is_setting else DataError
         raise kind(f"{shown_as} cannot be read ({describe_error(error)}); {FETCH_AGAIN}") from error
 
@@ -426,8 +501,12 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not isinstance(described.get("model_type"), str):
         raise DataError(f"model_type is missing or not a text; {FETCH_AGAIN}", path)
     for key, value in described.items():
-        if "_implementation" in key and "/" in str(value):  # transformers would fetch and run a kernel's code
-            raise DataError(f"{key}={value} names code on the hub, which is never run; {FETCH_AGAIN}", path)
+        if "_implementation" in key and "/" in str(
+            value
+        ):  # transformers would fetch and run a kernel's code
+            raise DataError(
+                f"{key}={value} names code on the hub, which is never run; {FETCH_AGAIN}", path
+            )
     _check_entries(described, path)
     return described
 
@@ -441,7 +520,9 @@ def _check_entries(described: Mapping[str, Any], path: Path) -> None:
             continue
         for names, least, largest in _ENTRY_BOUNDS:
             if names.search(key) and not least <= value <= largest:
-                raise DataError(f"{key}={value} is not from {least} to {largest:,}; {FETCH_AGAIN}", path)
+                raise DataError(
+                    f"{key}={value} is not from {least} to {largest:,}; {FETCH_AGAIN}", path
+                )
 
 
 def _check_files(folder: Path) -> None:
@@ -465,7 +546,11 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def fetch_files(
-    name: str, setting: str, patterns: Sequence[str], revision: str | None = None, more: Sequence[str] = ()
+    name: str,
+    setting: str,
+    patterns: Sequence[str],
+    revision: str | None = None,
+    more: Sequence[str] = (),
 ) -> Path:
     """Fetch files of a model on the hub; return the local folder. Files that the model lacks are no error.
 
@@ -476,18 +561,28 @@ def fetch_files(
         EnvironmentProblem: there is no local copy, and the files cannot be fetched.
     """
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
+    from huggingface_hub.errors import (
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     problem = unreachable()
     try:
-        download = partial(snapshot_download, name, revision=revision, local_files_only=problem is not None)
+        download = partial(
+            snapshot_download, name, revision=revision, local_files_only=problem is not None
+        )
         folder = download(allow_patterns=list(patterns), ignore_patterns="*/*")
         if more:
             download(allow_patterns=list(more))
     except RevisionNotFoundError as error:
-        raise UsageError(f"{setting}={name} has no revision '{revision}' on the Hugging Face hub") from error
+        raise UsageError(
+            f"{setting}={name} has no revision '{revision}' on the Hugging Face hub"
+        ) from error
     except (HFValidationError, RepositoryNotFoundError) as error:
-        raise UsageError(f"{setting}={name} is neither a folder nor a model on the Hugging Face hub") from error
+        raise UsageError(
+            f"{setting}={name} is neither a folder nor a model on the Hugging Face hub"
+        ) from error
     except Exception as error:  # the library's errors have no common base class
         raise EnvironmentProblem(
             f"{setting}={name} is not a folder, no copy of it is on this machine, and the Hugging Face hub cannot be"

@@ -15,10 +15,17 @@ from datasets.arrow_writer import ArrowWriter
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from longsumbench.cache.artifacts import ArtifactCache, check_content, clear_partial, reading_artifact
+from longsumbench.cache.artifacts import (
+    ArtifactCache,
+    check_content,
+    clear_partial,
+    reading_artifact,
+)
 from longsumbench.modeling.units import Units
 
-_WRITTEN_TOGETHER = 100  # rows; the library's 1,000 would take a gigabyte as Python lists of token ids
+_WRITTEN_TOGETHER = (
+    100  # rows; the library's 1,000 would take a gigabyte as Python lists of token ids
+)
 IGNORED = -100  # the label of a position without a target token; torch's cross-entropy ignores it
 
 
@@ -48,7 +55,9 @@ def stored_rows(
     def build(folder: Path) -> None:
         clear_partial(folder)
         path = str(folder / "rows.arrow")
-        with ArrowWriter(path=path, features=features, writer_batch_size=_WRITTEN_TOGETHER) as writer:
+        with ArrowWriter(
+            path=path, features=features, writer_batch_size=_WRITTEN_TOGETHER
+        ) as writer:
             for row in rows:
                 writer.write(row)
             writer.finalize()
@@ -88,22 +97,30 @@ class UnitCollator:
             absent unit; `labels` [B, T], -100 after the end, left out if no row has any; matrices [B, lines, U], 0
             for absent units and lines.
         """
-        sizes = [torch.tensor([len(ids) for ids in item["units"]], dtype=torch.long) for item in rows]
-        lengths = pad_sequence([*sizes, torch.zeros(1, dtype=torch.long)], batch_first=True)[:-1]  # [B, U], U ≥ 1
+        sizes = [
+            torch.tensor([len(ids) for ids in item["units"]], dtype=torch.long) for item in rows
+        ]
+        lengths = pad_sequence([*sizes, torch.zeros(1, dtype=torch.long)], batch_first=True)[
+            :-1
+        ]  # [B, U], U ≥ 1
         unit_mask = torch.arange(max(1, int(lengths.max()))) < lengths[..., None]  # [B, U, L]
         input_ids = torch.full(unit_mask.shape, self.pad_token_id)
         every = chain.from_iterable(chain.from_iterable(item["units"] for item in rows))
         input_ids[unit_mask] = torch.tensor(list(every), dtype=torch.long)
         unit_documents = torch.zeros_like(lengths)
         for documents, item in zip(unit_documents, rows, strict=True):
-            documents[: len(item["unit_documents"])] = torch.as_tensor(item["unit_documents"], dtype=torch.long)
+            documents[: len(item["unit_documents"])] = torch.as_tensor(
+                item["unit_documents"], dtype=torch.long
+            )
         batch = {"input_ids": input_ids, "unit_mask": unit_mask, "unit_documents": unit_documents}
         targets = [torch.as_tensor(item["labels"], dtype=torch.long) for item in rows]
         if any(len(target) for target in targets):
             batch["labels"] = pad_sequence(targets, batch_first=True, padding_value=IGNORED)
         for name in self.matrices:
             if name in rows[0]:
-                batch[name] = torch.zeros(len(rows), max(len(item[name]) for item in rows), lengths.shape[1])
+                batch[name] = torch.zeros(
+                    len(rows), max(len(item[name]) for item in rows), lengths.shape[1]
+                )
                 for matrix, item in zip(batch[name], rows, strict=True):
                     for line, values in zip(matrix, item[name], strict=False):
                         line[: len(values)] = torch.as_tensor(values)

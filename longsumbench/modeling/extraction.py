@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.core import Decoding, Evidence, Example, Scores, Split, Summary, Truncation, count_words, word_pattern
+from longsumbench.core import (
+    Decoding,
+    Evidence,
+    Example,
+    Scores,
+    Split,
+    Summary,
+    Truncation,
+    count_words,
+    word_pattern,
+)
 from longsumbench.errors import UsageError
 from longsumbench.modeling.ranking import rank, similarities
 from longsumbench.sentences import sentence_key
@@ -27,20 +37,28 @@ class ScoredSpans:
     # (first, last + 1) of each part, as indices of `list(example.sentences())`; disjoint, in the order of the source
     spans: Sequence[tuple[int, int]]
     scores: Scores  # one for each span, finite; higher is better
-    truncation: Truncation | None = None  # what was cut from the source before it was scored; None if nothing was
+    truncation: Truncation | None = (
+        None  # what was cut from the source before it was scored; None if nothing was
+    )
 
 
-def score_spans(spans: Sequence[tuple[int, int]], weights: NDArray[Any], truncation: Truncation) -> ScoredSpans:
+def score_spans(
+    spans: Sequence[tuple[int, int]], weights: NDArray[Any], truncation: Truncation
+) -> ScoredSpans:
     """Return the mean weights over all steps as scores; 0 without steps. Empty spans are left out.
 
     `spans` are in any order; `weights` is [spans, steps].
     """
     order = sorted((span, index) for index, span in enumerate(spans) if span[0] < span[1])
     means = weights.sum(1, dtype=np.float64) / max(1, weights.shape[1])
-    return ScoredSpans([span for span, _ in order], means[[index for _, index in order]], truncation)
+    return ScoredSpans(
+        [span for span, _ in order], means[[index for _, index in order]], truncation
+    )
 
 
-def chosen_sentences(example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0) -> dict[int, str]:
+def chosen_sentences(
+    example: Example, scored: ScoredSpans, length: int, redundancy: float = 0.0
+) -> dict[int, str]:
     """Return index → text of the sentences of the best spans, in the order of the source.
 
     A sentence that equals an earlier choice, except for case and blanks, is skipped. The last choice is cut.
@@ -54,17 +72,25 @@ def chosen_sentences(example: Example, scored: ScoredSpans, length: int, redunda
             Goldstein 1998).
     """
     sentences = list(example.sentences())
-    ranked = _ranked_with_redundancy(sentences, scored, redundancy) if redundancy else rank(scored.scores)
+    ranked = (
+        _ranked_with_redundancy(sentences, scored, redundancy)
+        if redundancy
+        else rank(scored.scores)
+    )
     order = chain.from_iterable(range(*scored.spans[index]) for index in ranked)
     return _within_length(sentences, length, _without_copies(sentences, order))
 
 
-def _ranked_with_redundancy(sentences: Sequence[str], scored: ScoredSpans, redundancy: float) -> Iterator[int]:
+def _ranked_with_redundancy(
+    sentences: Sequence[str], scored: ScoredSpans, redundancy: float
+) -> Iterator[int]:
     """Yield the indices of the spans from the best to the worst; each choice lowers the values of similar spans."""
     if not len(scored.scores):
         return
     cosines = similarities([" ".join(sentences[first:end]) for first, end in scored.spans])
-    values = (1 - redundancy) * (scored.scores - scored.scores.min()) / (np.ptp(scored.scores) or 1.0)
+    values = (
+        (1 - redundancy) * (scored.scores - scored.scores.min()) / (np.ptp(scored.scores) or 1.0)
+    )
     closest = np.zeros(len(values))  # cosine with the most similar chosen span
     available = np.ones(len(values), np.bool_)
     while available.any():
@@ -84,12 +110,18 @@ def _without_copies(sentences: Sequence[str], order: Iterable[int]) -> Iterator[
             yield index
 
 
-def leading_sentences(sentences: Sequence[str], length: int, order: Iterable[int] | None = None) -> list[str]:
+def leading_sentences(
+    sentences: Sequence[str], length: int, order: Iterable[int] | None = None
+) -> list[str]:
     """Return the leading sentences up to `length` words; the last one is cut.
 
     With `order`, these are the first of some indices, in the order of `sentences`.
     """
-    return list(_within_length(sentences, length, range(len(sentences)) if order is None else order).values())
+    return list(
+        _within_length(
+            sentences, length, range(len(sentences)) if order is None else order
+        ).values()
+    )
 
 
 def _within_length(sentences: Sequence[str], length: int, order: Iterable[int]) -> dict[int, str]:
@@ -100,12 +132,18 @@ def _within_length(sentences: Sequence[str], length: int, order: Iterable[int]) 
         if length <= 0:
             break
         words = list(pattern.finditer(sentences[index]))
-        selected[index] = sentences[index] if len(words) <= length else sentences[index][: words[length - 1].end()]
+        selected[index] = (
+            sentences[index]
+            if len(words) <= length
+            else sentences[index][: words[length - 1].end()]
+        )
         length -= len(words)
     return dict(sorted(selected.items()))
 
 
-def extract_length(length: str, example: Example, mean: int | None, setting: str = "decode.extract_length") -> int:
+def extract_length(
+    length: str, example: Example, mean: int | None, setting: str = "decode.extract_length"
+) -> int:
     """Return the number of words of an extract.
 
     `mean` is the mean length of the training targets; None if it is unknown.
@@ -118,7 +156,9 @@ def extract_length(length: str, example: Example, mean: int | None, setting: str
     if length != "train":
         return int(length)
     if mean is None:
-        raise UsageError(f"{setting}=train needs the mean length of training targets: choose {setting}=<words>")
+        raise UsageError(
+            f"{setting}=train needs the mean length of training targets: choose {setting}=<words>"
+        )
     return mean
 
 
@@ -139,13 +179,17 @@ def extracts(
         length = extract_length(decoding.extract_length, example, mean)
         selected = chosen_sentences(example, scores, length, decoding.redundancy)
         evidence = _evidence(example, scores, selected) if with_evidence else None
-        yield Summary(example.id, "\n".join(selected.values()), scores.truncation, evidence=evidence)
+        yield Summary(
+            example.id, "\n".join(selected.values()), scores.truncation, evidence=evidence
+        )
 
 
 def _evidence(example: Example, scored: ScoredSpans, selected: Mapping[int, str]) -> Evidence:
     sentences = list(example.sentences())
     texts = tuple(" ".join(sentences[first:end]) for first, end in scored.spans)
-    words = [count_words(selected.get(index, "") for index in range(*span)) for span in scored.spans]
+    words = [
+        count_words(selected.get(index, "") for index in range(*span)) for span in scored.spans
+    ]
     arrays: dict[str, NDArray[Any]] = {
         "scores": np.asarray(scored.scores)[None],
         "selected_words": np.array(words, np.int32)[None],

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode  # in the tutorials of PyTorch, but not exported elsewhere
+from torch.utils._python_dispatch import (
+    TorchDispatchMode,
+)  # in the tutorials of PyTorch, but not exported elsewhere
 from torch.utils._pytree import tree_iter, tree_map
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from transformers.initialization import no_init_weights
@@ -22,11 +24,17 @@ from longsumbench.core import Document, Example, Section, registry
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.tokenizer import train_tokenizer
 
-_SENTENCE, _PARAGRAPH, _SECTION = 25, 100, 1_000  # words of a made text's parts: sections as in arXiv and Multi-News
+_SENTENCE, _PARAGRAPH, _SECTION = (
+    25,
+    100,
+    1_000,
+)  # words of a made text's parts: sections as in arXiv and Multi-News
 _MADE_WORD = "word"  # one token
 _AS_SPECIAL = (0, 1, 2)  # ids of padding, start and end of the tokenizer that is made here
 _META = torch.device("meta")
-_CPU_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # FlopCounterMode does not know it
+_CPU_ATTENTION = (
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+)  # FlopCounterMode does not know it
 
 
 class ForwardCount(NamedTuple):
@@ -56,8 +64,14 @@ def count_forward(
         model.eval()(**batch)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     tokens, sizes = int(batch["unit_mask"].sum()), model.config.to_dict()
-    layers = next(sizes[name] for name in ("decoder_layers", "num_decoder_layers", "num_layers") if name in sizes)
-    return ForwardCount(parameters, counter.get_total_flops(), tokens, batch["labels"].shape[1], layers)
+    layers = next(
+        sizes[name]
+        for name in ("decoder_layers", "num_decoder_layers", "num_layers")
+        if name in sizes
+    )
+    return ForwardCount(
+        parameters, counter.get_total_flops(), tokens, batch["labels"].shape[1], layers
+    )
 
 
 def made_batch(
@@ -70,7 +84,10 @@ def made_batch(
     example = _made_example(source_words, target_words, multi_document)
     reader.tokenizer = train_tokenizer([example], vocabulary_size=5, kind="words")
     batch = reader.collator()([reader.row(example)])
-    return system, {**batch, **{name: 1 for name in ("num_items_in_batch", *batch) if name.startswith("num_")}}
+    return system, {
+        **batch,
+        **{name: 1 for name in ("num_items_in_batch", *batch) if name.startswith("num_")},
+    }
 
 
 def count_parameters(settings: NeuralConfig, multi_document: bool = False) -> dict[str, int]:
@@ -90,12 +107,17 @@ def _without_other_models(settings: NeuralConfig) -> NeuralConfig:
 
 def _made_example(source_words: int, target_words: int, multi_document: bool) -> Example:
     sections = [
-        Section(_MADE_WORD, tuple(tuple(_made_texts(words, _SENTENCE)) for words in _part_sizes(size, _PARAGRAPH)))
+        Section(
+            _MADE_WORD,
+            tuple(tuple(_made_texts(words, _SENTENCE)) for words in _part_sizes(size, _PARAGRAPH)),
+        )
         for size in _part_sizes(source_words, _SECTION)
     ]
     groups = [(section,) for section in sections] if multi_document else [tuple(sections)]
     documents = tuple(Document(None, group) for group in groups)
-    return Example("made", _MADE_WORD, None, documents, (tuple(_made_texts(target_words, _SENTENCE)),))
+    return Example(
+        "made", _MADE_WORD, None, documents, (tuple(_made_texts(target_words, _SENTENCE)),)
+    )
 
 
 def _made_texts(words: int, longest: int) -> Iterator[str]:
@@ -114,7 +136,9 @@ def counting_flops() -> Iterator[FlopCounterMode]:
         yield counter
 
 
-def _count_attention(query: torch.Size, key: torch.Size, value: torch.Size, *_: Any, **__: Any) -> int:
+def _count_attention(
+    query: torch.Size, key: torch.Size, value: torch.Size, *_: Any, **__: Any
+) -> int:
     return int(sdpa_flop_count(query, key, value))  # type: ignore[no-untyped-call]
 
 
@@ -126,7 +150,10 @@ class _FloatsWithoutNumbers(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        has_floats = any(isinstance(leaf, Tensor) and leaf.is_floating_point() for leaf in tree_iter((args, kwargs)))
+        has_floats = any(
+            isinstance(leaf, Tensor) and leaf.is_floating_point()
+            for leaf in tree_iter((args, kwargs))
+        )
         is_view = func.is_view or torch.Tag.inplace_view in func.tags
         if is_view or not has_floats:
             return func(*args, **kwargs)

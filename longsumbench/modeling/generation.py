@@ -24,7 +24,12 @@ from longsumbench.modeling.units import Units
 from longsumbench.progress import note_progress
 
 _HASH_FACTOR = 6_364_136_223_846_793_005  # odd and large; its powers weight the tokens of an n-gram
-TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")  # of checkpoints
+TOKEN_RULES = (
+    "forced_bos_token_id",
+    "bad_words_ids",
+    "suppress_tokens",
+    "begin_suppress_tokens",
+)  # of checkpoints
 
 
 @dataclass(frozen=True)
@@ -44,18 +49,33 @@ def generate_texts(
 ) -> list[GeneratedText]:
     """Decode one batch; summaries are sampled one by one, so that they depend on no other text."""
     if decoding.temperature and len(examples) > 1:
-        return [text for example in examples for text in generate_texts(model, reader, [example], decoding)]
+        return [
+            text
+            for example in examples
+            for text in generate_texts(model, reader, [example], decoding)
+        ]
     units = [reader.units(example) for example in examples]
     seeded = replace(decoding, seed=decoding.seed_of(examples[0].id))
-    outputs, complete = decode(model, collate_units(reader, units), seeded, reader.config.decode_length)
+    outputs, complete = decode(
+        model, collate_units(reader, units), seeded, reader.config.decode_length
+    )
     of_reference = decoding.reference_evidence and decoding.evidence != "none"
-    references = [reader.reference(example)[1].ids if of_reference else None for example in examples]
-    return [GeneratedText(*parts) for parts in zip(examples, units, outputs, complete, references, strict=True)]
+    references = [
+        reader.reference(example)[1].ids if of_reference else None for example in examples
+    ]
+    return [
+        GeneratedText(*parts)
+        for parts in zip(examples, units, outputs, complete, references, strict=True)
+    ]
 
 
-def text_batch(model: PreTrainedModel, reader: UnitReader, text: GeneratedText) -> dict[str, Tensor]:
+def text_batch(
+    model: PreTrainedModel, reader: UnitReader, text: GeneratedText
+) -> dict[str, Tensor]:
     """Return the batch of one text's units on the model's device."""
-    return {name: value.to(model.device) for name, value in collate_units(reader, [text.units]).items()}
+    return {
+        name: value.to(model.device) for name, value in collate_units(reader, [text.units]).items()
+    }
 
 
 @torch.inference_mode()
@@ -72,7 +92,11 @@ def generate_arguments(decoding: Decoding, longest: int) -> dict[str, Any]:
     `decode.encoder_no_repeat_ngram` on the source (`SourceNgrams`). Use them `without_defaults` of the model.
     """
     samples, has_beams = decoding.temperature > 0, decoding.num_beams > 1
-    sampling = {"temperature": decoding.temperature, "top_p": decoding.top_p, "top_k": 0} if samples else {}
+    sampling = (
+        {"temperature": decoding.temperature, "top_p": decoding.top_p, "top_k": 0}
+        if samples
+        else {}
+    )
     return {
         "num_beams": decoding.num_beams,
         "length_penalty": decoding.length_penalty if has_beams else None,
@@ -146,7 +170,9 @@ class SourceNgrams(LogitsProcessor):
         `ids` and `mask` are [B, U, L] or [B, L]; the mask is True where a token is real.
         """
         self.size, self.num_sources = size, len(ids)
-        units, real = (F.pad(part, (0, size - 1)).unfold(-1, size, 1) for part in (ids, mask.bool()))
+        units, real = (
+            F.pad(part, (0, size - 1)).unfold(-1, size, 1) for part in (ids, mask.bool())
+        )
         complete = real.all(-1)
         ngrams = torch.cat([complete.nonzero()[:, :1], units[complete]], 1)  # each with its source
         ngrams = F.pad(ngrams, (0, 0, 0, 1), value=-1)  # [G, 1 + n], G > 0
@@ -160,14 +186,20 @@ class SourceNgrams(LogitsProcessor):
         """Forbid the tokens that would complete an n-gram of the source: [B·K, T], [B·K, V] → [B·K, V]."""
         if input_ids.shape[1] < self.size - 1:
             return scores
-        rows = torch.arange(len(scores), device=scores.device)[:, None] // (len(scores) // self.num_sources)
+        rows = torch.arange(len(scores), device=scores.device)[:, None] // (
+            len(scores) // self.num_sources
+        )
         begun = torch.cat([rows, input_ids[:, input_ids.shape[1] - self.size + 1 :]], 1)  # [B·K, n]
         first = torch.searchsorted(self.hashes, (begun * self.factors).sum(-1))
         places = first[:, None] + torch.arange(self.most, device=scores.device)
         candidates = self.ngrams[places.clamp(max=len(self.ngrams) - 1)]  # [B·K, most, 1 + n]
         matches = (candidates[..., :-1] == begun[:, None]).all(-1)
-        tokens = candidates[..., -1].where(matches, scores.shape[1])  # others go to a column that is not read
-        forbidden = scores.new_zeros(len(scores), scores.shape[1] + 1, dtype=torch.bool).scatter_(1, tokens, True)
+        tokens = candidates[..., -1].where(
+            matches, scores.shape[1]
+        )  # others go to a column that is not read
+        forbidden = scores.new_zeros(len(scores), scores.shape[1] + 1, dtype=torch.bool).scatter_(
+            1, tokens, True
+        )
         allowed = scores.masked_fill(forbidden[:, :-1], -torch.inf)
         return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
 
@@ -175,7 +207,9 @@ class SourceNgrams(LogitsProcessor):
 @contextmanager
 def ranked_search(model: PreTrainedModel, decoding: Decoding) -> Iterator[None]:
     """Search at the settings' precision within the context, and rank hypotheses by their penalties (`check_search`)."""
-    penalties = Penalties(decoding.length_norm, decoding.length_penalty, decoding.coverage, decoding.coverage_penalty)
+    penalties = Penalties(
+        decoding.length_norm, decoding.length_penalty, decoding.coverage, decoding.coverage_penalty
+    )
     is_plain = decoding.num_beams == 1 or penalties.of_the_library
     device, usual_precision = model.device.type, torch.get_float32_matmul_precision()
     if decoding.precision == "tf32" and device == "cuda":
@@ -207,7 +241,9 @@ def checked_logits(model: PreTrainedModel, sampled: bool) -> Iterator[None]:
             raise DataError(f"{shown_as}: its logits are not finite in {kind}; {FETCH_AGAIN}")
         largest.clear()
 
-    def keep_largest(module: torch.nn.Module, inputs: tuple[Tensor, ...], output: CausalLMOutput) -> None:
+    def keep_largest(
+        module: torch.nn.Module, inputs: tuple[Tensor, ...], output: CausalLMOutput
+    ) -> None:
         largest.append(output.logits[:, -1].amax(-1))  # NaN if one of them is
         if sampled:
             check()
@@ -261,7 +297,17 @@ def decode(
     with torch.inference_mode(), checked, ranked_search(model, decoding), without_defaults(model):
         outputs = model.generate(**inputs, generation_config=config, logits_processor=processors)
     rows = [ids[1:] for ids in outputs.tolist()]  # without the start token
-    ends = set(config.eos_token_id) if isinstance(config.eos_token_id, list) else {config.eos_token_id}
-    lengths = [next((place for place, token in enumerate(ids) if token in ends), len(ids)) for ids in rows]
-    last = longest_output(decoding, limit) - 1 if decoding.forced_eos else longest_output(decoding, limit)
-    return [ids[:length] for ids, length in zip(rows, lengths, strict=True)], [length < last for length in lengths]
+    ends = (
+        set(config.eos_token_id) if isinstance(config.eos_token_id, list) else {config.eos_token_id}
+    )
+    lengths = [
+        next((place for place, token in enumerate(ids) if token in ends), len(ids)) for ids in rows
+    ]
+    last = (
+        longest_output(decoding, limit) - 1
+        if decoding.forced_eos
+        else longest_output(decoding, limit)
+    )
+    return [ids[:length] for ids, length in zip(rows, lengths, strict=True)], [
+        length < last for length in lengths
+    ]

@@ -14,13 +14,23 @@ from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.unit_reader import UnitReader
 
-_FREE = {"dropout", "label_smoothing", "use_cache", "dtype", "architectures", "transformers_version", "_name_or_path"}
+_FREE = {
+    "dropout",
+    "label_smoothing",
+    "use_cache",
+    "dtype",
+    "architectures",
+    "transformers_version",
+    "_name_or_path",
+}
 
 
 class ModelBuilder:
     """Makes models of a class of transformers from a system's settings."""
 
-    Model: Any  # a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L]
+    Model: (
+        Any  # a `PreTrainedModel` with `generate` that takes `input_ids` and `unit_mask` [B, U, L]
+    )
     config: NeuralConfig
 
     def __init__(self, config: NeuralConfig, model_class: type[PreTrainedModel]) -> None:
@@ -55,22 +65,46 @@ class ModelBuilder:
         """
         kind: Any = self.Model.config_class
         dimension, (pad, start, end) = self.config.dimension, special
-        library: Any = next(base for base in kind.__mro__ if base.__module__.startswith("transformers."))
+        library: Any = next(
+            base for base in kind.__mro__ if base.__module__.startswith("transformers.")
+        )
         own_entries = {item.name for item in fields(kind)} - {item.name for item in fields(library)}
-        entries = {name: value for name in own_entries if (value := getattr(self.config, name, None)) is not None}
+        entries = {
+            name: value
+            for name in own_entries
+            if (value := getattr(self.config, name, None)) is not None
+        }
         for stack in ("encoder", "decoder"):
-            entries[f"{stack}_ffn_dim"], entries[f"{stack}_layers"] = dimension("d_ff"), dimension(f"{stack}_layers")
+            entries[f"{stack}_ffn_dim"], entries[f"{stack}_layers"] = (
+                dimension("d_ff"),
+                dimension(f"{stack}_layers"),
+            )
             entries[f"{stack}_attention_heads"] = dimension("num_heads")
-        entries |= {"vocab_size": vocabulary, "d_model": dimension("d_model"), "dropout": self.config.dropout}
+        entries |= {
+            "vocab_size": vocabulary,
+            "d_model": dimension("d_model"),
+            "dropout": self.config.dropout,
+        }
         entries["scale_embedding"] = True
-        entries |= {"pad_token_id": pad, "bos_token_id": start, "eos_token_id": end, "forced_eos_token_id": None}
+        entries |= {
+            "pad_token_id": pad,
+            "bos_token_id": start,
+            "eos_token_id": end,
+            "forced_eos_token_id": None,
+        }
         entries["decoder_start_token_id"] = pad if start is None else start
-        model_config: PreTrainedConfig = kind(**{**entries, **self.config.model_entries(multi_document)})
+        model_config: PreTrainedConfig = kind(
+            **{**entries, **self.config.model_entries(multi_document)}
+        )
         return model_config
 
-    def blank_model(self, special: tuple[int, int | None, int], multi_document: bool = False) -> PreTrainedModel:
+    def blank_model(
+        self, special: tuple[int, int | None, int], multi_document: bool = False
+    ) -> PreTrainedModel:
         """Return the model without a tokenizer and with any weights, to count what it costs; as `model_config`."""
-        model: PreTrainedModel = self.Model(self.model_config(self.config.vocabulary_size, special, multi_document))
+        model: PreTrainedModel = self.Model(
+            self.model_config(self.config.vocabulary_size, special, multi_document)
+        )
         return model
 
     def initial_folder(self) -> Path | None:
@@ -103,7 +137,9 @@ class ModelBuilder:
             for key in sorted((set(entries) & set(initial_entries)) - free):
                 if entries[key] != initial_entries[key]:
                     difference = f"{key} is {initial_entries[key]} there and {entries[key]} here"
-                    raise UsageError(f"{self.shown_as} does not fit the other settings: {difference}")
+                    raise UsageError(
+                        f"{self.shown_as} does not fit the other settings: {difference}"
+                    )
             model.load_state_dict(initial.state_dict())
         return model
 
@@ -144,7 +180,9 @@ class ModelBuilder:
         shown_as = f"the checkpoint {folder}"
         model: PreTrainedModel = checkpoints.load_network(self.Model, folder, shown_as)
         if model.config.decoder_start_token_id is None:
-            raise DataError(f"{shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}")
+            raise DataError(
+                f"{shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}"
+            )
         tokenizer = tokenization.load_tokenizer(folder)
         checkpoints.check_vocabulary(tokenizer, model.config.vocab_size, shown_as)
         check_special_tokens(model, shown_as)

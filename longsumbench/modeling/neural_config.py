@@ -28,7 +28,9 @@ class NeuralConfig(core.Settings):
     encoder_layers: int | None
     decoder_layers: int | None
     dropout: float = 0.0
-    tokenizer: str = "trained"  # or "words", made from the training split, too; or a hub name or folder
+    tokenizer: str = (
+        "trained"  # or "words", made from the training split, too; or a hub name or folder
+    )
     vocabulary_size: int  # of a trained tokenizer
     size: str  # a key of `sizes`, for systems whose sizes may be None
     sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {}  # size → name → width or depth
@@ -43,9 +45,15 @@ class NeuralConfig(core.Settings):
         """
         width, heads = self.dimension("d_model"), self.dimension("num_heads")
         if self.tokenizer in core.TRAINED_TOKENIZERS:
-            core.check_minimum("model.vocabulary_size", self.vocabulary_size, core.TRAINED_TOKENIZERS[self.tokenizer])
+            core.check_minimum(
+                "model.vocabulary_size",
+                self.vocabulary_size,
+                core.TRAINED_TOKENIZERS[self.tokenizer],
+            )
         if width % heads:
-            raise UsageError(f"model.d_model={width} cannot be shared equally by model.num_heads={heads}")
+            raise UsageError(
+                f"model.d_model={width} cannot be shared equally by model.num_heads={heads}"
+            )
         if width % 2:
             halves = "half of it holds the sines of the positions, half the cosines"
             raise UsageError(f"model.d_model={width} is odd: {halves}")
@@ -75,15 +83,21 @@ class RankedConfig(NeuralConfig):
     """Settings of the systems that read ranked paragraphs."""
 
     name: core.Text = core.setting("", "name of the system")
-    rank: core.RankerName = core.setting("lstm", "none, or a ranker (longsumbench list rankers)", decides="units")
-    ranker_dimension: core.Width = core.setting(256, "width of the LSTM ranker", source=_PAPER, decides="units")
+    rank: core.RankerName = core.setting(
+        "lstm", "none, or a ranker (longsumbench list rankers)", decides="units"
+    )
+    ranker_dimension: core.Width = core.setting(
+        256, "width of the LSTM ranker", source=_PAPER, decides="units"
+    )
     ranker_steps: core.Count = core.setting(
         5_000, "length of the ranker's training; unstated", "optimizer steps", decides="units"
     )
     ranker_batch_size: core.BatchSize = core.setting(
         8, "batch size of the ranker's training; unstated in the paper", "titles", decides="units"
     )
-    unit: UnitToRank = core.setting("paragraph", "paragraph | section | snippet (sentences packed)", decides="units")
+    unit: UnitToRank = core.setting(
+        "paragraph", "paragraph | section | snippet (sentences packed)", decides="units"
+    )
     paragraph_length: core.TokenCount = core.setting(
         500, "longest paragraph", "tokens", "released code", decides="units"
     )
@@ -91,13 +105,18 @@ class RankedConfig(NeuralConfig):
         1600, "longest input, with the title", "tokens", _PAPER, decides="units"
     )
     test_input_length: core.TokenCount | None = core.setting(
-        None, "longest input of examples to summarize; null: as in training", "tokens", decides="summaries"
+        None,
+        "longest input of examples to summarize; null: as in training",
+        "tokens",
+        decides="summaries",
     )
     decode_length: core.TargetTokens = core.setting(
         400, "longest target and output", "tokens", "released code", decides="units"
     )
     dropout: core.FractionBelowOne = core.setting(0.1, "dropout probability", source=_PAPER)
-    tokenizer: core.Text = core.setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
+    tokenizer: core.Text = core.setting(
+        "trained", "trained (byte-level BPE) | words (word level) | hub name or folder"
+    )
     vocabulary_size: core.VocabularySize = core.setting(
         32_000, "size of a trained tokenizer's vocabulary", "entries", _PAPER
     )
@@ -105,7 +124,11 @@ class RankedConfig(NeuralConfig):
 
     def without_effect(self, train: core.Recipe, decode: core.Decoding) -> set[str]:
         """Return the settings that change nothing: those of a learned ranker, without one."""
-        return set() if core.learned_ranker(self.rank) else {"ranker_dimension", "ranker_steps", "ranker_batch_size"}
+        return (
+            set()
+            if core.learned_ranker(self.rank)
+            else {"ranker_dimension", "ranker_steps", "ranker_batch_size"}
+        )
 
     def ranker_settings(self) -> core.RankerSettings:
         """Return the settings of a learned ranker; one of snippets learns from paragraphs."""

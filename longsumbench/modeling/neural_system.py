@@ -56,9 +56,14 @@ class NeuralSystem(core.System):
 
     def __init__(self, config: NeuralConfig) -> None:
         super().__init__(config)
-        self.reader, self.builder = self.Reader(config, self.version), self.Builder(config, self.Model)
+        self.reader, self.builder = (
+            self.Reader(config, self.version),
+            self.Builder(config, self.Model),
+        )
         all_norms = issubclass(self.Model, RankedGeneration)
-        self.capabilities = replace(self.capabilities, shares_work=True, supports_length_norms=all_norms)
+        self.capabilities = replace(
+            self.capabilities, shares_work=True, supports_length_norms=all_norms
+        )
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -77,8 +82,12 @@ class NeuralSystem(core.System):
             MissingSplit: there is no training split, or it is empty.
         """
         if context.train is None or not len(context.train):
-            problem = f"model={self.config.name} learns from a training split, and the dataset has none"
-            raise MissingSplit(f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>")
+            problem = (
+                f"model={self.config.name} learns from a training split, and the dataset has none"
+            )
+            raise MissingSplit(
+                f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>"
+            )
         self.state["multi_document"] = context.train.multi_document
         if context.train.queried:
             self.state["queried"] = READER_VERSIONS["queries"]
@@ -94,7 +103,12 @@ class NeuralSystem(core.System):
             DataError: there is no training split, or it is empty; the recipe keeps or averages the best checkpoints,
                 and there is no validation split.
         """
-        train, validation, recipe, stages = context.train, context.validation, context.recipe, context.stages
+        train, validation, recipe, stages = (
+            context.train,
+            context.validation,
+            context.recipe,
+            context.stages,
+        )
         with processes.first_process_first():
             _check_best(recipe, validation)
             self.prepare(context)
@@ -102,13 +116,21 @@ class NeuralSystem(core.System):
             if recipe.only != "all":
                 self.state["trained_only"] = recipe.only
             rows = self.reader.rows(train, len(train), stages, with_labels=True)
-            watched = min(len(validation), recipe.eval_examples or len(validation)) if validation is not None else 0
+            watched = (
+                min(len(validation), recipe.eval_examples or len(validation))
+                if validation is not None
+                else 0
+            )
             validation_rows = None
             if validation is not None and watched:
-                validation_rows = self.reader.rows(validation, watched, stages, with_labels=recipe.only != "all")
+                validation_rows = self.reader.rows(
+                    validation, watched, stages, with_labels=recipe.only != "all"
+                )
         not_trained = core.names_deciding(self.config, "summaries")
         inputs = {
-            "config": {key: value for key, value in self.identity().items() if key not in not_trained},
+            "config": {
+                key: value for key, value in self.identity().items() if key not in not_trained
+            },
             "recipe": core.outcome_settings(recipe),
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
@@ -122,7 +144,9 @@ class NeuralSystem(core.System):
         with reading_artifact(self.checkpoint):
             return read_json(self.checkpoint / _REPORT, core.FitReport)
 
-    def _train(self, folder: Path, rows: Rows, validation: Rows | None, recipe: core.Recipe) -> None:
+    def _train(
+        self, folder: Path, rows: Rows, validation: Rows | None, recipe: core.Recipe
+    ) -> None:
         """Build the stage "checkpoint"; an interrupted training continues from its newest complete checkpoint.
 
         Processes that train together all call this; the first one saves.
@@ -138,7 +162,15 @@ class NeuralSystem(core.System):
             if recipe.max_steps > 0:
                 check_rows(*([rows] if validation is None else [rows, validation]))
                 collator, objective = self.reader.collator(), self.objective(recipe)
-                report = train(self.model, rows, validation, collator, recipe, trainer_folder, objective=objective)
+                report = train(
+                    self.model,
+                    rows,
+                    validation,
+                    collator,
+                    recipe,
+                    trainer_folder,
+                    objective=objective,
+                )
             if processes.process_index():
                 return
             self.save(folder)
@@ -154,7 +186,9 @@ class NeuralSystem(core.System):
     def load_checkpoint(self, number: int) -> None:
         """Load the n-th best checkpoint of `FitReport.kept`; 1 is the best."""
         with reading_artifact(self.checkpoint):
-            self.reader.tokenizer, self.model = self.builder.open(kept_folder(self.checkpoint, number))
+            self.reader.tokenizer, self.model = self.builder.open(
+                kept_folder(self.checkpoint, number)
+            )
 
     def ledgers(self, example: core.Example) -> tuple[core.Truncation, core.Truncation]:
         """Return the ledgers of an example's units and of its first reference, which is cut at `decode_length`."""
@@ -169,7 +203,9 @@ class NeuralSystem(core.System):
         """
         return {**super().identity(), **self.builder.identity(), **self.reader.identity()}
 
-    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
+    def summarize(
+        self, examples: Sequence[core.Example], decoding: core.Decoding
+    ) -> Iterator[core.Summary]:
         """Decode or extract one batch; a learned ranker runs on the same device."""
         self.reader.ranking.use_device(decoding.device)
         shows = self.capabilities.keeps_evidence and decoding.evidence != "none"
@@ -180,7 +216,9 @@ class NeuralSystem(core.System):
             summaries = extracts(examples, scored, self.state.get("target_words"), decoding, shows)
         else:
             outputs = generate_texts(self.model, self.reader, examples, decoding)
-            texts = self.tokenizer.batch_decode([output.ids for output in outputs], skip_special_tokens=True)
+            texts = self.tokenizer.batch_decode(
+                [output.ids for output in outputs], skip_special_tokens=True
+            )
             summaries = (
                 core.Summary(
                     output.example.id,
@@ -196,7 +234,9 @@ class NeuralSystem(core.System):
             text_read = None if decoding.keep_inputs == "none" else _text_read(self.reader, example)
             yield replace(summary, read=text_read)
 
-    def score_source(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[ScoredSpans]:
+    def score_source(
+        self, examples: Sequence[core.Example], decoding: core.Decoding
+    ) -> Iterator[ScoredSpans]:
         """Yield the scores of every example's sentences; systems with the capability `extracts` override this."""
         raise NotImplementedError(f"{type(self).__name__} scores no sentences")
 
@@ -238,7 +278,10 @@ def kept_folder(checkpoint: Path, number: int) -> Path:
 
 
 def _describe_texts(reader: UnitReader, state: dict[str, Any]) -> None:
-    reader.multi_document, reader.queries_version = state.get("multi_document", False), state.get("queried")
+    reader.multi_document, reader.queries_version = (
+        state.get("multi_document", False),
+        state.get("queried"),
+    )
 
 
 def _text_read(reader: UnitReader, example: core.Example) -> str:
@@ -246,7 +289,9 @@ def _text_read(reader: UnitReader, example: core.Example) -> str:
     texts = reader.tokenizer.batch_decode(reader.units(example).ids, skip_special_tokens=False)
     if len(texts) == 1:
         return str(texts[0])
-    return "\n".join(f"── unit {number} of {len(texts)}\n{text}" for number, text in enumerate(texts, start=1))
+    return "\n".join(
+        f"── unit {number} of {len(texts)}\n{text}" for number, text in enumerate(texts, start=1)
+    )
 
 
 def _with_targets(report: core.FitReport, rows: Rows, special: int) -> core.FitReport:
@@ -254,15 +299,29 @@ def _with_targets(report: core.FitReport, rows: Rows, special: int) -> core.FitR
     lengths = rows["target_tokens"]
     cut_lengths = [len(labels) - special for labels in rows["labels"]]
     tokens_cut = sum(lengths) - sum(cut_lengths)
-    cuts = (core.Cut("decode_length", tokens_cut, sum(rows["target_words_cut"])),) if tokens_cut else ()
+    cuts = (
+        (core.Cut("decode_length", tokens_cut, sum(rows["target_words_cut"])),)
+        if tokens_cut
+        else ()
+    )
     ledger = core.Truncation(sum(lengths), sum(rows["target_words"]), cuts)
-    num_cut = sum(length > cut_length for length, cut_length in zip(lengths, cut_lengths, strict=True))
+    num_cut = sum(
+        length > cut_length for length, cut_length in zip(lengths, cut_lengths, strict=True)
+    )
     return replace(report, targets=ledger, targets_cut=num_cut)
 
 
 def _check_best(recipe: core.Recipe, validation: core.Split | None) -> None:
-    settings = [name for name in ("keep_best", "average_weights") if getattr(recipe, name) > 1 and recipe.max_steps]
+    settings = [
+        name
+        for name in ("keep_best", "average_weights")
+        if getattr(recipe, name) > 1 and recipe.max_steps
+    ]
     if settings and not (validation is not None and len(validation)):
         name = f"train.{settings[0]}"
-        problem = "chooses checkpoints by their validation loss, and the dataset has no validation split"
-        raise DataError(f"{name}={getattr(recipe, settings[0])} {problem}; add one, or choose {name}=1")
+        problem = (
+            "chooses checkpoints by their validation loss, and the dataset has no validation split"
+        )
+        raise DataError(
+            f"{name}={getattr(recipe, settings[0])} {problem}; add one, or choose {name}=1"
+        )

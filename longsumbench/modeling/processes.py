@@ -53,7 +53,9 @@ class _Launch:
         Raises:
             EnvironmentProblem: the processes cannot meet.
         """
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings are for those who write the training
+        os.environ.setdefault(
+            "TORCH_CPP_LOG_LEVEL", "ERROR"
+        )  # its warnings are for those who write the training
         from torch import cuda, distributed
 
         if distributed.is_initialized():
@@ -63,12 +65,16 @@ class _Launch:
         try:
             meeting = distributed.rendezvous("env://", rank, size, timeout=_STARTING)  # type: ignore[attr-defined]
             self.store, *_ = next(meeting)
-            distributed.init_process_group(backend, store=self.store, rank=rank, world_size=size, timeout=_WAIT_LIMIT)
+            distributed.init_process_group(
+                backend, store=self.store, rank=rank, world_size=size, timeout=_WAIT_LIMIT
+            )
             atexit.register(self._leave)
         except (RuntimeError, ValueError) as error:
             address = "MASTER_ADDR={MASTER_ADDR}, MASTER_PORT={MASTER_PORT}".format_map(os.environ)
             reason = str(error).splitlines()[0]
-            raise EnvironmentProblem(f"{size} processes cannot meet at {address}: {reason}") from error
+            raise EnvironmentProblem(
+                f"{size} processes cannot meet at {address}: {reason}"
+            ) from error
 
     def _leave(self) -> None:
         """Leave the process group: first the others, then the first process.
@@ -104,7 +110,9 @@ class _Launch:
         try:
             yield
         except Exception as error:
-            if not self.failed_in_all and not isinstance(error, UsageError):  # all have the same settings
+            if not self.failed_in_all and not isinstance(
+                error, UsageError
+            ):  # all have the same settings
                 self.exit_alone(error)
             self.together = False
             raise
@@ -129,7 +137,9 @@ def _launch() -> _Launch:
     """Read the launcher's environment variables, and hide them from libraries and from processes started here."""
     launch = _Launch()
     if all(os.environ.get(name) for name in (*_RANK_KEYS, "MASTER_ADDR", "MASTER_PORT")):
-        launch.rank, launch.size, launch.local_rank, launch.local_size = (int(os.environ[name]) for name in _RANK_KEYS)
+        launch.rank, launch.size, launch.local_rank, launch.local_size = (
+            int(os.environ[name]) for name in _RANK_KEYS
+        )
     for name in (*_RANK_KEYS, "PMI_SIZE"):
         os.environ.pop(name, None)
     return launch
@@ -185,7 +195,10 @@ def _take_part(launch: _Launch, work: Callable[[Path], None]) -> None:
     logging.getLogger("longsumbench").setLevel(logging.WARNING)
     try:
         while folder := launch.broadcast():
-            with suppress(Exception), launch.working_together():  # the first process reports the failure
+            with (
+                suppress(Exception),
+                launch.working_together(),
+            ):  # the first process reports the failure
                 work(Path(folder))
     except RuntimeError as error:  # the first process is gone
         launch.exit_alone(error)
@@ -209,7 +222,9 @@ def share_run(folder: Path, device: str) -> Iterator[None]:
     gpus = cuda.device_count() if device != "cpu" else 0
     if gpus and "TORCHELASTIC_RUN_ID" in os.environ and gpus < launch.local_size:
         advice = "start as many as there are GPUs, or choose device=cpu"
-        raise UsageError(f"{launch.local_size} processes on {gpus} GPU{'s' if gpus > 1 else ''}: {advice}")
+        raise UsageError(
+            f"{launch.local_size} processes on {gpus} GPU{'s' if gpus > 1 else ''}: {advice}"
+        )
     launch.broadcast(str(folder.resolve()))
     with launch.working_together():
         yield

@@ -21,7 +21,9 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 
 _WORD_PATTERN = re.compile(r"\w+")  # words of one letter count too
-_BLANKS = {code: " " for code in range(128) if not _WORD_PATTERN.match(chr(code))}  # ASCII characters between words
+_BLANKS = {
+    code: " " for code in range(128) if not _WORD_PATTERN.match(chr(code))
+}  # ASCII characters between words
 _DAMPING = 0.85  # Erkan & Radev 2004, as in PageRank
 _BM25_K1, _BM25_B = 1.2, 0.75  # as in Lucene
 _TOLERANCE = 1e-12  # LexRank stops when a step changes the scores (sum 1) by at most this in total
@@ -112,7 +114,9 @@ def similarities(paragraphs: Sequence[str]) -> NDArray[np.float64]:
     The matrix is symmetric, each value 0–1. The diagonal is 1, also for a zero vector.
     """
     vectors = _normalized_tfidf(paragraphs)
-    cosines: NDArray[np.float64] = np.minimum((vectors @ vectors.T).toarray(), 1)  # rounding errors can exceed 1
+    cosines: NDArray[np.float64] = np.minimum(
+        (vectors @ vectors.T).toarray(), 1
+    )  # rounding errors can exceed 1
     np.fill_diagonal(cosines, 1)
     return cosines
 
@@ -130,12 +134,16 @@ def tfidf(paragraphs: Sequence[str]) -> Any:
 
 def rank(scores: Sequence[float] | core.Scores) -> list[int]:
     """Return the indices from the best score to the worst; ties keep their order."""
-    return [int(index) for index in np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")]
+    return [
+        int(index) for index in np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
+    ]
 
 
 def _counts_with_title(title: str | None, paragraphs: Sequence[str]) -> Any:
     if title is None:
-        raise UsageError("this ranker compares paragraphs with the title, and the example has none: choose another")
+        raise UsageError(
+            "this ranker compares paragraphs with the title, and the example has none: choose another"
+        )
     return _count_words([title, *paragraphs])
 
 
@@ -172,12 +180,16 @@ def _normalized_tfidf(paragraphs: Sequence[str]) -> Any:
     vectors = tfidf(paragraphs)
     from sklearn.preprocessing import normalize  # here: its import takes more than a second
 
-    return normalize(vectors) if vectors.nnz else vectors  # scikit-learn rejects a matrix without columns
+    return (
+        normalize(vectors) if vectors.nnz else vectors
+    )  # scikit-learn rejects a matrix without columns
 
 
 def _cosine_with_first(vectors: Any) -> core.Scores:
     """Return the cosine of the first row with each of the others; 0 for a zero vector."""
-    if vectors.shape[0] < 2 or not vectors.nnz:  # scikit-learn rejects a matrix without rows or columns
+    if (
+        vectors.shape[0] < 2 or not vectors.nnz
+    ):  # scikit-learn rejects a matrix without rows or columns
         return np.zeros(max(0, vectors.shape[0] - 1))
     from sklearn.metrics.pairwise import cosine_similarity
 
@@ -204,7 +216,9 @@ def find_ranker(
     return ranker
 
 
-def score_by(ranker: core.Ranker, example: core.Example, texts: Sequence[str], setting: str) -> core.Scores:
+def score_by(
+    ranker: core.Ranker, example: core.Example, texts: Sequence[str], setting: str
+) -> core.Scores:
     """Return the scores of an example's texts.
 
     `setting` is the one that chose the ranker, for messages ("model.rank=tfidf").
@@ -230,7 +244,9 @@ class Ranking:
 
     def __init__(self, name: str, ranker_settings: Callable[[], core.RankerSettings]) -> None:
         self.name, self.ranker_settings = name, ranker_settings  # "none", or a registered ranker
-        self.ranker: core.Ranker | None = None  # set by `prepare` and `load`; a plain one by its first use
+        self.ranker: core.Ranker | None = (
+            None  # set by `prepare` and `load`; a plain one by its first use
+        )
 
     @property
     def learned(self) -> core.LearnedRanker | None:
@@ -252,7 +268,9 @@ class Ranking:
         """Load the ranker; fit a learned one."""
         if self.name != core.UNRANKED:
             settings = self.settings(context)
-            self.ranker = find_ranker(self.name, context.train, context.validation, settings, context.stages)
+            self.ranker = find_ranker(
+                self.name, context.train, context.validation, settings, context.stages
+            )
 
     def settings(self, context: core.FitContext) -> core.RankerSettings:
         """Return the settings of a learned ranker, with the seed, the device and the words of a run."""

@@ -21,14 +21,21 @@ from longsumbench.cache.hub import unreachable
 from longsumbench.core import Example, Split, count_words
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
-from longsumbench.modeling.checkpoints import SAFE_LOADING, describe_error, read_tokenizer, reading_checkpoint
+from longsumbench.modeling.checkpoints import (
+    SAFE_LOADING,
+    describe_error,
+    read_tokenizer,
+    reading_checkpoint,
+)
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.progress import track
 
 TOKENIZER_VERSION = 1  # rises when byte-level BPE changes
 WORDS_VERSION = 1  # rises when vocabularies of words change
 _PAD, _START, _END, _UNKNOWN = _MARKS = ["<pad>", "<s>", "</s>", "<unk>"]
-_TRAINING_WORDS = 5_000_000  # beyond this the merges of a vocabulary of tens of thousands hardly change
+_TRAINING_WORDS = (
+    5_000_000  # beyond this the merges of a vocabulary of tens of thousands hardly change
+)
 
 _SIGN = r"\p{L}\p{M}\p{N}_"  # the characters of words
 _PIECES = Regex(
@@ -50,7 +57,9 @@ _WORD_NORMALIZER = normalizers.Sequence(
 )
 _WORD_DECODER = decoders.Sequence(
     [
-        decoders.WordPiece(prefix="  ", cleanup=False),  # a space before each but the first; no word begins with two
+        decoders.WordPiece(
+            prefix="  ", cleanup=False
+        ),  # a space before each but the first; no word begins with two
         decoders.Fuse(),
         decoders.Replace(Regex(r" (?=[.,;:!?…)\]}%”'/])"), ""),
         decoders.Replace(Regex(r"(?<=[(\[{$£€#@“‘/]) "), ""),
@@ -60,7 +69,9 @@ _WORD_DECODER = decoders.Sequence(
 )
 
 
-def train_tokenizer(train: Iterable[Example], vocabulary_size: int, kind: str = "trained") -> PreTrainedTokenizerFast:
+def train_tokenizer(
+    train: Iterable[Example], vocabulary_size: int, kind: str = "trained"
+) -> PreTrainedTokenizerFast:
     """Train a tokenizer on sources and references.
 
     "trained" is byte-level BPE, which is lossless and has no unknown words. The vocabulary size includes the four
@@ -69,7 +80,11 @@ def train_tokenizer(train: Iterable[Example], vocabulary_size: int, kind: str = 
     Raises:
         UsageError: the texts have fewer different words than `vocabulary_size`.
     """
-    tokenizer = _word_level(train, vocabulary_size) if kind == "words" else _byte_pairs(train, vocabulary_size)
+    tokenizer = (
+        _word_level(train, vocabulary_size)
+        if kind == "words"
+        else _byte_pairs(train, vocabulary_size)
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token=_PAD,
@@ -97,7 +112,11 @@ def trained_tokenizer(
         texts = track((train[index] for index in sample), "training the tokenizer", len(sample))
         train_tokenizer(texts, vocabulary_size, kind).save_pretrained(folder)
 
-    decided_by = {"kind": kind, "version": WORDS_VERSION} if kind == "words" else {"version": TOKENIZER_VERSION}
+    decided_by = (
+        {"kind": kind, "version": WORDS_VERSION}
+        if kind == "words"
+        else {"version": TOKENIZER_VERSION}
+    )
     inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size, **decided_by}
     folder = stages.get("tokenizer", inputs, build)
     with reading_artifact(folder):
@@ -110,7 +129,9 @@ def _word_level(train: Iterable[Example], vocabulary_size: int) -> Tokenizer:
     tokenizer.normalizer = _WORD_NORMALIZER
     tokenizer.pre_tokenizer = pre_tokenizers.Split(_PIECES, "removed", invert=True)
     tokenizer.decoder = _WORD_DECODER
-    trainer = trainers.WordLevelTrainer(vocab_size=vocabulary_size, special_tokens=_MARKS, show_progress=False)
+    trainer = trainers.WordLevelTrainer(
+        vocab_size=vocabulary_size, special_tokens=_MARKS, show_progress=False
+    )
     tokenizer.train_from_iterator(_texts_of_split(train), trainer)
     if (entries := tokenizer.get_vocab_size()) < vocabulary_size:
         words = f"{entries - len(_MARKS)} different words, with the special entries {entries}; give {entries} or less"
@@ -150,7 +171,9 @@ def _texts_of_split(train: Iterable[Example]) -> Iterator[str]:
         yield from (" ".join(reference) for reference in example.references)
 
 
-def load_tokenizer(name: str | Path, of_system: bool = True, fast: bool = True) -> PreTrainedTokenizerBase:
+def load_tokenizer(
+    name: str | Path, of_system: bool = True, fast: bool = True
+) -> PreTrainedTokenizerBase:
     """Load a tokenizer by hub name or from a folder.
 
     Args:
@@ -164,15 +187,23 @@ def load_tokenizer(name: str | Path, of_system: bool = True, fast: bool = True) 
         EnvironmentProblem: it is on the hub, and the hub cannot be reached.
     """
     tokenizer_name = f"tokenizer '{name}'"
-    tokenizer = read_tokenizer(Path(name), tokenizer_name) if Path(name).is_dir() else _fetch(str(name), of_system)
+    tokenizer = (
+        read_tokenizer(Path(name), tokenizer_name)
+        if Path(name).is_dir()
+        else _fetch(str(name), of_system)
+    )
     if fast and not tokenizer.is_fast:
         raise UsageError(f"{tokenizer_name} has no fast version, which the suite needs")
     if not any(encode_texts(tokenizer, ["a"])):  # the library built one without files
-        raise UsageError(f"{tokenizer_name} makes no token of any text: its vocabulary is missing; give another")
+        raise UsageError(
+            f"{tokenizer_name} makes no token of any text: its vocabulary is missing; give another"
+        )
     if of_system and tokenizer.eos_token is None:
         tokenizer.eos_token = tokenizer.sep_token  # BERT's end of a text
     if of_system and (tokenizer.pad_token_id is None or tokenizer.eos_token_id is None):
-        raise UsageError(f"{tokenizer_name} lacks a padding or an end token, which a summarizer needs")
+        raise UsageError(
+            f"{tokenizer_name} lacks a padding or an end token, which a summarizer needs"
+        )
     return tokenizer
 
 
@@ -180,7 +211,9 @@ def _fetch(name: str, of_system: bool) -> PreTrainedTokenizerBase:
     problem = unreachable()  # checked first, because the library tries for most of a minute
     with reading_checkpoint(f"tokenizer '{name}'"):
         try:
-            return AutoTokenizer.from_pretrained(name, **{**SAFE_LOADING, "local_files_only": problem is not None})
+            return AutoTokenizer.from_pretrained(
+                name, **{**SAFE_LOADING, "local_files_only": problem is not None}
+            )
         except (OSError, ValueError) as error:
             if problem is not None:
                 trained = ", or use model.tokenizer=trained or words" if of_system else ""
@@ -189,7 +222,9 @@ def _fetch(name: str, of_system: bool) -> PreTrainedTokenizerBase:
                     f" give a folder{trained}"
                 ) from error
             reason = describe_error(error)
-            raise UsageError(f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})") from error
+            raise UsageError(
+                f"no tokenizer '{name}': give a Hugging Face name or a folder ({reason})"
+            ) from error
 
 
 def tokenizer_identity(tokenizer: PreTrainedTokenizerBase) -> str:
@@ -208,10 +243,16 @@ def encode_texts(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> li
         with reading_checkpoint(f"tokenizer '{tokenizer.name_or_path}'"):
             encoded = tokenizer.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return [text.ids for text in encoded]
-    return list(tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"])
+    return list(
+        tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False)[
+            "input_ids"
+        ]
+    )
 
 
-def special_tokens(tokenizer: PreTrainedTokenizerBase, kind: str = "text") -> tuple[list[int], list[int]]:
+def special_tokens(
+    tokenizer: PreTrainedTokenizerBase, kind: str = "text"
+) -> tuple[list[int], list[int]]:
     """Return the tokens that a tokenizer adds before and after a "text" or a "text_target"."""
     encoded = tokenizer(**{kind: "a"}, return_special_tokens_mask=True)
     ids, added = encoded["input_ids"], encoded["special_tokens_mask"]
@@ -219,11 +260,15 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase, kind: str = "text") -> tu
     return ids[:start], ids[end:]
 
 
-def encode_sentences(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]) -> list[EncodedSentence]:
+def encode_sentences(
+    tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
+) -> list[EncodedSentence]:
     """Tokenize consecutive sentences as running text: all but the first begin with a space."""
     texts = [sentence if index == 0 else f" {sentence}" for index, sentence in enumerate(sentences)]
     encoded = encode_texts(tokenizer, texts)
-    return [EncodedSentence(ids, count_words([text])) for ids, text in zip(encoded, texts, strict=True)]
+    return [
+        EncodedSentence(ids, count_words([text])) for ids, text in zip(encoded, texts, strict=True)
+    ]
 
 
 def token_texts(
@@ -237,6 +282,8 @@ def token_texts(
     for end in range(1, len(ids) + 1):
         text = tokenizer.decode(ids[:end], skip_special_tokens=skip_special_tokens)
         if end < len(ids):
-            text = text.rstrip("\N{REPLACEMENT CHARACTER}")  # later tokens may complete this character
+            text = text.rstrip(
+                "\N{REPLACEMENT CHARACTER}"
+            )  # later tokens may complete this character
         yield text[len(text_so_far) :]
         text_so_far = text

@@ -11,7 +11,15 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import RANKABLE_UNITS, Cut, Example, FitContext, Split, Truncation, settings_deciding
+from longsumbench.core import (
+    RANKABLE_UNITS,
+    Cut,
+    Example,
+    FitContext,
+    Split,
+    Truncation,
+    settings_deciding,
+)
 from longsumbench.modeling import tokenizer as tokenization, units as packing
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
 from longsumbench.modeling.neural_config import NeuralConfig, RankedConfig
@@ -22,10 +30,23 @@ from longsumbench.progress import track
 Rows: TypeAlias = datasets.Dataset
 
 # "units" rises when rows of units change, "queries" when units with queries do.
-READER_VERSIONS = {"units": 2, "queries": packing.QUERIES_VERSION, "tokenizer": tokenization.TOKENIZER_VERSION}
-_ORDERS_VERSION = 1  # rises, with the version of every learned ranker, when the same scores give another order
+READER_VERSIONS = {
+    "units": 2,
+    "queries": packing.QUERIES_VERSION,
+    "tokenizer": tokenization.TOKENIZER_VERSION,
+}
+_ORDERS_VERSION = (
+    1  # rises, with the version of every learned ranker, when the same scores give another order
+)
 _IDS = datasets.List(datasets.Value("int32"))
-_COUNTS = ("length", "source_words", "target_tokens", "target_words", "target_words_cut", "query_length")
+_COUNTS = (
+    "length",
+    "source_words",
+    "target_tokens",
+    "target_words",
+    "target_words_cut",
+    "query_length",
+)
 _COLUMNS = {
     "units": datasets.List(_IDS),
     "unit_documents": _IDS,
@@ -48,7 +69,9 @@ class UnitReader(ABC):
         self.config, self.version = config, version  # the system's
         self.multi_document = False  # True if the training texts have several documents each
         self.queries_version: int | None = None  # None if the training texts have no queries
-        self.columns: dict[str, Any] = {}  # name → feature of a further column, which units have in their `columns`
+        self.columns: dict[
+            str, Any
+        ] = {}  # name → feature of a further column, which units have in their `columns`
         self.ranking = Ranking(config.rank, config.ranker_settings)  # for readers that use it
 
     @abstractmethod
@@ -92,7 +115,9 @@ class UnitReader(ABC):
 
         Choice, not in the papers: the query is the first sentence of every unit, and counts in `unit_length`.
         """
-        return Query.within(self.encode([example.query])[0], unit_length) if example.query else Query()
+        return (
+            Query.within(self.encode([example.query])[0], unit_length) if example.query else Query()
+        )
 
     def encode_target(self, text: str) -> EncodedSentence:
         """Tokenize a target, without special tokens."""
@@ -104,10 +129,16 @@ class UnitReader(ABC):
 
     def reference(self, example: Example) -> tuple[EncodedSentence, EncodedSentence]:
         """Return an example's first reference, and its leading tokens that fit into a target."""
-        target = self.encode_target(" ".join(example.references[0])) if example.references else EncodedSentence([], 0)
+        target = (
+            self.encode_target(" ".join(example.references[0]))
+            if example.references
+            else EncodedSentence([], 0)
+        )
         return target, target.head(self.config.decode_length - len(self.target([])))
 
-    def rows(self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False) -> Rows:
+    def rows(
+        self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False
+    ) -> Rows:
         """Return the first examples of a split as rows; they are cached as the stage "units".
 
         `with_labels` adds the columns of a model that has more targets than the summary.
@@ -115,7 +146,9 @@ class UnitReader(ABC):
         inputs = {**self.inputs(), "split": split.fingerprint, "examples": examples}
         indices = track(range(examples), f"tokenizing {split.name}", examples)
         rows = (self.row(split[index]) for index in indices)
-        return stored_rows("units", inputs, datasets.Features({**_COLUMNS, **self.columns}), rows, stages)
+        return stored_rows(
+            "units", inputs, datasets.Features({**_COLUMNS, **self.columns}), rows, stages
+        )
 
     def row(self, example: Example) -> dict[str, Any]:
         """Return an example as a training row; the target is its first reference."""
@@ -143,7 +176,9 @@ def reference_ledger(reader: UnitReader, example: Example) -> Truncation:
     """Return the ledger of an example's first reference, which is cut at `decode_length`."""
     target, head = reader.reference(example)
     tokens, words = len(target.ids) - len(head.ids), target.words - head.words
-    return Truncation(len(target.ids), target.words, (Cut("decode_length", tokens, words),) if tokens else ())
+    return Truncation(
+        len(target.ids), target.words, (Cut("decode_length", tokens, words),) if tokens else ()
+    )
 
 
 class BestParagraphs(UnitReader):
@@ -155,7 +190,9 @@ class BestParagraphs(UnitReader):
     config: RankedConfig
     _orders: Iterator[list[int]] | None = None  # set while `rows` runs
 
-    def rows(self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False) -> Rows:
+    def rows(
+        self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False
+    ) -> Rows:
         """As UnitReader, except: the orders of a learned ranker are cached, and shared between systems."""
         if self.ranking.learned and self.config.unit in RANKABLE_UNITS:
             self._orders = self._stored_orders(split, examples, stages)
@@ -164,14 +201,26 @@ class BestParagraphs(UnitReader):
         finally:
             self._orders = None
 
-    def _stored_orders(self, split: Split, examples: int, stages: ArtifactCache) -> Iterator[list[int]]:
+    def _stored_orders(
+        self, split: Split, examples: int, stages: ArtifactCache
+    ) -> Iterator[list[int]]:
         """Yield the orders of the paragraphs of a split's first examples: the stage "orders", made when first read."""
         unit, counts = self.config.unit, {"split": split.fingerprint, "examples": examples}
-        inputs = {**self.ranking.fitted_identity(), "unit": unit, **counts, "version": _ORDERS_VERSION}
+        inputs = {
+            **self.ranking.fitted_identity(),
+            "unit": unit,
+            **counts,
+            "version": _ORDERS_VERSION,
+        }
         tracked = track(range(examples), f"ranking {split.name}", examples)
         texts = ((split[index], packing.paragraphs_of(split[index], unit)) for index in tracked)
-        orders = ({"order": self.ranking.order(example, [part.text for part in parts])} for example, parts in texts)
-        yield from stored_rows("orders", inputs, datasets.Features({"order": _IDS}), orders, stages)["order"]
+        orders = (
+            {"order": self.ranking.order(example, [part.text for part in parts])}
+            for example, parts in texts
+        )
+        yield from stored_rows(
+            "orders", inputs, datasets.Features({"order": _IDS}), orders, stages
+        )["order"]
 
     def training_units(self, example: Example) -> Units:
         """Return the units of an example of the training or validation split."""
@@ -184,7 +233,9 @@ class BestParagraphs(UnitReader):
     def limits(self, training: bool) -> Limits:
         """Return the limits of the input."""
         config = self.config
-        length = config.input_length if training else config.test_input_length or config.input_length
+        length = (
+            config.input_length if training else config.test_input_length or config.input_length
+        )
         return Limits(None, config.paragraph_length, length)
 
     def read(self, example: Example, limits: Limits) -> Units:
@@ -207,23 +258,35 @@ class BestParagraphs(UnitReader):
         order = next(self._orders) if self._orders else self.ranking.order(example, texts)
         ranked = [paragraphs[index] for index in order]
         documents = [paragraph.place[0] for paragraph in ranked]
-        units = packing.best_paragraphs(title, [encoded[index] for index in order], documents, limits)
+        units = packing.best_paragraphs(
+            title, [encoded[index] for index in order], documents, limits
+        )
         fitting = ranked[: len(units.ids) - 1]
         return replace(units, spans=((0, 0), *(paragraph.span for paragraph in fitting))), fitting
 
-    def paragraphs(self, example: Example, snippet_length: int) -> tuple[list[Paragraph], list[EncodedSentence]]:
+    def paragraphs(
+        self, example: Example, snippet_length: int
+    ) -> tuple[list[Paragraph], list[EncodedSentence]]:
         """Return the paragraphs, sections or snippets to rank, and their tokens.
 
         Snippets have at most `snippet_length` tokens, or are one longer sentence.
         """
         unit = self.config.unit
         paragraphs = packing.paragraphs_of(example, "sentence" if unit == "snippet" else unit)
-        sentences = self.encode([sentence for paragraph in paragraphs for sentence in paragraph.sentences])
+        sentences = self.encode(
+            [sentence for paragraph in paragraphs for sentence in paragraph.sentences]
+        )
         encoded, start = [], 0
         for paragraph in paragraphs:
-            encoded.append(packing.join_sentences(sentences[start : start + len(paragraph.sentences)]))
+            encoded.append(
+                packing.join_sentences(sentences[start : start + len(paragraph.sentences)])
+            )
             start += len(paragraph.sentences)
-        return _packed(paragraphs, encoded, snippet_length) if unit == "snippet" else (paragraphs, encoded)
+        return (
+            _packed(paragraphs, encoded, snippet_length)
+            if unit == "snippet"
+            else (paragraphs, encoded)
+        )
 
 
 def _packed(
@@ -231,11 +294,17 @@ def _packed(
 ) -> tuple[list[Paragraph], list[EncodedSentence]]:
     """Pack consecutive sentences of a document into snippets; a sentence above `length` tokens is its own snippet."""
     snippets, packed = [], []
-    for document, members in groupby(range(len(sentences)), key=lambda index: sentences[index].place[0]):
+    for document, members in groupby(
+        range(len(sentences)), key=lambda index: sentences[index].place[0]
+    ):
         indices = list(members)
-        for number, span in enumerate(packing.pack_sentences([encoded[index] for index in indices], length)):
+        for number, span in enumerate(
+            packing.pack_sentences([encoded[index] for index in indices], length)
+        ):
             group = [sentences[index] for index in indices[span]]
             texts = tuple(text for sentence in group for text in sentence.sentences)
-            snippets.append(Paragraph((document, number), texts, (group[0].span[0], group[-1].span[1])))
+            snippets.append(
+                Paragraph((document, number), texts, (group[0].span[0], group[-1].span[1]))
+            )
             packed.append(packing.join_sentences([encoded[index] for index in indices[span]]))
     return snippets, packed

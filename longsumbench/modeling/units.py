@@ -45,10 +45,14 @@ class Units:
     """The units of one example, and the ledger of what they leave out."""
 
     ids: tuple[list[int], ...]  # a list of token ids per unit; empty for an absent unit
-    documents: tuple[int, ...]  # unit → index of its document (that of its first token, for a unit that joins several)
+    documents: tuple[
+        int, ...
+    ]  # unit → index of its document (that of its first token, for a unit that joins several)
     words: tuple[int, ...]  # unit → number of whole words in it
     truncation: Truncation  # the example's ledger: the size of the input, and what no unit contains
-    query_length: int = 0  # number of query tokens at the start of every unit with text; not counted in `words`
+    query_length: int = (
+        0  # number of query tokens at the start of every unit with text; not counted in `words`
+    )
     # further values of the example's row, such as a graph between the units
     columns: Mapping[str, Any] = field(default_factory=dict)
     # unit → its sentences, first and last + 1, as indices of all sentences of the source; (0, 0) if it has none; empty
@@ -60,7 +64,9 @@ class Units:
 class Query:
     """A query, which starts every unit of an example."""
 
-    text: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))  # the query as given
+    text: EncodedSentence = field(
+        default_factory=lambda: EncodedSentence((), 0)
+    )  # the query as given
     # its first tokens, at most half of a unit's length; the other half is for the text
     head: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
 
@@ -82,7 +88,9 @@ def first_tokens(sentences: Iterable[EncodedSentence], length: int) -> list[Enco
     return heads
 
 
-def split_snippets(encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int) -> Units:
+def split_snippets(
+    encoded: Sequence[Sequence[EncodedSentence]], snippet_length: int, num_snippets: int
+) -> Units:
     """Pack whole consecutive sentences into snippets, in order of appearance (SEAL, §3.1).
 
     A snippet ends when the next sentence would exceed `snippet_length`, and at the end of a document. A sentence longer
@@ -143,7 +151,9 @@ def group_units(units: Units, keys: Sequence[int]) -> Units:
 
     Nothing is cut.
     """
-    members = [[index for index, _ in run] for _, run in groupby(enumerate(keys), key=itemgetter(1))]
+    members = [
+        [index for index, _ in run] for _, run in groupby(enumerate(keys), key=itemgetter(1))
+    ]
     ids = tuple([token for index in run for token in units.ids[index]] for run in members)
     documents = tuple(units.documents[run[0]] for run in members)
     words = tuple(sum(units.words[index] for index in run) for run in members)
@@ -173,7 +183,9 @@ def number_documents(units: Units, max_documents: int) -> Units:
     numbers = {document: number for number, document in enumerate(dict.fromkeys(units.documents))}
     documents = tuple(min(numbers[document], max_documents - 1) for document in units.documents)
     merged = max(0, len(numbers) - max_documents)
-    return replace(units, documents=documents, truncation=replace(units.truncation, documents_merged=merged))
+    return replace(
+        units, documents=documents, truncation=replace(units.truncation, documents_merged=merged)
+    )
 
 
 def tokens_and_words(sentences: Iterable[EncodedSentence]) -> tuple[int, int]:
@@ -202,7 +214,9 @@ class Paragraph:
 
     place: tuple[int, int]  # its document, and its number in that document
     sentences: Sentences  # its text
-    span: tuple[int, int]  # its sentences, first and last + 1, as indices of all sentences of the example
+    span: tuple[
+        int, int
+    ]  # its sentences, first and last + 1, as indices of all sentences of the example
 
     @property
     def text(self) -> str:
@@ -241,7 +255,10 @@ class Limits:
 
 
 def best_paragraphs(
-    title: EncodedSentence | None, ranked: Sequence[EncodedSentence], documents: Sequence[int], limits: Limits
+    title: EncodedSentence | None,
+    ranked: Sequence[EncodedSentence],
+    documents: Sequence[int],
+    limits: Limits,
 ) -> Units:
     """Return the title as the first unit (empty if there is none) and the best paragraphs that fit.
 

@@ -22,7 +22,12 @@ from longsumbench.core import Between, check_value, registry
 from longsumbench.errors import DataError, UsageError, suite_errors
 from longsumbench.formatting import format_count, format_interval, format_p
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, describe_difference, heading_of
-from longsumbench.leaderboards.seed_groups import PairDifference, compare_examples, seed_matters, unit_factor
+from longsumbench.leaderboards.seed_groups import (
+    PairDifference,
+    compare_examples,
+    seed_matters,
+    unit_factor,
+)
 from longsumbench.leaderboards.significance import (
     DISTINGUISHED,
     FEW_EXAMPLES,
@@ -39,7 +44,13 @@ from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.render.figures import write_pictures
 from longsumbench.render.tables import Block, Tied, csv_text, markdown, terminal
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord, output_problems, run_label
+from longsumbench.runs.record import (
+    DEFAULT_RANKING_SCORE,
+    SHORT_ID,
+    RunRecord,
+    output_problems,
+    run_label,
+)
 from longsumbench.runs.results import Results
 
 if TYPE_CHECKING:
@@ -48,7 +59,9 @@ if TYPE_CHECKING:
 _CSV_DECIMALS = 6  # of numbers in the CSV
 _MOST_IDS = 5  # of the examples compared, on the terminal
 _NO_LIMIT = "–"  # in a cell: no difference can be detected
-_BREAKDOWN = re.compile(r"_(?:position|distance)_\d+$|_chance$")  # measures by position, and chance levels
+_BREAKDOWN = re.compile(
+    r"_(?:position|distance)_\d+$|_chance$"
+)  # measures by position, and chance levels
 _PAIR_COLUMNS = (
     *("measure", "baseline", "run", "difference", "interval", "p (Holm)", "detectable"),
     *("n", "higher", "lower", "equal"),
@@ -81,7 +94,9 @@ class ComparedRun:
 
     def scores_of(self, measure: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return a measure of the examples `ids`: ROUGE's F and other shares 0–100, the rest in their units."""
-        return values_at(self.scores, score_column(measure), ids) * unit_factor(self.record, measure)
+        return values_at(self.scores, score_column(measure), ids) * unit_factor(
+            self.record, measure
+        )
 
 
 @dataclass(frozen=True)
@@ -192,12 +207,20 @@ class Comparison:
             scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
             lines = [f"{split} split, the {count} that all runs scored, of: {scored}."]
         trained = ", ".join(run.label for run in self.runs if run.record.trained)
-        if trained and (zero_shot := ", ".join(run.label for run in self.runs if run.record.zero_shot)):
-            lines.append(f"Trained here: {trained}. Not trained here, perhaps on these texts: {zero_shot}.")
+        if trained and (
+            zero_shot := ", ".join(run.label for run in self.runs if run.record.zero_shot)
+        ):
+            lines.append(
+                f"Trained here: {trained}. Not trained here, perhaps on these texts: {zero_shot}."
+            )
         if oracles := [run.label for run in self.runs if run.record.oracle]:
-            lines.append(f"Oracles, which saw the references or their lengths: {', '.join(oracles)}.")
+            lines.append(
+                f"Oracles, which saw the references or their lengths: {', '.join(oracles)}."
+            )
         if means := [run.label for run in self.runs if run.record.checkpoints]:
-            lines.append(f"Scores are means of several checkpoints, summaries the best one's: {', '.join(means)}.")
+            lines.append(
+                f"Scores are means of several checkpoints, summaries the best one's: {', '.join(means)}."
+            )
         lengths = [f"{run.label} {run.outputs.words:.0f}" for run in self.runs]
         if (first := self.runs[0].record.outputs) and first.reference_words:
             lengths.append(f"the references {first.reference_words:.0f}")
@@ -217,17 +240,24 @@ class Comparison:
             f"{_NO_LIMIT}: too few examples differ. Higher, lower, equal: number of examples with such a score. "
             "ROUGE (F1) and other shares are 0–100."
         )
-        return [columns, _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " ")]
+        return [
+            columns,
+            _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " "),
+        ]
 
     def blocks(self) -> list[Block]:
         """Return a block about the runs and examples, one for every pair, and one on the method."""
-        head, tail = (Block("", tuple(lines), (), "", []) for lines in (self.about(), self.method()))
+        head, tail = (
+            Block("", tuple(lines), (), "", []) for lines in (self.about(), self.method())
+        )
         return [head, *map(_pair_block, self.pairs), tail]
 
     def render(self) -> str:
         """Return the table for the terminal, with the first ids if some examples were left out."""
         ids = ", ".join(self.ids[:_MOST_IDS]) + (", …" if len(self.ids) > _MOST_IDS else "")
-        return terminal(self.title, self.blocks()) + ("" if self.all_examples else f"\n\nCompared: {ids}")
+        return terminal(self.title, self.blocks()) + (
+            "" if self.all_examples else f"\n\nCompared: {ids}"
+        )
 
     def frame(self) -> "pd.DataFrame":
         """Return one row per pair and measure, with the fields of `ComparisonRow`."""
@@ -240,7 +270,11 @@ class Comparison:
         for pair in self.pairs:
             sides = {"baseline_": pair.baseline.record, "": pair.run.record}
             keys = ("model", "variant", "run_id")
-            identity = {f"{side}{key}": getattr(record, key) for side, record in sides.items() for key in keys}
+            identity = {
+                f"{side}{key}": getattr(record, key)
+                for side, record in sides.items()
+                for key in keys
+            }
             rows += [{**identity, **asdict(row)} for row in pair.rows]
         return rows
 
@@ -253,7 +287,10 @@ class Comparison:
 
         rows = []
         for pair in self.pairs:
-            identity = {"baseline_run_id": pair.baseline.record.run_id, "run_id": pair.run.record.run_id}
+            identity = {
+                "baseline_run_id": pair.baseline.record.run_id,
+                "run_id": pair.run.record.run_id,
+            }
             identity |= {"measure": pair.main.measure}
             rows += [{**identity, **change._asdict()} for change in pair.moved]
         return pd.DataFrame(rows)
@@ -267,7 +304,9 @@ def _pair_block(pair: RunPair) -> Block:
     few = ", ".join(row.heading for row in pair.rows if row.outcome == FEW_EXAMPLES)
     notes = [f"Too few examples for a test: {few}."] if few else []
     if pair.main.outcome == SINGLE_SEED:
-        notes.append("A trained system has one seed here: another may differ, so there is no verdict.")
+        notes.append(
+            "A trained system has one seed here: another may differ, so there is no verdict."
+        )
     return Block(
         pair.title,
         (verdict(pair),),
@@ -294,7 +333,9 @@ def verdict(pair: RunPair) -> str:
     limit = f"with {examples}, a true difference below about {row.detectable:.2f} would often not be found"
     if not math.isfinite(row.detectable):
         limit = f"too few of the {examples} differ for the test to find any difference"
-    return f"{pair.run.label} and {pair.baseline.label} are not distinguished by {measured}; {limit}."
+    return (
+        f"{pair.run.label} and {pair.baseline.label} are not distinguished by {measured}; {limit}."
+    )
 
 
 def format_row(row: ComparisonRow) -> list[str]:
@@ -350,7 +391,10 @@ def compare(
     ids = _common_ids(opened, intersect)
     sides = list(combinations(opened, 2)) if all_pairs else [(opened[0], run) for run in opened[1:]]
     tables = compare_measures(sides, ids)
-    pairs = tuple(compare_pair(baseline, run, rows, ids) for (baseline, run), rows in zip(sides, tables, strict=True))
+    pairs = tuple(
+        compare_pair(baseline, run, rows, ids)
+        for (baseline, run), rows in zip(sides, tables, strict=True)
+    )
     return Comparison(opened, pairs, ids, examples)
 
 
@@ -365,7 +409,9 @@ def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
     record = RunRecord.read(folder)
     record.check_written(folder, ("scores.csv", "predictions.jsonl"))
     scores = read_scores_of_run(folder, record)
-    predictions = {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")}
+    predictions = {
+        summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")
+    }
     if missing := set(scores.index) - predictions.keys():
         summaries = format_count(len(missing), "output")
         problem = f"lacks {summaries} that scores.csv has; overwrite=true repeats the run"
@@ -380,8 +426,14 @@ def _check_comparable(run: ComparedRun, baseline: ComparedRun) -> None:
         for side in (run, baseline)
     )
     if difference := describe_difference(record, expected):
-        dataset = f"{record.dataset} instead of {expected.dataset}, " if record.dataset != expected.dataset else ""
-        raise UsageError(f"{run.label} may not be compared with {baseline.label}: {dataset}{difference}")
+        dataset = (
+            f"{record.dataset} instead of {expected.dataset}, "
+            if record.dataset != expected.dataset
+            else ""
+        )
+        raise UsageError(
+            f"{run.label} may not be compared with {baseline.label}: {dataset}{difference}"
+        )
 
 
 def _with_count(signature: str, n: int) -> str:
@@ -432,12 +484,17 @@ class _MeasuredPair(NamedTuple):
 def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
     """Return ROUGE's types and the other measures computed in the same way for both runs; no breakdowns by position."""
     first, record = baseline.record, run.record
-    different = [name for name, way in record.measured_by.items() if first.measured_by.get(name, way) != way]
+    different = [
+        name for name, way in record.measured_by.items() if first.measured_by.get(name, way) != way
+    ]
     metrics = [registry.metrics.load(name) for name in different]
     left_out = {column for metric in metrics for column in (*metric.columns, *metric.further)}
     tables = (first.measures, record.measures, baseline.scores, run.scores)
     measures = [name for name in first.measures if all(name in table for table in tables)]
-    return [*ROUGE_HEADINGS, *(name for name in measures if name not in left_out and not _BREAKDOWN.search(name))]
+    return [
+        *ROUGE_HEADINGS,
+        *(name for name in measures if name not in left_out and not _BREAKDOWN.search(name)),
+    ]
 
 
 def _comparison_row(measure: str, pair: _MeasuredPair, judged: JudgedDifference) -> ComparisonRow:
@@ -467,9 +524,15 @@ def compare_pair(
     row_of = {row.measure: row for row in rows}
     main = row_of.get(baseline.record.ranked_by, row_of[DEFAULT_RANKING_SCORE])
     scores = baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids)
-    numbers = zip(ids, *(column.tolist() for column in (*scores, scores[1] - scores[0])), strict=True)
-    moved = [change for change in map(ScoreChange._make, numbers) if math.isfinite(change.difference)]
-    return RunPair(baseline, run, rows, main, tuple(sorted(moved, key=lambda change: -change.difference)))
+    numbers = zip(
+        ids, *(column.tolist() for column in (*scores, scores[1] - scores[0])), strict=True
+    )
+    moved = [
+        change for change in map(ScoreChange._make, numbers) if math.isfinite(change.difference)
+    ]
+    return RunPair(
+        baseline, run, rows, main, tuple(sorted(moved, key=lambda change: -change.difference))
+    )
 
 
 def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
@@ -488,11 +551,20 @@ def _moved_blocks(comparison: Comparison) -> list[Block]:
     blocks = []
     for pair in comparison.pairs if comparison.num_shown else ():
         columns = ("example", "baseline", "run", "difference", pair.baseline.label, pair.run.label)
-        for verb, changes in zip(("gained", "lost"), pair.extremes(comparison.num_shown), strict=True):
+        for verb, changes in zip(
+            ("gained", "lost"), pair.extremes(comparison.num_shown), strict=True
+        ):
             rows = []
             for change in changes:
-                numbers = [f"{change.baseline_score:.2f}", f"{change.score:.2f}", f"{change.difference:+.2f}"]
-                texts = [" ".join(run.predictions[change.id].split()) for run in (pair.baseline, pair.run)]
+                numbers = [
+                    f"{change.baseline_score:.2f}",
+                    f"{change.score:.2f}",
+                    f"{change.difference:+.2f}",
+                ]
+                texts = [
+                    " ".join(run.predictions[change.id].split())
+                    for run in (pair.baseline, pair.run)
+                ]
                 rows.append([change.id, *numbers, *texts])
             heading = f"{pair.title}: what {verb} most in {pair.main.heading}"
             blocks.append(Block(heading, () if rows else ("None.",), columns, "lrrrll", rows))

@@ -17,7 +17,13 @@ from typing import Any, TypeVar
 
 from longsumbench.core import Row
 from longsumbench.corpora.reading.fields import BadRow, describe_names, id_in, json_type
-from longsumbench.corpora.reading.row_files import FOLDER, LINES, format_of, parse_rows, texts_in_folder
+from longsumbench.corpora.reading.row_files import (
+    FOLDER,
+    LINES,
+    format_of,
+    parse_rows,
+    texts_in_folder,
+)
 from longsumbench.corpora.reading.store import ReadSplit
 from longsumbench.corpora.reading.text_files import decoded_lines, parts_of, refuse_half_characters
 from longsumbench.corpora.reading.usual_keys import OUTPUT_FIELDS, REFERENCE_FIELDS
@@ -73,7 +79,9 @@ def find_predictions(name: str, results: Results) -> Path:
         raise DataError(f"no such file or folder, and {problem}", path) from problem
 
 
-def read_pairs(predictions: Path, references: Path | None = None, intersect: bool = False) -> PairedTexts:
+def read_pairs(
+    predictions: Path, references: Path | None = None, intersect: bool = False
+) -> PairedTexts:
     """Read predictions and references: both lines of text, or both rows or folders.
 
     Args:
@@ -91,10 +99,14 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
     kind = format_of(predictions)
     reference_kind = kind if references is None else format_of(references)
     if kind != reference_kind and LINES in (kind, reference_kind):
-        raise UsageError(f"{predictions} is {kind}, {references} is {reference_kind}; both sides need ids, or neither")
+        raise UsageError(
+            f"{predictions} is {kind}, {references} is {reference_kind}; both sides need ids, or neither"
+        )
     if kind == LINES:
         if references is None:
-            raise UsageError(f"{predictions} is lines of text: add a file of REFERENCES with the same lines")
+            raise UsageError(
+                f"{predictions} is lines of text: add a file of REFERENCES with the same lines"
+            )
         return _paired_lines(predictions, references)
     gold = references or predictions
     if kind == reference_kind == FOLDER:
@@ -103,22 +115,39 @@ def read_pairs(predictions: Path, references: Path | None = None, intersect: boo
         predicted = _read_texts(predictions, OUTPUT_FIELDS, _prediction_in)
         referenced = _read_texts(gold, REFERENCE_FIELDS, _references_in)
     texts, targets = _by_id(predicted, predictions), _by_id(referenced, gold)
-    return _pair_by_id(texts, targets, f"{predictions} and {gold}", "score the {:,} others by --intersect", intersect)
+    return _pair_by_id(
+        texts,
+        targets,
+        f"{predictions} and {gold}",
+        "score the {:,} others by --intersect",
+        intersect,
+    )
 
 
 def _pairs_of_run(folder: Path) -> PairedTexts:
     """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
     record.check_written(folder, ["predictions.jsonl"])
-    texts = _by_id(_read_texts(path := folder / "predictions.jsonl", OUTPUT_FIELDS, _prediction_in), folder)
+    texts = _by_id(
+        _read_texts(path := folder / "predictions.jsonl", OUTPUT_FIELDS, _prediction_in), folder
+    )
     if record.left_out:
-        texts = {summary.id: summary.text for summary in read_summaries(path) if not summary.counts.get("failed")}
+        texts = {
+            summary.id: summary.text
+            for summary in read_summaries(path)
+            if not summary.counts.get("failed")
+        }
     split = split_read_by(folder, record)
     if split is None:
         command = shlex.join(record.command)
-        raise DataError(f"the run's texts are not on this machine: name REFERENCES, or read them by {command}", folder)
+        raise DataError(
+            f"the run's texts are not on this machine: name REFERENCES, or read them by {command}",
+            folder,
+        )
     places = {name: place for place, name in enumerate(split.ids)}
-    pairs = tuple(ScoredPair(name, text, split[places[name]].references) for name, text in texts.items())
+    pairs = tuple(
+        ScoredPair(name, text, split[places[name]].references) for name, text in texts.items()
+    )
     return PairedTexts(pairs, examples=split.select(texts))
 
 
@@ -144,20 +173,31 @@ def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
     if kind == LINES:
         texts = _read_text_lines(path)
     else:
-        files = {name: _text_in_file(file) for name, file in _list_files(path, "prediction", alone=True).items()}
+        files = {
+            name: _text_in_file(file)
+            for name, file in _list_files(path, "prediction", alone=True).items()
+        }
         if files.keys() & set(ids):
             return files
-        texts = [files[name] for name in sorted(files, key=lambda name: (len(_last_number(name)), _last_number(name)))]
+        texts = [
+            files[name]
+            for name in sorted(
+                files, key=lambda name: (len(_last_number(name)), _last_number(name))
+            )
+        ]
     if len(texts) != len(ids):
         count = format_count(len(texts), "line" if kind == LINES else "output")
-        advice = "the n-th must belong to the n-th example, empty ones included, or give rows with ids"
+        advice = (
+            "the n-th must belong to the n-th example, empty ones included, or give rows with ids"
+        )
         raise DataError(f"{count} for {format_count(len(ids), 'example')}; {advice}", path)
     return dict(zip(ids, texts, strict=True))
 
 
 def pair_texts(
     predictions: Iterable[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
-    references: Iterable[str | Sequence[str | Sequence[str]]] | Mapping[str, str | Sequence[str | Sequence[str]]],
+    references: Iterable[str | Sequence[str | Sequence[str]]]
+    | Mapping[str, str | Sequence[str | Sequence[str]]],
 ) -> PairedTexts:
     """Pair the texts of two dictionaries by id, those of two lists or generators by place, counted from 1.
 
@@ -170,11 +210,17 @@ def pair_texts(
     outputs = _as_side(predictions, "predictions")
     gold = _as_side(references, "references")
     if isinstance(outputs, Mapping) != isinstance(gold, Mapping):
-        raise UsageError("of predictions and references one is a dictionary: give two dictionaries, or two lists")
+        raise UsageError(
+            "of predictions and references one is a dictionary: give two dictionaries, or two lists"
+        )
     differ = len(outputs) != len(gold) and not isinstance(outputs, Mapping)
     if differ or not len(outputs):
-        counts = f"{format_count(len(outputs), 'prediction')}, {format_count(len(gold), 'reference')}"
-        raise DataError(f"{counts}: give the references of each prediction, and at least one prediction")
+        counts = (
+            f"{format_count(len(outputs), 'prediction')}, {format_count(len(gold), 'reference')}"
+        )
+        raise DataError(
+            f"{counts}: give the references of each prediction, and at least one prediction"
+        )
     texts = _by_id(_given_texts(outputs, lambda value: _read_text(value, "predictions")))
     targets = _by_id(_given_texts(gold, _references_of))
     return _pair_by_id(texts, targets, "predictions and references", "leave these out")
@@ -211,12 +257,17 @@ def _given_texts(side: Any, parse: Callable[[Any], Value]) -> Iterator[tuple[str
 
 
 def _references_of(value: Any) -> tuple[RawText, ...]:
-    return tuple(_read_text(text, "references") for text in (value if isinstance(value, list | tuple) else [value]))
+    return tuple(
+        _read_text(text, "references")
+        for text in (value if isinstance(value, list | tuple) else [value])
+    )
 
 
 def first_ids(ids: Sequence[str]) -> str:
     """Format the first three ids for a message."""
-    return ", ".join(map(repr, ids[:_IDS_IN_MESSAGE])) + (", …" if len(ids) > _IDS_IN_MESSAGE else "")
+    return ", ".join(map(repr, ids[:_IDS_IN_MESSAGE])) + (
+        ", …" if len(ids) > _IDS_IN_MESSAGE else ""
+    )
 
 
 def _file_of_run(path: Path) -> Path:
@@ -234,7 +285,9 @@ def _pair_by_id(
 ) -> PairedTexts:
     """Pair the two sides in the order of the predictions; raise DataError if ids differ, without `intersect`."""
     paired = PairedTexts(
-        tuple(ScoredPair(name, text, targets[name]) for name, text in texts.items() if name in targets),
+        tuple(
+            ScoredPair(name, text, targets[name]) for name, text in texts.items() if name in targets
+        ),
         tuple(name for name in texts if name not in targets),
         tuple(name for name in targets if name not in texts),
     )
@@ -242,11 +295,15 @@ def _pair_by_id(
         f"{format_count(len(paired.only_predicted), 'prediction')} without references": paired.only_predicted,
         f"{format_count(len(paired.only_referenced), 'reference')} without a prediction": paired.only_referenced,
     }
-    message = " and ".join(f"{label} (ids {first_ids(ids)})" for label, ids in unpaired.items() if ids)
+    message = " and ".join(
+        f"{label} (ids {first_ids(ids)})" for label, ids in unpaired.items() if ids
+    )
     if not paired.pairs:
         raise DataError(f"{sides} have no id in common: {message}")
     if message and not intersect:
-        raise DataError(f"{sides}: {message}; correct the ids, or {advice.format(len(paired.pairs))}")
+        raise DataError(
+            f"{sides}: {message}; correct the ids, or {advice.format(len(paired.pairs))}"
+        )
     return paired
 
 
@@ -259,17 +316,23 @@ def _by_id(entries: Iterable[tuple[str, Value]], path: Path | None = None) -> di
     return values
 
 
-def _read_texts(path: Path, fields: Sequence[str], parse: Callable[[Row], Value]) -> list[tuple[str, Value]]:
+def _read_texts(
+    path: Path, fields: Sequence[str], parse: Callable[[Row], Value]
+) -> list[tuple[str, Value]]:
     """Read ids and texts of rows, or of a folder's texts; say which of their names were recognized."""
     if format_of(path) == FOLDER:
         files = _list_files(path, fields[1], alone=True)
         return [(name, parse({fields[1]: _text_in_file(file)})) for name, file in files.items()]
-    return [text for _, text in parse_rows(path, fields, lambda row: (id_in(row, "id"), parse(row)))]
+    return [
+        text for _, text in parse_rows(path, fields, lambda row: (id_in(row, "id"), parse(row)))
+    ]
 
 
 def _prediction_in(row: Row) -> RawText:
     if "prediction" not in row:
-        raise BadRow("the field 'prediction' is missing", f"the row has {describe_names(row)}; rename one")
+        raise BadRow(
+            "the field 'prediction' is missing", f"the row has {describe_names(row)}; rename one"
+        )
     return _read_text(row["prediction"], "prediction")
 
 
@@ -295,9 +358,13 @@ def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
     texts, targets = _read_text_lines(predictions), _read_text_lines(references)
     if len(texts) != len(targets):
         counts = f"{predictions} has {format_count(len(texts), 'line')}, {references} has {len(targets):,}"
-        raise DataError(f"{counts}; line n of one must belong to line n of the other, empty lines included")
+        raise DataError(
+            f"{counts}; line n of one must belong to line n of the other, empty lines included"
+        )
     pairs = enumerate(zip(texts, targets, strict=True), start=1)
-    return PairedTexts(tuple(ScoredPair(f"{number}", text, (target,)) for number, (text, target) in pairs))
+    return PairedTexts(
+        tuple(ScoredPair(f"{number}", text, (target,)) for number, (text, target) in pairs)
+    )
 
 
 def _read_text_lines(path: Path) -> list[str]:
@@ -314,10 +381,16 @@ def _read_folders(
 ) -> tuple[list[tuple[str, RawText]], list[tuple[str, tuple[RawText, ...]]]]:
     """Read the texts of two folders, or of one; ids are the file names, or the numbers in them."""
     alone = predictions != references
-    outputs, gold = _list_files(predictions, "prediction", alone), _list_files(references, "summary", alone)
+    outputs, gold = (
+        _list_files(predictions, "prediction", alone),
+        _list_files(references, "summary", alone),
+    )
     names = set(outputs)
     by_name = bool(names & {_owner(name, names) for name in gold})
-    texts = [(name if by_name else _last_number(name), _text_in_file(file)) for name, file in outputs.items()]
+    texts = [
+        (name if by_name else _last_number(name), _text_in_file(file))
+        for name, file in outputs.items()
+    ]
     several: dict[str, list[RawText]] = {}
     for name, file in gold.items():
         owner = _owner(name, names) if by_name else _last_number(name)
@@ -331,8 +404,16 @@ def _list_files(folder: Path, field: str, alone: bool) -> dict[str, Path]:
     if not files and alone:
         files = {file.stem: file for file in sorted(folder.glob("*.txt"))}
     if not files:
-        names = ".dec files, nor outputs/ID.txt" if field == "prediction" else ".ref files, nor references/ID.txt"
-        run = ", and no record.json: it contains neither outputs nor a finished run" if field == "prediction" else ""
+        names = (
+            ".dec files, nor outputs/ID.txt"
+            if field == "prediction"
+            else ".ref files, nor references/ID.txt"
+        )
+        run = (
+            ", and no record.json: it contains neither outputs nor a finished run"
+            if field == "prediction"
+            else ""
+        )
         raise DataError(f"the folder has no {names}{run}", folder)
     return files
 

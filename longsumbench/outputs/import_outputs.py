@@ -73,14 +73,20 @@ class ImportedSystem(core.System):
         self.outputs = outputs
         self.summaries = {summary.id: summary for summary in summaries}
 
-    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
+    def summarize(
+        self, examples: Sequence[core.Example], decoding: core.Decoding
+    ) -> Iterator[core.Summary]:
         """Yield the known outputs."""
         return (self.summaries[example.id] for example in examples)
 
     def identity(self) -> dict[str, Any]:
         """Return the names that were given, and a hash of the outputs."""
         texts = {name: summary.text for name, summary in self.summaries.items()}
-        facts = {"imported": self.outputs.model, "variant": self.outputs.variant, "seed": self.outputs.seed}
+        facts = {
+            "imported": self.outputs.model,
+            "variant": self.outputs.variant,
+            "seed": self.outputs.seed,
+        }
         return {**facts, "outputs": digest(texts)}
 
     def facts(self) -> dict[str, Any]:
@@ -92,7 +98,9 @@ class ImportedSystem(core.System):
         return {"imported": source, "seed": self.outputs.seed, **costs}
 
 
-def match_outputs(outputs: OutputsToImport, texts: Texts, settings: core.DatasetSettings) -> list[core.Summary]:
+def match_outputs(
+    outputs: OutputsToImport, texts: Texts, settings: core.DatasetSettings
+) -> list[core.Summary]:
     """Read outputs, and return them as summaries in the order of the chosen split.
 
     Raises:
@@ -100,16 +108,23 @@ def match_outputs(outputs: OutputsToImport, texts: Texts, settings: core.Dataset
     """
     check_split(settings, texts)
     split, split_name = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
-    if not any(sentence.strip() for example in split for text in example.references for sentence in text):
+    if not any(
+        sentence.strip() for example in split for text in example.references for sentence in text
+    ):
         raise DataError(f"{split_name} has no references{texts.way_to_splits}: nothing to score")
     by_id = read_outputs(outputs.path, split.ids) if outputs.texts is None else outputs.texts
     ids = set(split.ids)
-    unknown, missing = [name for name in by_id if name not in ids], [name for name in split.ids if name not in by_id]
+    unknown, missing = (
+        [name for name in by_id if name not in ids],
+        [name for name in split.ids if name not in by_id],
+    )
     counts = {
         f"{format_count(len(unknown), 'output')} with an unknown id": unknown,
         f"no output for {len(missing):,} of {format_count(len(ids), 'example')}": missing,
     }
-    problem = " and ".join(f"{count} (ids {first_ids(ids)})" for count, ids in counts.items() if ids)
+    problem = " and ".join(
+        f"{count} (ids {first_ids(ids)})" for count, ids in counts.items() if ids
+    )
     if problem and (not outputs.intersect or len(missing) == len(ids)):
         num_others = len(ids) - len(missing)
         others = f", or import the {num_others:,} others by --intersect" if num_others else ""
@@ -119,7 +134,10 @@ def match_outputs(outputs: OutputsToImport, texts: Texts, settings: core.Dataset
         own_block = "; other examples, so it is in a separate block" if missing else ""
         _log.warning(f"left out: {problem} in {split_name}{own_block}")
     pairs = [(name, by_id[name]) for name in split.ids if name in by_id]
-    summaries = [core.Summary(name, text if isinstance(text, str) else "\n".join(text)) for name, text in pairs]
+    summaries = [
+        core.Summary(name, text if isinstance(text, str) else "\n".join(text))
+        for name, text in pairs
+    ]
     if empty := sum(not summary.text.strip() for summary in summaries):
         _log.warning(f"empty outputs, which score 0: {empty:,} of {len(summaries):,}")
     return summaries
@@ -185,12 +203,26 @@ def import_outputs(
         raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
     flags: dict[str, Any] = {"--model": model, "--dataset": names[0], "--split": split}
     flags |= {"--variant": variant, "--seed": seed, "--from": origin}
-    flag_words = [word for flag, value in flags.items() if value not in (None, "") for word in (flag, f"{value}")]
-    command = ("longsumbench", "import", str(path), *flag_words, *(["--intersect"] if intersect else []), *words)
+    flag_words = [
+        word
+        for flag, value in flags.items()
+        if value not in (None, "")
+        for word in (flag, f"{value}")
+    ]
+    command = (
+        "longsumbench",
+        "import",
+        str(path),
+        *flag_words,
+        *(["--intersect"] if intersect else []),
+        *words,
+    )
     return run_import(request, plan_import(request, names[0], split, words), command)
 
 
-def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]) -> Point:
+def plan_import(
+    outputs: OutputsToImport, dataset: str, split: str | None, words: Sequence[str]
+) -> Point:
     """Check the names and settings of an import.
 
     Raises:
@@ -200,7 +232,9 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
     """
     core.check_folder_name("--model", outputs.model)
     if outputs.model in core.registry.systems.targets():
-        raise UsageError(f"--model {outputs.model} is a system of the suite: choose another, {outputs.model}-released")
+        raise UsageError(
+            f"--model {outputs.model} is a system of the suite: choose another, {outputs.model}-released"
+        )
     bounds = core.bounds_of(OutputsToImport)
     core.check_value("--variant", outputs.variant, bounds["variant"])
     core.check_value("--from", outputs.origin, bounds["origin"])
@@ -209,7 +243,9 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
         if key == "dataset":
             raise UsageError(f"'{word}': write --dataset {word.partition('=')[2]}")
         if not key.startswith(("dataset.", "score.")) and key not in _TOP_KEYS:
-            raise UsageError(f"'{word}': import takes dataset.*, score.* and {', '.join(_TOP_KEYS)}; nothing is run")
+            raise UsageError(
+                f"'{word}': import takes dataset.*, score.* and {', '.join(_TOP_KEYS)}; nothing is run"
+            )
     if outputs.texts is None and not outputs.path.exists():
         raise DataError("no such file or folder", outputs.path)
     overrides = [f"dataset.split={split}"] if split else []
@@ -219,7 +255,10 @@ def plan_import(outputs: OutputsToImport, dataset: str, split: str | None, words
 
 
 def run_import(
-    outputs: OutputsToImport, point: Point, command: tuple[str, ...], show: Callable[..., None] = lambda *_: None
+    outputs: OutputsToImport,
+    point: Point,
+    command: tuple[str, ...],
+    show: Callable[..., None] = lambda *_: None,
 ) -> RunRecord:
     """Import outputs, rebuild the tables of the dataset, and show them by `show`, as after a run; return the record.
 

@@ -31,7 +31,13 @@ from longsumbench.render.tables import Block, terminal
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
 from longsumbench.runs.predictions import read_summaries
-from longsumbench.runs.record import RunRecord, output_files, output_problems, run_label, split_variant
+from longsumbench.runs.record import (
+    RunRecord,
+    output_files,
+    output_problems,
+    run_label,
+    split_variant,
+)
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
@@ -90,7 +96,8 @@ class Inspection:
             "warning": facts["warning"],
         }
         return terminal(
-            self.title, [Block("", (f"{name}: {text}",), (), "", []) for name, text in texts.items() if text]
+            self.title,
+            [Block("", (f"{name}: {text}",), (), "", []) for name, text in texts.items() if text],
         )
 
     def page(self) -> str:
@@ -116,10 +123,16 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     _, scores_file = output_files(len(record.checkpoints))[0]
     places = kept_places(folder / "evidence")
     row = _read_row(folder / scores_file, summary.id)
-    scores = {heading: PERCENT * row[f"{kind}_f"] for kind, heading in ROUGE_HEADINGS.items() if row}
+    scores = {
+        heading: PERCENT * row[f"{kind}_f"] for kind, heading in ROUGE_HEADINGS.items() if row
+    }
     ranked_by = record.ranked_by
     has_measure = ranked_by not in ROUGE_HEADINGS and math.isfinite(row.get(ranked_by, math.nan))
-    ranking = {heading_of(ranked_by): unit_factor(record, ranked_by) * row[ranked_by]} if has_measure else {}
+    ranking = (
+        {heading_of(ranked_by): unit_factor(record, ranked_by) * row[ranked_by]}
+        if has_measure
+        else {}
+    )
     evidence = read_evidence(folder / "evidence", number)[1] if number in places else None
     reason = "" if evidence else _why_none(number, places, record)
     ids = split.ids if split else []
@@ -181,7 +194,9 @@ def write_inspection(inspection: Inspection, folder: Path, picture: bool = False
     contents: dict[str, str | bytes] = {"html": inspection.page()}
     if picture and inspection.evidence is not None:
         contents["png"] = draw_views(inspection.title, views(inspection.evidence))
-    return write_pictures(folder, {f"{inspection.number}.{kind}": content for kind, content in contents.items()})
+    return write_pictures(
+        folder, {f"{inspection.number}.{kind}": content for kind, content in contents.items()}
+    )
 
 
 def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
@@ -191,7 +206,9 @@ def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
     selected = next((view for view in pictures if isinstance(view, Selections)), None)
     units = []
     for unit, text in enumerate(inspection.evidence.texts["unit"]):
-        segments = [(html_views.colour(n), n + 1) for n in selected.segments_of(unit)] if selected else []
+        segments = (
+            [(html_views.colour(n), n + 1) for n in selected.segments_of(unit)] if selected else []
+        )
         kind = segments[0][0] if segments else "" if selected else html_views.colour(unit)
         units.append((text, kind, segments))
     texts = {"summary": inspection.summary.text, **_references_of(inspection)}
@@ -215,7 +232,11 @@ def _above_texts(inspection: Inspection) -> dict[str, Any]:
     links = [("previous", page) for page in inspection.pages if page < inspection.number][-1:]
     links += [("next", page) for page in inspection.pages if page > inspection.number][:1]
     verdicts = judged_lists(inspection.verdicts, inspection.summary.id, inspection.summary.text)
-    values = {"title": f"longsumbench: {inspection.title}", "inspection": inspection, "no_texts": NO_TEXTS}
+    values = {
+        "title": f"longsumbench: {inspection.title}",
+        "inspection": inspection,
+        "no_texts": NO_TEXTS,
+    }
     return values | {"facts": _facts_of(inspection), "links": links, "verdicts": verdicts}
 
 
@@ -223,14 +244,17 @@ def _facts_of(inspection: Inspection) -> dict[str, str | None]:
     """Return heading → fact about the run and the example; None or empty where there is none."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
     scores = " · ".join(
-        f"{heading} {score:.1f}" for heading, score in {**inspection.scores, **inspection.ranking_score}.items()
+        f"{heading} {score:.1f}"
+        for heading, score in {**inspection.scores, **inspection.ranking_score}.items()
     )
     words, tokens = count_words([summary.text]), summary.tokens
     length = format_count(words, "word") if tokens is None else format_count(tokens, "token")
     variant, imported = ", ".join(split_variant(record.variant)), record.imported
     return {
         "model": f"{record.model}, {variant or ('imported' if imported else 'as its recipe')}",
-        "imported": f"{imported.file}, from {imported.origin or 'an unknown place'}" if imported else None,
+        "imported": f"{imported.file}, from {imported.origin or 'an unknown place'}"
+        if imported
+        else None,
         "dataset": f"{record.dataset}, {record.split} split",
         "run": record.run_id,
         "example": f"{summary.id}, at place {inspection.number}, from 0",
@@ -243,7 +267,9 @@ def _facts_of(inspection: Inspection) -> dict[str, str | None]:
 
 
 @suite_errors()
-def inspect(run: str | Path | RunRecord, example: str | int, results_dir: str | Path = "results") -> Inspection:
+def inspect(
+    run: str | Path | RunRecord, example: str | int, results_dir: str | Path = "results"
+) -> Inspection:
     """Read an example of a finished run with its evidence, as `longsumbench inspect` does; nothing is written.
 
     Args:
@@ -275,13 +301,19 @@ def overlap_page(inspection: Inspection) -> str:
             numbers.setdefault(place, []).append(number)
         values["source"] = [mark_words(text, shared) for text in source]
         values["found_by"] = numbers
-        values["nearest"] = [(mark_words(text, shared), *best) for text, best in zip(sentences, nearest, strict=True)]
+        values["nearest"] = [
+            (mark_words(text, shared), *best) for text, best in zip(sentences, nearest, strict=True)
+        ]
         texts = {"output": output, **references}
-        values["texts"] = [ShownText(heading, mark_words(text, shared)) for heading, text in texts.items()]
+        values["texts"] = [
+            ShownText(heading, mark_words(text, shared)) for heading, text in texts.items()
+        ]
     return render_page("overlap.html", **values, script="")
 
 
-def nearest_sentences(output: Sequence[str], source: Sequence[str]) -> list[tuple[int | None, float]]:
+def nearest_sentences(
+    output: Sequence[str], source: Sequence[str]
+) -> list[tuple[int | None, float]]:
     """Return for each output sentence the source sentence that it resembles most: its place, and their likeness.
 
     The likeness is the mean of ROUGE-1 and ROUGE-2 F1, 0–100. Of equal sentences it is the first. The place is None if

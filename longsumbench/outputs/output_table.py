@@ -34,6 +34,9 @@ def load_outputs(run: str | Path | RunRecord, results_dir: str | Path = "results
         for place, name in enumerate(split.ids):
             if name in opened.predictions:
                 texts[name] = [" ".join(sentences) for sentences in split[place].references]
-    rows = {name: (text, count_words([text]), texts.get(name)) for name, text in opened.predictions.items()}
+    rows = {
+        name: (text, count_words([text]), texts.get(name))
+        for name, text in opened.predictions.items()
+    }
     outputs = pd.DataFrame.from_dict(rows, "index", columns=["prediction", "words", "references"])
     return outputs.join(opened.scores.frame(), how="right")

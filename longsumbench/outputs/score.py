@@ -70,9 +70,15 @@ class Report:
     def render(self) -> str:
         """Return the table for the terminal, with counts and the signature."""
         counts = [format_count(len(self.scored.per_example), "example")]
-        counts += [f"{len(ids):,} left out ({why.replace('_', ' ')})" for why, ids in self.left_out.items() if ids]
+        counts += [
+            f"{len(ids):,} left out ({why.replace('_', ' ')})"
+            for why, ids in self.left_out.items()
+            if ids
+        ]
         if self.scored.empty_predictions:
-            counts.append(f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0")
+            counts.append(
+                f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0"
+            )
         words, reference_words = self.outputs.words, self.outputs.reference_words or 0
         counts.append(f"{words:.0f} words a prediction, {reference_words:.0f} a reference")
         rows = [
@@ -93,7 +99,11 @@ class Report:
         values = {
             **{kind: asdict(score) for kind, score in self.scores.items()},
             "n": len(self.scored.per_example),
-            **({"measures": {name: asdict(mean) for name, mean in self.measures.items()}} if self.measures else {}),
+            **(
+                {"measures": {name: asdict(mean) for name, mean in self.measures.items()}}
+                if self.measures
+                else {}
+            ),
             "signature": self.signature,
             "warnings": self.warnings,
             "left_out": self.left_out,
@@ -117,14 +127,17 @@ def rouge_of(**options: Any) -> Rouge:
     for name in ("resamples", "resampling", "empty_references", "sentences"):
         check_value(f"--{name.replace('_', '-')}", options[name], bounds_of(Scoring)[name])
     if options["resampling"] == "perl" and options["mode"] != "perl":
-        raise UsageError("--resampling perl needs --mode perl: it computes the intervals of ROUGE-1.5.5")
+        raise UsageError(
+            "--resampling perl needs --mode perl: it computes the intervals of ROUGE-1.5.5"
+        )
     return Rouge(Scoring(**options))
 
 
 @suite_errors()
 def score(
     predictions: Iterable[str | Sequence[str]] | Mapping[str, str | Sequence[str]],
-    references: Iterable[str | Sequence[str | Sequence[str]]] | Mapping[str, str | Sequence[str | Sequence[str]]],
+    references: Iterable[str | Sequence[str | Sequence[str]]]
+    | Mapping[str, str | Sequence[str | Sequence[str]]],
     *,
     mode: str = "google",
     stem: bool = True,
@@ -161,12 +174,22 @@ def score(
         DataError: the two sides differ in length or ids, or an item is neither text nor a list of texts.
         EnvironmentProblem: WordNet's lists or nltk's data are missing.
     """
-    how = {"mode": mode, "stem": stem, "tokenizer": tokenizer, "wordnet": wordnet, "sentences": sentences}
-    rouge = rouge_of(**how, resamples=resamples, resampling=resampling, empty_references=empty_references)
+    how = {
+        "mode": mode,
+        "stem": stem,
+        "tokenizer": tokenizer,
+        "wordnet": wordnet,
+        "sentences": sentences,
+    }
+    rouge = rouge_of(
+        **how, resamples=resamples, resampling=resampling, empty_references=empty_references
+    )
     return _score_pairs(pair_texts(predictions, references), rouge)
 
 
-def score_files(predictions: Path, references: Path | None, rouge: Rouge, intersect: bool = False) -> Report:
+def score_files(
+    predictions: Path, references: Path | None, rouge: Rouge, intersect: bool = False
+) -> Report:
     """Score files of any system; print warnings about the texts on stderr before scoring.
 
     `read_pairs` explains the files and `intersect`; `rouge` is from `rouge_of`.
@@ -206,7 +229,9 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
         texts = {pair.id: pair.prediction for pair in paired.pairs}
         scored_examples = paired.examples.select(table.index)
         predicted = [[texts[name] for name in scored_examples.ids]]
-        added = evaluate(predicted, scored_examples, (), rouge.scoring, default_metrics(rouge.scoring))
+        added = evaluate(
+            predicted, scored_examples, (), rouge.scoring, default_metrics(rouge.scoring)
+        )
         table, measures = table.join(added.per_example), dict(added.measures)
     rows = Scored(table, scored.empty_references, scored.empty_predictions)
     return Report(
@@ -259,7 +284,9 @@ def split_sides(pairs: Sequence[ScoredPair], rule: str = "suite") -> tuple[TextT
     predictions = [pair.prediction for pair in pairs]
     owners = [pair.id for pair in pairs for _ in pair.references]
     references = list(chain.from_iterable(pair.references for pair in pairs))
-    return _split_side("predictions", ids, predictions, rule), _split_side("references", owners, references, rule)
+    return _split_side("predictions", ids, predictions, rule), _split_side(
+        "references", owners, references, rule
+    )
 
 
 def _split_side(name: str, ids: Sequence[str], texts: Sequence[RawText], rule: str) -> TextTable:
@@ -269,7 +296,9 @@ def _split_side(name: str, ids: Sequence[str], texts: Sequence[RawText], rule: s
 def splitting_of(predictions: TextTable, references: TextTable) -> str:
     """Return the part of the signature that names the sentence splitter of each side."""
     ways = [
-        "+".join(sorted({_GIVEN if isinstance(text, tuple) else SPLITTER_NAME for text in side.texts}))
+        "+".join(
+            sorted({_GIVEN if isinstance(text, tuple) else SPLITTER_NAME for text in side.texts})
+        )
         for side in (predictions, references)
     ]
     return ways[0] if ways[0] == ways[1] else f"predictions={ways[0]},references={ways[1]}"
@@ -279,7 +308,9 @@ def find_warnings(predictions: TextTable, references: TextTable, drops: bool) ->
     """Return a sentence about each probable error; `drops` means that the tokenizer keeps only a–z and 0–9."""
     sides = ((predictions, references), (references, predictions))
     messages = [line for side, _ in sides for line in _literal_marks(side)]
-    messages += [line for find in (_unsplit, _lower_cased) for pair in sides for line in find(*pair)]
+    messages += [
+        line for find in (_unsplit, _lower_cased) for pair in sides for line in find(*pair)
+    ]
     dropped = [line for side, _ in sides for line in _dropped(side)] if drops else []
     return [*messages, *_find_cut_texts(references), *dropped]
 
@@ -291,7 +322,9 @@ def _literal_marks(side: TextTable) -> Iterator[str]:
         if rows := [row for row in suspects if mark in texts[row]]:
             words = " ".join(_WORD_IN.findall(mark)).lower()
             if mark in _SENTENCE_ENDS:
-                effect = "and ends no sentence, which lowers R-Lsum most; replace it by a line break"
+                effect = (
+                    "and ends no sentence, which lowers R-Lsum most; replace it by a line break"
+                )
             else:
                 effect = "which changes every score; remove it"
             yield f"literal {mark} in {side.describe(rows)}: it is scored as '{words}', {effect}"
@@ -301,9 +334,13 @@ def _unsplit(side: TextTable, other_side: TextTable) -> Iterator[str]:
     """Find texts of one line if the other side's texts are split."""
     lines = [_count_lines(text) for text in side.texts]
     several = sum(_count_lines(text) > 1 for text in other_side.texts)
-    if several < _MANY * len(other_side.texts) or sum(count > 1 for count in lines) > _FEW * len(lines):
+    if several < _MANY * len(other_side.texts) or sum(count > 1 for count in lines) > _FEW * len(
+        lines
+    ):
         return
-    rows = [row for row, count in enumerate(lines) if count == 1 and _looks_unsplit(side.texts[row])]
+    rows = [
+        row for row, count in enumerate(lines) if count == 1 and _looks_unsplit(side.texts[row])
+    ]
     if len(rows) < max(1, _MANY * len(lines)):
         return
     effect = "the splitter splits this side only; R-Lsum needs both sides split in the same way"
@@ -313,7 +350,11 @@ def _unsplit(side: TextTable, other_side: TextTable) -> Iterator[str]:
 
 
 def _count_lines(text: RawText) -> int:
-    return len(text) if isinstance(text, tuple) else sum(bool(line.strip()) for line in text.splitlines())
+    return (
+        len(text)
+        if isinstance(text, tuple)
+        else sum(bool(line.strip()) for line in text.splitlines())
+    )
 
 
 def _looks_unsplit(text: RawText) -> bool:
@@ -325,7 +366,11 @@ def _lower_cased(side: TextTable, other_side: TextTable) -> Iterator[str]:
     """Find lower-cased texts if the other side has capitals."""
     rows = [row for row, sentences in enumerate(side.split) if " ".join(sentences).islower()]
     without = sum(" ".join(sentences).islower() for sentences in other_side.split)
-    if rows and len(rows) >= (1 - _FEW) * len(side.split) and without <= _FEW * len(other_side.split):
+    if (
+        rows
+        and len(rows) >= (1 - _FEW) * len(side.split)
+        and without <= _FEW * len(other_side.split)
+    ):
         effect = "words still match, but such text is often tokenized differently (ca n't, -lrb-); compare a few"
         yield f"{side.describe(rows)} are lower-cased, the {other_side.name} are not: {effect}"
 
@@ -340,7 +385,11 @@ def _find_cut_texts(side: TextTable) -> list[str]:
 def _dropped(side: TextTable) -> Iterator[str]:
     """Find texts whose letters and digits the default tokenizer drops."""
     joined = [" ".join(sentences) for sentences in side.split]
-    rows = [row for row, text in enumerate(joined) if not text.isascii() and _ALNUM_BEYOND_ASCII.search(text)]
+    rows = [
+        row
+        for row, text in enumerate(joined)
+        if not text.isascii() and _ALNUM_BEYOND_ASCII.search(text)
+    ]
     share = dropped_share(" ".join(joined[row] for row in rows))
     if share >= _DROPPED_SHARE:
         advice = "only a–z and 0–9 can match; --tokenizer unicode keeps the others"

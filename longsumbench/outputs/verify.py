@@ -39,7 +39,12 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import have_equal_outputs
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.outputs.files import first_ids
-from longsumbench.outputs.import_outputs import ImportedConfig, ImportedSystem, OutputsToImport, only_summarized
+from longsumbench.outputs.import_outputs import (
+    ImportedConfig,
+    ImportedSystem,
+    OutputsToImport,
+    only_summarized,
+)
 from longsumbench.runs.compose import hydra_session
 from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import add_config_file, as_hydra, flatten_config, read_config_file
@@ -61,10 +66,16 @@ _ROUNDING = 1e-6  # of a score: another machine may add in another order
 _CLOCK_ERROR = timedelta(days=1)  # of another machine
 _LARGEST_LOSS = 100.0  # nats per target token, at the start of a training
 _EARLY_ENDS = ("max_tokens", "max_minutes", "patience")  # budgets and rules of a recipe
-_OTHER_FILES = ("--config-dir", "experiment=", "model/recipe=")  # of a command; a variant does not name their settings
+_OTHER_FILES = (
+    "--config-dir",
+    "experiment=",
+    "model/recipe=",
+)  # of a command; a variant does not name their settings
 
 
-def verify_runs(folders: Sequence[Path], dataset_path: str | None = None) -> Iterator[tuple[Path, list[str]]]:
+def verify_runs(
+    folders: Sequence[Path], dataset_path: str | None = None
+) -> Iterator[tuple[Path, list[str]]]:
     """Check the records of runs, and score their outputs again; yield each folder with what does not agree.
 
     A line says what does not agree. If all agree, `verified.json` in the run's folder says so. The copy of a packed run
@@ -79,7 +90,9 @@ def verify_runs(folders: Sequence[Path], dataset_path: str | None = None) -> Ite
             yield folder, [f"not verified: {error}"]
 
 
-def _verify_run(folder: Path, neighbours: Mapping[Path, RunRecord], dataset_path: str | None) -> list[str]:
+def _verify_run(
+    folder: Path, neighbours: Mapping[Path, RunRecord], dataset_path: str | None
+) -> list[str]:
     """Return what does not agree, a line each; mark the run if all agrees.
 
     Raises:
@@ -87,18 +100,34 @@ def _verify_run(folder: Path, neighbours: Mapping[Path, RunRecord], dataset_path
         UsageError: a setting of the run is unknown here.
     """
     hashes, record = hash_scored_files(folder), RunRecord.read(folder)
-    files = [*chain.from_iterable(output_files(len(record.checkpoints))), "scores.csv", "config.yaml"]
+    files = [
+        *chain.from_iterable(output_files(len(record.checkpoints))),
+        "scores.csv",
+        "config.yaml",
+    ]
     record.check_written(folder, files)
     name = record.config["model"].get("name", "")
-    schemas = {**SECTIONS, **({"model": registry.config_of(name)} if name in registry.systems.targets() else {})}
-    sections = {key: build_settings(schema, record.config[key], f"{key}.") for key, schema in schemas.items()}
+    schemas = {
+        **SECTIONS,
+        **({"model": registry.config_of(name)} if name in registry.systems.targets() else {}),
+    }
+    sections = {
+        key: build_settings(schema, record.config[key], f"{key}.")
+        for key, schema in schemas.items()
+    }
     top_level = {key: record.config[key] for key in ("seed", "scale") if key in record.config}
     config = RunConfig(**{"model": ImportedConfig(name), **sections, **top_level})
     config.dataset.path = dataset_path or config.dataset.path
-    names = [name for name in record.measured_by if name in registry.metrics.built_in and name not in _NEED_MODELS]
+    names = [
+        name
+        for name in record.measured_by
+        if name in registry.metrics.built_in and name not in _NEED_MODELS
+    ]
     config.score = replace(config.score, metrics=names)
     if others := [name for name in record.measured_by if name not in names]:
-        _log.warning(f"{record.label}: not computed again, which needs a model or a plug-in: {', '.join(others)}")
+        _log.warning(
+            f"{record.label}: not computed again, which needs a model or a plug-in: {', '.join(others)}"
+        )
     try:
         texts = load_texts(config.dataset, user_cache())
     except SuiteError as error:
@@ -112,17 +141,27 @@ def _verify_run(folder: Path, neighbours: Mapping[Path, RunRecord], dataset_path
     elif problems:
         (folder / VERIFIED_FILE).unlink(missing_ok=True)
     else:
-        mark = {"longsumbench": longsumbench.__version__, "signature": record.signature, "files": hashes}
+        mark = {
+            "longsumbench": longsumbench.__version__,
+            "signature": record.signature,
+            "files": hashes,
+        }
         write_atomically(folder / VERIFIED_FILE, json.dumps(mark, indent=1) + "\n")
     return problems
 
 
-def _find_problems(folder: Path, record: RunRecord, config: RunConfig, texts: Texts) -> Iterator[str]:
+def _find_problems(
+    folder: Path, record: RunRecord, config: RunConfig, texts: Texts
+) -> Iterator[str]:
     files, split = dict(output_files(len(record.checkpoints))), texts.splits[config.dataset.split]
     tables = {name: read_scores(folder / name) for name in {*files.values(), "scores.csv"}}
     ids = split.ids[: num_summarized(split, config.decode)]
     if record.imported:  # examples may have been left out
-        ids = [name for name in ids if name in tables["scores.csv"].index or name in record.empty_references]
+        ids = [
+            name
+            for name in ids
+            if name in tables["scores.csv"].index or name in record.empty_references
+        ]
     outputs = {name: read_summaries(folder / name) for name in files}
     yield from _find_unlike_settings(folder, record, config, texts, outputs["predictions.jsonl"])
     unlike_outputs = [_unlike_ids(name, (each.id for each in outputs[name]), ids) for name in files]
@@ -133,14 +172,24 @@ def _find_problems(folder: Path, record: RunRecord, config: RunConfig, texts: Te
         subset = only_summarized(texts, config.dataset.split, set(ids))
         fields = score_run(config, subset, record.fit, [*outputs.values()], Path(root))
         new_tables = {name: read_scores(Path(root) / name) for name in tables}
-    versions = [{"rouge": each["signature"], **each["measured_by"]} for each in (vars(record), fields)]
+    versions = [
+        {"rouge": each["signature"], **each["measured_by"]} for each in (vars(record), fields)
+    ]
     if unlike := unlike_values(*versions):
-        yield from (f"scored by another version, so not compared: {old}; here {new}" for old, new in unlike.values())
+        yield from (
+            f"scored by another version, so not compared: {old}; here {new}"
+            for old, new in unlike.values()
+        )
         return
     outcome = outcome_of(fields)
     if record.outputs_digest:
         outcome["outputs_digest"] = digest_texts(outputs["predictions.jsonl"])
-    pairs = {"record.json": ({**outcome_of(vars(record)), "outputs_digest": record.outputs_digest}, outcome)}
+    pairs = {
+        "record.json": (
+            {**outcome_of(vars(record)), "outputs_digest": record.outputs_digest},
+            outcome,
+        )
+    }
     for name, table in sorted(tables.items()):
         yield from _unlike_ids(name, table.index, new_tables[name].index)
         pairs[name] = (_cells(table), _cells(new_tables[name]))
@@ -159,7 +208,10 @@ def _find_unlike_settings(
     if folder.absolute().parts[-4:] != place.parts:
         yield f"its folder is not {place.as_posix()}, where its record belongs"
     settings = read_config_file(folder / "config.yaml")
-    for name in ("name", "dataset.path"):  # a later command may rename the run, and another machine have other folders
+    for name in (
+        "name",
+        "dataset.path",
+    ):  # a later command may rename the run, and another machine have other folders
         settings.pop(name, None)
     if unlike := unlike_values(flatten_config(record.config), settings):
         yield _describe_unlike("record.json", unlike, "config.yaml has")
@@ -198,7 +250,9 @@ def _expected_fields(
         fit = _expected_training(record.fit, config.train, bool(texts.splits.get("validation")))
         with suppress(FileNotFoundError, BadFile):
             trained = read_json(stage_of_run(folder, "checkpoint") / "fit.json", FitReport)
-            fit = replace(trained, seconds=fit.seconds)  # another training of the same may have taken longer
+            fit = replace(
+                trained, seconds=fit.seconds
+            )  # another training of the same may have taken longer
     else:
         fit = record.fit
     return expected | {f"fit.{name}": value for name, value in vars(fit).items()}
@@ -219,7 +273,11 @@ def _expected_training(fit: FitReport, recipe: Recipe, validates: bool) -> FitRe
     if fit.ended_by in _EARLY_ENDS and vars(recipe)[fit.ended_by]:
         steps, ended_by = min(max(fit.steps, 1), steps), fit.ended_by
     losses = [loss for _, loss in fit.validation_losses]
-    grid = [*islice(range(recipe.eval_steps, steps, recipe.eval_steps), len(losses)), steps] if validates else []
+    grid = (
+        [*islice(range(recipe.eval_steps, steps, recipe.eval_steps), len(losses)), steps]
+        if validates
+        else []
+    )
     best = min(fit.validation_losses, key=lambda pair: (pair[1], pair[0]), default=(steps, None))
     return replace(
         fit,
@@ -271,10 +329,15 @@ def _find_copies(folder: Path, neighbours: Mapping[Path, RunRecord]) -> Iterator
     if record is None:
         return
     for neighbour in neighbours.values():
-        is_same = (record.model, record.settings.train.seed) == (neighbour.model, neighbour.settings.train.seed)
+        is_same = (record.model, record.settings.train.seed) == (
+            neighbour.model,
+            neighbour.settings.train.seed,
+        )
         if is_same or (neighbour.imported and not record.imported):
             continue
-        if have_equal_outputs(record, replace(neighbour, scores=record.scores)):  # maybe scored in another way
+        if have_equal_outputs(
+            record, replace(neighbour, scores=record.scores)
+        ):  # maybe scored in another way
             yield f"predictions.jsonl: {run_label(record)} has the outputs of {run_label(neighbour)}: one is a copy"
         elif record.fit.first_loss is not None and _losses_of(record) == _losses_of(neighbour):
             yield f"record.json: {run_label(record)} has the losses of {run_label(neighbour)}: one is a copy"
@@ -297,7 +360,9 @@ def _unlike_ids(file: str, ids: Iterable[str], expected: Iterable[str]) -> Itera
 
 
 def _cells(table: pd.DataFrame) -> dict[str, float]:
-    return {f"{column} of '{name}'": value for column in table for name, value in table[column].items()}
+    return {
+        f"{column} of '{name}'": value for column in table for name, value in table[column].items()
+    }
 
 
 def outcome_of(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,10 +372,16 @@ def outcome_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def unlike_values(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+def unlike_values(
+    first: Mapping[str, Any], second: Mapping[str, Any]
+) -> dict[str, tuple[Any, Any]]:
     """Return name → both values, of those that both have and that differ by more than rounding."""
     pairs = {name: (value, second[name]) for name, value in first.items() if name in second}
-    return {name: pair for name, pair in pairs.items() if f"{pair[0]}" != f"{pair[1]}" and not _are_close(*pair)}
+    return {
+        name: pair
+        for name, pair in pairs.items()
+        if f"{pair[0]}" != f"{pair[1]}" and not _are_close(*pair)
+    }
 
 
 def _are_close(*pair: Any) -> bool:
@@ -322,4 +393,6 @@ def _check_same_texts(texts: Texts, record: RunRecord) -> None:
     """Raise DataError if a dataset has other texts here than in a run."""
     if texts.fingerprint != record.fingerprint:
         fingerprints = f"{texts.fingerprint[:12]}, those of the run {record.fingerprint[:12]}"
-        raise DataError(f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}")
+        raise DataError(
+            f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}"
+        )

@@ -30,7 +30,16 @@ _CHOICE = (
     "Chosen from the pairs at a distance of half of the source or more, by how much the two sentences add to each "
     "other, whatever the outputs state."
 )
-_SHARE_COLUMNS = ("row", "distance", "pairs", "both, % (95 %)", "joined", "first only", "second only", "neither")
+_SHARE_COLUMNS = (
+    "row",
+    "distance",
+    "pairs",
+    "both, % (95 %)",
+    "joined",
+    "first only",
+    "second only",
+    "neither",
+)
 _SHARE_NAMES = ("both", "joined", "first", "second", "neither")
 _SHARES_FOOTNOTE = (
     "Share of the pairs of which an output states both sentences, one or none: it states a sentence if it has half or "
@@ -101,19 +110,35 @@ def _find_case(job: Job, dataset: str, labels: dict[str, str]) -> _Case:
     pairs = [pair for pair in analysis.fusions if example is None or pair.id == str(example)]
     if example is not None and not pairs:
         ids = ", ".join(dict.fromkeys(pair.id for pair in analysis.of_bar(_FAR)[:_MOST_EXAMPLES]))
-        raise UsageError(f"example={example}: no pair in this example of {dataset}; examples with a far one: {ids}")
-    return _Case(dataset, labels, analysis, max(pairs, key=lambda pair: (pair.bar, pair.rise), default=None))
+        raise UsageError(
+            f"example={example}: no pair in this example of {dataset}; examples with a far one: {ids}"
+        )
+    return _Case(
+        dataset, labels, analysis, max(pairs, key=lambda pair: (pair.bar, pair.rise), default=None)
+    )
 
 
 def _case_blocks(case: _Case) -> list[Block]:
     notes = tuple(f"{line}." for line in case.analysis.notes()[:1])
     table = case.analysis.by_run()
     rows = [
-        [case.labels[str(row["run_id"])], _describe_distance(str(row["bar"])), f"{row['n']:,}", _both(row)]
+        [
+            case.labels[str(row["run_id"])],
+            _describe_distance(str(row["bar"])),
+            f"{row['n']:,}",
+            _both(row),
+        ]
         + [f"{row[share]:.1f}" for share in _SHARE_NAMES[1:]]
         for _, row in table.iterrows()
     ]
-    every = Block(f"{case.dataset}: all pairs", notes, _SHARE_COLUMNS, "llrrrrrr", rows, footnotes=(_SHARES_FOOTNOTE,))
+    every = Block(
+        f"{case.dataset}: all pairs",
+        notes,
+        _SHARE_COLUMNS,
+        "llrrrrrr",
+        rows,
+        footnotes=(_SHARES_FOOTNOTE,),
+    )
     return [_shown_block(case.pair, case), every] if case.pair else [every]
 
 
@@ -136,7 +161,9 @@ def _describe_distance(bar: str) -> str:
 
 
 def _both(row: Any) -> str:
-    interval = f" ({row['both_low']:.1f}–{row['both_high']:.1f})" if math.isfinite(row["both_low"]) else ""
+    interval = (
+        f" ({row['both_low']:.1f}–{row['both_high']:.1f})" if math.isfinite(row["both_low"]) else ""
+    )
     return f"{row['both']:.1f}{interval}"
 
 
@@ -146,7 +173,9 @@ def _share_numbers(case: _Case) -> Iterator[TableNumber]:
             measure = f"{share}, distance {_describe_distance(str(row['bar']))}"
             low, high = (row["both_low"], row["both_high"]) if share == "both" else (None, None)
             label, run = case.labels[row["run_id"]], row["run_id"]
-            yield TableNumber(OURS, case.dataset, label, measure, row[share], low, high, row["n"], 1, runs=run)
+            yield TableNumber(
+                OURS, case.dataset, label, measure, row[share], low, high, row["n"], 1, runs=run
+            )
 
 
 class _ShownPair(NamedTuple):
@@ -164,7 +193,8 @@ def _show_pair(pair: Fusion, result: FusionsFound) -> _ShownPair:
     scores = f"both {100 * pair.score:.0f}, alone {100 * pair.alone[0]:.0f} and {100 * pair.alone[1]:.0f}"
     recall = f"ROUGE-{result.settings.rouge} recall: {scores}; distance {pair.distance:.3f}"
     sources = [
-        ShownText(_name_source(pair, place), mark_words(text, shared)) for place, text in enumerate(pair.sources)
+        ShownText(_name_source(pair, place), mark_words(text, shared))
+        for place, text in enumerate(pair.sources)
     ]
     outputs = [
         ShownText(

@@ -114,7 +114,9 @@ def start_claim(job: Job, paper: PaperClaim) -> Claim:
     claim = Claim(paper, job.scale, readable or claimed)
     if reason := at_scale(paper.untested, job.scale):
         return claim.not_tested(reason)
-    return claim if readable else claim.not_tested(f"none of its texts is read at scale={job.scale}")
+    return (
+        claim if readable else claim.not_tested(f"none of its texts is read at scale={job.scale}")
+    )
 
 
 class _Deciding(NamedTuple):
@@ -128,7 +130,9 @@ class _Deciding(NamedTuple):
 
 def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
     """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of claims."""
-    corrections = iter(correct_together([_find_deciding(claim).p for claim in claims if claim.is_tested]))
+    corrections = iter(
+        correct_together([_find_deciding(claim).p for claim in claims if claim.is_tested])
+    )
     return tuple(_judge(claim, next(corrections) if claim.is_tested else None) for claim in claims)
 
 
@@ -140,14 +144,18 @@ def _find_deciding(claim: Claim) -> _Deciding:
     """
     parts = claim.parts
     if claim.paper.alike:
-        smaller, larger = statistics.largest_difference([part.effect for part in parts], claim.margin)
+        smaller, larger = statistics.largest_difference(
+            [part.effect for part in parts], claim.margin
+        )
         least_alike = min(parts, key=lambda part: part.effect.p_larger(claim.margin))
         outcome = ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
         return _Deciding(least_alike, "least alike", outcome, min(smaller, larger))
     reversed_parts = [part for part in parts if part.effect.mean < 0]
     if reversed_parts:
         part = min(reversed_parts, key=lambda part: part.effect.p_value())
-        return _Deciding(part, "most reversed", REVERSED, min(1.0, len(parts) * part.effect.p_value()))
+        return _Deciding(
+            part, "most reversed", REVERSED, min(1.0, len(parts) * part.effect.p_value())
+        )
     part = max(parts, key=lambda part: part.effect.p_value())
     return _Deciding(part, "weakest", REPRODUCED, part.effect.p_value())
 
@@ -174,7 +182,9 @@ def _judge(claim: Claim, correction: Correction | None) -> Verdict:
     deciding = parts[claim.parts.index(decision.part)]
     return structs.replace(
         verdict,
-        claim=deciding.claim if len(parts) == 1 else f"{deciding.claim} (the {decision.role} of {len(parts)} parts)",
+        claim=deciding.claim
+        if len(parts) == 1
+        else f"{deciding.claim} (the {decision.role} of {len(parts)} parts)",
         difference=deciding.difference,
         low=deciding.low,
         high=deciding.high,
@@ -186,7 +196,9 @@ def _judge(claim: Claim, correction: Correction | None) -> Verdict:
     )
 
 
-def _judge_part(claim: Claim, part: Part, outcome: str, correction: Correction | None) -> PartVerdict:
+def _judge_part(
+    claim: Claim, part: Part, outcome: str, correction: Correction | None
+) -> PartVerdict:
     """Return a part with its interval, at the level at which it is tested for the outcome of the claim.
 
     An interval contains 0 unless the outcome is decided. That of alike rows is within the margin if the rows are alike,
@@ -211,7 +223,9 @@ def _describe_test(claim: Claim) -> str:
         return claim.reason
     tested = format_count(min(part.comparison.examples for part in claim.parts), "example")
     if claim.seeds is not None:
-        tested += ", " + {0: "different seeds", 1: "one seed"}.get(claim.seeds, f"{claim.seeds} seeds")
+        tested += ", " + {0: "different seeds", 1: "one seed"}.get(
+            claim.seeds, f"{claim.seeds} seeds"
+        )
     margin = f"margin {claim.margin:g}" if claim.margin else ""
     return "; ".join(filter(None, [tested, margin, claim.reason]))
 
@@ -254,11 +268,26 @@ def long_table(numbers: Iterable[TableNumber], verdicts: Sequence[Verdict] = ())
     rows = list(numbers)
     for claim in verdicts:
         labels = VERDICT, ", ".join(claim.datasets), claim.claim, claim.measure
-        number = TableNumber(*labels, claim.difference, claim.low, claim.high, claim.n, claim.seeds, claim.p)
+        number = TableNumber(
+            *labels, claim.difference, claim.low, claim.high, claim.n, claim.seeds, claim.p
+        )
         rows.append(number._replace(outcome=claim.outcome, source=claim.source, runs=claim.runs))
         for part in claim.parts:
-            rows.append(TableNumber(PART, part.dataset, part.claim, part.measure, part.difference, part.low, part.high))
-    cells = [{key: None if value != value else value for key, value in row._asdict().items()} for row in rows]  # NaN
+            rows.append(
+                TableNumber(
+                    PART,
+                    part.dataset,
+                    part.claim,
+                    part.measure,
+                    part.difference,
+                    part.low,
+                    part.high,
+                )
+            )
+    cells = [
+        {key: None if value != value else value for key, value in row._asdict().items()}
+        for row in rows
+    ]  # NaN
     return rounded_frame(cells, list(TableNumber._fields))
 
 

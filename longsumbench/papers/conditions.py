@@ -45,7 +45,9 @@ def compare_texts(job: Job, dataset: str) -> str:
 def describe_unread(job: Job) -> str:
     """Name the paper's datasets for which nothing is read at this scale; empty if there are none."""
     unread = [dataset for dataset in job.paper_table.datasets if dataset not in job.datasets]
-    return f"Not read at scale={job.scale}, and so not tested: {', '.join(unread)}." if unread else ""
+    return (
+        f"Not read at scale={job.scale}, and so not tested: {', '.join(unread)}." if unread else ""
+    )
 
 
 def describe_conditions(job: Job, means: RowMeans) -> tuple[str, ...]:
@@ -74,7 +76,9 @@ def _describe_texts(job: Job, means: RowMeans, dataset: str) -> str:
         lengths.append(f"references of {first.outputs.reference_words:,.0f} words")
     sentence += f", with {' and '.join(lengths)}" if lengths else ""
     trained = any(run.trained for run in runs)
-    return sentence + (f"; {format_count(first.train_examples, 'example')} to train on." if trained else ".")
+    return sentence + (
+        f"; {format_count(first.train_examples, 'example')} to train on." if trained else "."
+    )
 
 
 def _describe_training(job: Job) -> list[str]:
@@ -83,11 +87,15 @@ def _describe_training(job: Job) -> list[str]:
     planned = _plan_at_paper_scale(job, rows)
     weights = _range({run.parameters for row in rows for run in row.finished if run.parameters})
     described = {
-        "Our systems have {} weights": (weights, _range(_count_weights(planned)) if weights else ""),
+        "Our systems have {} weights": (
+            weights,
+            _range(_count_weights(planned)) if weights else "",
+        ),
         "They train for {}": (_describe_steps(configs), _describe_steps(planned)),
     }
     return [
-        sentence.format(our_text) + (f" (scale=paper: {paper})." if paper not in ("", our_text) else ".")
+        sentence.format(our_text)
+        + (f" (scale=paper: {paper})." if paper not in ("", our_text) else ".")
         for sentence, (our_text, paper) in described.items()
         if our_text
     ]
@@ -97,14 +105,21 @@ def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
     if PAPER not in job.paper_table.scales or not rows:
         return []
     paper_table = structs.replace(job.paper_table, rows={row.label: row.row for row in rows})
-    return [row.points[0].config for row in plan_paper_table(paper_table, [f"scale={PAPER}"], job.results).rows]
+    return [
+        row.points[0].config
+        for row in plan_paper_table(paper_table, [f"scale={PAPER}"], job.results).rows
+    ]
 
 
 def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
     from longsumbench.modeling.flops import count_parameters  # it needs torch
 
     models = [config.model for config in configs if getattr(config.model, "init", None) == "random"]
-    return {sum(count_parameters(settings).values()) for settings in models if hasattr(settings, "vocabulary_size")}
+    return {
+        sum(count_parameters(settings).values())
+        for settings in models
+        if hasattr(settings, "vocabulary_size")
+    }
 
 
 def _describe_steps(configs: Sequence[RunConfig]) -> str:
@@ -115,7 +130,11 @@ def _describe_steps(configs: Sequence[RunConfig]) -> str:
 
 def _range(numbers: Collection[int]) -> str:
     """Return "3" or "3 to 5"; empty without numbers."""
-    return " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)})) if numbers else ""
+    return (
+        " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))
+        if numbers
+        else ""
+    )
 
 
 def _describe_rouge(job: Job, means: RowMeans) -> str:
@@ -125,13 +144,21 @@ def _describe_rouge(job: Job, means: RowMeans) -> str:
     if mode == paper_mode:
         return ""
     our_program = {"google": "as rouge_score 0.1.2", "perl": "as ROUGE-1.5.5"}[mode]
-    papers = f", the paper's by {program}" if paper_mode else "; the paper does not name its program"
+    papers = (
+        f", the paper's by {program}" if paper_mode else "; the paper does not name its program"
+    )
     return f"ROUGE: ours is computed {our_program}{papers}."
 
 
 def _describe_seeds(means: RowMeans) -> str:
-    seeds = _range({len(group.runs) for group in means.groups.values() if group.first.seed is not None})
-    return f"Our numbers are {'of one seed' if seeds == '1' else f'means over {seeds} seeds'}." if seeds else ""
+    seeds = _range(
+        {len(group.runs) for group in means.groups.values() if group.first.seed is not None}
+    )
+    return (
+        f"Our numbers are {'of one seed' if seeds == '1' else f'means over {seeds} seeds'}."
+        if seeds
+        else ""
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +203,11 @@ def read_datasets(job: Job) -> tuple[list[ReadableDataset], list[str]]:
     if problems and not datasets:
         raise next(iter(problems.values()))
     unread = [f"{name} was not read: {problem}." for name, problem in problems.items()]
-    sentences = [describe_unread(job), *unread, *(compare_texts(job, dataset.name) for dataset in datasets)]
+    sentences = [
+        describe_unread(job),
+        *unread,
+        *(compare_texts(job, dataset.name) for dataset in datasets),
+    ]
     return datasets, [sentence for sentence in sentences if sentence]
 
 

@@ -13,7 +13,15 @@ from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, long_table
 from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.page import Job, Page, RowRuns
-from longsumbench.render.figures import Level, Panel, PanelLine, PanelRow, Series, draw_panels, system_styles
+from longsumbench.render.figures import (
+    Level,
+    Panel,
+    PanelLine,
+    PanelRow,
+    Series,
+    draw_panels,
+    system_styles,
+)
 from longsumbench.render.tables import Block
 
 _CHANCE = f"{PLANTED}_chance"
@@ -38,13 +46,17 @@ def curves_page(job: Job) -> Page:
         if measure in group.numbers
     ]
     panels = _panels(job, means)
-    main_measures = [name for name in dict.fromkeys([job.paper_table.measures[0], PLANTED]) if name in measures]
+    main_measures = [
+        name for name in dict.fromkeys([job.paper_table.measures[0], PLANTED]) if name in measures
+    ]
     return Page(
         blocks=_panel_blocks(job, means, measures),
         numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, means),
-        pictures={f"{job.paper_table.name}-curves.png": _draw_panels(job, panels, main_measures)} if panels else {},
+        pictures={f"{job.paper_table.name}-curves.png": _draw_panels(job, panels, main_measures)}
+        if panels
+        else {},
     )
 
 
@@ -57,17 +69,23 @@ def _panel_blocks(job: Job, means: printed.RowMeans, measures: Sequence[str]) ->
     if means.groups:
         part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. {means.describe_interval()}"
         texts = [compare_texts(job, dataset) for dataset in job.datasets]
-        blocks[-1] = replace(blocks[-1], footnotes=(part, printed.LEARNED_NOTE, *filter(None, texts)))
+        blocks[-1] = replace(
+            blocks[-1], footnotes=(part, printed.LEARNED_NOTE, *filter(None, texts))
+        )
     return tuple(blocks)
 
 
-def _panel_block(job: Job, means: printed.RowMeans, rows: Sequence[RowRuns], measures: Sequence[str]) -> Block:
+def _panel_block(
+    job: Job, means: printed.RowMeans, rows: Sequence[RowRuns], measures: Sequence[str]
+) -> Block:
     cells = []
     for row in rows:
         estimates = [means.number(row.label, row.dataset, measure) for measure in measures]
         numbers = [f"{number:.1f}" if number else "" for number in estimates]
         learned = means.learned_cells(row.label, row.dataset)
-        cells.append([_line_name(row), f"{_x(job, row):g}", *numbers, *learned, printed.count_runs(row)])
+        cells.append(
+            [_line_name(row), f"{_x(job, row):g}", *numbers, *learned, printed.count_runs(row)]
+        )
     return Block(
         _panel_name(job, rows[0]),
         (),
@@ -112,7 +130,11 @@ def _panels(job: Job, means: printed.RowMeans) -> _Panels:
 
 def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
     """Draw a column of plots for each panel and a row for each measure; return a PNG."""
-    models = {name: points[0].group.first.model for lines in panels.values() for name, points in lines.items()}
+    models = {
+        name: points[0].group.first.model
+        for lines in panels.values()
+        for name, points in lines.items()
+    }
     styles = dict(zip(models, system_styles([*models.values()]), strict=True))
     axes, rows = [_axis(lines) for lines in panels.values()], list[PanelRow]()
     for measure in measures:
@@ -124,18 +146,25 @@ def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
             plots.append(Panel(heading, "", axis.ends, ticks, _floor_level(panel_lines, measure)))
         for name, style in styles.items():
             pairs = zip(panels.values(), axes, strict=True)
-            series = [_series(panel_lines.get(name, ()), axis, measure) for panel_lines, axis in pairs]
+            series = [
+                _series(panel_lines.get(name, ()), axis, measure) for panel_lines, axis in pairs
+            ]
             if any(one.points for one in series):
                 lines.append(PanelLine(name if series[-1].points else "", style, series))
         rows.append(PanelRow(f"{_heading(measure)} {part}".strip(), plots, lines))
     title = f"{job.paper_table.prints} of {job.paper_table.citation}, at scale={job.scale}"
-    points = chain.from_iterable(chain.from_iterable(panel_lines.values() for panel_lines in panels.values()))
+    points = chain.from_iterable(
+        chain.from_iterable(panel_lines.values() for panel_lines in panels.values())
+    )
     groups = [point.group for point in points]
     plots_of_rows = chain.from_iterable(row.panels for row in rows)
     levels = chain.from_iterable(plot.levels for plot in plots_of_rows)
     kinds = dict.fromkeys(level.label.split()[0] for level in levels)
     over = describe_intervals([len(group.runs) > 1 for group in groups])
-    notes = [f"Bands and whiskers: 95 % intervals over {over}.", f"Dashed: {', '.join(kinds)}." if kinds else ""]
+    notes = [
+        f"Bands and whiskers: 95 % intervals over {over}.",
+        f"Dashed: {', '.join(kinds)}." if kinds else "",
+    ]
     words = {group.learned.word for group in groups if not group.learned.comparable}
     notes.append(describe_mark("Hollow points", words))
     return draw_panels(title, [join(*notes)], rows)["png"]
@@ -147,14 +176,23 @@ def _axis(lines: Mapping[str, Sequence[_Point]]) -> Axis:
 
 
 def _series(points: Sequence[_Point], axis: Axis, measure: str) -> Series:
-    groups = {axis.places[f"{point.x:g}"]: point.group for point in points if measure in point.group.numbers}
+    groups = {
+        axis.places[f"{point.x:g}"]: point.group
+        for point in points
+        if measure in point.group.numbers
+    }
     hollow = {place for place, group in groups.items() if not group.learned.comparable}
     return Series({place: group.numbers[measure] for place, group in groups.items()}, hollow=hollow)
 
 
 def _floor_level(lines: Mapping[str, Sequence[_Point]], measure: str) -> list[Level]:
     """Return the mean floor of a panel's points; empty if it is unknown."""
-    floors = [floor for points in lines.values() for point in points if (floor := _floor(point.group, measure))]
+    floors = [
+        floor
+        for points in lines.values()
+        for point in points
+        if (floor := _floor(point.group, measure))
+    ]
     word = "chance" if measure == PLANTED else "floor"
     return [Level(f"{word} {(mean := sum(floors) / len(floors)):.1f}", mean)] if floors else []
 

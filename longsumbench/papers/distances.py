@@ -40,7 +40,11 @@ def similarity_page(job: Job) -> Page:
     settings.distance = max(_LIMIT, settings.distance)  # so that no bin has near and far pairs
     datasets, conditions = read_datasets(job)
     curves = {dataset: analyze_locality(dataset.settings, settings) for dataset in datasets}
-    numbers = [number for dataset, curve in curves.items() for number in _curve_numbers(dataset.name, curve)]
+    numbers = [
+        number
+        for dataset, curve in curves.items()
+        for number in _curve_numbers(dataset.name, curve)
+    ]
     comparisons = {dataset.name: _compare_similarity(curve) for dataset, curve in curves.items()}
     ours = "tf-idf vectors (encoder=FOLDER or a hub name sets an encoder)"
     vectors = "The paper prints a curve without numbers, from sentence vectors of SimCSE (Gao et al. 2021)"
@@ -57,7 +61,11 @@ def fusions_page(job: Job) -> Page:
     settings = build_options(job, FusionSettings)
     datasets, conditions = read_datasets(job)
     bars = {dataset: analyze_fusion(dataset.settings, settings) for dataset in datasets}
-    numbers = [number for dataset, fusions in bars.items() for number in _bar_numbers(dataset.name, fusions)]
+    numbers = [
+        number
+        for dataset, fusions in bars.items()
+        for number in _bar_numbers(dataset.name, fusions)
+    ]
     sentences = [
         "The paper prints bars without numbers. It does not say which ROUGE finds the pairs.",
         f"Ours: ROUGE-{settings.rouge}, t1 = {settings.overlap:g} %, t2 = {settings.rise:g} %.",
@@ -74,19 +82,27 @@ def _analysis_page(
     conditions: Sequence[str],
 ) -> Page:
     """Return the first table and the picture of an analysis of each dataset, with the paper's claims."""
-    verdicts = claims.judge_claims([_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims])
+    verdicts = claims.judge_claims(
+        [_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims]
+    )
     return Page(
-        blocks=tuple(replace(result.blocks()[0], heading=dataset.label) for dataset, result in results.items()),
+        blocks=tuple(
+            replace(result.blocks()[0], heading=dataset.label)
+            for dataset, result in results.items()
+        ),
         numbers=claims.long_table(numbers, verdicts),
         verdicts=verdicts,
         conditions=tuple(conditions),
         pictures={
-            picture_name(job.paper_table, dataset.name): result.pictures()["png"] for dataset, result in results.items()
+            picture_name(job.paper_table, dataset.name): result.pictures()["png"]
+            for dataset, result in results.items()
         },
     )
 
 
-def _compare_datasets(job: Job, paper: PaperClaim, comparisons: Mapping[str, _Comparison]) -> claims.Claim:
+def _compare_datasets(
+    job: Job, paper: PaperClaim, comparisons: Mapping[str, _Comparison]
+) -> claims.Claim:
     """Return a claim with a part for each dataset; it is not tested if one has no comparison."""
     claim, parts, reasons = claims.start_claim(job, paper), [], []
     for dataset in () if claim.obstacle else claim.datasets:
@@ -94,7 +110,9 @@ def _compare_datasets(job: Job, paper: PaperClaim, comparisons: Mapping[str, _Co
         reasons.append(f"{reason} on {dataset}")
         if comparison is None:
             return claim.not_tested(reasons[-1])
-        parts.append(claims.Part(paper.pairs[0], dataset, paper.measures_at(job.scale)[0], comparison))
+        parts.append(
+            claims.Part(paper.pairs[0], dataset, paper.measures_at(job.scale)[0], comparison)
+        )
     return claim._replace(parts=parts, reason=claim.reason or "; ".join(reasons))
 
 
@@ -104,7 +122,9 @@ def _curve_numbers(dataset: str, curve: Locality) -> Iterator[TableNumber]:
         span = f"{row['from']}–{row['to']}" if row["from"] < row["to"] else f"{row['from']}"
         name = f"distance {span}" if at_distance else row["pairs of"]
         mean, low, high = (PERCENT * row[column] for column in ("similarity", "low", "high"))
-        yield TableNumber(OURS, dataset, name, _SIMILARITY_MEASURE, mean, low, high, int(row["examples"]))
+        yield TableNumber(
+            OURS, dataset, name, _SIMILARITY_MEASURE, mean, low, high, int(row["examples"])
+        )
 
 
 def _compare_similarity(curve: Locality) -> _Comparison:
@@ -119,7 +139,9 @@ def _bar_numbers(dataset: str, fusions: FusionsFound) -> Iterator[TableNumber]:
         share, low, high = (float(row[column]) for column in ("share", "low", "high"))
         yield TableNumber(OURS, dataset, name, _PAIRS_MEASURE, share, low, high, n)
         yield TableNumber(OURS, dataset, name, "pairs", int(row["pairs"]), n=n)
-        yield TableNumber(OURS, dataset, f"{name}, by chance", _PAIRS_MEASURE, float(row["chance"]), n=n)
+        yield TableNumber(
+            OURS, dataset, f"{name}, by chance", _PAIRS_MEASURE, float(row["chance"]), n=n
+        )
 
 
 def _compare_near(fusions: FusionsFound) -> _Comparison:

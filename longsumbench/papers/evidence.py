@@ -26,7 +26,12 @@ from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
 from longsumbench.outputs.inspection import inspection_page
 from longsumbench.papers import claims
 from longsumbench.papers.conditions import describe_conditions
-from longsumbench.papers.output_examples import RowExample, describe_problem, inspect_rows, keep_first_runs
+from longsumbench.papers.output_examples import (
+    RowExample,
+    describe_problem,
+    inspect_rows,
+    keep_first_runs,
+)
 from longsumbench.papers.page import Job, Page, picture_name
 from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.printed import RowMeans, describe_missing, pass_gate, read_row_means
@@ -38,7 +43,12 @@ from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.record import run_label
 
 _CHANGED, _SELECTED = "changed_selections", "selected_units"
-_BEST, _EQUAL, SAME_BEST, _CHANCE = "best_weight", "equal_weight", "same_best_unit", "same_best_unit_any_two"
+_BEST, _EQUAL, SAME_BEST, _CHANCE = (
+    "best_weight",
+    "equal_weight",
+    "same_best_unit",
+    "same_best_unit_any_two",
+)
 _FEW, _ONE_HALF = "few_units", 0.5
 _COUNT_MEASURES = (_SELECTED,)  # the others are shares
 _SELECTION_COLUMNS = {
@@ -57,14 +67,18 @@ _NOTES = {
     _BEST: "A unit is a page of the source. The best unit of a step is the one with the greatest weight. "
     "The weights of a step are on few units if 1 / Σ weight² is less than half of the number of units.",
 }
-_MEASURES_FOOTNOTE = "Means over the examples with evidence; ±: half the 95 % interval over examples."
+_MEASURES_FOOTNOTE = (
+    "Means over the examples with evidence; ±: half the 95 % interval over examples."
+)
 
 
 def views_of_reference(all_views: Sequence[View]) -> list[View]:
     """Return the views without weights at the steps of the output, if there are weights at those of the reference."""
     if not any(has_reference_steps(view) for view in all_views):
         return list(all_views)
-    return [view for view in all_views if not isinstance(view, Weights) or has_reference_steps(view)]
+    return [
+        view for view in all_views if not isinstance(view, Weights) or has_reference_steps(view)
+    ]
 
 
 def has_reference_steps(view: View) -> bool:
@@ -104,7 +118,10 @@ def measure_view(view: View) -> Iterator[tuple[str, float]]:
         yield SAME_BEST, float((best[1:] == best[:-1]).mean()) if steps > 1 else np.nan
         effective = 1 / np.nansum(view.values**2, axis=0)  # number of units at each step
         yield _FEW, float((effective < _ONE_HALF * np.isfinite(view.values).sum(axis=0)).mean())
-        yield _CHANCE, float((counts * (counts - 1)).sum() / (steps * (steps - 1))) if steps > 1 else np.nan
+        yield (
+            _CHANCE,
+            float((counts * (counts - 1)).sum() / (steps * (steps - 1))) if steps > 1 else np.nan,
+        )
 
 
 def number_blocks(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
@@ -116,21 +133,35 @@ def number_blocks(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
         for name, table in tables.items():
             if first in table:
                 numbers = [estimate_measure(table[column], column) for column in columns]
-                rows.append([name, f"{len(table):,}", *(f"{number:.1f}" if number else "" for number in numbers)])
+                rows.append(
+                    [
+                        name,
+                        f"{len(table):,}",
+                        *(f"{number:.1f}" if number else "" for number in numbers),
+                    ]
+                )
         if rows:
             heads = ("row", "examples", *columns.values())
             align = "l" + "r" * (len(heads) - 1)
             heading = "All examples with evidence"
-            blocks.append(Block(heading, (_NOTES[first],), heads, align, rows, footnotes=(_MEASURES_FOOTNOTE,)))
+            blocks.append(
+                Block(
+                    heading, (_NOTES[first],), heads, align, rows, footnotes=(_MEASURES_FOOTNOTE,)
+                )
+            )
     return blocks
 
 
 def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
     """Return the mean of a measure with its interval, shares as 0–100; None if it applies to no example."""
-    return estimate_mean(np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNT_MEASURES else PERCENT))
+    return estimate_mean(
+        np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNT_MEASURES else PERCENT)
+    )
 
 
-def compare_steps(tables: Sequence[pd.DataFrame], measure: str) -> seed_groups.PairDifference | None:
+def compare_steps(
+    tables: Sequence[pd.DataFrame], measure: str
+) -> seed_groups.PairDifference | None:
     """Compare a share of the steps with what is expected without an effect; None without such steps.
 
     Args:
@@ -141,7 +172,9 @@ def compare_steps(tables: Sequence[pd.DataFrame], measure: str) -> seed_groups.P
     gaps = []
     for table in tables:
         if measure in table:
-            gaps.append(PERCENT * (table[measure] - (table[_CHANCE] if measure == SAME_BEST else _ONE_HALF)))
+            gaps.append(
+                PERCENT * (table[measure] - (table[_CHANCE] if measure == SAME_BEST else _ONE_HALF))
+            )
     if not gaps or len(gaps) < len(tables):
         return None
     return seed_groups.compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
@@ -154,23 +187,37 @@ def evidence_page(job: Job) -> Page:
     examples, notes = inspect_rows(job)
     without = [example for example in examples if example.inspection.evidence is None]
     notes += [f"{example.name}: {example.inspection.no_evidence}." for example in without]
-    by_name = {example.name: example for example in examples if example.inspection.evidence is not None}
-    notes += [note for example in by_name.values() if (note := _describe_missing_reference(example))]
+    by_name = {
+        example.name: example for example in examples if example.inspection.evidence is not None
+    }
+    notes += [
+        note for example in by_name.values() if (note := _describe_missing_reference(example))
+    ]
     tables = {
         name: measure_examples(job.results.run_folder(example.inspection.record) / "evidence")
         for name, example in by_name.items()
     }
-    verdicts = claims.judge_claims([_test_steps(every, means, paper) for paper in job.paper_table.claims])
-    pages = [(name, inspection_page(example.inspection, _views(example))) for name, example in by_name.items()]
+    verdicts = claims.judge_claims(
+        [_test_steps(every, means, paper) for paper in job.paper_table.claims]
+    )
+    pages = [
+        (name, inspection_page(example.inspection, _views(example)))
+        for name, example in by_name.items()
+    ]
     inspections = {name: example.inspection for name, example in by_name.items()}
     rows = [[name, run_label(item.record), item.summary.id] for name, item in inspections.items()]
     return Page(
-        blocks=(Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows), *number_blocks(tables)),
+        blocks=(
+            Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows),
+            *number_blocks(tables),
+        ),
         numbers=claims.long_table(_measure_numbers(by_name, tables), verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(every, means),
         pictures={
-            picture_name(job.paper_table, example.name): draw_views(example.inspection.title, _views(example))
+            picture_name(job.paper_table, example.name): draw_views(
+                example.inspection.title, _views(example)
+            )
             for example in by_name.values()
         },
         details=render_part("frames.html", pages=pages),
@@ -188,11 +235,15 @@ def _test_steps(job: Job, means: RowMeans, paper: PaperClaim) -> claims.Claim:
             return claim.not_tested(missing)
         group = means.groups[row.label, row.dataset]
         groups.append((row.label, group))
-        evidence = [measure_examples(job.results.run_folder(run) / "evidence") for run in group.runs]
+        evidence = [
+            measure_examples(job.results.run_folder(run) / "evidence") for run in group.runs
+        ]
         measure = paper.measures_at(job.scale)[0]
         comparison = compare_steps(evidence, measure)
         if comparison is None:
-            return claim.not_tested(f"{row.label}: no example has evidence of several steps in all seeds")
+            return claim.not_tested(
+                f"{row.label}: no example has evidence of several steps in all seeds"
+            )
         parts.append(claims.Part(paper.pairs[0], row.dataset, measure, comparison))
     claim = claim._replace(parts=parts, runs=[run for _, group in groups for run in group.runs])
     return pass_gate(claim, groups) if parts else claim
@@ -209,7 +260,11 @@ def _describe_missing_reference(example: RowExample) -> str:
     weights = [view for view in _views(example) if isinstance(view, Weights)]
     if not (planned and weights) or any(map(has_reference_steps, weights)):
         return ""
-    words = [word for word in example.inspection.record.command if not word.startswith("decode.reference_evidence=")]
+    words = [
+        word
+        for word in example.inspection.record.command
+        if not word.startswith("decode.reference_evidence=")
+    ]
     command = shlex.join([*words, "decode.reference_evidence=true"])
     return f"{example.name}: the steps are those of the output. This adds the steps of the reference: {command}"
 
@@ -220,5 +275,10 @@ def _measure_numbers(
     for name, example in examples.items():
         for measure, values in tables[name].items():
             if number := estimate_measure(values, str(measure)):
-                labels, run = (example.row.dataset, example.row.label, str(measure)), example.inspection.record.run_id
-                yield claims.TableNumber(claims.OURS, *labels, *number, int(values.count()), 1, runs=run)
+                labels, run = (
+                    (example.row.dataset, example.row.label, str(measure)),
+                    example.inspection.record.run_id,
+                )
+                yield claims.TableNumber(
+                    claims.OURS, *labels, *number, int(values.count()), 1, runs=run
+                )

@@ -51,7 +51,9 @@ def paper(
         EnvironmentProblem: no dataset can be read.
     """
     paper_table, words = find_paper_table(name), [*words, *format_overrides(settings)]
-    job = find_finished(plan_paper_table(paper_table, words, Results.writable(str(results_dir), "--results-dir")))
+    job = find_finished(
+        plan_paper_table(paper_table, words, Results.writable(str(results_dir), "--results-dir"))
+    )
     launch, problem = None, None
     if run and paper_table.kind not in PLANNED_ONLY:
         launch, problem = _plan_missing(job, words)
@@ -72,23 +74,38 @@ def _plan_missing(job: Job, words: Sequence[str]) -> tuple[Launch | None, Points
     typed, name = sort_words(job.paper_table, words), job.paper_table.name
     engine = choose_engine(typed.launcher, True)
     if engine.sweeper != HERE:
-        raise UsageError(f"hydra/sweeper={engine.sweeper} chooses settings, but those of a table or figure are given")
-    rerun = job.paper_table.kind in SHOWS_OUTPUTS  # the sweep adds what a finished run lacks, and skips complete ones
+        raise UsageError(
+            f"hydra/sweeper={engine.sweeper} chooses settings, but those of a table or figure are given"
+        )
+    rerun = (
+        job.paper_table.kind in SHOWS_OUTPUTS
+    )  # the sweep adds what a finished run lacks, and skips complete ones
     candidates = [
         (row.dataset, point, record)
         for row in job.rows
         for point, record in zip(row.points, row.records, strict=True)
         if rerun or record is None
     ]
-    problems = {name: texts_problem(job.datasets[name]) for name in {name for name, *_ in candidates}}
+    problems = {
+        name: texts_problem(job.datasets[name]) for name in {name for name, *_ in candidates}
+    }
     points = [point for name, point, _ in candidates if problems[name] is None]
-    blocked = [problem for name, _, record in candidates if record is None and (problem := problems[name]) is not None]
+    blocked = [
+        problem
+        for name, _, record in candidates
+        if record is None and (problem := problems[name]) is not None
+    ]
     reasons = "; ".join(dict.fromkeys(map(str, blocked)))
     if blocked and not points:
         raise type(blocked[0])(reasons)
-    sweep_words, command = [name, f"scale={job.scale}", *typed.overrides], ("longsumbench", "paper", name, *words)
+    sweep_words, command = (
+        [name, f"scale={job.scale}", *typed.overrides],
+        ("longsumbench", "paper", name, *words),
+    )
     launch = Launch(points, command, True, engine, sweep_words) if points else None
-    return launch, PointsFailed(f"{format_count(len(blocked), 'run')} not started: {reasons}") if blocked else None
+    return launch, PointsFailed(
+        f"{format_count(len(blocked), 'run')} not started: {reasons}"
+    ) if blocked else None
 
 
 _REFERENCE = "reference"  # in the results folder of a clone: what the suite publishes

@@ -68,7 +68,9 @@ def inspect_rows(job: Job) -> tuple[list[RowExample], list[str]]:
             continue
         folder = str(job.results.run_folder(row.finished[0]))
         try:
-            inspection = inspect_example(folder, ids.get(row.dataset, str(job.options["example"])), job.results)
+            inspection = inspect_example(
+                folder, ids.get(row.dataset, str(job.options["example"])), job.results
+            )
         except DataError as error:
             notes.append(f"{name}: {describe_problem(error)}.")
             continue
@@ -94,7 +96,15 @@ def describe_problem(error: DataError) -> str:
 
 
 _ROUGE_HEADINGS = ("R-1", "R-2", "R-L", "R-Lsum")
-_TEXT_COLUMNS = ("row", "words", *_ROUGE_HEADINGS, "sentences", "also in\nreference", "repeated\nwords, %", "run")
+_TEXT_COLUMNS = (
+    "row",
+    "words",
+    *_ROUGE_HEADINGS,
+    "sentences",
+    "also in\nreference",
+    "repeated\nwords, %",
+    "run",
+)
 _OUTPUT_NOTE = (
     "R: ROUGE F1 of this output, 0–100. Also in reference: sentences that a reference has word for word. Repeated "
     "words: those in a sequence of three words that occurred earlier in the same text."
@@ -105,14 +115,23 @@ def examples_page(job: Job) -> Page:
     """Make the page of a table of example outputs."""
     job = keep_first_runs(job)
     examples, notes = inspect_rows(job)
-    notes.append(f"The example of {job.paper_table.prints} is not reprinted: see {job.paper_table.citation}.")
+    notes.append(
+        f"The example of {job.paper_table.prints} is not reprinted: see {job.paper_table.citation}."
+    )
     if any(example.inspection.example is None for example in examples):
         notes.append(NO_TEXTS)
-    groups = [list(members) for _, members in groupby(examples, key=lambda member: member.row.dataset)]
+    groups = [
+        list(members) for _, members in groupby(examples, key=lambda member: member.row.dataset)
+    ]
     marked = [(_title(members), _marked_texts(members)) for members in groups]
     return Page(
         blocks=(Block("", tuple(notes), (), "", []), *map(_output_block, groups)),
-        numbers=long_table(row for members in groups for member in members for row in _output_numbers(member, members)),
+        numbers=long_table(
+            row
+            for members in groups
+            for member in members
+            for row in _output_numbers(member, members)
+        ),
         conditions=describe_conditions(job, read_row_means(job)),
         details=render_part("output_examples.html", examples=marked) if marked else "",
         text="\n".join(map(_quoted_texts, groups)),
@@ -120,14 +139,29 @@ def examples_page(job: Job) -> Page:
 
 
 def _output_block(members: Sequence[RowExample]) -> Block:
-    rows = [_text_cells(heading, text, {}, "") for heading, text in _reference_texts(members).items()]
+    rows = [
+        _text_cells(heading, text, {}, "") for heading, text in _reference_texts(members).items()
+    ]
     for member in members:
         measured = _measure_output(member, members)
         rows.append(
-            _text_cells(member.row.label, member.inspection.summary.text, measured, run_label(member.inspection.record))
+            _text_cells(
+                member.row.label,
+                member.inspection.summary.text,
+                measured,
+                run_label(member.inspection.record),
+            )
         )
     align = "l" + "r" * (len(_TEXT_COLUMNS) - 2) + "l"
-    return Block(_title(members), (), _TEXT_COLUMNS, align, rows, optional=("run", "R-L"), footnotes=(_OUTPUT_NOTE,))
+    return Block(
+        _title(members),
+        (),
+        _TEXT_COLUMNS,
+        align,
+        rows,
+        optional=("run", "R-L"),
+        footnotes=(_OUTPUT_NOTE,),
+    )
 
 
 def _text_cells(name: str, text: str, measured: dict[str, float], run: str) -> list[str]:
@@ -144,17 +178,29 @@ def _title(members: Sequence[RowExample]) -> str:
 
 def _reference_texts(members: Sequence[RowExample]) -> dict[str, str]:
     """Return heading → text of the references; empty if the texts are not on this machine."""
-    example = next((member.inspection.example for member in members if member.inspection.example), None)
+    example = next(
+        (member.inspection.example for member in members if member.inspection.example), None
+    )
     return headed_references(example.references) if example else {}
 
 
 def _measure_output(member: RowExample, members: Sequence[RowExample]) -> dict[str, float]:
     text, references = member.inspection.summary.text, _reference_texts(members)
     sentences = split_summary(text)
-    measured = {**member.inspection.scores, "words": float(len(text.split())), "sentences": float(len(sentences))}
+    measured = {
+        **member.inspection.scores,
+        "words": float(len(text.split())),
+        "sentences": float(len(sentences)),
+    }
     if references:
-        keys = {sentence_key(sentence) for reference in references.values() for sentence in split_summary(reference)}
-        measured["reference_sentences"] = float(sum(sentence_key(sentence) in keys for sentence in sentences))
+        keys = {
+            sentence_key(sentence)
+            for reference in references.values()
+            for sentence in split_summary(reference)
+        }
+        measured["reference_sentences"] = float(
+            sum(sentence_key(sentence) in keys for sentence in sentences)
+        )
     return {**measured, "repeated_words": _repeated_share(text)}
 
 
@@ -166,13 +212,18 @@ def _repeated_share(text: str) -> float:
 def _output_numbers(member: RowExample, members: Sequence[RowExample]) -> Iterator[TableNumber]:
     run = member.inspection.record.run_id
     for name, value in _measure_output(member, members).items():
-        yield TableNumber(OURS, member.row.dataset, member.row.label, name, value, n=1, seeds=1, runs=run)
+        yield TableNumber(
+            OURS, member.row.dataset, member.row.label, name, value, n=1, seeds=1, runs=run
+        )
 
 
 def _marked_texts(members: Sequence[RowExample]) -> list[ShownText]:
     references = _reference_texts(members)
     reference_text = " ".join(references.values())
-    texts = {**references, **{member.row.label: member.inspection.summary.text for member in members}}
+    texts = {
+        **references,
+        **{member.row.label: member.inspection.summary.text for member in members},
+    }
     columns = []
     for heading, text in texts.items():
         shared = shared_by(text, "" if heading in references else reference_text, "")
@@ -181,8 +232,14 @@ def _marked_texts(members: Sequence[RowExample]) -> list[ShownText]:
 
 
 def _quoted_texts(members: Sequence[RowExample]) -> str:
-    texts = {**_reference_texts(members), **{member.row.label: member.inspection.summary.text for member in members}}
+    texts = {
+        **_reference_texts(members),
+        **{member.row.label: member.inspection.summary.text for member in members},
+    }
     parts = [f"### {escape_markdown(_title(members))}"]
     for heading, text in texts.items():
-        parts += [f"**{escape_markdown(heading)}**", f"> {escape_markdown(' '.join(text.split())) or '(nothing)'}"]
+        parts += [
+            f"**{escape_markdown(heading)}**",
+            f"> {escape_markdown(' '.join(text.split())) or '(nothing)'}",
+        ]
     return "\n\n".join(parts) + "\n"

@@ -22,7 +22,13 @@ from longsumbench.formatting import format_count, format_duration
 from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
-from longsumbench.papers.paper_tables import PaperRow, PaperTable, dataset_name, find_paper_table, read_paper_tables
+from longsumbench.papers.paper_tables import (
+    PaperRow,
+    PaperTable,
+    dataset_name,
+    find_paper_table,
+    read_paper_tables,
+)
 from longsumbench.render.figures import COLOURS, GREY
 from longsumbench.render.tables import Block
 from longsumbench.runs.plan import Point
@@ -36,8 +42,18 @@ ONE_SEED, TWO_SEEDS = f"{UNDECIDED} (one seed)", f"{UNDECIDED} (two seeds)"
 DECIDED = (REPRODUCED, REVERSED, ALIKE_ROWS, UNLIKE_ROWS)
 UNDECIDED_LEARNING = f"{UNDECIDED} ({STILL_LEARNING})"
 OUTCOMES = {  # → colour; in the order of tables and pictures
-    **{REPRODUCED: COLOURS[2], ALIKE_ROWS: COLOURS[4], REVERSED: "#D1300F", UNLIKE_ROWS: COLOURS[3]},
-    **{UNDECIDED: COLOURS[5], ONE_SEED: "#B08D4C", TWO_SEEDS: "#C9AF7F", UNDECIDED_LEARNING: "#E0D2B5"},
+    **{
+        REPRODUCED: COLOURS[2],
+        ALIKE_ROWS: COLOURS[4],
+        REVERSED: "#D1300F",
+        UNLIKE_ROWS: COLOURS[3],
+    },
+    **{
+        UNDECIDED: COLOURS[5],
+        ONE_SEED: "#B08D4C",
+        TWO_SEEDS: "#C9AF7F",
+        UNDECIDED_LEARNING: "#E0D2B5",
+    },
     **{NOT_LEARNED: GREY, NOT_TESTED: "#C8C8C8"},
 }
 
@@ -157,7 +173,9 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def describe_measures(measures: str) -> str:
     """Return the headings of measures: "R-1, R-2" of "rouge1, rouge2", "R-1 minus R-2" of "rouge1 - rouge2"."""
-    names = [" minus ".join(map(heading_of, measure.split(" - "))) for measure in measures.split(", ")]
+    names = [
+        " minus ".join(map(heading_of, measure.split(" - "))) for measure in measures.split(", ")
+    ]
     return ", ".join(names)
 
 
@@ -197,10 +215,28 @@ class Page:
 
 
 PAPER_TABLE_KINDS = {  # kind → its module, which has KIND_page
-    **{kind: kind for kind in ("scores", "curves", "sizes", "rank_recall", "evidence", "case_study", "questions")},
-    **{"dimensions": "scores", "similarity": "distances", "fusions": "distances", "examples": "output_examples"},
+    **{
+        kind: kind
+        for kind in (
+            "scores",
+            "curves",
+            "sizes",
+            "rank_recall",
+            "evidence",
+            "case_study",
+            "questions",
+        )
+    },
+    **{
+        "dimensions": "scores",
+        "similarity": "distances",
+        "fusions": "distances",
+        "examples": "output_examples",
+    },
 }
-PLANNED_ONLY = frozenset({"dimensions"})  # kinds that show the settings of points, which are not run
+PLANNED_ONLY = frozenset(
+    {"dimensions"}
+)  # kinds that show the settings of points, which are not run
 # Kinds that show outputs or evidence: a finished run can lack them
 SHOWS_OUTPUTS = frozenset({"evidence", "examples", "case_study"})
 
@@ -217,7 +253,9 @@ def make_page(job: Job) -> Page:
     kind = job.paper_table.kind
     if kind not in PAPER_TABLE_KINDS:
         raise UnknownName("kind of paper table", kind, PAPER_TABLE_KINDS)
-    page: Page = getattr(import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}"), f"{kind}_page")(job)
+    page: Page = getattr(
+        import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}"), f"{kind}_page"
+    )(job)
     return page
 
 
@@ -252,14 +290,23 @@ class MadePage(msgspec.Struct, frozen=True):
     def describe(self) -> str:
         """Describe scale, runs and outcomes: "probe, 2 of 3 runs, 2.5 min, 3 reproduced, 1 undecided"."""
         finished, every = len(self.runs), len(self.runs) + len(self.missing)
-        runs = format_count(every, "run") if finished == every else f"{finished} of {format_count(every, 'run')}"
+        runs = (
+            format_count(every, "run")
+            if finished == every
+            else f"{finished} of {format_count(every, 'run')}"
+        )
         parts = [
             self.scale,
             *([runs] if every else []),
             *([format_duration(sum(self.runs.values()))] if finished else []),
         ]
         numbers = Counter(verdict.outcome for verdict in self.claims)
-        return ", ".join([*parts, *(f"{numbers[outcome]} {outcome}" for outcome in OUTCOMES if outcome in numbers)])
+        return ", ".join(
+            [
+                *parts,
+                *(f"{numbers[outcome]} {outcome}" for outcome in OUTCOMES if outcome in numbers),
+            ]
+        )
 
 
 def files_folder(results: Results) -> Path:
@@ -279,7 +326,9 @@ def read_written(results: Results, name: str) -> MadePage | None:
     except FileNotFoundError:
         return None
     except BadFile as error:
-        raise DataError(f"{error}; the same `longsumbench paper {name}` writes it again", path) from error
+        raise DataError(
+            f"{error}; the same `longsumbench paper {name}` writes it again", path
+        ) from error
 
 
 def read_all_written(results: Results) -> list[MadePage]:

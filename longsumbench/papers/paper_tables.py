@@ -171,11 +171,16 @@ def read_paper_tables() -> Mapping[str, PaperTable]:
             paper = msgspec.convert(OmegaConf.to_container(OmegaConf.load(path)), _Paper)
             for short, content in paper.artifacts.items():
                 word = short.rstrip("0123456789")  # "table2" → "Table 2"
-                facts = {"name": f"{path.stem}-{short}", "prints": f"{word.capitalize()} {short[len(word) :]}"}
+                facts = {
+                    "name": f"{path.stem}-{short}",
+                    "prints": f"{word.capitalize()} {short[len(word) :]}",
+                }
                 facts |= {"source": paper.source, "citation": paper.citation}
                 paper_tables[facts["name"]] = msgspec.convert({**content, **facts}, PaperTable)
         except (msgspec.ValidationError, ValueError) as error:
-            raise DataError(f"not a list of tables and figures ({error})", Path(path.name)) from error
+            raise DataError(
+                f"not a list of tables and figures ({error})", Path(path.name)
+            ) from error
     return paper_tables
 
 

@@ -32,8 +32,12 @@ from longsumbench.runs.run_id import config_identity, current_versions
 class _FinishedRuns:
     def __init__(self, results: Results, ran: Iterable[RunRecord]) -> None:
         self._ran = {record.run_id for record in ran}
-        self._records = cache(lambda dataset: [run for run in results.records(dataset) if not run.imported])
-        self._identities: dict[tuple[str, str | None], str | None] = {}  # run id, folder of the texts → identity
+        self._records = cache(
+            lambda dataset: [run for run in results.records(dataset) if not run.imported]
+        )
+        self._identities: dict[
+            tuple[str, str | None], str | None
+        ] = {}  # run id, folder of the texts → identity
 
     def find(self, point: Point) -> RunRecord | None:
         """Return the record of a point, of several runs the one that finished last; None if there is none."""
@@ -139,7 +143,9 @@ def sort_words(paper_table: PaperTable, words: Sequence[str]) -> TypedWords:
             else:
                 overrides.append(word)
     if scale not in paper_table.scales:
-        raise UsageError(f"{paper_table.name} has no scale={scale}: choose one of {', '.join(paper_table.scales)}")
+        raise UsageError(
+            f"{paper_table.name} has no scale={scale}: choose one of {', '.join(paper_table.scales)}"
+        )
     _check_paths(paper_table, scale, paths, overrides)
     return TypedWords(scale, paths, options, tuple(overrides), tuple(launcher), tuple(page))
 
@@ -149,9 +155,13 @@ def _check_word(paper_table: PaperTable, word: str) -> None:
     names = [*paper_table.options, "scale", f"{_PATH}DATASET"]
     settings = [*GROUPS, *TOP_LEVEL_SETTINGS]
     if key in _CHOSEN:
-        raise UsageError(f"'{word}': {paper_table.name} has its own systems and datasets; type other settings")
+        raise UsageError(
+            f"'{word}': {paper_table.name} has its own systems and datasets; type other settings"
+        )
     if not sign:
-        raise UsageError(f"'{word}' is not an override: write key=value (see longsumbench paper --help)")
+        raise UsageError(
+            f"'{word}' is not an override: write key=value (see longsumbench paper --help)"
+        )
     if key == "results_dir":
         raise UsageError(f"'{word}': write --results-dir {value}")
     if "." not in key and not key.startswith("hydra/") and key not in (*names, *settings):
@@ -159,13 +169,19 @@ def _check_word(paper_table: PaperTable, word: str) -> None:
         raise UsageError(f"unknown setting '{key}'{did_you_mean(key, [*names, *settings])}: {has}")
 
 
-def _check_paths(paper_table: PaperTable, scale: str, paths: Mapping[str, str], overrides: Sequence[str]) -> None:
+def _check_paths(
+    paper_table: PaperTable, scale: str, paths: Mapping[str, str], overrides: Sequence[str]
+) -> None:
     names = {dataset_name(at[scale]) for at in paper_table.datasets.values() if scale in at}
     has = ", ".join(f"{_PATH}{name}=" for name in sorted(names))
     if unknown := sorted(paths.keys() - names):
         suggestion = did_you_mean(unknown[0], names)
-        raise UsageError(f"{paper_table.name} at scale={scale} does not read '{unknown[0]}'{suggestion}; it has: {has}")
-    if len(names) > 1 and (path_word := next((word for word in overrides if word.startswith("dataset.path=")), None)):
+        raise UsageError(
+            f"{paper_table.name} at scale={scale} does not read '{unknown[0]}'{suggestion}; it has: {has}"
+        )
+    if len(names) > 1 and (
+        path_word := next((word for word in overrides if word.startswith("dataset.path=")), None)
+    ):
         raise UsageError(f"'{path_word}' is for several datasets: write one of {has}")
 
 
@@ -187,7 +203,9 @@ def texts_problem(settings: DatasetSettings) -> SuiteError | None:
     return None
 
 
-def _typed_option(key: str, value: str, default: str | int | float | None) -> str | int | float | None:
+def _typed_option(
+    key: str, value: str, default: str | int | float | None
+) -> str | int | float | None:
     if value == "null":
         return None
     if default is None or isinstance(default, str):
@@ -210,8 +228,12 @@ def describe_changes(paper_table: PaperTable, typed: TypedWords) -> tuple[str, .
     if not words:
         return ()
     usual_words = {word: scale_words.get(override_key(word)) for word in words}
-    changes = ", ".join(f"{word} (instead of {usual})" if usual else word for word, usual in usual_words.items())
-    reference = "the paper's numbers" if typed.scale == PAPER else "this paper table at its own settings"
+    changes = ", ".join(
+        f"{word} (instead of {usual})" if usual else word for word, usual in usual_words.items()
+    )
+    reference = (
+        "the paper's numbers" if typed.scale == PAPER else "this paper table at its own settings"
+    )
     return (f"Typed: {changes}. This page is not comparable with {reference}.",)
 
 
@@ -244,10 +266,18 @@ def plan_paper_table(paper_table: PaperTable, words: Sequence[str], results: Res
     for (label, dataset), points in planned.items():
         datasets.setdefault(dataset, points[0].config.dataset)
         if label:
-            names = [" ".join(filter(None, [f"{label} on {dataset}", point.name])) for point in points]
-            row_points = tuple(replace(point, name=name) for point, name in zip(points, names, strict=True))
+            names = [
+                " ".join(filter(None, [f"{label} on {dataset}", point.name])) for point in points
+            ]
+            row_points = tuple(
+                replace(point, name=name) for point, name in zip(points, names, strict=True)
+            )
             _check_one_per_seed(row_points)
-            rows.append(RowRuns(label, paper_table.rows[label], dataset, row_points, (None,) * len(row_points)))
+            rows.append(
+                RowRuns(
+                    label, paper_table.rows[label], dataset, row_points, (None,) * len(row_points)
+                )
+            )
     changes = describe_changes(paper_table, typed)
     facts = datasets, tuple(rows), typed.options, changes, results, unreachable, typed.page
     return Job(paper_table, typed.scale, *facts)
@@ -259,23 +289,41 @@ def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
     `ran` are those of runs that were just made or found finished: for these, folders of texts do not matter.
     """
     runs = _FinishedRuns(job.results, ran)
-    return replace(job, rows=tuple(row._replace(records=tuple(map(runs.find, row.points))) for row in job.rows))
+    return replace(
+        job, rows=tuple(row._replace(records=tuple(map(runs.find, row.points))) for row in job.rows)
+    )
 
 
-def _row_lines(paper_table: PaperTable, typed: TypedWords, results: Results) -> Iterator[tuple[_RowKey, list[str]]]:
+def _row_lines(
+    paper_table: PaperTable, typed: TypedWords, results: Results
+) -> Iterator[tuple[_RowKey, list[str]]]:
     """Yield the overrides of each row on each dataset that it has; of a dataset without runs, with an empty label."""
     scale, shared = typed.scale, shlex.split(paper_table.scales[typed.scale])
     always = format_overrides({"results_dir": str(results.root), "baselines": False})
-    for dataset, texts in ((name, shlex.split(at[scale])) for name, at in paper_table.datasets.items() if scale in at):
+    for dataset, texts in (
+        (name, shlex.split(at[scale])) for name, at in paper_table.datasets.items() if scale in at
+    ):
         path = typed.paths.get(dataset_name(paper_table.datasets[dataset][scale]))
-        last = [*typed.overrides, *([] if path is None else format_overrides({"dataset.path": path})), *always]
+        last = [
+            *typed.overrides,
+            *([] if path is None else format_overrides({"dataset.path": path})),
+            *always,
+        ]
         runs = []
         for label, row in paper_table.rows.items():
             if (not row.datasets or dataset in row.datasets) and (not row.at or scale in row.at):
-                words = [*shared, *texts, *shlex.split(row.run), *shlex.split(row.at.get(scale, "")), *last]
+                words = [
+                    *shared,
+                    *texts,
+                    *shlex.split(row.run),
+                    *shlex.split(row.at.get(scale, "")),
+                    *last,
+                ]
                 runs.append((label, last_of_each(words)))
         runs = [  # the other rows are only printed
-            (label, line) for label, line in runs if not _CHOOSES_MODEL.isdisjoint(map(override_key, line))
+            (label, line)
+            for label, line in runs
+            if not _CHOOSES_MODEL.isdisjoint(map(override_key, line))
         ]
         for label, line in runs:
             yield (label, dataset), line
@@ -309,4 +357,6 @@ def _plan_available(
         except UsageError:  # a setting that other rows have
             continue
     reachable_lines = {place: line for place, line in lines.items() if place not in problems}
-    return dict(zip(reachable_lines, plan_lines(list(reachable_lines.values())), strict=True)), problems
+    return dict(
+        zip(reachable_lines, plan_lines(list(reachable_lines.values())), strict=True)
+    ), problems

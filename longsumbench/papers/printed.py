@@ -14,7 +14,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, comparison_key, describe_difference
+from longsumbench.leaderboards.comparability import (
+    ROUGE_HEADINGS,
+    comparison_key,
+    describe_difference,
+)
 from longsumbench.leaderboards.learned import RANDOM, judge_learning
 from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.published import COLUMNS, PROVENANCE, read_published_table
@@ -90,7 +94,9 @@ class PrintedRow(NamedTuple):
 def read_printed_table(paper_table: PaperTable) -> pd.DataFrame:
     """Return the numbers of the paper table: of ROUGE those of its part, and all others."""
     table = read_published_table()
-    here = (table["source_key"] == paper_table.source) & (table["source_table"] == paper_table.prints)
+    here = (table["source_key"] == paper_table.source) & (
+        table["source_table"] == paper_table.prints
+    )
     part = (table["statistic"] == paper_table.part) | ~table["metric"].isin(list(ROUGE_HEADINGS))
     return table[here & part]
 
@@ -102,7 +108,9 @@ def column_of(measure: str) -> str:
 
 def find_printed_row(paper_table: PaperTable, label: str, dataset: str) -> PrintedRow | None:
     """Return what a paper table prints for a row on one of the paper's datasets; None if it prints nothing."""
-    rows = _printed_rows(_selected(read_printed_table(paper_table), paper_table.rows[label], dataset), {}, label)
+    rows = _printed_rows(
+        _selected(read_printed_table(paper_table), paper_table.rows[label], dataset), {}, label
+    )
     return rows[0] if rows else None
 
 
@@ -126,7 +134,9 @@ def printed_block(paper_table: PaperTable, rows: Collection[PrintedRow]) -> Bloc
     """Return the block of printed rows for which there are no runs; None if there are none."""
     if not rows:
         return None
-    columns = list(dict.fromkeys([*COLUMNS.values(), *(column for row in rows for column in row.numbers)]))
+    columns = list(
+        dict.fromkeys([*COLUMNS.values(), *(column for row in rows for column in row.numbers)])
+    )
     numbers = [[row.numbers.get(column, "") for column in columns] for row in rows]
     cells = [
         [row.dataset, row.system, row.variant, row.input_tokens, *row_numbers, row.source]
@@ -136,16 +146,30 @@ def printed_block(paper_table: PaperTable, rows: Collection[PrintedRow]) -> Bloc
     return Block(
         f"Other rows of {paper_table.prints}, as printed",
         (),
-        ("dataset", "system", "variant", "input\ntokens", *(column.replace(" ", "\n") for column in columns), "source"),
+        (
+            "dataset",
+            "system",
+            "variant",
+            "input\ntokens",
+            *(column.replace(" ", "\n") for column in columns),
+            "source",
+        ),
         "lllr" + "r" * len(columns) + "l",
         cells,
         optional=("input\ntokens", "variant"),
-        footnotes=("† Another publication or table contradicts this row: see the note in published.csv.",) * doubts,
+        footnotes=(
+            "† Another publication or table contradicts this row: see the note in published.csv.",
+        )
+        * doubts,
     ).without_empty_columns()
 
 
 def _in_our_unit(column: str, value: str) -> tuple[str, str]:
-    return (_SHARE_MEASURES[column], f"{PERCENT * float(value):.2f}") if column in _SHARE_MEASURES else (column, value)
+    return (
+        (_SHARE_MEASURES[column], f"{PERCENT * float(value):.2f}")
+        if column in _SHARE_MEASURES
+        else (column, value)
+    )
 
 
 def _selected(table: pd.DataFrame, row: PaperRow, dataset: str) -> pd.DataFrame:
@@ -156,17 +180,25 @@ def _selected(table: pd.DataFrame, row: PaperRow, dataset: str) -> pd.DataFrame:
     return table
 
 
-def _printed_rows(table: pd.DataFrame, labels: Mapping[Hashable, str], label: str = "") -> list[PrintedRow]:
+def _printed_rows(
+    table: pd.DataFrame, labels: Mapping[Hashable, str], label: str = ""
+) -> list[PrintedRow]:
     """Return the printed rows of a table; their labels are by line of `published.csv`, or all the same."""
     rows = []
     for names, cells in table.groupby(list(_ROW), sort=False):
         system, variant, dataset, _, input_tokens, provenance = map(str, names)
         tokens = f"{input_tokens} tokens" if input_tokens else ""
-        row_label = label or labels.get(cells.index[0]) or ", ".join(filter(None, [system, variant, tokens]))
+        row_label = (
+            label
+            or labels.get(cells.index[0])
+            or ", ".join(filter(None, [system, variant, tokens]))
+        )
         columns = cells["column"].where(cells["column"] != "", cells["metric"])
         numbers = dict(map(_in_our_unit, columns, cells["value"]))
         origin, doubted = PROVENANCE[provenance], bool(cells["doubted"].any())
-        rows.append(PrintedRow(row_label, dataset, system, variant, input_tokens, origin, numbers, doubted))
+        rows.append(
+            PrintedRow(row_label, dataset, system, variant, input_tokens, origin, numbers, doubted)
+        )
     return rows
 
 
@@ -197,7 +229,9 @@ class RowMeans(NamedTuple):
         group = self.groups.get((row, dataset))
         return group.numbers.get(measure) if group else None
 
-    def table_number(self, kind: str, row: str, dataset: str, measure: str, number: Estimate) -> TableNumber:
+    def table_number(
+        self, kind: str, row: str, dataset: str, measure: str, number: Estimate
+    ) -> TableNumber:
         """Return a number of a row for the CSV, or its difference from the printed one."""
         group = self.groups[row, dataset]
         n = group.first.measures[measure].n if measure in group.first.measures else group.first.n
@@ -215,7 +249,9 @@ class RowMeans(NamedTuple):
         for (row, dataset), group in self.groups.items():
             for measure, value in (("floor", group.learned.floor), ("lift", group.learned.lift)):
                 if value is not None:
-                    number = self.table_number(OURS, row, dataset, measure, Estimate(value, *NO_INTERVAL))
+                    number = self.table_number(
+                        OURS, row, dataset, measure, Estimate(value, *NO_INTERVAL)
+                    )
                     yield number._replace(outcome=group.learned.word)
 
     def describe_interval(self) -> str:
@@ -234,15 +270,21 @@ def read_row_means(job: Job) -> RowMeans:
     rows = [row for row in job.rows if row.finished]
     records = {run.run_id: run for row in rows for run in row.finished}
     random_runs = _runs_of_random(job, records.values())
-    scores = read_all_scores(job.results, [*random_runs, *records.values()], f"f{job.paper_table.part}")
+    scores = read_all_scores(
+        job.results, [*random_runs, *records.values()], f"f{job.paper_table.part}"
+    )
     random_groups = [SeedGroup((run,)) for run in random_runs]
-    learned = _judge_rows([*random_groups, *(latest_per_seed(row.finished) for row in rows)], scores)
+    learned = _judge_rows(
+        [*random_groups, *(latest_per_seed(row.finished) for row in rows)], scores
+    )
     if job.paper_table.part != "f":
         runs, scores = take_part_as_f(records.values(), job.paper_table.part, scores)
         records = {run.run_id: run for run in runs}
     groups = {}
     for row in rows:
-        group = average_seeds(latest_per_seed([records[run.run_id] for run in row.finished]), scores)
+        group = average_seeds(
+            latest_per_seed([records[run.run_id] for run in row.finished]), scores
+        )
         groups[row.label, row.dataset] = replace(group, learned=learned[group.key])
     return RowMeans(groups, _add_differences(job, scores))
 
@@ -263,7 +305,11 @@ def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, 
     members: dict[object, dict[str, SeedGroup]] = {}
     for group in groups:
         members.setdefault(comparison_key(group.first), {})[group.key] = group
-    return {key: gate for rows in members.values() for key, gate in judge_learning([*rows.values()], scores).items()}
+    return {
+        key: gate
+        for rows in members.values()
+        for key, gate in judge_learning([*rows.values()], scores).items()
+    }
 
 
 def _runs_of_random(job: Job, runs: Iterable[RunRecord]) -> list[RunRecord]:
@@ -289,7 +335,13 @@ _SHARE_OF_SPREAD = 0.25  # a margin, as a share of the largest difference of the
 _OWN_SPREAD = "a quarter of the largest difference between rows that learned"
 # Word → outcome of a claim about such a system, the worst first
 _UNSURE = dict.fromkeys((UNTRAINED, UNKNOWN, NOT_SHOWN, NOT_RANKED), NOT_TESTED)
-_GATE = {**_UNSURE, NOT_LEARNED: NOT_LEARNED, STILL_LEARNING: UNDECIDED_LEARNING, LEARNED: "", DEPENDS: ""}
+_GATE = {
+    **_UNSURE,
+    NOT_LEARNED: NOT_LEARNED,
+    STILL_LEARNING: UNDECIDED_LEARNING,
+    LEARNED: "",
+    DEPENDS: "",
+}
 
 
 def decide_claims(job: Job, means: RowMeans) -> tuple[Verdict, ...]:
@@ -327,14 +379,22 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
             return claim.not_tested(f"not comparable: {unlike}")
         comparison = compare_groups(first, second, measure, means.scores)
         if comparison is None:
-            return claim.not_tested(f"the runs have no {describe_measures(measure)} of each example")
-        parts.append(Part(pair, dataset, measure, comparison, _compare_facts(first, second, measure)))
+            return claim.not_tested(
+                f"the runs have no {describe_measures(measure)} of each example"
+            )
+        parts.append(
+            Part(pair, dataset, measure, comparison, _compare_facts(first, second, measure))
+        )
     claim = claim._replace(parts=parts)
     if paper.alike:
-        margin = at_scale(paper.margin, job.scale) or min(_own_margin(means, part, paper.alike) for part in parts)
+        margin = at_scale(paper.margin, job.scale) or min(
+            _own_margin(means, part, paper.alike) for part in parts
+        )
         if not margin:
             return claim.not_tested("no other rows differ, which gives no margin")
-        claim = claim._replace(margin=margin, reason=f"the margin is {paper.margin_source or _OWN_SPREAD}")
+        claim = claim._replace(
+            margin=margin, reason=f"the margin is {paper.margin_source or _OWN_SPREAD}"
+        )
     return pass_gate(claim, [(label, group) for (label, _), group in groups.items()])
 
 
@@ -346,7 +406,11 @@ def pass_gate(claim: Claim, groups: Sequence[tuple[str, SeedGroup]]) -> Claim:
     words = [group.learned.word for _, group in groups]
     claim = claim._replace(learned=next((word for word in _GATE if word in words), ""))
     if obstacle := _GATE.get(claim.learned, ""):
-        reasons = [f"{label}: {group.learned.reason}" for label, group in groups if group.learned.word == claim.learned]
+        reasons = [
+            f"{label}: {group.learned.reason}"
+            for label, group in groups
+            if group.learned.word == claim.learned
+        ]
         return claim._replace(obstacle=obstacle, reason="; ".join(reasons))
     return claim if all(run.seed is None for run in claim.runs) else require_seeds(claim)
 

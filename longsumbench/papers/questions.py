@@ -17,12 +17,20 @@ from longsumbench.render.tables import Block
 
 _QA = "qa"  # in published.csv
 _RATING = "bws"
-_QUESTION_COLUMNS = ("row", "questions,\nprinted, %", "ours, %", *printed.LEARNED_COLUMNS, "rating,\nprinted")
+_QUESTION_COLUMNS = (
+    "row",
+    "questions,\nprinted, %",
+    "ours, %",
+    *printed.LEARNED_COLUMNS,
+    "rating,\nprinted",
+)
 _BY_FACTS = (
     "Ours: each planted fact is a question (“Who gets the bridge?”), and a summary that states the fact right answers "
     "it. The number is the percentage of facts stated right (fact_recall). No question-answering model is used."
 )
-_NO_QUESTIONS = "Ours are missing: only generated reports (scale=probe) have questions with known answers."
+_NO_QUESTIONS = (
+    "Ours are missing: only generated reports (scale=probe) have questions with known answers."
+)
 _DIFFERENT = "The printed numbers are of people who answered 57 questions on 20 summaries: not comparable with ours."
 _PEOPLE = "Rating: best minus worst, -1 to 1, by people. It is out of reach of a program, so it is printed only."
 
@@ -49,7 +57,14 @@ def _qa_block(job: Job, means: printed.RowMeans, dataset: str) -> Block:
         cells = [f"{estimate:.1f}" if estimate else "", *means.learned_cells(label, dataset)]
         rows.append([label, numbers.get(_QA, ""), *cells, numbers.get(_RATING, "")])
     notes = (_BY_FACTS if means.facts else _NO_QUESTIONS, _DIFFERENT)
-    block = Block(dataset, notes, _QUESTION_COLUMNS, "lrrlrrr", rows, footnotes=(printed.LEARNED_NOTE, _PEOPLE))
+    block = Block(
+        dataset,
+        notes,
+        _QUESTION_COLUMNS,
+        "lrrlrrr",
+        rows,
+        footnotes=(printed.LEARNED_NOTE, _PEOPLE),
+    )
     return block.without_empty_columns()
 
 
@@ -57,8 +72,18 @@ def _qa_numbers(job: Job, means: printed.RowMeans, dataset: str) -> Iterator[Tab
     for label in job.paper_table.rows:
         if row := printed.find_printed_row(job.paper_table, label, dataset):
             for name in (_QA, _RATING):
-                yield TableNumber(PRINTED, dataset, label, name, float(row.numbers[name]), source=row.source)
+                yield TableNumber(
+                    PRINTED, dataset, label, name, float(row.numbers[name]), source=row.source
+                )
         if estimate := means.number(label, dataset, PLANTED):
             number = means.table_number(OURS, label, dataset, PLANTED, estimate)
-            runs = [run.run_id for run in means.groups[label, dataset].runs if run.run_id in means.scores]
-            yield number._replace(n=int(np.isfinite(means.scores[runs[0]][PLANTED]).sum())) if runs else number
+            runs = [
+                run.run_id
+                for run in means.groups[label, dataset].runs
+                if run.run_id in means.scores
+            ]
+            yield (
+                number._replace(n=int(np.isfinite(means.scores[runs[0]][PLANTED]).sum()))
+                if runs
+                else number
+            )

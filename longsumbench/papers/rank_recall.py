@@ -8,7 +8,12 @@ from itertools import chain, product
 import numpy as np
 from numpy.typing import NDArray
 
-from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall, RankRecallSettings, rank_recall
+from longsumbench.analysis.dataset.rank_recall import (
+    KEPT,
+    RankRecall,
+    RankRecallSettings,
+    rank_recall,
+)
 from longsumbench.core import UNRANKED, RankerSettings, build_settings
 from longsumbench.core.ranker import learned_ranker
 from longsumbench.formatting import format_count
@@ -24,7 +29,10 @@ from longsumbench.papers.printed import require_seeds
 from longsumbench.render.tables import Block
 
 _PRINTED_ON = "WikiSum"
-_PRINTED_AS = {"tfidf": "Similarity (tf-idf)", "lstm": "Ranking (LSTM regressor)"}  # ranker → system in published.csv
+_PRINTED_AS = {
+    "tfidf": "Similarity (tf-idf)",
+    "lstm": "Ranking (LSTM regressor)",
+}  # ranker → system in published.csv
 _FEWEST_TESTED = 2  # examples of a test
 _RANKER = "ranker."  # options with this prefix are settings of learned rankers
 _RECALL_COLUMNS = ("ranker", "", *(f"best {num_best}" for num_best in KEPT))
@@ -40,25 +48,43 @@ def rank_recall_page(job: Job) -> Page:
     paragraphs. Of the others both rankers keep all, and only their order differs.
     """
     seeds = str(job.options["seed"]).split(",")
-    options = {name.removeprefix(_RANKER): job.options[name] for name in job.options if name.startswith(_RANKER)}
+    options = {
+        name.removeprefix(_RANKER): job.options[name]
+        for name in job.options
+        if name.startswith(_RANKER)
+    }
     trainings = []
     for seed in seeds:
         settings = build_options(job, RankRecallSettings, seed=seed.strip())
         inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
-        trainings.append((settings, build_settings(RankerSettings, {**inherited, **options}, _RANKER)))
+        trainings.append(
+            (settings, build_settings(RankerSettings, {**inherited, **options}, _RANKER))
+        )
     datasets, conditions = read_datasets(job)
     recalls = []
     for dataset in datasets:
-        results = [rank_recall(dataset.settings, settings, ranker) for settings, ranker in trainings]
+        results = [
+            rank_recall(dataset.settings, settings, ranker) for settings, ranker in trainings
+        ]
         printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
-        recalls.append(_Recalls(dataset, results, printed, f"{job.paper_table.source} {job.paper_table.prints}"))
-    verdicts = claims.judge_claims([_compare_rankers(job, paper, recalls) for paper in job.paper_table.claims])
+        recalls.append(
+            _Recalls(
+                dataset, results, printed, f"{job.paper_table.source} {job.paper_table.prints}"
+            )
+        )
+    verdicts = claims.judge_claims(
+        [_compare_rankers(job, paper, recalls) for paper in job.paper_table.claims]
+    )
     ranker = trainings[0][1]
-    training = f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
+    training = (
+        f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
+    )
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"
     return Page(
         blocks=tuple(of_dataset.block() for of_dataset in recalls),
-        numbers=claims.long_table(chain.from_iterable(of_dataset.numbers() for of_dataset in recalls), verdicts),
+        numbers=claims.long_table(
+            chain.from_iterable(of_dataset.numbers() for of_dataset in recalls), verdicts
+        ),
         verdicts=verdicts,
         conditions=(
             *conditions,
@@ -70,7 +96,10 @@ def rank_recall_page(job: Job) -> Page:
 
 
 def _printed_recalls() -> dict[str, dict[int, str]]:
-    by_system = {name.partition(" (liu2019hiersumm")[0]: recalls for name, recalls in read_rank_recalls(_PRINTED_ON)}
+    by_system = {
+        name.partition(" (liu2019hiersumm")[0]: recalls
+        for name, recalls in read_rank_recalls(_PRINTED_ON)
+    }
     return {ranker: by_system[system] for ranker, system in _PRINTED_AS.items()}
 
 
@@ -97,7 +126,9 @@ class _Recalls:
     def values(self, ranker: str, num_best: int) -> NDArray[np.float64]:
         """Return the recalls of a ranker's best paragraphs, [examples, seeds], 0–100."""
         place = KEPT.index(num_best)
-        return PERCENT * np.stack([result.recalls[ranker][:, place] for result in self.results], axis=1)
+        return PERCENT * np.stack(
+            [result.recalls[ranker][:, place] for result in self.results], axis=1
+        )
 
     @cached_property
     def estimates(self) -> dict[tuple[str, int], Estimate]:
@@ -116,10 +147,24 @@ class _Recalls:
             label = f"{name} (order of the text)" if name == UNRANKED else name
             if name in self.printed:
                 printed = f"printed on {self.dataset.name}"
-                cells.append([_PRINTED_AS[name], printed, *(self.printed[name][num_best] for num_best in KEPT)])
+                cells.append(
+                    [
+                        _PRINTED_AS[name],
+                        printed,
+                        *(self.printed[name][num_best] for num_best in KEPT),
+                    ]
+                )
             our_label = f"ours on {self.dataset.settings.name}"
-            cells.append([label, our_label, *(f"{self.estimates[name, num_best]:.2f}" for num_best in KEPT)])
-        return Block(self.dataset.label, tuple(self.results[0].notes()), _RECALL_COLUMNS, "ll" + "r" * len(KEPT), cells)
+            cells.append(
+                [label, our_label, *(f"{self.estimates[name, num_best]:.2f}" for num_best in KEPT)]
+            )
+        return Block(
+            self.dataset.label,
+            tuple(self.results[0].notes()),
+            _RECALL_COLUMNS,
+            "ll" + "r" * len(KEPT),
+            cells,
+        )
 
     def numbers(self) -> Iterator[claims.TableNumber]:
         """Yield printed and ours, of each ranker and number of paragraphs."""
@@ -144,9 +189,17 @@ def _compare_rankers(job: Job, paper: PaperClaim, recalls: Sequence[_Recalls]) -
         more = of_dataset.results[0].texts_of_each > num_best
         if more.sum() >= _FEWEST_TESTED:
             higher, lower = (of_dataset.values(name, num_best)[more] for name in paper.rows)
-            comparison = PairDifference(paired_effect(higher - lower), len(higher), len(of_dataset.results))
-            parts.append(claims.Part(paper.pairs[0], of_dataset.dataset.name, _measure_name(num_best), comparison))
+            comparison = PairDifference(
+                paired_effect(higher - lower), len(higher), len(of_dataset.results)
+            )
+            parts.append(
+                claims.Part(
+                    paper.pairs[0], of_dataset.dataset.name, _measure_name(num_best), comparison
+                )
+            )
     if not parts:
         return claim.not_tested(f"too few examples have more than {KEPT[0]} {unit}s")
-    claim = claim._replace(parts=parts, reason=f"{len(parts)} of {len(recalls) * len(KEPT)} numbers of {unit}s")
+    claim = claim._replace(
+        parts=parts, reason=f"{len(parts)} of {len(recalls) * len(KEPT)} numbers of {unit}s"
+    )
     return require_seeds(claim) if any(map(learned_ranker, paper.rows)) else claim

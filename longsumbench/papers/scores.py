@@ -12,7 +12,14 @@ from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.published import COLUMNS
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.papers import printed
-from longsumbench.papers.claims import DIFFERENCE, OURS, PRINTED, TableNumber, format_change, long_table
+from longsumbench.papers.claims import (
+    DIFFERENCE,
+    OURS,
+    PRINTED,
+    TableNumber,
+    format_change,
+    long_table,
+)
 from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.paper_tables import PAPER, PaperTable
@@ -44,10 +51,16 @@ def count_parameters_of_rows(job: Job) -> Iterator[TableNumber]:
 
     for row in plan_paper_table(job.paper_table, [f"scale={PAPER}"], job.results).rows:
         stack = row.label.partition(",")[0].lower()
-        parts = ("model.shared.", f"model.{stack}.layers.", *(["lm_head.bias"] if stack == "decoder" else []))
+        parts = (
+            "model.shared.",
+            f"model.{stack}.layers.",
+            *(["lm_head.bias"] if stack == "decoder" else []),
+        )
         sizes = count_parameters(row.points[0].config.model).items()
         total = sum(size for name, size in sizes if name.startswith(parts))
-        yield TableNumber(PRINTED, row.dataset, row.label, "parameters", thousands[row.label] * _UNIT)
+        yield TableNumber(
+            PRINTED, row.dataset, row.label, "parameters", thousands[row.label] * _UNIT
+        )
         yield TableNumber(OURS, row.dataset, row.label, "parameters", total)
 
 
@@ -58,14 +71,25 @@ def parameters_block(numbers: Sequence[TableNumber]) -> Block:
         for paper_number, our_number in zip(numbers[::2], numbers[1::2], strict=True)
         if paper_number.value and our_number.value
     ]
-    return Block("Parameters", (), ("", "parameters\nprinted", "parameters\nours"), "lrr", rows, footnotes=(_UNITS,))
+    return Block(
+        "Parameters",
+        (),
+        ("", "parameters\nprinted", "parameters\nours"),
+        "lrr",
+        rows,
+        footnotes=(_UNITS,),
+    )
 
 
 _MEASURE_OF = {column: measure for measure, column in printed.OUR_COLUMNS.items()}
 _ROUGE_COLUMNS = tuple(COLUMNS.values())
 _COLUMN_HEADINGS = {PLANTED: printed.FACTS_HEADING.replace(" right", "\nright")}
 _RUNS_COLUMN = "runs"
-_LEAST_NEEDED = ("difference", "printed", "ours")  # the first is the first that a narrow terminal leaves out
+_LEAST_NEEDED = (
+    "difference",
+    "printed",
+    "ours",
+)  # the first is the first that a narrow terminal leaves out
 
 
 class _Line(NamedTuple):
@@ -98,8 +122,17 @@ def scores_page(job: Job) -> Page:
     blocks = [_scores_block(job, means, dataset, lines) for dataset, lines in tables.items()]
     parameters, verdicts = [*count_parameters_of_rows(job)], printed.decide_claims(job, means)
     blocks += [parameters_block(parameters)] if parameters else []
-    numbers = [number for lines in tables.values() for row in lines for number in _line_numbers(job, means, row)]
-    numbers += [number for row in other_rows for number in _printed_row_numbers(job.paper_table, row.label, row)]
+    numbers = [
+        number
+        for lines in tables.values()
+        for row in lines
+        for number in _line_numbers(job, means, row)
+    ]
+    numbers += [
+        number
+        for row in other_rows
+        for number in _printed_row_numbers(job.paper_table, row.label, row)
+    ]
     return Page(
         blocks=(*blocks, *filter(None, [printed.printed_block(job.paper_table, other_rows)])),
         numbers=long_table([*numbers, *parameters, *means.learned_numbers()], verdicts),
@@ -109,29 +142,58 @@ def scores_page(job: Job) -> Page:
 
 
 def _table_lines(job: Job, means: printed.RowMeans, dataset: str) -> list[_Line]:
-    rows = [label for label, row in job.paper_table.rows.items() if not row.datasets or dataset in row.datasets]
-    paper_rows = {label: printed.find_printed_row(job.paper_table, label, dataset) for label in rows}
+    rows = [
+        label
+        for label, row in job.paper_table.rows.items()
+        if not row.datasets or dataset in row.datasets
+    ]
+    paper_rows = {
+        label: printed.find_printed_row(job.paper_table, label, dataset) for label in rows
+    }
     columns = [printed.column_of(measure) for measure in printed.measures_shown(job, means)]
-    columns += [column for row in paper_rows.values() if row for column in row.numbers if column != printed.UNSTATED]
+    columns += [
+        column
+        for row in paper_rows.values()
+        if row
+        for column in row.numbers
+        if column != printed.UNSTATED
+    ]
     planned = {row.label: row for row in job.rows if row.dataset == dataset}
     lines = []
     for label in rows:
-        numbers = {column: means.number(label, dataset, _MEASURE_OF.get(column, column)) for column in columns}
+        numbers = {
+            column: means.number(label, dataset, _MEASURE_OF.get(column, column))
+            for column in columns
+        }
         estimates = {column: number for column, number in numbers.items() if number is not None}
         runs = printed.count_runs(planned[label]) if label in planned else ""
-        lines.append(_Line(label, dataset, paper_rows[label], estimates, runs, not compare_texts(job, dataset)))
+        lines.append(
+            _Line(
+                label, dataset, paper_rows[label], estimates, runs, not compare_texts(job, dataset)
+            )
+        )
     return lines
 
 
 def _scores_block(job: Job, means: printed.RowMeans, dataset: str, lines: Sequence[_Line]) -> Block:
     unlike = compare_texts(job, dataset)
-    texts = {"printed": f" on {dataset}", "ours": f" on {job.datasets[dataset].name}"} if unlike else {}
+    texts = (
+        {"printed": f" on {dataset}", "ours": f" on {job.datasets[dataset].name}"} if unlike else {}
+    )
     numbered = [
-        column for row in lines for column in [*(row.paper_row.numbers if row.paper_row else ()), *row.estimates]
+        column
+        for row in lines
+        for column in [*(row.paper_row.numbers if row.paper_row else ()), *row.estimates]
     ]
-    names, cells, optional = [""], [[row.label for row in lines]], [*printed.LEARNED_COLUMNS[1:], _RUNS_COLUMN]
+    names, cells, optional = (
+        [""],
+        [[row.label for row in lines]],
+        [*printed.LEARNED_COLUMNS[1:], _RUNS_COLUMN],
+    )
     for column in sorted(dict.fromkeys(numbered), key=_column_place):
-        kind_cells = {kind: cells for kind, cells in _column_cells(lines, column).items() if any(cells)}
+        kind_cells = {
+            kind: cells for kind, cells in _column_cells(lines, column).items() if any(cells)
+        }
         heading = f"{_COLUMN_HEADINGS.get(column, column)}\n".replace("R-L ", "R-L\n")
         headings = {kind: f"{heading}{kind}{texts.get(kind, '')}" for kind in kind_cells}
         names += headings.values()
@@ -163,10 +225,16 @@ def _column_cells(lines: Sequence[_Line], column: str) -> dict[str, list[str]]:
     for row in lines:
         estimates.append(f"{row.estimates[column]:.{decimals}f}" if column in row.estimates else "")
         differences.append(format_change(row.difference(column), decimals))
-    return {"printed": [row.number(column) for row in lines], "ours": estimates, "difference": differences}
+    return {
+        "printed": [row.number(column) for row in lines],
+        "ours": estimates,
+        "difference": differences,
+    }
 
 
-def _footnotes(paper_table: PaperTable, means: printed.RowMeans, lines: Sequence[_Line]) -> Iterator[str]:
+def _footnotes(
+    paper_table: PaperTable, means: printed.RowMeans, lines: Sequence[_Line]
+) -> Iterator[str]:
     if any(row.estimates for row in lines):
         yield f"ROUGE {ROUGE_PARTS[paper_table.part]}, 0–100. {means.describe_interval()}"
         yield printed.LEARNED_NOTE
@@ -186,17 +254,30 @@ def _line_numbers(job: Job, means: printed.RowMeans, row: _Line) -> Iterator[Tab
         for column, number in row.estimates.items():
             value = number if kind == OURS else row.difference(column)
             if value is not None:
-                yield means.table_number(kind, row.label, row.dataset, _MEASURE_OF.get(column, column), value)
+                yield means.table_number(
+                    kind, row.label, row.dataset, _MEASURE_OF.get(column, column), value
+                )
 
 
-def _printed_row_numbers(paper_table: PaperTable, label: str, row: printed.PrintedRow) -> Iterator[TableNumber]:
+def _printed_row_numbers(
+    paper_table: PaperTable, label: str, row: printed.PrintedRow
+) -> Iterator[TableNumber]:
     source = f"{paper_table.prints}, {row.source}"
     for column, value in row.numbers.items():
-        yield TableNumber(PRINTED, row.dataset, label, _MEASURE_OF.get(column, column), float(value), source=source)
+        yield TableNumber(
+            PRINTED,
+            row.dataset,
+            label,
+            _MEASURE_OF.get(column, column),
+            float(value),
+            source=source,
+        )
 
 
 _DIMENSIONS = ("L_input", "L_snpt", "N_snpt", "L_ext", "L_dec", "L_seg", "N_seg")
-PRINTED_DIMENSIONS: Mapping[str, tuple[str, ...]] = {  # SEAL, Table 4, as printed; L_input is rounded there
+PRINTED_DIMENSIONS: Mapping[
+    str, tuple[str, ...]
+] = {  # SEAL, Table 4, as printed; L_input is rounded there
     "arXiv": ("28k", "128", "224", "1024", "768", "96", "8"),
     "PubMed": ("12k", "128", "96", "1024", "512", "64", "8"),
     "Search2Wiki": ("100k", "128", "768", "1024", "512", "64", "8"),
@@ -210,9 +291,19 @@ _SYMBOLS = (
 def dimensions_page(job: Job) -> Page:
     """Make the page of planned dimensions. The scale `paper` is compared with the printed ones."""
     rows = [["printed", dataset, *values] for dataset, values in _printed_dimensions(job).items()]
-    rows += [[row.label, row.dataset, *planned_dimensions(row.points[0].config.model)] for row in job.rows]
+    rows += [
+        [row.label, row.dataset, *planned_dimensions(row.points[0].config.model)]
+        for row in job.rows
+    ]
     rows.sort(key=lambda row: list(job.datasets).index(row[1]))
-    block = Block("", (), ("row", "dataset", *_DIMENSIONS), "ll" + "r" * len(_DIMENSIONS), rows, footnotes=(_SYMBOLS,))
+    block = Block(
+        "",
+        (),
+        ("row", "dataset", *_DIMENSIONS),
+        "ll" + "r" * len(_DIMENSIONS),
+        rows,
+        footnotes=(_SYMBOLS,),
+    )
     numbers = [
         {"dataset": dataset, "row": label, "setting": name, "value": value}
         for label, dataset, *values in rows
@@ -243,11 +334,17 @@ def _printed_dimensions(job: Job) -> dict[str, tuple[str, ...]]:
 
 def _differences(job: Job) -> list[str]:
     if job.scale != PAPER:
-        return [f"The planned settings are those of scale={job.scale}; scale=paper has the printed ones."]
+        return [
+            f"The planned settings are those of scale={job.scale}; scale=paper has the printed ones."
+        ]
     expected_of, sentences = _printed_dimensions(job), []
     for row in job.rows:
         planned = planned_dimensions(row.points[0].config.model)
-        for name, value, expected in zip(_DIMENSIONS, planned, expected_of.get(row.dataset, ()), strict=False):
+        for name, value, expected in zip(
+            _DIMENSIONS, planned, expected_of.get(row.dataset, ()), strict=False
+        ):
             if value and name != "L_input" and value != expected:
-                sentences.append(f"{row.label} on {row.dataset} has {name} = {value}; the paper prints {expected}.")
+                sentences.append(
+                    f"{row.label} on {row.dataset} has {name} = {value}; the paper prints {expected}."
+                )
     return sentences

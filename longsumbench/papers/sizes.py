@@ -7,7 +7,12 @@ import numpy as np
 import pandas as pd
 
 from longsumbench.analysis.dataset.stats import SharedTokenizer, StatsSettings, sample_places
-from longsumbench.analysis.dataset.tables import PUBLISHED_SIZES, TABLES_OF_SIZES, read_printed_size, summarize_lengths
+from longsumbench.analysis.dataset.tables import (
+    PUBLISHED_SIZES,
+    TABLES_OF_SIZES,
+    read_printed_size,
+    summarize_lengths,
+)
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.core import Split, build_settings, count_words
 from longsumbench.corpora.reading.load import Texts
@@ -44,7 +49,11 @@ class DatasetLengths(NamedTuple):
 
 
 def measure_lengths(
-    texts: Texts, split: str, sample: str | int | float | None, tokenizer: str | None, required: bool
+    texts: Texts,
+    split: str,
+    sample: str | int | float | None,
+    tokenizer: str | None,
+    required: bool,
 ) -> DatasetLengths:
     """Measure the lengths of a split, without titles and section names.
 
@@ -58,7 +67,9 @@ def measure_lengths(
     """
     if split not in texts.splits:
         split_names = ", ".join(texts.splits)
-        raise DataError(f"dataset '{texts.name}' has no split '{split}': set split= to one of {split_names}")
+        raise DataError(
+            f"dataset '{texts.name}' has no split '{split}': set split= to one of {split_names}"
+        )
     split_examples = texts.splits[split]
     settings: StatsSettings = build_settings(StatsSettings, {"sample": sample}, "")
     places = sample_places(split, len(split_examples), settings)
@@ -85,10 +96,16 @@ def _tokenizers(texts: Texts, name: str | None, required: bool) -> list[SharedTo
     if encoder is None:
         return []
     tokenizer = encoder
-    return [SharedTokenizer(label, lambda texts: sum(len(text.ids) for text in encode_sentences(tokenizer, texts)))]
+    return [
+        SharedTokenizer(
+            label, lambda texts: sum(len(text.ids) for text in encode_sentences(tokenizer, texts))
+        )
+    ]
 
 
-def _count_lengths(split: Split, places: Sequence[int], counters: Sequence[SharedTokenizer]) -> dict[str, pd.DataFrame]:
+def _count_lengths(
+    split: Split, places: Sequence[int], counters: Sequence[SharedTokenizer]
+) -> dict[str, pd.DataFrame]:
     lengths = np.full((len(counters), len(places), 2), np.nan)
     for row, place in enumerate(track(places, f"counting {split.name}", len(places))):
         example = split[place]
@@ -97,11 +114,24 @@ def _count_lengths(split: Split, places: Sequence[int], counters: Sequence[Share
             if any(example.references[:1]):
                 lengths[number, row, 1] = counter.of_target(example)
     tables = zip(counters, lengths, strict=True)
-    return {counter.label: pd.DataFrame(table, columns=["source", "target"]) for counter, table in tables}
+    return {
+        counter.label: pd.DataFrame(table, columns=["source", "target"])
+        for counter, table in tables
+    }
 
 
-_LENGTH_COLUMNS = ("dataset", "", "examples", "source\nmean", "source\n95 %", "target\nmean", "target\n95 %")
-_STATISTICS = tuple((text, statistic) for text in ("source", "target") for statistic in ("mean", "95 %"))
+_LENGTH_COLUMNS = (
+    "dataset",
+    "",
+    "examples",
+    "source\nmean",
+    "source\n95 %",
+    "target\nmean",
+    "target\n95 %",
+)
+_STATISTICS = tuple(
+    (text, statistic) for text in ("source", "target") for statistic in ("mean", "95 %")
+)
 _NO_LENGTH = "–"
 _SPLIT_ORDER = ("train", "validation", "test")
 
@@ -124,7 +154,9 @@ def sizes_page(job: Job) -> Page:
     datasets, conditions = read_datasets(job)
     dataset_of = {dataset.name: dataset for dataset in datasets}
     tokenizer = None if job.options.get("tokenizer") is None else str(job.options["tokenizer"])
-    required = job.options.get("tokenizer") != job.paper_table.options_at(job.scale).get("tokenizer")
+    required = job.options.get("tokenizer") != job.paper_table.options_at(job.scale).get(
+        "tokenizer"
+    )
     rows, numbers = list[list[str]](), list[TableNumber]()
     for name in job.paper_table.datasets:
         printed = _printed_sizes(job.paper_table, name)
@@ -133,14 +165,18 @@ def sizes_page(job: Job) -> Page:
             numbers += _printed_size_numbers(job.paper_table, name, printed)
         if dataset := dataset_of.get(name):
             split = str(job.options.get("split") or dataset.settings.split)
-            lengths = measure_lengths(dataset.texts, split, job.options.get("sample"), tokenizer, required)
+            lengths = measure_lengths(
+                dataset.texts, split, job.options.get("sample"), tokenizer, required
+            )
             examples = " / ".join(f"{lengths.examples.get(split, 0):,}" for split in _SPLIT_ORDER)
             for unit, table in lengths.tables.items():
                 rows.append([dataset.label, f"ours: {unit}", examples, *_length_cells(table)])
             numbers += _our_numbers(dataset, lengths)
             conditions.append(_describe_sample(dataset, lengths))
             if tokenizer is not None and f"tokens of {tokenizer}" not in lengths.tables:
-                conditions.append(f"{dataset.label}: {tokenizer} is not on this machine; tokenizer=FOLDER sets it.")
+                conditions.append(
+                    f"{dataset.label}: {tokenizer} is not on this machine; tokenizer=FOLDER sets it."
+                )
     notes = ("Lengths without titles and section names; words are separated by whitespace.",)
     return Page(
         blocks=(Block("", notes, _LENGTH_COLUMNS, "lllrrrr", rows),),
@@ -157,7 +193,9 @@ def _printed_sizes(paper_table: PaperTable, name: str) -> _PrintedSizes | None:
     return None
 
 
-def _printed_size_numbers(paper_table: PaperTable, name: str, printed: _PrintedSizes) -> Iterator[TableNumber]:
+def _printed_size_numbers(
+    paper_table: PaperTable, name: str, printed: _PrintedSizes
+) -> Iterator[TableNumber]:
     source = f"{paper_table.source} {paper_table.prints}"
     parts = printed.examples.split(" / ")
     for split, text in zip(_SPLIT_ORDER if len(parts) > 1 else ("all splits",), parts, strict=True):
@@ -172,7 +210,9 @@ def _printed_size_numbers(paper_table: PaperTable, name: str, printed: _PrintedS
 def _length_cells(table: pd.DataFrame) -> Iterator[str]:
     for text, statistic in _STATISTICS:
         length = summarize_lengths(table[text])
-        yield f"{length.mean if statistic == 'mean' else length.p95:,.1f}" if length.n else _NO_LENGTH
+        yield (
+            f"{length.mean if statistic == 'mean' else length.p95:,.1f}" if length.n else _NO_LENGTH
+        )
 
 
 def _our_numbers(dataset: ReadableDataset, lengths: DatasetLengths) -> Iterator[TableNumber]:

@@ -35,7 +35,14 @@ from longsumbench.papers.page import (
 )
 from longsumbench.papers.paper_tables import PaperTable, find_paper_table
 from longsumbench.render import tables
-from longsumbench.render.figures import TEXT, WIDTH, add_title_and_notes, plain_axes, render_picture, write_pictures
+from longsumbench.render.figures import (
+    TEXT,
+    WIDTH,
+    add_title_and_notes,
+    plain_axes,
+    render_picture,
+    write_pictures,
+)
 from longsumbench.render.html import render_page
 from longsumbench.runs.bundles import index_of
 from longsumbench.runs.record import SHORT_ID, RunRecord
@@ -76,8 +83,15 @@ class PaperReport:
         blocks = [*verdict_blocks(self.job, tested), *self.page.blocks]
         lines = describe_state(self.job)
         if untested := len(self.page.verdicts) - len(tested):
-            lines.insert(0, f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
-        return "\n\n".join([tables.terminal(page_title(self.job.paper_table), blocks), *map(tables.wrap_text, lines)])
+            lines.insert(
+                0, f"{format_count(untested, 'claim')} not tested; the page has the reasons."
+            )
+        return "\n\n".join(
+            [
+                tables.terminal(page_title(self.job.paper_table), blocks),
+                *map(tables.wrap_text, lines),
+            ]
+        )
 
 
 def write_paper_table(job: Job) -> PaperReport:
@@ -110,11 +124,17 @@ def write_page(job: Job, page: Page) -> list[Path]:
     seconds = {run.run_id: round(run.timings.total, 1) for run in finished_runs(job)}
     claims = []
     for verdict in page.verdicts:
-        numbers = {name: value for name, value in structs.asdict(verdict).items() if isinstance(value, float)}
+        numbers = {
+            name: value
+            for name, value in structs.asdict(verdict).items()
+            if isinstance(value, float)
+        }
         rounded = {name: round(float(value), 4) for name, value in numbers.items()}
         claims.append(structs.replace(verdict, parts=(), **rounded))
     made = MadePage(name, job.scale, job.words, seconds, missing_names(job), tuple(claims))
-    contents[f"{name}.json"] = msgspec.json.format(msgspec.json.encode(made), indent=1).decode() + "\n"
+    contents[f"{name}.json"] = (
+        msgspec.json.format(msgspec.json.encode(made), indent=1).decode() + "\n"
+    )
     for pattern in (f"{name}.*", f"{name}-*.png", f"{name}-*.svg"):
         for path in folder.glob(pattern):
             if path.name not in contents:
@@ -154,7 +174,9 @@ def describe_state(job: Job) -> list[str]:
 
 def describe_machines(runs: Sequence[RunRecord]) -> str:
     """Say on which processors runs were made, and how long those took whose time was measured."""
-    machines = dict.fromkeys(run.environment.gpu or run.environment.processor or "an unknown machine" for run in runs)
+    machines = dict.fromkeys(
+        run.environment.gpu or run.environment.processor or "an unknown machine" for run in runs
+    )
     seconds = sum(run.timings.total for run in runs)
     took = f", in {format_duration(seconds)}" if all(run.timings.total for run in runs) else ""
     return f"Made on {', '.join(machines)}{took}. On another processor, rounding can change trained systems."
@@ -169,17 +191,24 @@ def _linked_runs(job: Job) -> Iterator[_Item]:
     for row in job.rows:
         links = []
         for run in row.finished:
-            folder, seed = job.results.run_folder(run), "" if run.seed is None else f"seed {run.seed}, "
+            folder, seed = (
+                job.results.run_folder(run),
+                "" if run.seed is None else f"seed {run.seed}, ",
+            )
             link = f"{os.path.relpath(folder, page_folder)}/"
             if not folder.is_relative_to(job.results.root):
                 link = os.path.relpath(index_of(job.results.bundle(run.dataset)), page_folder)
-            links.append((f"{run.run_id[:SHORT_ID]} ({seed}{format_duration(run.timings.total)})", link))
+            links.append(
+                (f"{run.run_id[:SHORT_ID]} ({seed}{format_duration(run.timings.total)})", link)
+            )
         if links:
             yield f"{row.label} on {row.dataset}", links
 
 
 def _command_of(job: Job) -> str:
-    return shlex.join(["longsumbench", "paper", job.paper_table.name, f"scale={job.scale}", *job.words])
+    return shlex.join(
+        ["longsumbench", "paper", job.paper_table.name, f"scale={job.scale}", *job.words]
+    )
 
 
 def page_title(paper_table: PaperTable) -> str:
@@ -204,9 +233,15 @@ def verdict_blocks(job: Job, verdicts: Sequence[Verdict]) -> list[tables.Block]:
         ]
         for verdict in verdicts
     ]
-    notes = (_DECISIONS, _OF_FACTS) if any(verdict.facts is not None for verdict in verdicts) else (_DECISIONS,)
+    notes = (
+        (_DECISIONS, _OF_FACTS)
+        if any(verdict.facts is not None for verdict in verdicts)
+        else (_DECISIONS,)
+    )
     optional = ("the paper says", "facts", "p")
-    block = tables.Block("What the paper claims", (), _VERDICTS, "llllrrrl", rows, optional=optional, footnotes=notes)
+    block = tables.Block(
+        "What the paper claims", (), _VERDICTS, "llllrrrl", rows, optional=optional, footnotes=notes
+    )
     blocks = [block.without_empty_columns()]
     for verdict in verdicts:
         if verdict.parts:
@@ -242,9 +277,17 @@ def _render_part(job: Job, page: Page) -> str:
         "command": _command_of(job),
         "state": describe_state(job),
     }
-    values |= {"page": page, "verdicts": verdict_blocks(job, page.verdicts), "lists": _below(job, page)}
+    values |= {
+        "page": page,
+        "verdicts": verdict_blocks(job, page.verdicts),
+        "lists": _below(job, page),
+    }
     return render_page(
-        "paper.html", title=page_title(job.paper_table), classes=PAGE_CLASSES, outcomes=OUTCOMES, **values
+        "paper.html",
+        title=page_title(job.paper_table),
+        classes=PAGE_CLASSES,
+        outcomes=OUTCOMES,
+        **values,
     )
 
 
@@ -266,7 +309,11 @@ def _markdown_blocks(blocks: Sequence[tables.Block]) -> str:
 def _format_difference(verdict: Verdict | PartVerdict) -> str:
     if verdict.difference is None:
         return ""
-    interval = "" if verdict.low is None or verdict.high is None else f" ({verdict.low:+.2f} to {verdict.high:+.2f})"
+    interval = (
+        ""
+        if verdict.low is None or verdict.high is None
+        else f" ({verdict.low:+.2f} to {verdict.high:+.2f})"
+    )
     return f"{verdict.difference:+.2f}{interval}"
 
 
@@ -275,7 +322,11 @@ def _public_word(word: str) -> str:
     key, sign, value = word.partition("=")
     if key.startswith("path."):
         return f"{key}=FOLDER"
-    return f"{key}{sign}{Path(value).name}" if "/" in value and Path(value).expanduser().exists() else word
+    return (
+        f"{key}{sign}{Path(value).name}"
+        if "/" in value and Path(value).expanduser().exists()
+        else word
+    )
 
 
 PICTURE = "claims.png"
@@ -310,8 +361,14 @@ def write_index(results: Results) -> list[Path]:
         claims.append((page.name, page_title(paper_table), block))
     text = f"# {title}\n\n![{title}]({PICTURE})\n\n{claims_table(results)}"
     folder = writable_folder(files_folder(results), "--results-dir")
-    values = {"picture": picture, "legend": f"{summarize_outcomes(pages)} {_CLAIMS_LEGEND}", "tables": claims}
-    html = render_page("claims.html", title=title, classes=PAGE_CLASSES, outcomes=OUTCOMES, **values)
+    values = {
+        "picture": picture,
+        "legend": f"{summarize_outcomes(pages)} {_CLAIMS_LEGEND}",
+        "tables": claims,
+    }
+    html = render_page(
+        "claims.html", title=title, classes=PAGE_CLASSES, outcomes=OUTCOMES, **values
+    )
     return write_pictures(folder, {"index.html": html, "index.md": text, PICTURE: picture})
 
 
@@ -321,12 +378,17 @@ def claims_table(results: Results, folder: str = "") -> str:
     Raises:
         DataError: a file of a page is damaged.
     """
-    lines = [f"| {' | '.join([*_CLAIM_COLUMNS, 'page'])} |", "|---" * (len(_CLAIM_COLUMNS) + 1) + "|"]
+    lines = [
+        f"| {' | '.join([*_CLAIM_COLUMNS, 'page'])} |",
+        "|---" * (len(_CLAIM_COLUMNS) + 1) + "|",
+    ]
     for page in read_all_written(results):
         for claim in page.claims:
             cells = map(tables.escape_markdown, _claim_cells(page, claim))
             lines.append(f"| {' | '.join([*cells, f'[{page.name}]({folder}{page.name}.md)'])} |")
-    return "\n".join([f"{summarize_outcomes(read_all_written(results))} {_CLAIMS_LEGEND}", "", *lines, ""])
+    return "\n".join(
+        [f"{summarize_outcomes(read_all_written(results))} {_CLAIMS_LEGEND}", "", *lines, ""]
+    )
 
 
 def summarize_outcomes(pages: Sequence[MadePage]) -> str:
@@ -342,7 +404,15 @@ def _claim_cells(page: MadePage, claim: Verdict) -> list[str]:
     paper_table = find_paper_table(page.name)
     place = f"{_paper_name(paper_table)}, {claim.source or paper_table.prints}"
     seeds = "" if claim.seeds is None else str(claim.seeds)
-    return [claim.says, place, claim.claim, page.tested_on(claim), claim.outcome, seeds, claim.learned]
+    return [
+        claim.says,
+        place,
+        claim.claim,
+        page.tested_on(claim),
+        claim.outcome,
+        seeds,
+        claim.learned,
+    ]
 
 
 def _paper_name(paper_table: PaperTable) -> str:
@@ -367,8 +437,16 @@ def _draw_outcomes(title: str, numbers: Mapping[str, Mapping[str, int]]) -> byte
         for outcome, colour in OUTCOMES.items():
             sizes = [numbers[name].get(outcome, 0) for name in names]
             if any(sizes):
-                plot.barh(names, sizes, left=[*starts.values()], color=colour, label=f"{outcome} ({sum(sizes)})")
-                starts = {name: starts[name] + size for name, size in zip(names, sizes, strict=True)}
+                plot.barh(
+                    names,
+                    sizes,
+                    left=[*starts.values()],
+                    color=colour,
+                    label=f"{outcome} ({sum(sizes)})",
+                )
+                starts = {
+                    name: starts[name] + size for name, size in zip(names, sizes, strict=True)
+                }
         plain_axes(plot, "x")
         plot.invert_yaxis()
         plot.locator_params("x", integer=True)

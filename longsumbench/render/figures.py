@@ -27,7 +27,17 @@ _LINE_STYLES = ("-", "--", "-.", ":")
 # A system's place decides its colour and its marker; new systems are added at the end
 _SYSTEMS = (
     *("seal", "pagesum", "hierarchical_transformer", "ca", "ea", "tdmca", "trunc"),
-    *("etads", "lead", "random", "lexrank", "oracle", "flat_transformer", "ranker", "seq2seq", "prompt"),
+    *(
+        "etads",
+        "lead",
+        "random",
+        "lexrank",
+        "oracle",
+        "flat_transformer",
+        "ranker",
+        "seq2seq",
+        "prompt",
+    ),
 )
 
 
@@ -56,7 +66,10 @@ _LEAST_HEIGHT = 1e-3  # in the unit of the vertical axis
 _RESOLUTION = 150  # dots per inch of the PNG
 _GRID = "#E4E4E4"
 
-_METADATA: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+}
 
 
 @contextmanager
@@ -72,7 +85,9 @@ def _drawing() -> Iterator[None]:
 
 
 def _save_figure(figure: "Figure", kind: str, transparent: bool = False) -> bytes:
-    figure.savefig(image := io.BytesIO(), format=kind, metadata=_METADATA[kind], transparent=transparent)
+    figure.savefig(
+        image := io.BytesIO(), format=kind, metadata=_METADATA[kind], transparent=transparent
+    )
     return image.getvalue()
 
 
@@ -81,7 +96,9 @@ def draw_figure(size: tuple[float, float], draw: "Callable[[Figure], None]") -> 
     from matplotlib.figure import Figure
 
     class ShownFigure(Figure):
-        def _repr_png_(self) -> bytes:  # notebooks show a plain Figure only after pyplot was imported
+        def _repr_png_(
+            self,
+        ) -> bytes:  # notebooks show a plain Figure only after pyplot was imported
             return _save_figure(self, "png")
 
     with _drawing():
@@ -108,7 +125,9 @@ def transparent_svg(size: tuple[float, float], draw: "Callable[[Figure], None]")
         draw(figure)
 
     svg = render_picture(size, draw_constrained, ("svg",), transparent=True)["svg"]
-    return re.sub(rb"<!--.*?-->\s*", b"", svg, flags=re.DOTALL)  # copies of texts, with signs that XML does not allow
+    return re.sub(
+        rb"<!--.*?-->\s*", b"", svg, flags=re.DOTALL
+    )  # copies of texts, with signs that XML does not allow
 
 
 def write_pictures(folder: Path, contents: dict[str, str | bytes]) -> list[Path]:
@@ -137,7 +156,13 @@ def add_title_and_notes(figure: "Figure", title: str, notes: str) -> None:
 def draw_intervals(plot: "Axes", rows: Sequence[tuple[str, Estimate, Mapping[str, Any]]]) -> None:
     """Draw means with their 95 % intervals below each other; a row has a label, a number, and a style with a colour."""
     for place, (_, number, style) in enumerate(rows):
-        plot.plot([number.low, number.high], [place, place], color=style["color"], linewidth=2.2, alpha=0.7)
+        plot.plot(
+            [number.low, number.high],
+            [place, place],
+            color=style["color"],
+            linewidth=2.2,
+            alpha=0.7,
+        )
         plot.plot([number.mean], [place], **{"marker": "o", "markersize": 6.5, **style})
     plot.set_yticks(range(len(rows)), [label for label, *_ in rows])
     plot.set_ylim(len(rows) - 0.5, -0.5)
@@ -210,14 +235,21 @@ def draw_panels(
 
     Each row has as many panels. The labels of its lines are at the right of its last panel; the notes are below.
     """
-    heading, small = textwrap.fill(title, _TITLE_WIDTH), "\n".join(textwrap.fill(note, _NOTE_WIDTH) for note in notes)
+    heading, small = (
+        textwrap.fill(title, _TITLE_WIDTH),
+        "\n".join(textwrap.fill(note, _NOTE_WIDTH) for note in notes),
+    )
     columns = len(rows[0].panels)
     labels = [_label_texts(row, (1 if columns > 1 else 2) * _LABEL_WIDTH) for row in rows]
-    heights = [max(2.3, 0.17 * sum(1.5 + label.text.count("\n") for label in texts)) for texts in labels]
+    heights = [
+        max(2.3, 0.17 * sum(1.5 + label.text.count("\n") for label in texts)) for texts in labels
+    ]
 
     def draw_all(figure: "Figure") -> None:
         add_title_and_notes(figure, heading, small)
-        plots = figure.subplots(len(rows), columns, sharey="row", squeeze=False, height_ratios=heights)
+        plots = figure.subplots(
+            len(rows), columns, sharey="row", squeeze=False, height_ratios=heights
+        )
         for row, row_plots in zip(rows, plots, strict=True):
             for number, plot in enumerate(row_plots):
                 _draw_panel(plot, row, number)
@@ -231,7 +263,13 @@ def draw_panels(
         for texts, row_plots in zip(labels, plots, strict=True):
             _label_lines(row_plots[-1], texts)
 
-    height = 1.4 + 0.27 * heading.count("\n") + 0.16 * small.count("\n") + sum(heights) + 0.5 * (len(rows) - 1)
+    height = (
+        1.4
+        + 0.27 * heading.count("\n")
+        + 0.16 * small.count("\n")
+        + sum(heights)
+        + 0.5 * (len(rows) - 1)
+    )
     return render_picture((WIDTH, height), draw_all, kinds)
 
 
@@ -239,7 +277,9 @@ def _limits_of(row: PanelRow) -> tuple[float, float]:
     if row.limits:
         return row.limits
     series = [series for line in row.lines for series in line.series]
-    numbers = [number for each in series for number in (*each.points.values(), each.across) if number]
+    numbers = [
+        number for each in series for number in (*each.points.values(), each.across) if number
+    ]
     ends = [bound for number in numbers for bound in number if bound == bound]
     low, high = min(ends), max(ends)
     near = _NEAR_SHARE * max(high - low, _LEAST_HEIGHT)
@@ -256,14 +296,27 @@ def _draw_panel(plot: "Axes", row: PanelRow, number: int) -> None:
         above = 3 + len(row.lines) - order
         _draw_series(plot, [*series.points], [*series.points.values()], style, above, series.band)
         hollow = sorted(series.hollow & series.points.keys())
-        marker = {**style, "linestyle": "", "markerfacecolor": "white", "markeredgecolor": style["color"]}
+        marker = {
+            **style,
+            "linestyle": "",
+            "markerfacecolor": "white",
+            "markeredgecolor": style["color"],
+        }
         plot.plot(hollow, [series.points[place].mean for place in hollow], **marker, zorder=above)
         if series.across:
             plot.axhline(series.across.mean, color=style["color"], linewidth=1.4, zorder=above)
     for level in panel.levels:
-        plot.axhline(level.height, color=GREY, linestyle="--" if level.dashed else "-", linewidth=1.0, zorder=2)
+        plot.axhline(
+            level.height,
+            color=GREY,
+            linestyle="--" if level.dashed else "-",
+            linewidth=1.0,
+            zorder=2,
+        )
     heading, _, detail = panel.heading.partition("\n")
-    plot.set_title(f"{heading}\n" if detail else heading, loc="left", fontsize=TEXT + 1, fontweight="bold")
+    plot.set_title(
+        f"{heading}\n" if detail else heading, loc="left", fontsize=TEXT + 1, fontweight="bold"
+    )
     plot.text(0, 1.04, detail, transform=plot.transAxes, fontsize=TEXT - 1.5)
     plain_axes(plot)
     plot.set_xlim(*panel.ends)
@@ -278,7 +331,12 @@ def _label_texts(row: PanelRow, width: int) -> list[_LineLabel]:
     for line in filter(lambda line: line.label, row.lines):
         last = line.series[-1]
         ends = [*last.points.items(), *([(right, last.across)] if last.across else [])]
-        elsewhere = [number for series in line.series for number in (*series.points.values(), series.across) if number]
+        elsewhere = [
+            number
+            for series in line.series
+            for number in (*series.points.values(), series.across)
+            if number
+        ]
         end, number = ends[-1] if ends else (None, elsewhere[-1])
         labels.append(_LineLabel(line.label, number.mean, line.style["color"], end))
     for level in panel.levels:
@@ -294,12 +352,21 @@ def _wrap_name(name: str, width: int) -> str:
 
 def _label_lines(plot: "Axes", labels: Sequence[_LineLabel]) -> None:
     """Write the labels at the right of a plot, each near the end of its line and connected to it."""
-    row = 100 * TEXT / plot.get_window_extent().height * plot.figure.dpi / 72  # percent of the plot's height
+    row = (
+        100 * TEXT / plot.get_window_extent().height * plot.figure.dpi / 72
+    )  # percent of the plot's height
     low, high = plot.get_ylim()
     heights = [min(100.0, max(0.0, 100 * (label.height - low) / (high - low))) for label in labels]
     sizes = [row * (0.4 + 1.1 * (1 + label.text.count("\n"))) for label in labels]
     for label, percent in zip(labels, spread_labels(heights, sizes), strict=True):
-        lead = {"arrowstyle": "-", "color": label.colour, "linewidth": 0.8, "alpha": 0.6, "shrinkA": 1, "shrinkB": 0}
+        lead = {
+            "arrowstyle": "-",
+            "color": label.colour,
+            "linewidth": 0.8,
+            "alpha": 0.6,
+            "shrinkA": 1,
+            "shrinkB": 0,
+        }
         plot.annotate(
             label.text,
             (0.0 if label.end is None else label.end, label.height),
@@ -328,13 +395,17 @@ def _draw_series(
     if len(places) == 1:
         plot.vlines(places, lows, highs, color=style["color"], alpha=0.6)
     elif band:
-        plot.fill_between(places, lows, highs, color=style["color"], alpha=_BAND, linewidth=0, zorder=1.5)
+        plot.fill_between(
+            places, lows, highs, color=style["color"], alpha=_BAND, linewidth=0, zorder=1.5
+        )
     else:
         style = {**style, "linestyle": "--"}
     plot.plot(places, [number.mean for number in numbers], linewidth=2, zorder=above, **style)
 
 
-def spread_labels(heights: Sequence[float], sizes: Sequence[float], top: float = 103.0) -> list[float]:
+def spread_labels(
+    heights: Sequence[float], sizes: Sequence[float], top: float = 103.0
+) -> list[float]:
     """Move labels up and down so that they do not overlap, keeping their order; ties keep the given order.
 
     `heights` are the preferred middles; `top` is exceeded only if there is no room below.

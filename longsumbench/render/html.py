@@ -56,11 +56,22 @@ def _environment() -> "Environment":
 
     loader = FileSystemLoader(_FOLDER / "templates")
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.globals |= {"static": static_text, "tied": TIED, "shortest_marked": SHORTEST_WORD}
-    environment.filters |= {"count": format_count, "data_url": _data_url, "digest": _digest, "one_line": on_one_line}
-    environment.filters["spans"] = lambda names: [(name, len(list(same))) for name, same in groupby(names)]
+    environment.filters |= {
+        "count": format_count,
+        "data_url": _data_url,
+        "digest": _digest,
+        "one_line": on_one_line,
+    }
+    environment.filters["spans"] = lambda names: [
+        (name, len(list(same))) for name, same in groupby(names)
+    ]
     environment.tests["stressed"] = lambda cell: isinstance(cell, Stressed)
     environment.tests["tied"] = lambda cell: isinstance(cell, Tied)
     return environment
@@ -80,4 +91,7 @@ def _digest(script: str) -> str:
 def headed_references(references: Sequence[Sentences]) -> dict[str, str]:
     """Return heading → text of an example's references."""
     texts = ["\n".join(reference) for reference in references]
-    return {f"reference {place}" if texts[1:] else "reference": text for place, text in enumerate(texts, 1)}
+    return {
+        f"reference {place}" if texts[1:] else "reference": text
+        for place, text in enumerate(texts, 1)
+    }

@@ -21,7 +21,10 @@ def mark_words(text: str, shared: Callable[[str], str | None]) -> Markup:
         stems_of_word = word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
         kinds = [kind for stem in stems_of_word if (kind := shared(stem))]
         mark = Markup('<mark class="{}">{}</mark>')
-        parts += [escape(text[end : word.start()]), mark.format(kinds[0], word[0]) if kinds else escape(word[0])]
+        parts += [
+            escape(text[end : word.start()]),
+            mark.format(kinds[0], word[0]) if kinds else escape(word[0]),
+        ]
         end = word.end()
     return Markup("").join([*parts, text[end:]])
 
@@ -31,7 +34,10 @@ def mark_repetitions(text: str, shared: Callable[[str], str | None]) -> Markup:
     parts, end = [], 0
     for start, stop in repeated_spans(text):
         inside = mark_words(text[start:stop], shared)
-        parts += [mark_words(text[end:start], shared), Markup('<span class="repeated">{}</span>').format(inside)]
+        parts += [
+            mark_words(text[end:start], shared),
+            Markup('<span class="repeated">{}</span>').format(inside),
+        ]
         end = stop
     return Markup("").join([*parts, mark_words(text[end:], shared)])
 
@@ -49,7 +55,9 @@ def repeated_spans(text: str) -> list[tuple[int, int]]:
             repeated[place : place + 3] = [True] * 3
         seen.add(trigram)
     stretches = [
-        list(places) for is_repeated, places in groupby(range(len(words)), repeated.__getitem__) if is_repeated
+        list(places)
+        for is_repeated, places in groupby(range(len(words)), repeated.__getitem__)
+        if is_repeated
     ]
     return [(words[places[0]].start(), words[places[-1]].end()) for places in stretches]
 

@@ -32,18 +32,35 @@ TIED = "≈"  # after a cell that is not distinguishable from the best of its co
 _ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
 _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # special characters of Markdown
 _MARKDOWN_NAMES = {"<": "&lt;", "&": "&amp;", "~": "&#126;"}
-_PIECE = re.compile(r"[^\s_/,=@-]*[\s_/,=@-]*")  # a word with the signs after it, where a line may be broken
+_PIECE = re.compile(
+    r"[^\s_/,=@-]*[\s_/,=@-]*"
+)  # a word with the signs after it, where a line may be broken
 _CSV_DECIMALS = 4  # of numbers in a CSV file
-_NUMBER_CELL = re.compile(r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(\d+)(?:\.(\d+))?)?")  # "21.3", "-0.5", "21.3 ±1.5"
+_NUMBER_CELL = re.compile(
+    r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(\d+)(?:\.(\d+))?)?"
+)  # "21.3", "-0.5", "21.3 ±1.5"
 _LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
         **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-        **{"<": r"\ensuremath{<}", ">": r"\ensuremath{>}", "±": r"\ensuremath{\pm}", "×": r"\ensuremath{\times}"},
-        **{"≥": r"\ensuremath{\ge}", TIED: r"\ensuremath{\approx}", "→": r"\ensuremath{\to}", "−": r"\ensuremath{-}"},
+        **{
+            "<": r"\ensuremath{<}",
+            ">": r"\ensuremath{>}",
+            "±": r"\ensuremath{\pm}",
+            "×": r"\ensuremath{\times}",
+        },
+        **{
+            "≥": r"\ensuremath{\ge}",
+            TIED: r"\ensuremath{\approx}",
+            "→": r"\ensuremath{\to}",
+            "−": r"\ensuremath{-}",
+        },
     }
 )
-_LONG_CELL, _LATEX_BROKEN = 28, r">{\raggedright\arraybackslash}p{3cm}"  # columns with longer cells are broken
+_LONG_CELL, _LATEX_BROKEN = (
+    28,
+    r">{\raggedright\arraybackslash}p{3cm}",
+)  # columns with longer cells are broken
 _LATEX_TIED = r"{\,$\approx$}"
 _SIUNITX = (
     r"\sisetup{separate-uncertainty, table-align-uncertainty=false, detect-weight, retain-zero-uncertainty, "
@@ -51,16 +68,23 @@ _SIUNITX = (
 )
 
 
-def rounded_frame(rows: Iterable[Mapping[str, Any]], columns: list[str] | None = None) -> "pd.DataFrame":
+def rounded_frame(
+    rows: Iterable[Mapping[str, Any]], columns: list[str] | None = None
+) -> "pd.DataFrame":
     """Return rows as a table for a CSV file: floats with four decimals, other values as they are."""
     import pandas as pd
 
-    rounded = [{k: round(v, _CSV_DECIMALS) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+    rounded = [
+        {k: round(v, _CSV_DECIMALS) if isinstance(v, float) else v for k, v in row.items()}
+        for row in rows
+    ]
     return pd.DataFrame(rounded, columns=columns, dtype=object)
 
 
 def csv_text(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None, decimals: int = _CSV_DECIMALS
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str] | None = None,
+    decimals: int = _CSV_DECIMALS,
 ) -> str:
     """Return rows as CSV: floats with a few decimals; the cells of missing values and of those not finite are empty.
 
@@ -130,7 +154,9 @@ class Block:
         """Explain the marks of the cells; empty if there are none. `best` is how the best cells look."""
         cells = [cell for row in self.rows for cell in row]
         texts = {f"{best} best of its column": Stressed, f"{TIED} {self.tied}": Tied}
-        explanations = [text for text, mark in texts.items() if any(isinstance(cell, mark) for cell in cells)]
+        explanations = [
+            text for text, mark in texts.items() if any(isinstance(cell, mark) for cell in cells)
+        ]
         return f"{'; '.join(explanations)}." if explanations else ""
 
     def select(self, places: Sequence[int]) -> "Block":
@@ -145,7 +171,9 @@ class Block:
 
     def without_empty_columns(self) -> "Block":
         """Return the block without the columns that are empty in all rows."""
-        return self.select([place for place in range(len(self.columns)) if any(row[place] for row in self.rows)])
+        return self.select(
+            [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
+        )
 
 
 def terminal_width() -> int:
@@ -171,7 +199,10 @@ def terminal_block(block: Block) -> str:
     missing = f"Left out at {width} columns: {', '.join(left_out)}." if left_out else ""
     above, below = (
         [wrap_text(line) for line in lines if line]
-        for lines in ((block.heading, *block.notes), (fitted.legend("*"), missing, *block.footnotes))
+        for lines in (
+            (block.heading, *block.notes),
+            (fitted.legend("*"), missing, *block.footnotes),
+        )
     )
     return "\n".join(part for part in (*above, table, *below) if part)
 
@@ -182,11 +213,19 @@ def _fitted(block: Block, width: int) -> tuple[Block, list[str]]:
     Of the optional columns, the most important ones that fit are kept. Text cells are broken into lines if that is
     necessary.
     """
-    block = replace(block, rows=[[type(cell)(escape_line(cell)) for cell in row] for row in block.rows])
-    least, optional = _narrowest(block, _COMFORTABLE), [name for name in block.optional if name in block.columns]
+    block = replace(
+        block, rows=[[type(cell)(escape_line(cell)) for cell in row] for row in block.rows]
+    )
+    least, optional = (
+        _narrowest(block, _COMFORTABLE),
+        [name for name in block.optional if name in block.columns],
+    )
     selected = {place for place, name in enumerate(block.columns) if name not in optional}
     for place in map(block.columns.index, reversed(optional)):
-        if sum(least[column] for column in (*selected, place)) + _COLUMN_GAP * len(selected) <= width:
+        if (
+            sum(least[column] for column in (*selected, place)) + _COLUMN_GAP * len(selected)
+            <= width
+        ):
             selected.add(place)
     left_out = [on_one_line(name) for name in optional if block.columns.index(name) not in selected]
     block = block.select(sorted(selected))
@@ -197,13 +236,20 @@ def _fitted(block: Block, width: int) -> tuple[Block, list[str]]:
         neediest = missing.index(max(missing))
         widths[neediest] += 1
         missing[neediest] -= 1
-    rows = [[type(cell)(_broken(cell, limit)) for cell, limit in zip(row, widths, strict=True)] for row in block.rows]
+    rows = [
+        [type(cell)(_broken(cell, limit)) for cell, limit in zip(row, widths, strict=True)]
+        for row in block.rows
+    ]
     return replace(block, rows=rows), left_out
 
 
 def _natural(block: Block) -> list[int]:
     """Return the width of each column if no cell is broken."""
-    cells = zip(block.columns, *([_TERMINAL_MARKS.put(cell) for cell in row] for row in block.rows), strict=True)
+    cells = zip(
+        block.columns,
+        *([_TERMINAL_MARKS.put(cell) for cell in row] for row in block.rows),
+        strict=True,
+    )
     return [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
 
 
@@ -217,7 +263,9 @@ def _narrowest(block: Block, comfortable: int = 0) -> list[int]:
     least = _natural(block)
     for place, letter in enumerate(block.align):
         if letter == "l":
-            pieces = [len(piece.rstrip()) for row in block.rows for piece in _PIECE.findall(row[place])]
+            pieces = [
+                len(piece.rstrip()) for row in block.rows for piece in _PIECE.findall(row[place])
+            ]
             heading = max(map(len, block.columns[place].split("\n")))
             narrow = max(heading, min(_WIDEST_PIECE, max(pieces, default=0)))
             least[place] = max(narrow, min(comfortable, least[place]))
@@ -242,17 +290,23 @@ def _draw_text(block: Block) -> str:
     """Draw columns and rows with blanks between them; cells may have several lines."""
     lines = [[cell.split("\n") for cell in block.columns]]
     lines += [[_TERMINAL_MARKS.put(cell).split("\n") for cell in row] for row in block.rows]
-    widths = [max(len(line) for cell in column for line in cell) for column in zip(*lines, strict=True)]
+    widths = [
+        max(len(line) for cell in column for line in cell) for column in zip(*lines, strict=True)
+    ]
     text_lines = []
     for cells in lines:
         for number in range(max(map(len, cells))):
             texts = [cell[number] if number < len(cell) else "" for cell in cells]
             padded = zip(texts, widths, block.align, strict=True)
             text_lines.append(
-                "  ".join(text.rjust(n) if side == "r" else text.ljust(n) for text, n, side in padded).rstrip()
+                "  ".join(
+                    text.rjust(n) if side == "r" else text.ljust(n) for text, n, side in padded
+                ).rstrip()
             )
     height = max(map(len, lines[0]))
-    return "\n".join([*text_lines[:height], "  ".join("-" * width for width in widths), *text_lines[height:]])
+    return "\n".join(
+        [*text_lines[:height], "  ".join("-" * width for width in widths), *text_lines[height:]]
+    )
 
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:
@@ -268,11 +322,14 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
 
 def _escaped_for_markdown(block: Block) -> Block:
     notes, footnotes, columns = (
-        tuple(map(escape_markdown, texts)) for texts in (block.notes, block.footnotes, block.columns)
+        tuple(map(escape_markdown, texts))
+        for texts in (block.notes, block.footnotes, block.columns)
     )
     rows = [[type(cell)(escape_markdown(cell)) for cell in row] for row in block.rows]
     heading = escape_markdown(block.heading)
-    return replace(block, heading=heading, notes=notes, columns=columns, rows=rows, footnotes=footnotes)
+    return replace(
+        block, heading=heading, notes=notes, columns=columns, rows=rows, footnotes=footnotes
+    )
 
 
 def escape_markdown(text: str) -> str:
@@ -294,7 +351,10 @@ def latex(title: str, blocks: Sequence[Block]) -> str:
     """
     packages = r"\usepackage{adjustbox,booktabs,longtable,siunitx}"
     label = re.sub(r"\W+", "-", title).strip("-").lower()
-    tables = [_latex_table(block, title, f"tab:{label}-{number}") for number, block in enumerate(blocks, start=1)]
+    tables = [
+        _latex_table(block, title, f"tab:{label}-{number}")
+        for number, block in enumerate(blocks, start=1)
+    ]
     return "\n".join([f"% {title}; needs {packages}", *tables]) + "\n"
 
 
@@ -302,7 +362,12 @@ def _latex_table(block: Block, title: str, label: str) -> str:
     columns = list(zip(*block.rows, strict=True)) or [()] * len(block.columns)
     formats = [_number_format(cells) for cells in columns]
     aligned = "".join(map(_latex_alignment, block.align, formats, columns))
-    rules = [r"\toprule", *_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]
+    rules = [
+        r"\toprule",
+        *_group_headings(block.groups),
+        _latex_row(block.columns, formats),
+        r"\midrule",
+    ]
     body = [_latex_row(row, formats) for row in block.rows]
     topic, _, unlike = block.heading.partition("; ")  # a caption has one line
     heading = ", ".join(text for text in (title, topic) if text)
@@ -314,13 +379,29 @@ def _latex_table(block: Block, title: str, label: str) -> str:
     )
     below = rf"\par\smallskip\parbox{{\textwidth}}{{\footnotesize {notes}}}" if notes else ""
     if len(block.rows) > _ROWS_ON_A_PAGE:
-        begin = [r"{\footnotesize\setlength{\tabcolsep}{3pt}", _SIUNITX, rf"\begin{{longtable}}{{{aligned}}}"]
+        begin = [
+            r"{\footnotesize\setlength{\tabcolsep}{3pt}",
+            _SIUNITX,
+            rf"\begin{{longtable}}{{{aligned}}}",
+        ]
         begin += [rf"{caption}\\", *rules, r"\endfirsthead", *rules, r"\endhead"]
         lines = [*begin, *body, r"\bottomrule", r"\end{longtable}", below, "}"]
     else:
         begin = [r"\begin{table}", r"\centering\small", caption, _SIUNITX]
-        begin += [r"\begin{adjustbox}{max width=\textwidth}", rf"\begin{{tabular}}{{{aligned}}}", *rules]
-        lines = [*begin, *body, r"\bottomrule", r"\end{tabular}", r"\end{adjustbox}", below, r"\end{table}"]
+        begin += [
+            r"\begin{adjustbox}{max width=\textwidth}",
+            rf"\begin{{tabular}}{{{aligned}}}",
+            *rules,
+        ]
+        lines = [
+            *begin,
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{adjustbox}",
+            below,
+            r"\end{table}",
+        ]
     return "\n".join(line for line in lines if line)
 
 
@@ -344,7 +425,9 @@ def _number_format(cells: Sequence[str]) -> str:
         len(integer) + len(fraction) if integer.strip("0") else len(fraction)
         for integer, fraction in zip(error, error_after, strict=True)
     )
-    number = f"{'-' if any(sign) else ''}{max(map(len, integers))}" + (f".{decimals}" if decimals else "")
+    number = f"{'-' if any(sign) else ''}{max(map(len, integers))}" + (
+        f".{decimals}" if decimals else ""
+    )
     return number + (f"({uncertainty})" if uncertainty else "")
 
 

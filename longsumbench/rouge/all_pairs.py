@@ -21,10 +21,15 @@ Ints = NDArray[np.int64]
 def number_words(*collections: Sequence[Sequence[Hashable]]) -> list[list[list[int]]]:
     """Give every distinct word a number and return the texts of each collection as these ids."""
     ids: dict[Hashable, int] = {}
-    return [[[ids.setdefault(word, len(ids)) for word in text] for text in texts] for texts in collections]
+    return [
+        [[ids.setdefault(word, len(ids)) for word in text] for text in texts]
+        for texts in collections
+    ]
 
 
-def rouge_n(texts: Sequence[Ids], references: Sequence[Ids], ngram: int = 2) -> dict[str, NDArray[np.float64]]:
+def rouge_n(
+    texts: Sequence[Ids], references: Sequence[Ids], ngram: int = 2
+) -> dict[str, NDArray[np.float64]]:
     """Score every text against every reference by ROUGE-n.
 
     A common n-gram counts as often as it occurs in both. A text or a reference of fewer than n words scores 0.
@@ -60,12 +65,18 @@ def shared_ngrams(texts: Sequence[Ids], references: Sequence[Ids], ngram: int) -
     for offset in range(1, ngram):
         alive = codes >= 0
         starts, owners, codes = starts[alive], owners[alive], codes[alive]
-        longer, gold_codes = np.unique(gold_codes * base + gold[gold_starts + offset] + 1, return_inverse=True)
+        longer, gold_codes = np.unique(
+            gold_codes * base + gold[gold_starts + offset] + 1, return_inverse=True
+        )
         codes = _rank_among(longer, codes * base + tokens[starts + offset] + 1)
     alive = codes >= 0
     distinct = int(gold_codes.max(initial=-1)) + 1
-    in_texts = np.bincount(codes[alive] * len(texts) + owners[alive], minlength=distinct * len(texts))
-    in_references = np.bincount(gold_owners * distinct + gold_codes, minlength=len(references) * distinct)
+    in_texts = np.bincount(
+        codes[alive] * len(texts) + owners[alive], minlength=distinct * len(texts)
+    )
+    in_references = np.bincount(
+        gold_owners * distinct + gold_codes, minlength=len(references) * distinct
+    )
     return in_texts.reshape(distinct, len(texts)), in_references.reshape(len(references), distinct)
 
 

@@ -18,11 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.core import check_choice
-from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, number_words, score_counts, shared_ngrams
+from longsumbench.rouge.all_pairs import (
+    PAIR_MEASURES,
+    Ids,
+    Ints,
+    number_words,
+    score_counts,
+    shared_ngrams,
+)
 from longsumbench.rouge.overlap import Lengths, lengths_of_prefixes
 
 FUSION_TYPES = ("rouge1", "rouge2", "rougeL")
-_Seam = tuple[int, NDArray[np.bool_], NDArray[np.bool_]]  # a bigram, the sentences that end and that begin with it
+_Seam = tuple[
+    int, NDArray[np.bool_], NDArray[np.bool_]
+]  # a bigram, the sentences that end and that begin with it
 _SCORE_TOLERANCE = 1e-9  # tolerance of bounds and differences of scores
 _PAIRS_AT_ONCE = 1 << 20  # in memory
 _PROMISING = 32  # sentences whose pairs are scored first, for a lower bound
@@ -125,7 +134,9 @@ class _Search:
     measure: str
 
     def best(self) -> SourcePair:
-        alone = score_counts(self.shared.alone, self._num_ngrams(self.lengths), self.size, self.measure)
+        alone = score_counts(
+            self.shared.alone, self._num_ngrams(self.lengths), self.size, self.measure
+        )
         promising = np.sort(np.argsort(-alone, kind="stable")[:_PROMISING])
         _, _, score_to_beat = self._best_of(promising, promising)
         values, threshold = self._values(score_to_beat)
@@ -134,7 +145,9 @@ class _Search:
         pairs = self._best_of(high, possible), self._best_of(possible, high)
         first, second, together = min(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))
         distance = (second - first) / len(alone)
-        return SourcePair(first, second, together, (float(alone[first]), float(alone[second])), distance)
+        return SourcePair(
+            first, second, together, (float(alone[first]), float(alone[second])), distance
+        )
 
     def _best_of(self, first: Ints, second: Ints) -> tuple[int, int, float]:
         """Return the first best pair of an earlier sentence from `first` and a later one from `second`, and its score.
@@ -146,7 +159,9 @@ class _Search:
         for start in range(0, len(first), rows_at_once):
             rows = first[start : start + rows_at_once]
             sizes = self._num_ngrams(self.lengths[rows, None] + self.lengths[second])
-            scores = score_counts(self.shared.together(rows, second), sizes, self.size, self.measure)
+            scores = score_counts(
+                self.shared.together(rows, second), sizes, self.size, self.measure
+            )
             scores[rows[:, None] >= second] = 0.0
             row, column = divmod(int(scores.argmax()), len(second))
             if scores[row, column] > best[2]:
@@ -160,7 +175,9 @@ class _Search:
         when c · common − bound · p · words reaches bound · (r · size − p · (n − 1)). The left side is at most a sum
         over the two sentences. The bound is at least the smallest score above 0.
         """
-        factor, of_size, of_pair = {"f1": (2, 1, 1), "precision": (1, 0, 1), "recall": (1, 1, 0)}[self.measure]
+        factor, of_size, of_pair = {"f1": (2, 1, 1), "precision": (1, 0, 1), "recall": (1, 1, 0)}[
+            self.measure
+        ]
         largest = of_size * self.size + of_pair * 2 * int(self.lengths.max())
         least = max(least, factor / max(1, largest))
         values = factor * (self.shared.alone + self.shared.seam) - least * of_pair * self.lengths
@@ -182,12 +199,16 @@ def _ngrams(source: Sequence[Ids], targets: Sequence[Ids], unit: int) -> Iterato
         counts_of_own = counts[indices]
         counts_in_source = np.minimum(in_source[indices], counts_of_own[:, None])
         possible = [
-            (place, *seams[row]) for place, row in enumerate(indices.tolist()) if grams and all(map(np.any, seams[row]))
+            (place, *seams[row])
+            for place, row in enumerate(indices.tolist())
+            if grams and all(map(np.any, seams[row]))
         ]
         alone, seam = counts_in_source.sum(axis=0), np.zeros(len(source), np.int64)
         for _, ends, _ in possible:
             seam[ends] = 1
-        yield _Shared(alone, seam, partial(_common_ngrams, counts_in_source, counts_of_own, alone, possible))
+        yield _Shared(
+            alone, seam, partial(_common_ngrams, counts_in_source, counts_of_own, alone, possible)
+        )
 
 
 def _common_ngrams(
@@ -202,7 +223,9 @@ def _common_ngrams(
     copies = np.repeat(np.arange(len(counts)), counts)
     copies_before = np.arange(len(copies)) - np.repeat(counts.cumsum() - counts, counts)
     copies_after = counts[copies] - 1 - copies_before
-    of_first = (in_source[:, first][copies] > copies_before[:, None]).astype(np.float32)  # sums below 2²⁴ are exact
+    of_first = (in_source[:, first][copies] > copies_before[:, None]).astype(
+        np.float32
+    )  # sums below 2²⁴ are exact
     of_second = (in_source[:, second][copies] > copies_after[:, None]).astype(np.float32)
     common: Ints = alone[first, None] + alone[second] - (of_first.T @ of_second).astype(np.int64)
     for gram, ends, begins in seams:
@@ -215,10 +238,14 @@ def _common_ngrams(
 def _subsequences(source: Sequence[Ids], targets: Sequence[Ids]) -> Iterator[_Shared]:
     """Yield the longest common subsequences with each summary sentence."""
     prefix_lengths = lengths_of_prefixes(source, targets)
-    suffix_lengths = lengths_of_prefixes([ids[::-1] for ids in source], [ids[::-1] for ids in targets])
+    suffix_lengths = lengths_of_prefixes(
+        [ids[::-1] for ids in source], [ids[::-1] for ids in targets]
+    )
     for prefixes, suffixes in zip(prefix_lengths, suffix_lengths, strict=True):
         alone = prefixes[-1].astype(np.int64)
-        yield _Shared(alone, np.zeros_like(alone), partial(_common_subsequences, prefixes, suffixes[::-1]))
+        yield _Shared(
+            alone, np.zeros_like(alone), partial(_common_subsequences, prefixes, suffixes[::-1])
+        )
 
 
 def _common_subsequences(prefixes: Lengths, suffixes: Lengths, first: Ints, second: Ints) -> Ints:

@@ -22,7 +22,9 @@ _ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
 _IN_REFERENCE = -1  # marks a word of the reference before the candidate is searched for it
-_SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)  # 2⁶⁴ over the golden ratio: spreads the keys of a hash table
+_SPREAD = np.uint64(
+    0x9E37_79B9_7F4A_7C15
+)  # 2⁶⁴ over the golden ratio: spreads the keys of a hash table
 
 
 class Kernels:
@@ -35,7 +37,11 @@ class Kernels:
         """Count what two texts have in common, as `count_overlap` does; `words` is larger than all their numbers."""
         if words > len(self._places):
             self._places = np.zeros(2 * words, np.int32)
-        return Overlap(*_totals(np.fromiter(reference, np.int32), np.fromiter(candidate, np.int32), self._places))
+        return Overlap(
+            *_totals(
+                np.fromiter(reference, np.int32), np.fromiter(candidate, np.int32), self._places
+            )
+        )
 
 
 @_compiled
@@ -225,7 +231,9 @@ def _next_row(bits: _Bits, match: _Bits, marks: _Bits, taken_at: _Bits) -> None:
 
 
 @_compiled
-def _backtrack_bits(places: _Ids, taken_at: _Bits, count: int, match: _Bits, columns: _Bits, union: _Ids) -> None:
+def _backtrack_bits(
+    places: _Ids, taken_at: _Bits, count: int, match: _Bits, columns: _Bits, union: _Ids
+) -> None:
     """Walk up the tables of all candidate sentences at once; `columns` has the bits of their columns."""
     width = len(columns)
     for row in range(count - 1, -1, -1):

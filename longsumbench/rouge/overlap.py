@@ -88,7 +88,9 @@ def sequence_length(reference: Sequence[int], bits: Mapping[int, int], length: i
     return length - row.bit_count()
 
 
-def union_words(reference: Sequence[int], bits: Mapping[int, int], marks: int, length: int) -> Counter[int]:
+def union_words(
+    reference: Sequence[int], bits: Mapping[int, int], marks: int, length: int
+) -> Counter[int]:
     """Count the words of the union LCS: a reference sentence's words in the LCS with any candidate sentence.
 
     Each sentence of the reference is followed by the mark. Bits, marks and length are those of the candidate
@@ -131,14 +133,18 @@ def _backtrack_rows(rows: Sequence[tuple[int, int, int]], at: int, union: Counte
             risen ^= column
 
 
-def lengths_of_prefixes(texts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Iterator[Lengths]:
+def lengths_of_prefixes(
+    texts: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> Iterator[Lengths]:
     """Yield, for each target, the LCS of its first 0, 1, … L words with every text: [L + 1, N].
 
     All texts are in one row of bits. Bits of zero follow each text up to the end of a byte.
     Words are numbers from 0 on.
     """
     target_words = set(chain.from_iterable(targets))
-    shared = [[word for word in text if word in target_words] for text in texts]  # the other words match nothing
+    shared = [
+        [word for word in text if word in target_words] for text in texts
+    ]  # the other words match nothing
     padded = [[*text, *[-1] * (8 - len(text) % 8)] for text in shared]
     joined = np.fromiter(chain.from_iterable(padded), np.int64)
     starts = np.cumsum([0, *(len(text) // 8 for text in padded)])[:-1]
@@ -152,7 +158,9 @@ def lengths_of_prefixes(texts: Sequence[Sequence[int]], targets: Sequence[Sequen
             rows.append(((rows[-1] + rising) | (rows[-1] ^ rising)) & free)
         width = len(joined) // 8
         in_bytes = np.frombuffer(b"".join(row.to_bytes(width, "little") for row in rows), np.uint8)
-        num_ones = np.add.reduceat(_NUM_ONES[in_bytes.reshape(-1, width)], starts, axis=1, dtype=np.int32)
+        num_ones = np.add.reduceat(
+            _NUM_ONES[in_bytes.reshape(-1, width)], starts, axis=1, dtype=np.int32
+        )
         yield lengths - num_ones
 
 

@@ -17,7 +17,14 @@ from longsumbench.core import Scoring, check_choice
 from longsumbench.errors import UsageError
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, common, count_overlap
-from longsumbench.rouge.tokenizer import END, MARK, TOKENIZERS, Vocabulary, default_words, named_tokenizer
+from longsumbench.rouge.tokenizer import (
+    END,
+    MARK,
+    TOKENIZERS,
+    Vocabulary,
+    default_words,
+    named_tokenizer,
+)
 from longsumbench.sentences import SPLITTER_NAME, split_for_rouge
 
 SCORING_VERSION = 1  # increases when scores change
@@ -32,7 +39,9 @@ _TEXT_TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", _LSUM)  # of `rou
 
 _Text = Sequence[str]  # sentences
 _Ids = defaultdict[Hashable, int]
-_Numbered = tuple[list[int], list[int]]  # a text's tokens: as one sequence, and by sentences; 0 ends each
+_Numbered = tuple[
+    list[int], list[int]
+]  # a text's tokens: as one sequence, and by sentences; 0 ends each
 _fmeasure = attrgetter("fmeasure")
 
 
@@ -74,7 +83,9 @@ class SuiteScorer:
         self.references = scoring.references or _RULES[self.mode]
         check_choice("references", self.references, tuple(_RULES.values()))
         self._tokenize = named_tokenizer(self.tokenizer, self.mode)
-        self.stemmer, stem_word = _stemmer(self.mode, scoring.wordnet) if scoring.stem else ("none", None)
+        self.stemmer, stem_word = (
+            _stemmer(self.mode, scoring.wordnet) if scoring.stem else ("none", None)
+        )
         self._vocabulary = Vocabulary(stem_word)
         self._overlap = _overlap_function(kernels)
 
@@ -92,7 +103,9 @@ class SuiteScorer:
             TypeError: a text is a string instead of a list of sentences.
             ValueError: there is no reference.
         """
-        if isinstance(prediction, str) or any(isinstance(reference, str) for reference in references):
+        if isinstance(prediction, str) or any(
+            isinstance(reference, str) for reference in references
+        ):
             raise TypeError("a text is a list of its sentences, not a string")
         if not references:
             raise ValueError("a prediction needs at least one reference")
@@ -101,14 +114,18 @@ class SuiteScorer:
         candidate = list(map(numbers, self._tokenize(prediction)))
         against = []
         for reference in references:
-            counts = self._overlap(list(map(numbers, self._tokenize(reference))), candidate, self._vocabulary.size)
+            counts = self._overlap(
+                list(map(numbers, self._tokenize(reference))), candidate, self._vocabulary.size
+            )
             against.append(_scores(counts, self.mode))
         if len(against) == 1:
             scores = against[0]
         elif self.references == "best":
             scores = [max(candidates, key=_fmeasure) for candidates in zip(*against, strict=True)]
         else:
-            scores = [_jackknife(candidates, self.mode) for candidates in zip(*against, strict=True)]
+            scores = [
+                _jackknife(candidates, self.mode) for candidates in zip(*against, strict=True)
+            ]
         return dict(zip(ROUGE_TYPES, scores, strict=True))
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
@@ -160,7 +177,9 @@ class RougeScorer:
             EnvironmentProblem: `split_summaries` needs nltk's data, and they are missing.
         """
         scores = self._score_targets(targets, prediction)
-        return {kind: max((each[kind] for each in scores), key=_fmeasure) for kind in self.rouge_types}
+        return {
+            kind: max((each[kind] for each in scores), key=_fmeasure) for kind in self.rouge_types
+        }
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), self._arguments
@@ -174,16 +193,23 @@ class RougeScorer:
             self._vocabulary.shorten()
             ids: _Ids = defaultdict(count(1).__next__)  # of a custom tokenizer's tokens
             candidate = self._numbered(prediction, ids)
-            return [self._scores(self._numbered(target, ids), candidate, len(ids) + 1) for target in targets]
+            return [
+                self._scores(self._numbered(target, ids), candidate, len(ids) + 1)
+                for target in targets
+            ]
 
     def _numbered(self, text: str, ids: _Ids) -> _Numbered:
         if self._tokenizer is None:
-            words = list(map(self._vocabulary.__getitem__, default_words(split_for_rouge(text, self._rule))))
+            words = list(
+                map(self._vocabulary.__getitem__, default_words(split_for_rouge(text, self._rule)))
+            )
             return words, words
         number, tokenize = ids.__getitem__, self._tokenizer.tokenize
         texts = [] if list(self.rouge_types) == [_LSUM] else [text]
         sentences = split_for_rouge(text, self._rule) if _LSUM in self.rouge_types else []
-        sequence, in_sentences = ([[*map(number, tokenize(each)), END] for each in part] for part in (texts, sentences))
+        sequence, in_sentences = (
+            [[*map(number, tokenize(each)), END] for each in part] for part in (texts, sentences)
+        )
         return [*chain(*sequence)], [*chain(*in_sentences)]
 
     def _scores(self, target: _Numbered, candidate: _Numbered, num_ids: int) -> dict[str, Score]:
@@ -269,13 +295,17 @@ def _jackknife(scores: Sequence[Score], mode: str) -> Score:
 
     This is the best score, except for one case: without the best reference, it is the second best.
     """
-    second_best, best = sorted(reversed(scores), key=_fmeasure)[-2:]  # of equal ones, the first is the best
+    second_best, best = sorted(reversed(scores), key=_fmeasure)[
+        -2:
+    ]  # of equal ones, the first is the best
     times = len(scores) - 1
     mean = [(times * high + low) / len(scores) for high, low in zip(best, second_best, strict=True)]
     return Score(*(map(_five_digits, mean) if mode == "perl" else mean))
 
 
-def signature(scorer: SuiteScorer, n: int, splitting: str = SPLITTER_NAME, zero_for_empty: bool = False) -> str:
+def signature(
+    scorer: SuiteScorer, n: int, splitting: str = SPLITTER_NAME, zero_for_empty: bool = False
+) -> str:
     """Describe in one string how a mean ROUGE score was computed: all that must agree before two are compared.
 
     If `zero_for_empty`, an example without words in its references scored 0; else it was skipped.

@@ -13,11 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.core import Example, check_choice, check_minimum
-from longsumbench.rouge.all_pairs import PAIR_MEASURES, Ids, Ints, num_ngrams, score_counts, shared_ngrams
+from longsumbench.rouge.all_pairs import (
+    PAIR_MEASURES,
+    Ids,
+    Ints,
+    num_ngrams,
+    score_counts,
+    shared_ngrams,
+)
 from longsumbench.rouge.scorer import SuiteScorer
 
 _Tokens = Sequence[str]
-Joint = tuple[str | None, str | None]  # the last word of a sentence and the first of the next; None: no sentence
+Joint = tuple[
+    str | None, str | None
+]  # the last word of a sentence and the first of the next; None: no sentence
 LEAST_RISE = 1e-12  # smaller differences of scores are rounding errors
 
 
@@ -30,7 +39,9 @@ class SharedGrams:
         self._columns: dict[str | Joint, int] = {
             gram: column for column, gram in enumerate(chain[str | Joint](unigrams, bigrams))
         }
-        self._limits = np.array([*unigrams.values(), *bigrams.values(), 0])  # last column: n-grams not in the reference
+        self._limits = np.array(
+            [*unigrams.values(), *bigrams.values(), 0]
+        )  # last column: n-grams not in the reference
         self._own = self._count(sentences)
         self._selected = np.zeros_like(self._limits)
         self._with_each = self._own
@@ -62,8 +73,14 @@ class SharedGrams:
         for sign, joints in ((1, gained[0]), (1, gained[1]), (-1, undone)):
             self._with_each[rows, [self._columns.get(joint, -1) for joint in joints]] += sign
         shared = np.minimum(self._with_each, self._limits)
-        unigram = 2 * shared[:, : self._num_unigrams].sum(axis=1) / np.maximum(lengths + self._length, 1)
-        bigram = 2 * shared[:, self._num_unigrams :].sum(axis=1) / np.maximum(lengths + self._length - 2, 1)
+        unigram = (
+            2 * shared[:, : self._num_unigrams].sum(axis=1) / np.maximum(lengths + self._length, 1)
+        )
+        bigram = (
+            2
+            * shared[:, self._num_unigrams :].sum(axis=1)
+            / np.maximum(lengths + self._length - 2, 1)
+        )
         return np.stack([unigram, bigram])
 
     def select(self, row: int) -> None:
@@ -90,7 +107,9 @@ def greedy_selection(sentences: Sequence[_Tokens], references: Sequence[_Tokens]
     while len(selected) < len(texts):
         gained, undone = _joints(texts, selected)
         total = lengths + lengths[selected].sum()
-        scores = np.max([overlap.f1(total, gained, undone) for overlap in overlaps], axis=0).mean(axis=0)
+        scores = np.max([overlap.f1(total, gained, undone) for overlap in overlaps], axis=0).mean(
+            axis=0
+        )
         scores[selected] = 0.0
         candidate = int(np.argmax(scores >= scores.max() - LEAST_RISE))  # the first of equal ones
         if scores[candidate] <= best + LEAST_RISE:
@@ -108,7 +127,9 @@ def oracle_sentences(example: Example, rouge: SuiteScorer) -> list[int]:
     return greedy_selection([rouge.words(sentence) for sentence in example.sentences()], references)
 
 
-def _joints(texts: Sequence[_Tokens], selected: Sequence[int]) -> tuple[tuple[list[Joint], list[Joint]], list[Joint]]:
+def _joints(
+    texts: Sequence[_Tokens], selected: Sequence[int]
+) -> tuple[tuple[list[Joint], list[Joint]], list[Joint]]:
     """Return the bigrams that selecting each text would make on its left and right, and the one it would undo."""
     left_joints: list[Joint] = []
     right_joints: list[Joint] = []
@@ -162,7 +183,11 @@ def _select_for_reference(in_texts: Ints, counts: Ints, sizes: Ints, measure: st
         place = int(scores.argmax())
         if scores[place] <= best:
             break
-        best, common, selected_size = scores[place], common + int(gains[place]), selected_size + int(sizes[place])
+        best, common, selected_size = (
+            scores[place],
+            common + int(gains[place]),
+            selected_size + int(sizes[place]),
+        )
         counts = np.maximum(counts - in_texts[:, place], 0)
         selected.append(int(candidates[place]))
         candidates, sizes = np.delete(candidates, place), np.delete(sizes, place)

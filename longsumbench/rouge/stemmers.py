@@ -20,18 +20,80 @@ SHORTEST = 4  # letters of a word that is stemmed
 
 _LETTERS = "abcdefghijklmnopqrstuvwxz0123456789"  # without y, which is either
 # Of bytes: they are translated several times faster than strings.
-_FORMS = bytes.maketrans(_LETTERS.encode(), bytes(ord("v" if letter in "aeiou" else "c") for letter in _LETTERS))
+_FORMS = bytes.maketrans(
+    _LETTERS.encode(), bytes(ord("v" if letter in "aeiou" else "c") for letter in _LETTERS)
+)
 _STEP_2 = {
-    **{"ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "alli": "al"},
-    **{"entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al"},
-    **{"iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble"},
+    **{
+        "ational": "ate",
+        "tional": "tion",
+        "enci": "ence",
+        "anci": "ance",
+        "izer": "ize",
+        "bli": "ble",
+        "alli": "al",
+    },
+    **{
+        "entli": "ent",
+        "eli": "e",
+        "ousli": "ous",
+        "ization": "ize",
+        "ation": "ate",
+        "ator": "ate",
+        "alism": "al",
+    },
+    **{
+        "iveness": "ive",
+        "fulness": "ful",
+        "ousness": "ous",
+        "aliti": "al",
+        "iviti": "ive",
+        "biliti": "ble",
+    },
 }
-_STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
-_SUFFIXES = ("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ou", "ism", "ate", "iti", "ous", "ive", "ize")
+_STEP_3 = {
+    "icate": "ic",
+    "ative": "",
+    "alize": "al",
+    "iciti": "ic",
+    "ical": "ic",
+    "ful": "",
+    "ness": "",
+}
+_SUFFIXES = (
+    "al",
+    "ance",
+    "ence",
+    "er",
+    "ic",
+    "able",
+    "ible",
+    "ant",
+    "ou",
+    "ism",
+    "ate",
+    "iti",
+    "ous",
+    "ive",
+    "ize",
+)
 _MENT = ("ement", "ment", "ent")
 _ION = ("sion", "tion")  # only the last three letters are removed
 _IRREGULAR = {  # nltk's
-    **{word: word for word in ("sky", "news", "inning", "outing", "canning", "howe", "proceed", "exceed", "succeed")},
+    **{
+        word: word
+        for word in (
+            "sky",
+            "news",
+            "inning",
+            "outing",
+            "canning",
+            "howe",
+            "proceed",
+            "exceed",
+            "succeed",
+        )
+    },
     **{"skies": "sky", "dying": "die", "lying": "lie", "tying": "tie"},
     **{"innings": "inning", "outings": "outing", "cannings": "canning"},
 }
@@ -99,7 +161,11 @@ class Porter:
             return word[:-1]
         if word.endswith("ss"):
             return word
-        return word[:-1] if self._extended and word.endswith("ies") and len(word) == len("dies") else word[:-2]
+        return (
+            word[:-1]
+            if self._extended and word.endswith("ies") and len(word) == len("dies")
+            else word[:-2]
+        )
 
     def _without_ed_or_ing(self, word: str) -> str:
         """Step 1b."""
@@ -215,7 +281,11 @@ def google_stem() -> Stem:
 def perl_stem(exceptions: Exceptions) -> Stem:
     """Return the stemmer of ROUGE-1.5.5: the base of an irregular form, else the Porter stem."""
     stem = Porter("perl").stem
-    bases = {word: base for word, base in exceptions.bases.items() if len(word) >= SHORTEST and word.isascii()}
+    bases = {
+        word: base
+        for word, base in exceptions.bases.items()
+        if len(word) >= SHORTEST and word.isascii()
+    }
     return lambda word: bases.get(word) or stem(word)
 
 
@@ -240,7 +310,9 @@ def read_exceptions(wordnet: str | None = None) -> Exceptions:
     for name in LISTS:
         text = _read_list(folder / name)
         digest.update(text.encode())
-        bases.update((words[0], words[1]) for words in map(str.split, text.splitlines()) if len(words) > 1)
+        bases.update(
+            (words[0], words[1]) for words in map(str.split, text.splitlines()) if len(words) > 1
+        )
     return Exceptions(bases, digest.hexdigest()[:8])
 
 
@@ -250,7 +322,9 @@ def _folder(wordnet: str | None) -> Path:
         if _has_lists(folder):
             return folder
     if user_folder:
-        raise UsageError(f"wordnet={wordnet} does not have {', '.join(LISTS)}; name the folder that does, or 'none'")
+        raise UsageError(
+            f"wordnet={wordnet} does not have {', '.join(LISTS)}; name the folder that does, or 'none'"
+        )
     raise EnvironmentProblem(
         f"perl mode stems with WordNet's exception lists, and they are not installed: install the package {_PACKAGE} "
         "(apt-get install wordnet-base), name their folder with wordnet=FOLDER, or set wordnet=none"
@@ -265,4 +339,6 @@ def _read_list(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"not a readable WordNet list ({error}); install {_PACKAGE} again", path) from error
+        raise DataError(
+            f"not a readable WordNet list ({error}); install {_PACKAGE} again", path
+        ) from error

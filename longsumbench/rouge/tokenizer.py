@@ -18,7 +18,9 @@ MARK = "."  # ends a sentence; no word contains it
 
 _SENTENCE_END = 0xFF  # this byte does not occur in UTF-8
 # Byte of UTF-8 → its replacement by the default rule: lower-case letter, digit, or a blank for everything else.
-_BYTE_TABLE = bytearray(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
+_BYTE_TABLE = bytearray(
+    ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256)
+)
 _BYTE_TABLE[_SENTENCE_END] = ord(MARK)
 _BETWEEN = bytes([32, _SENTENCE_END, 32])
 _LAST_MARK = 0x1F000  # code points from here on have no combining marks except variation selectors
@@ -35,7 +37,8 @@ def default_words(sentences: Iterable[str]) -> list[str]:
     dot that ends the word.
     """
     return ascii_words(
-        text if text.isascii() else text.replace("\u212a", "k").replace("\u0130", "i ") for text in sentences
+        text if text.isascii() else text.replace("\u212a", "k").replace("\u0130", "i ")
+        for text in sentences
     )
 
 
@@ -49,7 +52,9 @@ def plain_words(sentences: Iterable[str], name: str) -> bytes:
     """Return the words that a tokenizer finds in some sentences, in UTF-8 with blanks between them."""
     text = " ".join(sentences)
     if name == "unicode":
-        return " ".join(word for word in unicode_words([text]) if word != MARK).encode("utf-8", "surrogatepass")
+        return " ".join(word for word in unicode_words([text]) if word != MARK).encode(
+            "utf-8", "surrogatepass"
+        )
     text = text if text.isascii() else text.replace("\u212a", "k").replace("\u0130", "i ")
     return text.encode("utf-8", "surrogatepass").translate(_BYTE_TABLE)
 
@@ -83,7 +88,9 @@ def dropped_share(text: str) -> float:
 
 @cache
 def _any_script() -> re.Pattern[str]:
-    marks = [code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code)).startswith("M")]
+    marks = [
+        code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code)).startswith("M")
+    ]
     marked = f"[{''.join(map(chr, marks))}]*"
     return re.compile(rf"[{BLANKLESS}]{marked}|(?:[^\W_{BLANKLESS}]{marked})+")
 

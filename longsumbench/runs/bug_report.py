@@ -22,7 +22,9 @@ def as_reported_error(error: Exception) -> SuiteError:
     plugin = _plugin_in(error)
     origin = f"in {plugin}" if plugin else "in longsumbench"
     message = f"unexpected error {origin}: {type(error).__name__}: {error}; {log_note}"
-    return Bug(f"{message}; {_REPORT_ADVICE}, to {'the authors of that plug-in' if plugin else 'the project'}")
+    return Bug(
+        f"{message}; {_REPORT_ADVICE}, to {'the authors of that plug-in' if plugin else 'the project'}"
+    )
 
 
 def _log(error: Exception) -> str:
@@ -35,14 +37,24 @@ def _log(error: Exception) -> str:
         with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{text}\n")
     except (OSError, ValueError) as problem:
-        return f"its traceback, which cannot be written to {folder} ({problem}), is shown by --verbose"
+        return (
+            f"its traceback, which cannot be written to {folder} ({problem}), is shown by --verbose"
+        )
     return f"its traceback is in {log}"
 
 
 def _plugin_in(error: Exception) -> str:
     """Return the plug-in in a traceback ("model 'mine' (package.module:Mine)"), or an empty text."""
-    modules = {frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)}
-    for table in (registry.systems, registry.corpora, registry.metrics, registry.rankers, registry.engines):
+    modules = {
+        frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)
+    }
+    for table in (
+        registry.systems,
+        registry.corpora,
+        registry.metrics,
+        registry.rankers,
+        registry.engines,
+    ):
         for name, target in table.targets().items():
             if name not in table.built_in and target.partition(":")[0] in modules:
                 return f"the plug-in of {table.kind} '{name}' ({target})"

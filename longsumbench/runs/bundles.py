@@ -31,7 +31,14 @@ _MOST_PARTS = 12  # the path of a file has fewer names
 _SMALL_CONTENT = 2**28  # bytes that a bundle of any size may hold
 _MOST_CONTENT = 200  # bytes that a byte of a larger bundle may hold; published bundles: 5 to 22
 _MOST_AT_ONCE = 2**20  # bytes that are read at once
-_IMPOSSIBLE_NAMES = (errno.ENAMETOOLONG, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EILSEQ)
+_IMPOSSIBLE_NAMES = (
+    errno.ENAMETOOLONG,
+    errno.EEXIST,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EINVAL,
+    errno.EILSEQ,
+)
 _HEADER = ("run_id", "model", "variant", "seed", "n", "ranked_by", "score", "digest")
 
 
@@ -137,16 +144,27 @@ def _extract_files(bundle: Path, folder: Path) -> None:
         raise
     except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError, RecursionError) as error:
         clear_partial(folder)
-        raise DataError(f"this bundle of runs is damaged ({error}): get the file again", bundle) from error
+        raise DataError(
+            f"this bundle of runs is damaged ({error}): get the file again", bundle
+        ) from error
 
 
-def _extract_member(archive: tarfile.TarFile, member: tarfile.TarInfo, bundle: Path, folder: Path) -> None:
+def _extract_member(
+    archive: tarfile.TarFile, member: tarfile.TarInfo, bundle: Path, folder: Path
+) -> None:
     home = ["runs", bundle.name.removesuffix(ENDING)]
     parts = member.name.split("/")
     is_safe = parts[:2] == home and not {"", ".", ".."} & {*parts}
     is_file = member.isreg() and not member.issparse() and member.size >= 0
-    if not is_file or not is_safe or not _RUN_PARTS < len(parts) < _MOST_PARTS or not _is_packed(parts[_RUN_PARTS:]):
-        raise DataError(f"{_name_of(member)} in this bundle is not a file of a run on {home[1]}", bundle)
+    if (
+        not is_file
+        or not is_safe
+        or not _RUN_PARTS < len(parts) < _MOST_PARTS
+        or not _is_packed(parts[_RUN_PARTS:])
+    ):
+        raise DataError(
+            f"{_name_of(member)} in this bundle is not a file of a run on {home[1]}", bundle
+        )
     path = folder.joinpath(*parts)
     content = archive.extractfile(member)
     try:
@@ -157,7 +175,9 @@ def _extract_member(archive: tarfile.TarFile, member: tarfile.TarInfo, bundle: P
     except OSError as error:
         if error.errno not in _IMPOSSIBLE_NAMES:
             raise
-        reason = f"cannot be unpacked ({error.strerror}): the name is too long, or another file has it"
+        reason = (
+            f"cannot be unpacked ({error.strerror}): the name is too long, or another file has it"
+        )
         raise DataError(f"{_name_of(member)} in this bundle {reason}", bundle) from error
 
 

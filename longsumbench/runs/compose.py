@@ -19,12 +19,19 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 from longsumbench.conf import CONF, user_config_folder
 from longsumbench.core import dataset_files, read_dataset_file, registry
 from longsumbench.errors import SuiteError, UnknownName, UsageError
-from longsumbench.runs.overrides import first_error_line, format_override, sets_value, unknown_choice
+from longsumbench.runs.overrides import (
+    first_error_line,
+    format_override,
+    sets_value,
+    unknown_choice,
+)
 
 _MODELS = "models"  # in a scale's file: system → its settings
 _ALL_SYSTEMS = "all"  # the settings of all systems that have them
 _RECIPES = "model/recipe"  # a group: settings of a model for a dataset
-OWN_SWEEP = "sweep"  # in an experiment's file: a list of lines, each with overrides as typed after -m
+OWN_SWEEP = (
+    "sweep"  # in an experiment's file: a list of lines, each with overrides as typed after -m
+)
 
 
 @contextmanager
@@ -46,7 +53,10 @@ def hydra_session(config_dir: str | None = None) -> Iterator[None]:
 
 def search_path(config_dir: str | None) -> list[str]:
     """Return the override that adds the user's folder of YAML files and `config_dir`, as far as they exist."""
-    folders = [str(folder.resolve()).replace("\\", "\\\\").replace("'", "\\'") for folder in _added_folders(config_dir)]
+    folders = [
+        str(folder.resolve()).replace("\\", "\\\\").replace("'", "\\'")
+        for folder in _added_folders(config_dir)
+    ]
     quoted = ",".join(f"'file://{folder}'" for folder in folders)
     return [f"hydra.searchpath=[{quoted}]"] if folders else []
 
@@ -63,7 +73,11 @@ def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
     values = dict(word.partition("=")[::2] for word in overrides)
     if (name := values.get(_RECIPES)) is None:
         return list(overrides)
-    files = {path.stem: path for folder in _config_folders(config_dir) for path in (folder / _RECIPES).glob("*.yaml")}
+    files = {
+        path.stem: path
+        for folder in _config_folders(config_dir)
+        for path in (folder / _RECIPES).glob("*.yaml")
+    }
     if name not in files:
         raise UnknownName("recipe", name, files)
     content = OmegaConf.load(files[name])
@@ -72,8 +86,13 @@ def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
     if model is None:
         raise UsageError(f"model/recipe={name} names no model: add model= and dataset=")
     if model != (names["model"] or model):
-        raise UsageError(f"model/recipe={name} is for model={names['model']}, not model={model}: leave one out")
-    return [*overrides, *(f"{group}={choice}" for group, choice in names.items() if choice and group not in values)]
+        raise UsageError(
+            f"model/recipe={name} is for model={names['model']}, not model={model}: leave one out"
+        )
+    return [
+        *overrides,
+        *(f"{group}={choice}" for group, choice in names.items() if choice and group not in values),
+    ]
 
 
 def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
@@ -92,7 +111,9 @@ def compose_overrides(overrides: Sequence[str], config_dir: str | None) -> DictC
 def _composed_once(overrides: tuple[str, ...], config_dir: str | None) -> DictConfig:
     choices = tuple(word for word in overrides if not sets_value(word))
     if len(choices) < len(overrides):  # points with the same choices share the files
-        return _with_settings(compose_overrides(choices, config_dir), [word for word in overrides if sets_value(word)])
+        return _with_settings(
+            compose_overrides(choices, config_dir), [word for word in overrides if sets_value(word)]
+        )
     for name, path in dataset_files().items():
         if f"dataset={name}" in choices:
             read_dataset_file(path)  # its errors name the file
@@ -103,7 +124,9 @@ def _composed_once(overrides: tuple[str, ...], config_dir: str | None) -> DictCo
     except YAMLError as error:
         raise UsageError(f"a file is not valid YAML: {' '.join(str(error).split())}") from error
     OmegaConf.set_struct(composed, False)
-    if composed.get(_MODELS) in scale_models(config_dir).values():  # otherwise another file has an unknown setting
+    if (
+        composed.get(_MODELS) in scale_models(config_dir).values()
+    ):  # otherwise another file has an unknown setting
         del composed[_MODELS]
     return composed
 
@@ -112,7 +135,9 @@ def _with_settings(composed: DictConfig, words: Sequence[str]) -> DictConfig:
     """Merge settings into a configuration, as Hydra does after reading all files."""
     for override in OverridesParser.create().parse_overrides(list(words)):
         try:
-            OmegaConf.update(composed, override.key_or_group, override.value(), merge=True, force_add=True)
+            OmegaConf.update(
+                composed, override.key_or_group, override.value(), merge=True, force_add=True
+            )
         except OmegaConfBaseException as error:
             word = format_override(override.input_line or override.key_or_group)
             problem = f"'{word}' is invalid: {first_error_line(error)}"
@@ -126,17 +151,27 @@ def offer_plugins(config_dir: str | None) -> None:
     This also clears the cache of YAML files.
     """
     _composed_once.cache_clear()
-    files = [path for folder in _config_folders(config_dir) for path in folder.glob("*/*.yaml") if path.is_file()]
+    files = [
+        path
+        for folder in _config_folders(config_dir)
+        for path in folder.glob("*/*.yaml")
+        if path.is_file()
+    ]
     names = (tuple(registry.systems.targets()), tuple(registry.corpora.targets()))
     _offer(config_dir, *names, tuple((path, path.stat().st_mtime_ns) for path in files))
 
 
 @lru_cache(maxsize=1)
 def _offer(
-    config_dir: str | None, models: tuple[str, ...], datasets: tuple[str, ...], files: tuple[tuple[Path, int], ...]
+    config_dir: str | None,
+    models: tuple[str, ...],
+    datasets: tuple[str, ...],
+    files: tuple[tuple[Path, int], ...],
 ) -> None:
     scale_models.cache_clear()
-    nodes: dict[str, dict[str, Any]] = {group: {"default": {group: {}}} for group in ("train", "decode", "score")}
+    nodes: dict[str, dict[str, Any]] = {
+        group: {"default": {group: {}}} for group in ("train", "decode", "score")
+    }
     for group, names in (("model", models), ("dataset", datasets)):
         nodes[group] = {name: {group: {"name": name}} for name in names}
     for name in datasets:
@@ -146,7 +181,10 @@ def _offer(
     for group, group_nodes in nodes.items():
         store.repo.pop(group.partition("/")[0], None)  # names of an earlier folder
         for name, node in group_nodes.items():
-            if not any((folder / group / f"{name}.yaml").is_file() for folder in _config_folders(config_dir)):
+            if not any(
+                (folder / group / f"{name}.yaml").is_file()
+                for folder in _config_folders(config_dir)
+            ):
                 store.store(group=group, name=name, node=node, package="_global_")
 
 
@@ -161,11 +199,15 @@ def _scale_options(config_dir: str | None) -> dict[str, Any]:
         for name in {*registry.systems.built_in, *blocks} - {_ALL_SYSTEMS}:
             settings = {}
             with suppress(Exception):  # import errors appear when the system is chosen
-                items = fields(registry.config_of(name)) if name in registry.systems.built_in else ()
+                items = (
+                    fields(registry.config_of(name)) if name in registry.systems.built_in else ()
+                )
                 common = blocks.get(_ALL_SYSTEMS, {})
                 settings = {item.name: common[item.name] for item in items if item.name in common}
             system_settings = dict(blocks.get(name, {}))
-            search = {"decode": system_settings.pop("decode")} if "decode" in system_settings else {}
+            search = (
+                {"decode": system_settings.pop("decode")} if "decode" in system_settings else {}
+            )
             options[f"{scale}-{name}"] = {"model": {**settings, **system_settings}, **search}
     return options
 
@@ -174,11 +216,15 @@ def _scale_options(config_dir: str | None) -> dict[str, Any]:
 def scale_models(config_dir: str | None) -> dict[str, dict[str, dict[str, Any]]]:
     """Return scale → system → settings, from `models` in the files of the scales."""
     scales: dict[str, dict[str, dict[str, Any]]] = {}
-    for path in (path for folder in _config_folders(config_dir) for path in (folder / "scale").glob("*.yaml")):
+    for path in (
+        path for folder in _config_folders(config_dir) for path in (folder / "scale").glob("*.yaml")
+    ):
         with suppress(YAMLError, OmegaConfBaseException, OSError, ValueError):  # Hydra reports it
             content = OmegaConf.to_container(OmegaConf.load(path))
             blocks = content.get(_MODELS) if isinstance(content, dict) else None
-            if isinstance(blocks, dict) and all(isinstance(block, dict) for block in blocks.values()):
+            if isinstance(blocks, dict) and all(
+                isinstance(block, dict) for block in blocks.values()
+            ):
                 scales.setdefault(path.stem, blocks)
     return scales
 
@@ -190,7 +236,10 @@ def _config_folders(config_dir: str | None) -> list[Path]:
 def _added_folders(config_dir: str | None) -> list[Path]:
     """Return the folders of YAML files that are not the suite's: the user's folder, then `config_dir`."""
     user_folder = user_config_folder()
-    return [*([user_folder] if user_folder.is_dir() else []), *([Path(config_dir)] if config_dir else [])]
+    return [
+        *([user_folder] if user_folder.is_dir() else []),
+        *([Path(config_dir)] if config_dir else []),
+    ]
 
 
 def translate_hydra_error(error: Exception) -> SuiteError:
@@ -203,7 +252,9 @@ def translate_hydra_error(error: Exception) -> SuiteError:
         return unknown_choice(group, name, error.options or [])
     if isinstance(error, OverrideParseException):
         word = format_override(error.override)
-        return UsageError(f"cannot read '{word}': quote its value twice, \"{word.partition('=')[0]}='…'\"")
+        return UsageError(
+            f"cannot read '{word}': quote its value twice, \"{word.partition('=')[0]}='…'\""
+        )
     first = first_error_line(error)
     if first.startswith("Error merging override") and error.__cause__ is not None:
         first += f": {first_error_line(error.__cause__)}"  # the reason

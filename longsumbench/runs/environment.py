@@ -16,7 +16,16 @@ from pathlib import Path
 import longsumbench
 from longsumbench.files import write_atomically
 
-_RECORDED_PACKAGES = ("torch", "transformers", "tokenizers", "datasets", "accelerate", "hydra-core", "numpy", "numba")
+_RECORDED_PACKAGES = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "datasets",
+    "accelerate",
+    "hydra-core",
+    "numpy",
+    "numba",
+)
 _CODE = ("longsumbench", "models", "conf")  # the folders of a checkout that affect results
 _PLAIN_DIFF = (  # for `git apply`, independent of the user's settings
     *("-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "diff", "--binary"),
@@ -55,7 +64,10 @@ class Environment:
 
 def environment(devices: Iterable[str] = ("auto",)) -> Environment:
     """Return the versions, hardware and commit of this process; `devices` are the settings of what runs in it."""
-    torch, encoders = sys.modules.get("torch"), sys.modules.get("longsumbench.modeling.nn.unit_encoder")
+    torch, encoders = (
+        sys.modules.get("torch"),
+        sys.modules.get("longsumbench.modeling.nn.unit_encoder"),
+    )
     on_gpu = torch is not None and not set(devices) <= {"cpu", "mps"} and torch.cuda.is_available()
     return Environment(
         longsumbench=longsumbench.__version__,
@@ -63,12 +75,18 @@ def environment(devices: Iterable[str] = ("auto",)) -> Environment:
         patched=bool(_git("status", "--porcelain", "--", *_CODE)),
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
-        processor=", ".join([_processor(), *([torch.backends.cpu.get_cpu_capability()] if torch else [])]),
+        processor=", ".join(
+            [_processor(), *([torch.backends.cpu.get_cpu_capability()] if torch else [])]
+        ),
         cores=os.cpu_count(),
         threads=torch.get_num_threads() if torch else None,
         gpu=torch.cuda.get_device_name() if torch and on_gpu else None,
-        piece_tokens=encoders.piece_tokens(torch.device("cuda" if on_gpu else "cpu")) if torch and encoders else None,
-        packages={name: release for name in _RECORDED_PACKAGES if (release := _package_version(name))},
+        piece_tokens=encoders.piece_tokens(torch.device("cuda" if on_gpu else "cpu"))
+        if torch and encoders
+        else None,
+        packages={
+            name: release for name in _RECORDED_PACKAGES if (release := _package_version(name))
+        },
     )
 
 
@@ -78,9 +96,13 @@ def patch() -> bytes:
     It is empty outside a checkout. It is bytes because files may have any encoding and line ends.
     """
     changed = _git(*_PLAIN_DIFF, "HEAD", "--", *_CODE) or b""
-    new = (_git("ls-files", "--others", "--exclude-standard", "-z", "--", *_CODE) or b"").split(b"\0")
+    new = (_git("ls-files", "--others", "--exclude-standard", "-z", "--", *_CODE) or b"").split(
+        b"\0"
+    )
     names = [os.fsdecode(name) for name in new if name]
-    added = (_git(*_PLAIN_DIFF, "--no-index", "--", os.devnull, name, ends=1) or b"" for name in names)
+    added = (
+        _git(*_PLAIN_DIFF, "--no-index", "--", os.devnull, name, ends=1) or b"" for name in names
+    )
     return changed + b"".join(added)
 
 
@@ -113,7 +135,9 @@ def project_name(name: str) -> str:
 def reset_peak_memory() -> None:
     """Reset the peak memory, so that it counts one run only. Without permission this has no effect."""
     with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # 5: the peak of the resident set
+        Path("/proc/self/clear_refs").write_text(
+            "5", encoding="ascii"
+        )  # 5: the peak of the resident set
     torch = sys.modules.get("torch")
     if torch and torch.cuda.is_initialized():
         torch.cuda.reset_peak_memory_stats()
@@ -162,6 +186,8 @@ def _package_version(name: str) -> str | None:
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        return next(
+            line.partition(":")[2].strip() for line in lines if line.startswith("model name")
+        )
     except (OSError, StopIteration):
         return platform.processor()

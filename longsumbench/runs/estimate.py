@@ -27,9 +27,19 @@ if TYPE_CHECKING:
     from longsumbench.modeling.flops import ForwardCount  # it needs torch
 
 A100 = 312e12  # FLOP/s of dense bfloat16 products on an A100 with 80 GB
-GPUS = {"A100": A100, "H100": 989e12, "L4": 121e12, "T4": 65e12, "V100": 125e12, "RTX3090": 71e12, "RTX4090": 165e12}
+GPUS = {
+    "A100": A100,
+    "H100": 989e12,
+    "L4": 121e12,
+    "T4": 65e12,
+    "V100": 125e12,
+    "RTX3090": 71e12,
+    "RTX4090": 165e12,
+}
 UTILIZATION = 0.4  # of that rate
-_STEP_SECONDS = 0.001  # of one decoder layer for one token: starting its kernels takes that long on any GPU
+_STEP_SECONDS = (
+    0.001  # of one decoder layer for one token: starting its kernels takes that long on any GPU
+)
 _PASSES = 3  # forward, and twice its products backward; with gradient checkpointing one more
 _WORD_TOKENS = 1.3  # of subword tokenizers, about
 _LAYERS = 32  # of a language model, about
@@ -68,7 +78,9 @@ class RunCost(NamedTuple):
 
     def hours(self, rate: float = A100) -> float:
         """Return the hours on one device with `rate` FLOP/s, of which it reaches `UTILIZATION`."""
-        training, decoding = (flops / (rate * UTILIZATION) for flops in (self.training, self.decoding))
+        training, decoding = (
+            flops / (rate * UTILIZATION) for flops in (self.training, self.decoding)
+        )
         training = training if self.minutes is None else min(training, 60 * self.minutes)
         return (training + decoding + self.layer_steps * _STEP_SECONDS) / 3_600
 
@@ -84,7 +96,9 @@ def describe_costs(points: Sequence[Point], gpu: str | None) -> str:
     if gpu not in GPUS:
         raise UnknownName("GPU", gpu, GPUS)
     lines = []
-    for config, variant in {point.identity: (point.config, point.variant) for point in points}.values():
+    for config, variant in {
+        point.identity: (point.config, point.variant) for point in points
+    }.values():
         cost = estimate_point(config)
         line = [f"{config.model.name} {variant} on {config.dataset.name}", *[""] * 5]
         if cost.source_length:
@@ -111,7 +125,9 @@ def estimate_point(config: RunConfig) -> RunCost:
     train = texts.splits.get("train", test)
     source = round(_WORD_TOKENS * fmean(train.source_words))
     target = round(_WORD_TOKENS * fmean(train.reference_words))
-    return estimate_cost(config, TextSizes(source, target, len(train), len(test)), texts.multi_document)
+    return estimate_cost(
+        config, TextSizes(source, target, len(train), len(test)), texts.multi_document
+    )
 
 
 def describe_hours(config: RunConfig) -> str:
@@ -126,7 +142,10 @@ def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> 
     Beams multiply the whole pass, though the encoder runs once: writing is a small part of a run.
     """
     settings, recipe, decode = config.model, config.train, config.decode
-    tested = min(sizes.test, config.dataset.limit or sizes.test, decode.limit or sizes.test) * recipe.keep_best
+    tested = (
+        min(sizes.test, config.dataset.limit or sizes.test, decode.limit or sizes.test)
+        * recipe.keep_best
+    )
     if hasattr(settings, "input_price"):
         return _cost_of_prompts(config, sizes, tested)
     if "train" not in registry.systems.load(settings.name).decided_by:
@@ -150,9 +169,13 @@ def _cost_of_prompts(config: RunConfig, sizes: TextSizes, tested: int) -> RunCos
     """Estimate the requests to a language model; prompts are as long as the texts, up to the model's limit."""
     settings: Any = config.model
     facts = registry.systems.load(settings.name)(settings).facts()
-    longest = settings.input_length or (facts.get("context") or sys.maxsize) - settings.decode_length
+    longest = (
+        settings.input_length or (facts.get("context") or sys.maxsize) - settings.decode_length
+    )
     prompt = sizes.source if settings.truncate == "stages" else min(sizes.source, longest)
-    target_length = sizes.target if settings.length == "train" else _WORD_TOKENS * int(settings.length)
+    target_length = (
+        sizes.target if settings.length == "train" else _WORD_TOKENS * int(settings.length)
+    )
     answer, parameters = min(target_length, settings.decode_length), facts.get("parameters") or 0
     prices = settings.input_price, settings.output_price
     return RunCost(
@@ -179,7 +202,9 @@ def measured_rate() -> float:
     import torch
 
     on_gpu = torch.cuda.is_available()
-    matrix = torch.ones(8_192, 8_192, device="cuda").bfloat16() if on_gpu else torch.ones(1_024, 1_024)
+    matrix = (
+        torch.ones(8_192, 8_192, device="cuda").bfloat16() if on_gpu else torch.ones(1_024, 1_024)
+    )
     matrix.mm(matrix)[0, 0].item()  # loads the library
     started = time.perf_counter()
     for _ in range(_PRODUCTS):
@@ -197,4 +222,6 @@ def _count_once(settings: str, sizes: TextSizes, multi_document: bool) -> "Forwa
     from longsumbench.modeling.flops import count_forward
 
     values = json.loads(settings)
-    return count_forward(registry.config_of(values["name"])(**values), sizes.source, sizes.target, multi_document)
+    return count_forward(
+        registry.config_of(values["name"])(**values), sizes.source, sizes.target, multi_document
+    )

@@ -49,7 +49,9 @@ def write_evidence(folder: Path, number: int, summary: Summary) -> None:
     check_evidence_arrays(evidence)
     description = folder / f"{number}.json"
     content = {"id": summary.id, "axes": dict(evidence.axes), "texts": dict(evidence.texts)}
-    arrays = {name: np.asarray(array, order="C") for name, array in evidence.arrays.items()}  # save ignores strides
+    arrays = {
+        name: np.asarray(array, order="C") for name, array in evidence.arrays.items()
+    }  # save ignores strides
     description.unlink(missing_ok=True)
     write_atomically(folder / f"{number}.safetensors", save(arrays))
     write_atomically(description, json.dumps(content, ensure_ascii=False) + "\n")
@@ -63,22 +65,30 @@ def read_evidence(folder: Path, number: int) -> tuple[str, Evidence]:
     """
     path, arrays = folder / f"{number}.json", folder / f"{number}.safetensors"
     if not path.is_file():
-        raise DataError(f"no evidence of example {number}; a higher decode.evidence adds it", folder)
+        raise DataError(
+            f"no evidence of example {number}; a higher decode.evidence adds it", folder
+        )
     try:
         content = read_json(path, _Description)
         if not arrays.is_file():
             raise BadFile(f"{arrays.name} is missing or not a file")
-        evidence = Evidence(dict(sorted(load_file(arrays).items())), content["axes"], content["texts"])
+        evidence = Evidence(
+            dict(sorted(load_file(arrays).items())), content["axes"], content["texts"]
+        )
         check_evidence_arrays(evidence)
         return content["id"], evidence
     except (FileNotFoundError, ValueError, SafetensorError) as error:
-        raise DataError(f"not the evidence of an example ({error}); remove it and run again", path) from error
+        raise DataError(
+            f"not the evidence of an example ({error}); remove it and run again", path
+        ) from error
 
 
 def kept_places(folder: Path, of_references: bool = False) -> set[int]:
     """Return the indices of the examples with complete evidence; with `of_references`, also of the reference."""
     paths = [path for path in folder.glob("*.json") if path.stem.isdecimal()]
-    return {int(path.stem) for path in paths if not of_references or REFERENCE_AXIS in _read_axes(path)}
+    return {
+        int(path.stem) for path in paths if not of_references or REFERENCE_AXIS in _read_axes(path)
+    }
 
 
 def _read_axes(path: Path) -> set[str]:
@@ -104,10 +114,14 @@ def check_evidence_arrays(evidence: Evidence) -> None:
     for name, axes in evidence.axes.items():
         shape = np.shape(evidence.arrays[name])
         if len(shape) != len(axes):
-            raise ValueError(f"array '{name}' has {len(shape)} dimensions and {len(axes)} axes: {', '.join(axes)}")
+            raise ValueError(
+                f"array '{name}' has {len(shape)} dimensions and {len(axes)} axes: {', '.join(axes)}"
+            )
         for axis, size in zip(axes, shape, strict=True):
             if axis in evidence.texts and len(evidence.texts[axis]) != size:
-                raise ValueError(f"array '{name}' has {size} of '{axis}', and {len(evidence.texts[axis])} texts")
+                raise ValueError(
+                    f"array '{name}' has {size} of '{axis}', and {len(evidence.texts[axis])} texts"
+                )
 
 
 class _InputLine(TypedDict):
@@ -126,7 +140,9 @@ def append_inputs(path: Path, summaries: Iterable[Summary]) -> None:
 def read_kept_inputs(path: Path) -> dict[str, str | None]:
     """Return id → the text as the system read it; incomplete lines are skipped."""
     inputs = {}
-    for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else ():
+    for line in (
+        path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else ()
+    ):
         try:
             entry = parse_json(line, _InputLine)
         except BadFile:
@@ -139,8 +155,12 @@ def merge_kept_inputs(path: Path, ids: Sequence[str]) -> None:
     """Merge the files of all processes and sort them by `ids`, each id once; do nothing if there are none."""
     parts = [*path.parent.glob(f"{path.stem}.part*{path.suffix}")]
     if path.is_file() or parts:
-        inputs = {name: text for file in (path, *parts) for name, text in read_kept_inputs(file).items()}
-        write_atomically(path, "".join(_input_line(name, inputs[name]) for name in ids if name in inputs))
+        inputs = {
+            name: text for file in (path, *parts) for name, text in read_kept_inputs(file).items()
+        }
+        write_atomically(
+            path, "".join(_input_line(name, inputs[name]) for name in ids if name in inputs)
+        )
     for file in parts:
         file.unlink()
 

@@ -56,7 +56,9 @@ def make_system(config: Any) -> System:
             return cast(System, _KnownSystem(config, read_json(path, _Facts)))
     system: System = registry.systems.load(config.name)(config)
     if cacheable and not path.exists():
-        with suppress(OSError, EnvironmentProblem):  # a package that is missing is reported where it is needed
+        with suppress(
+            OSError, EnvironmentProblem
+        ):  # a package that is missing is reported where it is needed
             facts = {
                 "decided_by": sorted(system.decided_by),
                 "capabilities": asdict(system.capabilities),
@@ -76,10 +78,17 @@ def loaded_system(system: System) -> System:
 
 def _is_described_by_settings(config: Any) -> bool:
     """Return True for a built-in neural system that no file and no plug-in decides: its facts follow from the code."""
-    starts_at_random = getattr(config, "init", None) == "random" and not hasattr(config, "checkpoint")
+    starts_at_random = getattr(config, "init", None) == "random" and not hasattr(
+        config, "checkpoint"
+    )
     own_tokenizer = getattr(config, "tokenizer", None) in TRAINED_TOKENIZERS
     own_ranker = getattr(config, "rank", UNRANKED) in (UNRANKED, *registry.rankers.built_in)
-    return config.name in registry.systems.built_in and starts_at_random and own_tokenizer and own_ranker
+    return (
+        config.name in registry.systems.built_in
+        and starts_at_random
+        and own_tokenizer
+        and own_ranker
+    )
 
 
 @cache

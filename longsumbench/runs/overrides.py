@@ -31,11 +31,16 @@ _READER = "reader"  # of a dataset
 # Assert statements of Hydra's parser read the input: without them (python -O), it cannot parse range(1,3) or {a: 1}.
 if not __debug__:
     _visitor_code = compile(
-        Path(overrides_visitor.__file__).read_bytes(), overrides_visitor.__file__, "exec", optimize=0
+        Path(overrides_visitor.__file__).read_bytes(),
+        overrides_visitor.__file__,
+        "exec",
+        optimize=0,
     )
     exec(_visitor_code, vars(overrides_visitor))  # noqa: S102 - the same module, compiled with them
     overrides_parser.HydraOverrideVisitor = overrides_visitor.HydraOverrideVisitor
-_NEEDS_NO_QUOTES = re.compile(r"(?!(?:null|true|false|nan|inf)$)[a-z_/][\w./-]*", re.ASCII | re.IGNORECASE)
+_NEEDS_NO_QUOTES = re.compile(
+    r"(?!(?:null|true|false|nan|inf)$)[a-z_/][\w./-]*", re.ASCII | re.IGNORECASE
+)
 
 
 def format_overrides(settings: Mapping[str, Any], swept: bool = False) -> list[str]:
@@ -51,8 +56,13 @@ def format_overrides(settings: Mapping[str, Any], swept: bool = False) -> list[s
     words = []
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            chooser = _READER if value.get(_READER) else "name"  # own texts: the format chooses, and the name is set
-            inner = {key if name == chooser and key in GROUPS else f"{key}.{name}": value[name] for name in value}
+            chooser = (
+                _READER if value.get(_READER) else "name"
+            )  # own texts: the format chooses, and the name is set
+            inner = {
+                key if name == chooser and key in GROUPS else f"{key}.{name}": value[name]
+                for name in value
+            }
             words += format_overrides(inner, swept)
         elif swept and isinstance(value, list | tuple | range):
             if not value:
@@ -76,13 +86,19 @@ def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
         return list(words)
     keys = set(map(override_key, words))
     if groups_typed := sorted(keys & set(GROUPS)):
-        raise UsageError(f"{groups_typed[0]}= cannot be combined with --config, which chooses it; single settings can")
+        raise UsageError(
+            f"{groups_typed[0]}= cannot be combined with --config, which chooses it; single settings can"
+        )
     values = read_config_file(Path(path))
     if values.get("model.imported"):
         problem = f"--config {path} is that of imported outputs of {values['model.name']}, which cannot be run"
         raise UsageError(f"{problem}: name the config.yaml of another run")
     shared = {f"{section}.{key}": key for section in SECTIONS for key in ("seed", "device")}
-    left_out = {*keys, "overwrite", *(key for key, top in shared.items() if values.get(key) == values.get(top))}
+    left_out = {
+        *keys,
+        "overwrite",
+        *(key for key, top in shared.items() if values.get(key) == values.get(top)),
+    }
     chooser = f"dataset.{_READER}" if values.get(f"dataset.{_READER}") else "dataset.name"
     groups = {"model.name": "model", chooser: "dataset"}
     settings = {groups.get(key, key): value for key, value in values.items() if key not in left_out}
@@ -101,8 +117,12 @@ def read_config_file(path: Path) -> dict[str, Any]:
         reason = getattr(error, "strerror", None) or first_error_line(error)
         raise UsageError(f"--config {path} cannot be read: {reason}") from error
     values = flatten_config(content) if isinstance(content, dict) else {}
-    if not isinstance(values.get("model.name"), str) or not isinstance(values.get("dataset.name"), str):
-        raise UsageError(f"--config {path} is not the config.yaml of a run: model.name and dataset.name are missing")
+    if not isinstance(values.get("model.name"), str) or not isinstance(
+        values.get("dataset.name"), str
+    ):
+        raise UsageError(
+            f"--config {path} is not the config.yaml of a run: model.name and dataset.name are missing"
+        )
     return values
 
 
@@ -111,7 +131,11 @@ def flatten_config(content: Mapping[Any, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for section, inner in content.items():
         group = isinstance(inner, dict)
-        values |= {f"{section!s}.{key}": value for key, value in inner.items()} if group else {str(section): inner}
+        values |= (
+            {f"{section!s}.{key}": value for key, value in inner.items()}
+            if group
+            else {str(section): inner}
+        )
     return values
 
 
@@ -130,16 +154,25 @@ def _format_value(key: str, value: Any) -> str:
             return str(QuotedString(text.replace("${", r"\${"), Quote.single).with_quotes())
         case list() | tuple() | range():
             return f"[{','.join(_format_value(key, item) for item in value)}]"
-    raise UsageError(f"{key}={value!r} is a {type(value).__name__}: give text, a number, True, False, None or a list")
+    raise UsageError(
+        f"{key}={value!r} is a {type(value).__name__}: give text, a number, True, False, None or a list"
+    )
 
 
 _RUN_HELP = "(see longsumbench run --help)"
-_SETTING_ALIASES = {"lr": "train.learning_rate", "steps": "train.max_steps", "beams": "decode.num_beams"}
+_SETTING_ALIASES = {
+    "lr": "train.learning_rate",
+    "steps": "train.max_steps",
+    "beams": "decode.num_beams",
+}
 
 
 def not_an_override(word: str) -> UsageError:
     """Return the error for a word that has no "=" or deletes a setting."""
-    for group, names in {"model": registry.systems.targets(), "dataset": registry.corpora.targets()}.items():
+    for group, names in {
+        "model": registry.systems.targets(),
+        "dataset": registry.corpora.targets(),
+    }.items():
         if word in names:
             return UsageError(f"'{word}' is not an override: write {group}={word}")
     return UsageError(f"'{word}' is not an override: write key=value {_RUN_HELP}")
@@ -147,10 +180,14 @@ def not_an_override(word: str) -> UsageError:
 
 def unknown_setting(key: str, choices: Sequence[str]) -> UsageError:
     """Return the error for an unknown setting; it proposes the section if only that is missing."""
-    sections = {f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)}
+    sections = {
+        f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)
+    }
     if key.rpartition(".")[2] in _SETTING_ALIASES:
         suggestion = f" (did you mean '{_SETTING_ALIASES[key.rpartition('.')[2]]}'?)"
-    elif matches := sorted(_ending_in(key, sections)) or sorted(_ending_in(key, _settings_of_models())):
+    elif matches := sorted(_ending_in(key, sections)) or sorted(
+        _ending_in(key, _settings_of_models())
+    ):
         suggestion = f" (did you mean {' or '.join(map(repr, matches))}?)"
     else:
         suggestion = did_you_mean(key.partition(".")[0], choices) or did_you_mean(key, sections)
@@ -159,7 +196,9 @@ def unknown_setting(key: str, choices: Sequence[str]) -> UsageError:
 
 def unknown_choice(group: str, name: str, choices: Iterable[str]) -> UsageError:
     """Return the error for an unknown name in a group; for a path it proposes the right setting."""
-    with suppress(OSError, RuntimeError, ValueError):  # too long, a loop of links, an unknown home, NUL
+    with suppress(
+        OSError, RuntimeError, ValueError
+    ):  # too long, a loop of links, an unknown home, NUL
         if group == "dataset" and name and Path(name).expanduser().exists():
             return UsageError(f"dataset={name} is a path: write dataset=jsonl dataset.path={name}")
     if group == "model" and "/" in name:
@@ -173,12 +212,18 @@ def _ending_in(key: str, settings: Iterable[str]) -> list[str]:
 
 
 def _settings_of_models() -> set[str]:
-    return {f"model.{item.name}" for name in registry.systems.built_in for item in fields(registry.config_of(name))}
+    return {
+        f"model.{item.name}"
+        for name in registry.systems.built_in
+        for item in fields(registry.config_of(name))
+    }
 
 
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
 _DOTTED_SECTIONS = ("model", *SECTIONS)
-TOP_LEVEL_SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name not in (*_DOTTED_SECTIONS, "scale"))
+TOP_LEVEL_SETTINGS = tuple(
+    item.name for item in fields(RunConfig) if item.name not in (*_DOTTED_SECTIONS, "scale")
+)
 
 _NEXT_SETTING = re.compile(rf"""^[^'"]*\s({"|".join([*GROUPS, *TOP_LEVEL_SETTINGS])})[\w./]*=""")
 
@@ -193,7 +238,9 @@ def as_hydra(word: str) -> str:
     if not sign or word.startswith("~"):  # in Hydra, ~ deletes a setting
         raise not_an_override(word)
     if _NEXT_SETTING.search(value):
-        raise UsageError(f"'{word}' has several settings in one pair of quotes: leave the quotes out")
+        raise UsageError(
+            f"'{word}' has several settings in one pair of quotes: leave the quotes out"
+        )
     head = key.partition(".")[0].partition("/")[0].partition("@")[0]
     if head == "hydra":
         raise UsageError(f"'{word}': Hydra's own settings need `longsumbench run -m`")
@@ -210,27 +257,43 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
     Raises:
         UsageError: there are several values without a sweep, or a range, which needs a sweeper.
     """
-    parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(list(overrides))
+    parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(
+        list(overrides)
+    )
     choices, swept = [], []
     for word, override in zip(overrides, parsed, strict=True):
         swept.append(override.is_sweep_override())
         if swept[-1] and not sweep:
-            raise UsageError(f"'{format_override(word)}' has several values: sweep over them with -m, or quote them")
+            raise UsageError(
+                f"'{format_override(word)}' has several values: sweep over them with -m, or quote them"
+            )
         if override.is_interval_sweep():
-            raise UsageError(f"'{format_override(word)}' is a range: use hydra/sweeper=optuna to search it")
+            raise UsageError(
+                f"'{format_override(word)}' is a range: use hydra/sweeper=optuna to search it"
+            )
         if isinstance(names := override.value(), list) and not sets_value(word):
             together = f"-m {override.get_key_element()}={','.join(map(str, names))}"
-            raise UsageError(f"'{word}' has several names: choose one, or sweep over them with {together}")
+            raise UsageError(
+                f"'{word}' has several names: choose one, or sweep over them with {together}"
+            )
         values = override.sweep_string_iterator() if swept[-1] else ()
-        choices.append([f"{override.get_key_element()}={value}" for value in values] if swept[-1] else [word])
+        choices.append(
+            [f"{override.get_key_element()}={value}" for value in values] if swept[-1] else [word]
+        )
     for combination in product(*choices):
-        varying = (format_override(word) for word, varies in zip(combination, swept, strict=True) if varies)
+        varying = (
+            format_override(word) for word, varies in zip(combination, swept, strict=True) if varies
+        )
         yield " ".join(varying), list(combination)
 
 
 def swept_settings(swept: Sequence[str]) -> list[str]:
     """Return the settings of swept overrides ("model.page_size"), without seeds and without groups."""
-    return [key for key in dict.fromkeys(map(override_key, swept)) if "." in key and not key.endswith(".seed")]
+    return [
+        key
+        for key in dict.fromkeys(map(override_key, swept))
+        if "." in key and not key.endswith(".seed")
+    ]
 
 
 def override_key(override: str) -> str:

@@ -37,23 +37,40 @@ def add_dataset(name: str, path: str, words: Sequence[str] = ()) -> tuple[Texts,
         EnvironmentProblem: the file cannot be written.
     """
     if extra := [word for word in words if not word.startswith(("dataset=", "dataset."))]:
-        raise UsageError(f"'{extra[0]}' is not a setting of a dataset: write dataset.<setting>=<value>")
+        raise UsageError(
+            f"'{extra[0]}' is not a setting of a dataset: write dataset.<setting>=<value>"
+        )
     if name in registry.corpora.targets():
         raise UsageError(f"'{name}' is a dataset of the suite or of a plug-in: choose another name")
     if existing_file := dataset_files().get(name):
-        raise UsageError(f"dataset '{name}' exists ({existing_file}): choose another name, or remove it")
+        raise UsageError(
+            f"dataset '{name}' exists ({existing_file}): choose another name, or remove it"
+        )
     reader = [] if any(word.startswith("dataset=") for word in words) else ["dataset=jsonl"]
     place = path if "dataset=hub" in words else os.path.abspath(Path(path).expanduser())
     overrides = format_overrides({"dataset.name": name, "dataset.path": place})
     settings = plan_dataset([*reader, *words, *overrides])
     if settings.tokenizer is not None:
-        settings = replace(settings, tokenizer=os.path.abspath(Path(settings.tokenizer).expanduser()))
-    folder = writable_folder(user_config_folder() / "dataset", f"the environment variable {CONFIG_VARIABLE}")
+        settings = replace(
+            settings, tokenizer=os.path.abspath(Path(settings.tokenizer).expanduser())
+        )
+    folder = writable_folder(
+        user_config_folder() / "dataset", f"the environment variable {CONFIG_VARIABLE}"
+    )
     texts = load_texts(settings, user_cache())
-    changed = {item.name: value for item in fields(settings) if (value := getattr(settings, item.name)) != item.default}
-    plain = {key: value.replace("${", r"\${") if isinstance(value, str) else value for key, value in changed.items()}
+    changed = {
+        item.name: value
+        for item in fields(settings)
+        if (value := getattr(settings, item.name)) != item.default
+    }
+    plain = {
+        key: value.replace("${", r"\${") if isinstance(value, str) else value
+        for key, value in changed.items()
+    }
     file = folder / f"{name}.yaml"
-    write_atomically(file, f"# own texts, {describe_sizes(texts)}\n{OmegaConf.to_yaml(OmegaConf.create(plain))}")
+    write_atomically(
+        file, f"# own texts, {describe_sizes(texts)}\n{OmegaConf.to_yaml(OmegaConf.create(plain))}"
+    )
     return texts, file
 
 
@@ -93,7 +110,9 @@ def load_dataset(name: str, **settings: Any) -> Texts:
         DataError: a file or a row cannot be used.
         EnvironmentProblem: the dataset is on the hub, which cannot be reached.
     """
-    return load_texts(plan_dataset(format_overrides({"dataset": {"name": name, **settings}})), user_cache())
+    return load_texts(
+        plan_dataset(format_overrides({"dataset": {"name": name, **settings}})), user_cache()
+    )
 
 
 @suite_errors()

@@ -23,7 +23,13 @@ from longsumbench.metrics.evaluate import evaluate, mean_scores
 from longsumbench.modeling.processes import process_index, share_run, started_processes
 from longsumbench.runs import results, scoring
 from longsumbench.runs.bug_report import as_reported_error
-from longsumbench.runs.environment import Environment, environment, peak_memory_gb, reset_peak_memory, write_environment
+from longsumbench.runs.environment import (
+    Environment,
+    environment,
+    peak_memory_gb,
+    reset_peak_memory,
+    write_environment,
+)
 from longsumbench.runs.estimate import describe_hours
 from longsumbench.runs.known_systems import loaded_system, make_system
 from longsumbench.runs.plan import Point
@@ -36,7 +42,12 @@ from longsumbench.runs.predictions import (
     summarize_split,
 )
 from longsumbench.runs.record import RunRecord, StepSeconds, output_files
-from longsumbench.runs.run_id import config_identity, current_versions, fields_of_settings, id_of_run
+from longsumbench.runs.run_id import (
+    config_identity,
+    current_versions,
+    fields_of_settings,
+    id_of_run,
+)
 from longsumbench.runs.verdicts import write_verdicts
 
 _log = logging.getLogger(__name__)
@@ -48,7 +59,10 @@ def system_and_texts(config: core.RunConfig, stages: ArtifactCache) -> tuple[cor
 
 
 def run_point(
-    point: Point, prepare: Callable[[core.RunConfig, ArtifactCache], tuple[core.System, Texts]] = system_and_texts
+    point: Point,
+    prepare: Callable[
+        [core.RunConfig, ArtifactCache], tuple[core.System, Texts]
+    ] = system_and_texts,
 ) -> RunRecord:
     """Do a run, or the missing steps of it. A finished run is only read.
 
@@ -63,9 +77,15 @@ def run_point(
     with point.timed("read"):
         system, texts = prepare(config, stages)
     run_id = id_of_run(config, system, texts)
-    folder_of = root.unpacked_folder if config.overwrite else root.folder  # a packed run stays as it is
+    folder_of = (
+        root.unpacked_folder if config.overwrite else root.folder
+    )  # a packed run stays as it is
     folder = folder_of(config.dataset.name, config.model.name, run_id)
-    if config.overwrite or not results.is_finished(folder) or is_incomplete(config, system, texts, folder):
+    if (
+        config.overwrite
+        or not results.is_finished(folder)
+        or is_incomplete(config, system, texts, folder)
+    ):
         root.check_not_packed(folder)
         (folder / "work").mkdir(parents=True, exist_ok=True)
         with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
@@ -94,7 +114,9 @@ def needs_no_work(config: core.RunConfig) -> bool:
         runs = root.run_folders(config.dataset.name, f"{config.model.name}/*")
         if not config.overwrite and any((folder / "record.json").is_file() for folder in runs):
             system, texts = system_and_texts(config, user_cache())
-            folder = root.folder(config.dataset.name, config.model.name, id_of_run(config, system, texts))
+            folder = root.folder(
+                config.dataset.name, config.model.name, id_of_run(config, system, texts)
+            )
             return results.is_finished(folder) and not is_incomplete(config, system, texts, folder)
     return False
 
@@ -105,7 +127,12 @@ def _stages_of(point: Point) -> ArtifactCache:
 
 
 def _carry_out(
-    point: Point, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path, started: float
+    point: Point,
+    system: core.System,
+    texts: Texts,
+    stages: ArtifactCache,
+    folder: Path,
+    started: float,
 ) -> RunRecord:
     config, workdir = point.config, folder / "work"
     point.carried_out = True
@@ -118,13 +145,19 @@ def _carry_out(
     scoring.warn_of_other_scripts(config.score, split)
     results.write_run_config(config, folder)
     write_environment(workdir)
-    trains_long = config.scale == "paper" and config.train.max_steps and "train" in system.decided_by
-    if trains_long and started_in.gpu and config.train.device != "cpu":  # elsewhere the user typed the scale
+    trains_long = (
+        config.scale == "paper" and config.train.max_steps and "train" in system.decided_by
+    )
+    if (
+        trains_long and started_in.gpu and config.train.device != "cpu"
+    ):  # elsewhere the user typed the scale
         try:
             _log.info(describe_hours(config))
         except Exception as error:  # the run does not depend on it
             _log.debug(f"hours not estimated ({error})")
-    with share_run(folder, config.train.device) if system.capabilities.shares_work else nullcontext():
+    with (
+        share_run(folder, config.train.device) if system.capabilities.shares_work else nullcontext()
+    ):
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
             report = system.fit(core.FitContext.of(texts.splits, config, stages))
         results.link_stages(workdir, stages)
@@ -134,10 +167,14 @@ def _carry_out(
     with point.timed("score"):
         scores = scoring.score_run(config, texts, report, outputs, folder)
     # words of a system without tokens
-    num_tokens = sum(core.count_words([item.text]) if item.tokens is None else item.tokens for item in outputs[0])
+    num_tokens = sum(
+        core.count_words([item.text]) if item.tokens is None else item.tokens for item in outputs[0]
+    )
     speed = round(num_tokens / max(seconds_of_decoding(workdir / "decoding.jsonl"), 1e-3), 1)
     point.timings["total"] = round(time.monotonic() - started, 3)
-    record = _build_record(point, folder.name, system, texts, started_in, report, outputs[0], speed, scores)
+    record = _build_record(
+        point, folder.name, system, texts, started_in, report, outputs[0], speed, scores
+    )
     record = replace(record, **point.facts)
     record.write(folder)
     return record
@@ -202,7 +239,9 @@ def _build_record(
         repeatable=report.ended_by != "max_minutes",
         imported=None,
         system=facts,
-        counts={name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names},
+        counts={
+            name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names
+        },
         versions=current_versions(system, texts.metrics),
         outputs_digest=digest_texts(summaries),
         **scores,
@@ -219,15 +258,25 @@ def _summarize_each(
         best_only: dict[str, Path] = {}
         if number == 1:
             log = folder / "work" / "decoding.jsonl"
-            best_only = {"log": log, "evidence": folder / "evidence", "inputs": folder / "inputs.jsonl"}
+            best_only = {
+                "log": log,
+                "evidence": folder / "evidence",
+                "inputs": folder / "inputs.jsonl",
+            }
         else:
             neural_system: Any = system  # no other system keeps several checkpoints
             neural_system.load_checkpoint(number)
-        outputs.append(summarize_split(system, split, decoding, folder / predictions, **best_only, shown_as=name))
+        outputs.append(
+            summarize_split(
+                system, split, decoding, folder / predictions, **best_only, shown_as=name
+            )
+        )
     return outputs
 
 
-def score_baselines(point: Point, baseline_ids: set[str], failed: dict[str, str] | None = None) -> list[RunRecord]:
+def score_baselines(
+    point: Point, baseline_ids: set[str], failed: dict[str, str] | None = None
+) -> list[RunRecord]:
     """Score the baselines on the examples of a run, unless it has `baselines=false`; return their records.
 
     Baselines in `baseline_ids` (identities) need not be scored; those that are scored here are added. One that needs a
@@ -276,7 +325,10 @@ def _plan_baselines(point: Point) -> Iterator[Point]:
 
 def _asked_length(config: core.RunConfig) -> dict[str, str]:
     """Return `model.length` of the baselines of a run: the words it is asked for; empty for the usual length."""
-    length, bound = config.decode.extract_length, core.bounds_of(config.model.__class__).get("length")
+    length, bound = (
+        config.decode.extract_length,
+        core.bounds_of(config.model.__class__).get("length"),
+    )
     if isinstance(bound, core.OneOf) and bound.number_of == "words":
         length = config.model.length
     return {} if length == "train" else {"length": length}
@@ -284,10 +336,14 @@ def _asked_length(config: core.RunConfig) -> dict[str, str]:
 
 def is_incomplete(config: core.RunConfig, system: core.System, texts: Texts, folder: Path) -> bool:
     """Return True if the configuration asks for evidence, inputs or metrics that a finished run does not have."""
-    return bool(_missing_parts(config, system, texts, folder) or _missing_metrics(config, texts, folder))
+    return bool(
+        _missing_parts(config, system, texts, folder) or _missing_metrics(config, texts, folder)
+    )
 
 
-def add_missing(config: core.RunConfig, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
+def add_missing(
+    config: core.RunConfig, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path
+) -> None:
     """Add the evidence, inputs and metrics that a finished run lacks."""
     if missing := _missing_parts(config, system, texts, folder):
         parts = f"{_describe_parts(missing)}: {config.model.name} on {config.dataset.name}"
@@ -298,46 +354,78 @@ def add_missing(config: core.RunConfig, system: core.System, texts: Texts, stage
         _add_measures(config, metrics, texts, folder)
 
 
-def _missing_parts(config: core.RunConfig, system: core.System, texts: Texts, folder: Path) -> dict[str, int]:
+def _missing_parts(
+    config: core.RunConfig, system: core.System, texts: Texts, folder: Path
+) -> dict[str, int]:
     """Return "evidence", "inputs" → number of examples that lack what the configuration asks for; without zeros."""
     split, decode = texts.splits[config.dataset.split], config.decode
-    predictions, evidence, inputs = folder / "predictions.jsonl", folder / "evidence", folder / "inputs.jsonl"
+    predictions, evidence, inputs = (
+        folder / "predictions.jsonl",
+        folder / "evidence",
+        folder / "inputs.jsonl",
+    )
     writer = Writer(system, split, decode, predictions, log=None, evidence=evidence, inputs=inputs)
     missing = {"evidence": len(writer.lacking_evidence), "inputs": len(writer.lacking_inputs)}
     return {name: number for name, number in missing.items() if number}
 
 
 def _describe_parts(missing: Mapping[str, int]) -> str:
-    return " and the ".join(f"{name} of {format_count(number, 'example')}" for name, number in missing.items())
+    return " and the ".join(
+        f"{name} of {format_count(number, 'example')}" for name, number in missing.items()
+    )
 
 
-def _add_parts(config: core.RunConfig, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
+def _add_parts(
+    config: core.RunConfig, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path
+) -> str:
     """Add missing evidence and inputs to a finished run by decoding their batches again.
 
     This needs the weights that wrote the summaries. Return what is still missing, and why; empty if nothing is.
     """
     names = " and ".join(_missing_parts(config, system, texts, folder))
-    if lost := [link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()]:
+    if lost := [
+        link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()
+    ]:
         return f"{names} added: the {lost[0]} of that run is not in the cache"
-    report = system.fit(core.FitContext.of(texts.splits, config, replace(stages, rebuild=frozenset())))
+    report = system.fit(
+        core.FitContext.of(texts.splits, config, replace(stages, rebuild=frozenset()))
+    )
     if not results.is_fitted_by(report, folder):
         return f"{names} added: the weights in the cache may differ from those that wrote the summaries"
-    split, evidence, inputs = texts.splits[config.dataset.split], folder / "evidence", folder / "inputs.jsonl"
-    summarize_split(system, split, config.decode, folder / "predictions.jsonl", evidence=evidence, inputs=inputs)
+    split, evidence, inputs = (
+        texts.splits[config.dataset.split],
+        folder / "evidence",
+        folder / "inputs.jsonl",
+    )
+    summarize_split(
+        system, split, config.decode, folder / "predictions.jsonl", evidence=evidence, inputs=inputs
+    )
     still_missing = _missing_parts(config, system, texts, folder)
-    return f"{_describe_parts(still_missing)} added: their summaries differ on this machine" if still_missing else ""
+    return (
+        f"{_describe_parts(still_missing)} added: their summaries differ on this machine"
+        if still_missing
+        else ""
+    )
 
 
 def _missing_metrics(config: core.RunConfig, texts: Texts, folder: Path) -> list[core.Metric]:
     record, metrics = RunRecord.read(folder), scoring.asked_metrics(config, texts)
-    return [metric for metric in metrics if record.measured_by.get(metric.name) != metric.signature(record.n)]
+    return [
+        metric
+        for metric in metrics
+        if record.measured_by.get(metric.name) != metric.signature(record.n)
+    ]
 
 
-def _add_measures(config: core.RunConfig, metrics: Sequence[core.Metric], texts: Texts, folder: Path) -> None:
+def _add_measures(
+    config: core.RunConfig, metrics: Sequence[core.Metric], texts: Texts, folder: Path
+) -> None:
     """Score the summaries of a finished run with more metrics. Its rank does not change."""
     record, split = RunRecord.read(folder), texts.splits[config.dataset.split]
     names = ", ".join(metric.name for metric in metrics)
-    _log.info(f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}")
+    _log.info(
+        f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}"
+    )
     files = output_files(len(record.checkpoints))
     tables, predictions = [read_scores(folder / scores) for _, scores in files], []
     for name, _ in files:
@@ -350,10 +438,16 @@ def _add_measures(config: core.RunConfig, metrics: Sequence[core.Metric], texts:
     ]
     scoring.write_each_scores(folder, tables, mean_scores(tables))
     write_verdicts(folder, metrics)
-    measures = {name: measure for name, measure in record.measures.items() if name not in added.per_example.columns}
+    measures = {
+        name: measure
+        for name, measure in record.measures.items()
+        if name not in added.per_example.columns
+    }
     checkpoints = [
         replace(checkpoint, means={**checkpoint.means, **column_means(scores, added.units)})
-        for checkpoint, scores in zip(record.checkpoints, added.tables, strict=False)  # empty for a single checkpoint
+        for checkpoint, scores in zip(
+            record.checkpoints, added.tables, strict=False
+        )  # empty for a single checkpoint
     ]
     replace(
         record,

@@ -27,12 +27,21 @@ from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_plain_value
 from longsumbench.progress import track
-from longsumbench.runs.compose import OWN_SWEEP, compose, compose_overrides, hydra_session, with_recipe
+from longsumbench.runs.compose import (
+    OWN_SWEEP,
+    compose,
+    compose_overrides,
+    hydra_session,
+    with_recipe,
+)
 from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import as_hydra, expand, format_override, override_key
 from longsumbench.runs.run_id import config_identity
 
-_CHECKPOINT = ("checkpoint", "revision")  # settings of a model without which its row in a table says nothing
+_CHECKPOINT = (
+    "checkpoint",
+    "revision",
+)  # settings of a model without which its row in a table says nothing
 
 
 class Variants:
@@ -40,25 +49,37 @@ class Variants:
 
     def __init__(self, config_dir: str | None) -> None:
         self._config_dir = config_dir
-        self._usual: dict[tuple[tuple[str, ...], type], core.RunConfig] = {}  # many points differ in the same settings
+        self._usual: dict[
+            tuple[tuple[str, ...], type], core.RunConfig
+        ] = {}  # many points differ in the same settings
 
-    def name(self, overrides: Sequence[str], config: core.RunConfig, decided_by: frozenset[str]) -> str:
+    def name(
+        self, overrides: Sequence[str], config: core.RunConfig, decided_by: frozenset[str]
+    ) -> str:
         """Return the typed model and decode settings that differ from the recipe and decide summaries, sorted.
 
         A checkpoint is always named. How summaries are made, and what was trained, is named if it is not the usual.
         `overrides` are in Hydra's form, and `decided_by` are the sections that decide summaries.
         """
-        parts = {f"{key}={format_setting(value)}" for key in _CHECKPOINT if (value := getattr(config.model, key, None))}
+        parts = {
+            f"{key}={format_setting(value)}"
+            for key in _CHECKPOINT
+            if (value := getattr(config.model, key, None))
+        }
         if config.decode.mode != "write" and "decode" in decided_by:
             parts.add(f"mode={config.decode.mode}")
         if config.train.only != "all" and "train" in decided_by:
             parts.add(f"only={config.train.only}")
         return ",".join(sorted({*parts, *self._changed(overrides, config, decided_by)}))
 
-    def _changed(self, overrides: Sequence[str], config: core.RunConfig, decided_by: frozenset[str]) -> Iterator[str]:
+    def _changed(
+        self, overrides: Sequence[str], config: core.RunConfig, decided_by: frozenset[str]
+    ) -> Iterator[str]:
         """Yield the typed settings with other values than the recipe gives, as "key=value"."""
         keys = {word: override_key(word) for word in overrides}
-        chooses_card = {f"model.{key}" for key in _CHECKPOINT}  # a checkpoint's card has usual settings, too
+        chooses_card = {
+            f"model.{key}" for key in _CHECKPOINT
+        }  # a checkpoint's card has usual settings, too
         recipe_words = {
             word: key
             for word, key in keys.items()
@@ -72,14 +93,24 @@ class Variants:
         )
         for section in ("model", *({"decode"} & decided_by)):
             settings = getattr(config, section)
-            for key in {item.name for item in fields(settings)} - core.names_deciding(settings, *core.SAME_SYSTEM):
+            for key in {item.name for item in fields(settings)} - core.names_deciding(
+                settings, *core.SAME_SYSTEM
+            ):
                 name, value, usual = f"{section}.{key}", getattr(settings, key), recipe
-                is_typed = name in keys.values() or (section == "decode" and section in keys.values())
+                is_typed = name in keys.values() or (
+                    section == "decode" and section in keys.values()
+                )
                 if name in idle or not is_typed:
                     continue
-                if isinstance(value, list):  # its default may follow from other settings, such as all layers
+                if isinstance(
+                    value, list
+                ):  # its default may follow from other settings, such as all layers
                     other_keys = {f"{section}.{item.name}" for item in fields(settings)} - {name}
-                    words = tuple(word for word in overrides if word in recipe_words or keys[word] in other_keys)
+                    words = tuple(
+                        word
+                        for word in overrides
+                        if word in recipe_words or keys[word] in other_keys
+                    )
                     usual = self._usual_settings(words, type(config.model))
                 if value != getattr(getattr(usual, section), key):
                     yield f"{key}={format_setting(value)}"
@@ -91,10 +122,16 @@ class Variants:
         """
         if (overrides, model_config) not in self._usual:
             composed = compose(overrides, self._config_dir)
-            for key in [key for key in composed.model if key not in {item.name for item in fields(model_config)}]:
+            for key in [
+                key
+                for key in composed.model
+                if key not in {item.name for item in fields(model_config)}
+            ]:
                 del composed.model[key]
             for section in ("model", "decode"):
-                for key in [key for key in composed[section] if OmegaConf.is_missing(composed[section], key)]:
+                for key in [
+                    key for key in composed[section] if OmegaConf.is_missing(composed[section], key)
+                ]:
                     del composed[section][key]
             self._usual[overrides, model_config] = core.resolve_config(composed, model_config)
         return self._usual[overrides, model_config]
@@ -158,7 +195,9 @@ class Point:
             self.timings[step] = round(self.timings.get(step, 0.0) + time.monotonic() - started, 3)
 
 
-def plan(words: Sequence[str], sweep: bool = False, config_dir: str | None = None, probe: bool = False) -> list[Point]:
+def plan(
+    words: Sequence[str], sweep: bool = False, config_dir: str | None = None, probe: bool = False
+) -> list[Point]:
     """Compose and check the points of a command line.
 
     With `probe`, check that the texts, and the requirements of the metrics, are available. `config_dir` has more YAML
@@ -172,7 +211,10 @@ def plan(words: Sequence[str], sweep: bool = False, config_dir: str | None = Non
 
 
 def plan_lines(
-    lines: Sequence[Sequence[str]], sweep: bool = True, config_dir: str | None = None, probe: bool = False
+    lines: Sequence[Sequence[str]],
+    sweep: bool = True,
+    config_dir: str | None = None,
+    probe: bool = False,
 ) -> list[list[Point]]:
     """Compose and check the points of several command lines, those of a sweep together; arguments as of `plan`.
 
@@ -187,19 +229,31 @@ def plan_lines(
             for name, combination in expand([as_hydra(word) for word in words], sweep)
             for point, overrides in _of_experiment(name, combination, sweep, config_dir)
         ]
-        tracked = track(point_overrides, "planning", len(point_overrides), "points") if sweep else point_overrides
+        tracked = (
+            track(point_overrides, "planning", len(point_overrides), "points")
+            if sweep
+            else point_overrides
+        )
         composed = [compose(overrides, config_dir) for _, _, overrides in tracked]
         if probe:
             _check_datasets(composed)
-        typed_keys = {override_key(word) for _, _, overrides in point_overrides for word in overrides}
+        typed_keys = {
+            override_key(word) for _, _, overrides in point_overrides for word in overrides
+        }
         if sweep:
             _drop_foreign_settings(composed, typed_keys)
         pairs = zip(point_overrides, composed, strict=True)
         variants = Variants(config_dir)
-        points = [_settle_point(name, overrides, node, variants, probe) for (_, name, overrides), node in pairs]
+        points = [
+            _settle_point(name, overrides, node, variants, probe)
+            for (_, name, overrides), node in pairs
+        ]
         _check_steps(points, typed_keys)
         _check_metrics(points, probe)
-        warnings = [core.describe_card(point.config, node.decode) for point, node in zip(points, composed, strict=True)]
+        warnings = [
+            core.describe_card(point.config, node.decode)
+            for point, node in zip(points, composed, strict=True)
+        ]
         for warning in dict.fromkeys(filter(None, warnings)):
             _log.warning(warning)
         planned_lines: list[list[Point]] = [[] for _ in lines]
@@ -218,7 +272,9 @@ def plan_dataset(words: Sequence[str]) -> core.DatasetSettings:
     return point.config.dataset
 
 
-def split_sweep_overrides(words: Sequence[str], config_dir: str | None = None) -> tuple[list[str], list[str]]:
+def split_sweep_overrides(
+    words: Sequence[str], config_dir: str | None = None
+) -> tuple[list[str], list[str]]:
     """Return the overrides with one value, and the overrides with several values or a range.
 
     Raises:
@@ -226,10 +282,14 @@ def split_sweep_overrides(words: Sequence[str], config_dir: str | None = None) -
     """
     overrides = [as_hydra(word) for word in words]
     with hydra_session(config_dir):
-        parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(overrides)
+        parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(
+            overrides
+        )
     swept = [override.is_sweep_override() for override in parsed]
     pairs = list(zip(words, swept, strict=True))
-    return [word for word, several in pairs if not several], [word for word, several in pairs if several]
+    return [word for word, several in pairs if not several], [
+        word for word, several in pairs if several
+    ]
 
 
 def _of_experiment(
@@ -237,24 +297,40 @@ def _of_experiment(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the points of an experiment's sweep, or the point itself. Typed overrides win over the file."""
     typed_words = {word.partition("=")[0]: format_override(word) for word in overrides}
-    experiments = [word.partition("=")[2] for word in typed_words.values() if word.startswith("experiment=")]
+    experiments = [
+        word.partition("=")[2] for word in typed_words.values() if word.startswith("experiment=")
+    ]
     lines = compose_overrides(overrides, config_dir).get(OWN_SWEEP) if experiments else None
     if lines is None:
         yield name, list(overrides)
         return
-    if not OmegaConf.is_list(lines) or not lines or not all(isinstance(line, str) and line.strip() for line in lines):
+    if (
+        not OmegaConf.is_list(lines)
+        or not lines
+        or not all(isinstance(line, str) and line.strip() for line in lines)
+    ):
         form = "a list of lines with overrides as typed after -m"
         raise UsageError(f"experiment={experiments[-1]}: '{OWN_SWEEP}' in its file is not {form}")
     if not sweep:
-        raise UsageError(f"experiment={experiments[-1]} has several points: run it with -m, without a sweeper")
+        raise UsageError(
+            f"experiment={experiments[-1]} has several points: run it with -m, without a sweeper"
+        )
     try:
         typed_lines = [shlex.split(line) for line in lines]
     except ValueError as error:  # an open quotation mark
-        raise UsageError(f"experiment={experiments[-1]}: '{OWN_SWEEP}' in its file cannot be read ({error})") from error
-    points = [point for line in typed_lines for _, point in expand([as_hydra(word) for word in line], sweep)]
+        raise UsageError(
+            f"experiment={experiments[-1]}: '{OWN_SWEEP}' in its file cannot be read ({error})"
+        ) from error
+    points = [
+        point
+        for line in typed_lines
+        for _, point in expand([as_hydra(word) for word in line], sweep)
+    ]
     for point in points:
         differing = [word for word in point if not all(word in words for words in points)]
-        texts = (typed_words.get(word.partition("=")[0], format_override(word)) for word in differing)
+        texts = (
+            typed_words.get(word.partition("=")[0], format_override(word)) for word in differing
+        )
         added = [word for word in texts if word not in name.split()]
         yield " ".join(filter(None, [name, *added])), [*point, *overrides]
 
@@ -265,7 +341,8 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
     keys = ("filler", "name", "path", "reader")
     choices = ([OmegaConf.select(point.dataset, key) for key in keys] for point in points)
     sources = dict.fromkeys(
-        (filler or core.DatasetSettings(str(name), path, reader).reader, path) for filler, name, path, reader in choices
+        (filler or core.DatasetSettings(str(name), path, reader).reader, path)
+        for filler, name, path, reader in choices
     )
     for reader, path in sources:
         corpus = core.registry.corpora.load(str(reader))
@@ -281,7 +358,9 @@ def _check_datasets(points: Sequence[DictConfig]) -> None:
 def _check_metrics(points: Sequence[Point], probe: bool) -> None:
     checked = []
     for config in (planned.config for planned in points):
-        names = dict.fromkeys([*core.registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics])
+        names = dict.fromkeys(
+            [*core.registry.corpora.load(str(config.dataset.reader)).metrics, *config.score.metrics]
+        )
         if probe:
             names["rouge"] = None  # perl mode with stems needs WordNet's lists
         for name in names:
@@ -297,19 +376,30 @@ def _drop_foreign_settings(points: Sequence[DictConfig], typed_keys: Set[str]) -
         name: {item.name for item in fields(core.registry.config_of(name))}
         for name in dict.fromkeys(str(composed.model.name) for composed in points)
     }
-    all_settings, left_out = set().union(*model_settings.values()), defaultdict[str, dict[str, None]](dict)
+    all_settings, left_out = (
+        set().union(*model_settings.values()),
+        defaultdict[str, dict[str, None]](dict),
+    )
     for composed in points:
-        for key in [str(key) for key in composed.model if key in all_settings - model_settings[composed.model.name]]:
+        for key in [
+            str(key)
+            for key in composed.model
+            if key in all_settings - model_settings[composed.model.name]
+        ]:
             left_out[key][composed.model.name] = None
             del composed.model[key]
     for key, models in left_out.items():
-        if f"model.{key}" not in typed_keys:  # an experiment's file may set what only some of its models have
+        if (
+            f"model.{key}" not in typed_keys
+        ):  # an experiment's file may set what only some of its models have
             continue
         have = "have" if len(models) > 1 else "has"
         _log.info(f"left out for {', '.join(models)}, which {have} no such setting: model.{key}")
 
 
-def _settle_point(name: str, overrides: Sequence[str], composed: DictConfig, variants: Variants, probe: bool) -> Point:
+def _settle_point(
+    name: str, overrides: Sequence[str], composed: DictConfig, variants: Variants, probe: bool
+) -> Point:
     """Check a composed point; without `probe`, a checkpoint on the hub may be unavailable."""
     config = core.resolve_config(composed, core.registry.config_of(composed.model.name))
     core.check_lengths(config.model, config.decode)
@@ -324,19 +414,27 @@ def _settle_point(name: str, overrides: Sequence[str], composed: DictConfig, var
             raise
         same = digest(asdict(config))
     variant = variants.name(overrides, config, system.decided_by)
-    return Point(config, variant, name=name, identity=same, typed_keys=set(map(override_key, overrides)))
+    return Point(
+        config, variant, name=name, identity=same, typed_keys=set(map(override_key, overrides))
+    )
 
 
 def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:
     """Raise UsageError if `train.max_steps` is typed, no point trains, and one is prompted."""
     if "train.max_steps" not in typed_keys:
         return
-    configs = {planned.config.model.name: planned.config for planned in points if planned.config.train.max_steps}
+    configs = {
+        planned.config.model.name: planned.config
+        for planned in points
+        if planned.config.train.max_steps
+    }
     parts = {name: make_system(config.model).decided_by for name, config in configs.items()}
     prompted = [name for name, decided_by in parts.items() if "decode" in decided_by]
     if prompted and not any("train" in decided_by for decided_by in parts.values()):
         model, advice = prompted[0], "leave it out, or choose a model that trains"
-        raise UsageError(f"train.max_steps={configs[model].train.max_steps}: model={model} is not trained: {advice}")
+        raise UsageError(
+            f"train.max_steps={configs[model].train.max_steps}: model={model} is not trained: {advice}"
+        )
 
 
 def check_scale(points: Sequence[Point]) -> None:
@@ -350,15 +448,24 @@ def check_scale(points: Sequence[Point]) -> None:
         examples = recipe.max_steps * recipe.accumulation * recipe.batch_size
         steps = f"{recipe.max_steps:,} steps of {recipe.accumulation} batches of {recipe.batch_size} examples"
         if planned.typed_keys & _BUDGETS:
-            if recipe.accumulation > 1 and examples and not planned.typed_keys & {"scale", "train.accumulation"}:
-                plan_words = f"model={config.model.name} trains for up to {steps}: {examples:,} examples"
+            if (
+                recipe.accumulation > 1
+                and examples
+                and not planned.typed_keys & {"scale", "train.accumulation"}
+            ):
+                plan_words = (
+                    f"model={config.model.name} trains for up to {steps}: {examples:,} examples"
+                )
                 _log.info(f"{plan_words}; train.accumulation=1 makes a step of one batch")
             continue
         if config.scale != "paper" or examples < _EXAMPLES_OF_DAYS:
             continue
         from longsumbench.modeling.nn.device import choose_device  # imports torch
 
-        if "train" in make_system(config.model).decided_by and choose_device(config.train.device).type == "cpu":
+        if (
+            "train" in make_system(config.model).decided_by
+            and choose_device(config.train.device).type == "cpu"
+        ):
             problem = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper ({steps})"
             advice = (
                 "choose scale=small or scale=tiny (see --estimate), a budget such as train.max_minutes=60,"

@@ -14,7 +14,12 @@ from typing import Any, TypedDict
 from longsumbench.core import Decoding, Split, Summary, System, Truncation
 from longsumbench.errors import naming_path
 from longsumbench.files import BadFile, digest, parse_json, write_atomically
-from longsumbench.modeling.processes import from_first_process, process_count, process_index, wait_for_everyone
+from longsumbench.modeling.processes import (
+    from_first_process,
+    process_count,
+    process_index,
+    wait_for_everyone,
+)
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import (
     append_inputs,
@@ -86,7 +91,9 @@ def summarize_split(
         merge_kept_inputs(inputs, split.ids)
     incomplete = writer.lacking_evidence | writer.lacking_inputs
     buckets = length_buckets(split.source_words[:examples], decoding.batch_size)
-    unwritten = from_first_process([bucket for bucket in buckets if any(split.ids[i] not in summaries for i in bucket)])
+    unwritten = from_first_process(
+        [bucket for bucket in buckets if any(split.ids[i] not in summaries for i in bucket)]
+    )
     with Progress(shown_as, examples) as progress:
         progress.start_at(examples - sum(map(len, unwritten)))
         for bucket in unwritten[place :: process_count()]:
@@ -102,7 +109,9 @@ def summarize_split(
         merge_kept_inputs(inputs, split.ids)
     ordered = [summaries[name] for name in split.ids[:examples]]
     if ordered and all(_is_json(summary.text) for summary in ordered):
-        _log.warning("every output is JSON, which is scored as it is: ask for a plain text (model.prompt)")
+        _log.warning(
+            "every output is JSON, which is scored as it is: ask for a plain text (model.prompt)"
+        )
     write_summaries(path, ordered)
     return ordered
 
@@ -156,7 +165,9 @@ class Writer:
         for summary in self._decode(bucket):
             batch.append(summary)
             self.num_tokens += summary.tokens or 0
-            progress.advance(process_count(), f"{self.num_tokens:,} tokens" if self.num_tokens else "")
+            progress.advance(
+                process_count(), f"{self.num_tokens:,} tokens" if self.num_tokens else ""
+            )
         self._keep(list(zip(bucket, batch, strict=True)), self.asked_evidence, self.asked_inputs)
         with naming_path(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(map(to_line, batch)))
@@ -171,14 +182,22 @@ class Writer:
         Counts may differ: they have the price of a summary, and prices are no part of the run's id.
         """
         batch = zip(bucket, self._decode(bucket), strict=True)
-        same = [(index, new) for index, new in batch if replace(new, counts=old[new.id].counts) == old[new.id]]
+        same = [
+            (index, new)
+            for index, new in batch
+            if replace(new, counts=old[new.id].counts) == old[new.id]
+        ]
         self._keep(same, self.lacking_evidence, self.lacking_inputs)
 
-    def _keep(self, batch: Sequence[tuple[int, Summary]], evidence: set[int], inputs: set[int]) -> None:
+    def _keep(
+        self, batch: Sequence[tuple[int, Summary]], evidence: set[int], inputs: set[int]
+    ) -> None:
         for index, summary in batch:
             if self.evidence is not None and index in evidence:
                 write_evidence(self.evidence, index, summary)
-        if self.inputs is not None and (summaries := [summary for index, summary in batch if index in inputs]):
+        if self.inputs is not None and (
+            summaries := [summary for index, summary in batch if index in inputs]
+        ):
             append_inputs(self.inputs, summaries)
 
     def _decode(self, bucket: Sequence[int]) -> Iterator[Summary]:
@@ -223,7 +242,9 @@ def num_summarized(split: Split, decoding: Decoding) -> int:
 def seconds_of_decoding(log: Path) -> float:
     """Return the seconds of all batches, including those of earlier processes."""
     batches = []
-    for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else ():
+    for line in (
+        log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else ()
+    ):
         with contextlib.suppress(BadFile):  # an incomplete line
             batches.append(parse_json(line, _BatchLine)["seconds"])
     return float(sum(batches))
@@ -242,7 +263,12 @@ def length_buckets(lengths: Sequence[int], batch_size: int) -> list[list[int]]:
 def to_line(summary: Summary) -> str:
     """Return a summary as a JSON line: `id`, `prediction`, then the facts for the record; `counts` if there are any."""
     ledger = asdict(summary.truncation) if summary.truncation else None
-    values = {"id": summary.id, "prediction": summary.text, "complete": summary.complete, "tokens": summary.tokens}
+    values = {
+        "id": summary.id,
+        "prediction": summary.text,
+        "complete": summary.complete,
+        "tokens": summary.tokens,
+    }
     counts = {"counts": dict(summary.counts)} if summary.counts else {}
     return json.dumps({**values, "truncation": ledger, **counts}, ensure_ascii=False) + "\n"
 
@@ -252,13 +278,17 @@ def read_summaries(path: Path, limit: int | None = None) -> list[Summary]:
     if not path.is_file():
         return []
     summaries = []
-    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:  # texts contain other line breaks
+    with path.open(
+        encoding="utf-8", errors="replace", newline="\n"
+    ) as file:  # texts contain other line breaks
         for line in islice(file, limit):
             try:
                 entry = parse_json(line, _PredictionLine)
             except BadFile:
                 continue
-            summary = Summary(entry.id, entry.prediction, entry.truncation, entry.complete, entry.tokens)
+            summary = Summary(
+                entry.id, entry.prediction, entry.truncation, entry.complete, entry.tokens
+            )
             summaries.append(replace(summary, counts=entry.counts))
     return summaries
 

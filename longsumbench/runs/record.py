@@ -286,7 +286,9 @@ class RunRecord:
     @property
     def left_out(self) -> int:
         """Number of examples that have no answer and no scores (`decode.failed=leave_out`)."""
-        return int(self.counts.get("failed", 0)) if self.settings.decode.failed == "leave_out" else 0
+        return (
+            int(self.counts.get("failed", 0)) if self.settings.decode.failed == "leave_out" else 0
+        )
 
     def check_written(self, folder: Path, names: Iterable[str]) -> None:
         """Check that the run's folder has some files; committed records may lack them.
@@ -302,7 +304,9 @@ class RunRecord:
         """Write `record.json` atomically."""
         values = asdict(self)
         del values["verified"]
-        write_atomically(folder / "record.json", json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+        write_atomically(
+            folder / "record.json", json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+        )
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -316,7 +320,9 @@ class RunRecord:
         check_tree(folder, skipped=WORK_FOLDER)
         path = folder / "record.json"
         try:
-            record = replace(read_json(path, cls), verified=None)  # a mark is never taken from the file
+            record = replace(
+                read_json(path, cls), verified=None
+            )  # a mark is never taken from the file
             _ = record.settings, record.texts, record.facts
         except (BadFile, msgspec.ValidationError) as error:
             raise TornRecord(f"not a run's record ({error}); {_REPEAT_ADVICE}", path) from error
@@ -328,7 +334,10 @@ def output_files(checkpoints: int) -> list[tuple[str, str]]:
 
     `scores.csv` holds the means of several checkpoints. Without averaging, `checkpoints` is 0 or 1.
     """
-    more_files = [(f"predictions-{number}.jsonl", f"scores-{number}.csv") for number in range(2, checkpoints + 1)]
+    more_files = [
+        (f"predictions-{number}.jsonl", f"scores-{number}.csv")
+        for number in range(2, checkpoints + 1)
+    ]
     return [("predictions.jsonl", "scores-1.csv" if more_files else "scores.csv"), *more_files]
 
 
@@ -337,7 +346,11 @@ def output_problems(record: RunRecord, facts: OutputFacts | None) -> list[str]:
 
     The setting that prevents loops is named if a local model wrote without it.
     """
-    local = record.imported is None and record.facts.engine != "api" and (record.trained or record.zero_shot)
+    local = (
+        record.imported is None
+        and record.facts.engine != "api"
+        and (record.trained or record.zero_shot)
+    )
     decode = record.settings.decode
     can_block_loops = local and decode.mode == "write" and not decode.no_repeat_ngram
     return output_warnings(facts, record.outputs_cut, can_block_loops)
@@ -348,7 +361,9 @@ def run_label(record: RunRecord) -> str:
     parts = [record.model, *filter(None, [record.settings.name]), *split_variant(record.variant)]
     if record.seed is not None:
         parts.append(f"seed={record.seed}")
-    return f"{' '.join(parts)} ({'imported, ' if record.imported else ''}{record.run_id[:SHORT_ID]})"
+    return (
+        f"{' '.join(parts)} ({'imported, ' if record.imported else ''}{record.run_id[:SHORT_ID]})"
+    )
 
 
 def split_variant(variant: str) -> list[str]:
@@ -359,7 +374,11 @@ def split_variant(variant: str) -> list[str]:
 def is_untrained(record: RunRecord) -> bool:
     """Return whether a run's training made no step, and began with random weights."""
     was_planned = record.fit.ended_by not in ("", FitReport.ended_by)
-    return was_planned and not record.trained and record.config["model"].get("init", "random") == "random"
+    return (
+        was_planned
+        and not record.trained
+        and record.config["model"].get("init", "random") == "random"
+    )
 
 
 def source_seen(record: RunRecord) -> float | None:
@@ -367,7 +386,11 @@ def source_seen(record: RunRecord) -> float | None:
     source = record.source
     if source is None:
         return None
-    return percent(source.tokens_seen, source.tokens) if source.tokens else percent(source.words_seen, source.words)
+    return (
+        percent(source.tokens_seen, source.tokens)
+        if source.tokens
+        else percent(source.words_seen, source.words)
+    )
 
 
 def source_copied(record: RunRecord) -> float | None:

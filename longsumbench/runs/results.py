@@ -55,8 +55,12 @@ class Results:
 
     root: Path
     foreign: bool = False
-    reported: set[str] = field(default_factory=set, compare=False, repr=False)  # problems that were reported
-    unpacked: dict[tuple[Any, ...], Path] = field(default_factory=dict, compare=False, repr=False)  # of each bundle
+    reported: set[str] = field(
+        default_factory=set, compare=False, repr=False
+    )  # problems that were reported
+    unpacked: dict[tuple[Any, ...], Path] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # of each bundle
 
     @classmethod
     def writable(cls, results_dir: str, setting: str = "results_dir=") -> Self:
@@ -136,8 +140,12 @@ class Results:
         copy = self.unpack(dataset)
         if copy and folder.resolve().is_relative_to(copy.resolve()):
             place = Path("runs", *folder.parts[-3:]).as_posix()
-            command = shlex.join(["tar", "-xf", str(self.bundle(dataset)), "-C", str(self.root), place])
-            raise UsageError(f"the run {folder.name} is packed, and no command changes it; unpack it first: {command}")
+            command = shlex.join(
+                ["tar", "-xf", str(self.bundle(dataset)), "-C", str(self.root), place]
+            )
+            raise UsageError(
+                f"the run {folder.name} is packed, and no command changes it; unpack it first: {command}"
+            )
 
     def records(self, dataset: str) -> Iterator[RunRecord]:
         """Yield the readable records of all finished runs on a dataset, sorted by model and run id."""
@@ -195,9 +203,14 @@ class Results:
             advice = "`longsumbench list runs` shows the ids"
             raise UsageError(f"no finished run is called '{name}' under {self.root}; {advice}")
         if matches[1:]:
-            labels = [f"{path.name} ({path.parent.name} on {path.parents[1].name})" for path in matches[:_NAMED]]
+            labels = [
+                f"{path.name} ({path.parent.name} on {path.parents[1].name})"
+                for path in matches[:_NAMED]
+            ]
             more = f" and {len(matches) - _NAMED} more" if matches[_NAMED:] else ""
-            raise UsageError(f"{len(matches)} runs begin with '{name}': {', '.join(labels)}{more}; type more of the id")
+            raise UsageError(
+                f"{len(matches)} runs begin with '{name}': {', '.join(labels)}{more}; type more of the id"
+            )
         return matches[0]
 
 
@@ -222,14 +235,20 @@ def finished_folders(path: Path, **options: Any) -> list[Path]:
 
 def hash_scored_files(folder: Path) -> dict[str, str]:
     """Return name → SHA-256 of the record, the summaries and the scores of a run."""
-    paths = [path for name in ("record.json", "predictions*.jsonl", "scores*.csv") for path in folder.glob(name)]
+    paths = [
+        path
+        for name in ("record.json", "predictions*.jsonl", "scores*.csv")
+        for path in folder.glob(name)
+    ]
     return {path.name: hash_regular(path) for path in sorted(paths)}
 
 
 def is_verified(folder: Path) -> bool:
     """Return True if `longsumbench verify` marked a run, and its record, summaries and scores are the same since."""
     with suppress(FileNotFoundError, BadFile):
-        return read_json(folder / VERIFIED_FILE, dict[str, Any]).get("files") == hash_scored_files(folder)
+        return read_json(folder / VERIFIED_FILE, dict[str, Any]).get("files") == hash_scored_files(
+            folder
+        )
     return False
 
 
@@ -255,7 +274,11 @@ def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
         texts = folder / f"{record.split}.arrow"
         if digest(splits) == record.fingerprint and texts.is_file():
             return ReadSplit(record.split, texts, splits[record.split])
-    except (OSError, ValueError, KeyError):  # the cache was emptied, or the run came from another machine
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+    ):  # the cache was emptied, or the run came from another machine
         pass
     return None
 
@@ -269,7 +292,10 @@ def read_run_config(folder: Path) -> RunConfig:
     """Read the configuration of a run from its `config.yaml`."""
     top_level: Any = OmegaConf.to_container(OmegaConf.load(folder / "config.yaml"))
     schemas = {"model": registry.config_of(top_level["model"]["name"]), **SECTIONS}
-    groups = {name: build_settings(schema, top_level.pop(name), f"{name}.") for name, schema in schemas.items()}
+    groups = {
+        name: build_settings(schema, top_level.pop(name), f"{name}.")
+        for name, schema in schemas.items()
+    }
     config: RunConfig = build_settings(RunConfig, top_level, "", groups)
     return config
 
@@ -289,7 +315,9 @@ def report_torn_record(folder: Path) -> None:
         try:
             RunRecord.read(folder)
         except TornRecord:
-            _log.warning(f"the record of this run cannot be read; the run is repeated: {folder / 'record.json'}")
+            _log.warning(
+                f"the record of this run cannot be read; the run is repeated: {folder / 'record.json'}"
+            )
 
 
 def delete_run_files(folder: Path) -> None:
@@ -340,7 +368,9 @@ def pack_runs(results: Results) -> Iterator[str]:
     Raises:
         DataError: a record or the bundle is damaged; nothing is packed of its dataset.
     """
-    for dataset in sorted({path.parents[2].name for path in results.root.glob("runs/*/*/*/record.json")}):
+    for dataset in sorted(
+        {path.parents[2].name for path in results.root.glob("runs/*/*/*/record.json")}
+    ):
         bundle = results.bundle(dataset)
         with results.leaderboard_lock(dataset):
             _check_packed_runs(results.unpack(dataset))
@@ -372,6 +402,8 @@ def _choose_folder_to_pack(results: Results, folder: Path) -> Path | None:
         return packed
     missing_files = {*files_to_pack(packed)} - {*files_to_pack(folder)} if packed else ()
     if missing_files:
-        _log.warning(f"{folder} lacks {min(missing_files)}, which is packed: the packed run stays as it is")
+        _log.warning(
+            f"{folder} lacks {min(missing_files)}, which is packed: the packed run stays as it is"
+        )
         return packed
     return folder

@@ -29,7 +29,9 @@ def config_identity(config: core.RunConfig, system: core.System) -> str:
     measures = core.settings_deciding(config.score, "measures")
     outcome, idle = _outcome(config, system), core.settings_without_effect(config)
     for section in outcome.keys() & {"model", "decode"}:
-        outcome[section] = {key: value for key, value in outcome[section].items() if f"{section}.{key}" not in idle}
+        outcome[section] = {
+            key: value for key, value in outcome[section].items() if f"{section}.{key}" not in idle
+        }
     return digest([config.model.name, config.results_dir, texts, outcome, measures])
 
 
@@ -66,7 +68,10 @@ def fields_of_settings(config: core.RunConfig, system: core.System) -> dict[str,
 
 
 def id_of_run(
-    config: core.RunConfig, system: core.System, texts: Texts, versions: Mapping[str, int] | None = None
+    config: core.RunConfig,
+    system: core.System,
+    texts: Texts,
+    versions: Mapping[str, int] | None = None,
 ) -> str:
     """Return the id of a run: twelve hexadecimal digits. `versions` are those of the code, by default of this one.
 
@@ -101,7 +106,9 @@ def current_versions(system: core.System, metrics: Collection[str]) -> dict[str,
     """Return the versions of the code that decide the outcome of a run; `metrics` are those of the dataset."""
     ranker = _learned_ranker(system)
     ranker_version = {"ranker": ranker.version} if ranker else {}
-    metric_versions = {f"metric {name}": core.registry.metrics.load(name).version for name in metrics}
+    metric_versions = {
+        f"metric {name}": core.registry.metrics.load(name).version for name in metrics
+    }
     return {**STEP_VERSIONS, **core.system_versions(system), **ranker_version, **metric_versions}
 
 

@@ -20,7 +20,12 @@ from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean
 from longsumbench.runs.results import Results
 
 _HEADERS = ("run", "dataset", "model", "settings", "seed", "split", "score", "when")
-_SHRINK = (("settings", 12), ("model", 10), ("dataset", 10), ("settings", 1))  # the order, and the least widths
+_SHRINK = (
+    ("settings", 12),
+    ("model", 10),
+    ("dataset", 10),
+    ("settings", 1),
+)  # the order, and the least widths
 
 
 @dataclass(frozen=True)
@@ -71,16 +76,31 @@ def list_runs(
     """
     folders = results.run_folders()
     if not folders:
-        raise UsageError(f"no run under {results.root}: start with `longsumbench run`, or set --results-dir")
-    datasets, models = {path.parents[1].name for path in folders}, {path.parent.name for path in folders}
+        raise UsageError(
+            f"no run under {results.root}: start with `longsumbench run`, or set --results-dir"
+        )
+    datasets, models = (
+        {path.parents[1].name for path in folders},
+        {path.parent.name for path in folders},
+    )
     for kind, name, names in (("dataset", dataset, datasets), ("model", model, models)):
         if name is not None and name not in names:
             raise UnknownName(f"{kind} with runs", name, names)
     datasets = {dataset} if dataset else datasets
-    finished = (_finished(results, record) for name in sorted(datasets) for record in results.records(name))
-    begun = (path for path in folders if path.parents[1].name in datasets and not (path / "record.json").exists())
+    finished = (
+        _finished(results, record) for name in sorted(datasets) for record in results.records(name)
+    )
+    begun = (
+        path
+        for path in folders
+        if path.parents[1].name in datasets and not (path / "record.json").exists()
+    )
     unfinished = (run for folder in begun for run in _unfinished(results, folder))
-    runs = [run for run in (*finished, *unfinished) if model in (None, run.model) and state in (None, run.state)]
+    runs = [
+        run
+        for run in (*finished, *unfinished)
+        if model in (None, run.model) and state in (None, run.state)
+    ]
     return sorted(runs, key=lambda run: run.when, reverse=True)
 
 
@@ -132,7 +152,13 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
     for run in runs:
         if run.ranked_by:
             scores.setdefault(run.ranked_by, set()).add(run.dataset)
-    lines += ["", *(f"{name}: the score on {', '.join(sorted(datasets))}" for name, datasets in scores.items())]
+    lines += [
+        "",
+        *(
+            f"{name}: the score on {', '.join(sorted(datasets))}"
+            for name, datasets in scores.items()
+        ),
+    ]
     commands = [break_command(run.command, columns) for run in runs if run.command]
     if commands:
         lines += ["", "Interrupted runs continue with:", *commands]
@@ -141,9 +167,22 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
 
 def _run_row(run: ListedRun) -> tuple[str, ...]:
     score = run.state if run.score is None else f"{run.score:5.1f}"
-    when = f"{run.when:%m-%d %H:%M}" if run.when.year == datetime.now().year else f"{run.when:%Y-%m-%d}"
+    when = (
+        f"{run.when:%m-%d %H:%M}"
+        if run.when.year == datetime.now().year
+        else f"{run.when:%Y-%m-%d}"
+    )
     seed = "" if run.seed is None else str(run.seed)
-    cells = [run.folder.name[:SHORT_ID], run.dataset, run.model, run.settings, seed, run.split, score, when]
+    cells = [
+        run.folder.name[:SHORT_ID],
+        run.dataset,
+        run.model,
+        run.settings,
+        seed,
+        run.split,
+        score,
+        when,
+    ]
     return tuple(map(escape_line, cells))
 
 

@@ -23,7 +23,11 @@ _SAMPLED_REFERENCES, _MOST = 100, 0.5
 
 
 def score_run(
-    config: RunConfig, texts: Texts, report: FitReport, outputs: Sequence[Sequence[Summary]], folder: Path
+    config: RunConfig,
+    texts: Texts,
+    report: FitReport,
+    outputs: Sequence[Sequence[Summary]],
+    folder: Path,
 ) -> dict[str, Any]:
     """Score the summaries of each kept checkpoint, the best first, and write the scores per example.
 
@@ -35,18 +39,28 @@ def score_run(
     split = texts.splits[config.dataset.split]
     if outputs[0] and all(summary.counts.get("failed") for summary in outputs[0]):
         (folder / "predictions.jsonl").unlink(missing_ok=True)
-        raise DataError("no example has an answer: correct what the warnings name, then run the same command again")
+        raise DataError(
+            "no example has an answer: correct what the warnings name, then run the same command again"
+        )
     if config.decode.failed == "leave_out":
-        outputs = [[summary for summary in each if not summary.counts.get("failed")] for each in outputs]
+        outputs = [
+            [summary for summary in each if not summary.counts.get("failed")] for each in outputs
+        ]
         split = split.select([summary.id for summary in outputs[0]])
     for summaries in outputs:
         check_summarized(summaries, split)
     rouge = Rouge(config.score)
-    metrics: list[Metric] = [rouge, *(registry.metrics.load(name)(config.score) for name in texts.metrics)]
+    metrics: list[Metric] = [
+        rouge,
+        *(registry.metrics.load(name)(config.score) for name in texts.metrics),
+    ]
     ranked_by = metrics[1].columns[0] if metrics[1:] else DEFAULT_RANKING_SCORE
     predictions = [[summary.text for summary in summaries] for summaries in outputs]
     asked_for = asked_metrics(config, texts)
-    requested = default_metrics(config.score, [*texts.metrics, *(metric.name for metric in asked_for)]) + asked_for
+    requested = (
+        default_metrics(config.score, [*texts.metrics, *(metric.name for metric in asked_for)])
+        + asked_for
+    )
     scored = evaluate(predictions, split, metrics, config.score, requested, ranked_by)
     write_each_scores(folder, scored.tables, scored.per_example)
     write_verdicts(folder, [*metrics, *requested])
@@ -54,7 +68,9 @@ def score_run(
         CheckpointMeans(step, loss, column_means(table, scored.units))
         for (step, loss), table in zip(report.kept, scored.tables, strict=False)
     ]
-    fields = {name: value for name, value in vars(scored).items() if name not in ("tables", "per_example")}
+    fields = {
+        name: value for name, value in vars(scored).items() if name not in ("tables", "per_example")
+    }
     return {
         **fields,
         "examples": digest(sorted(summary.id for summary in outputs[0]))[:16],
@@ -70,10 +86,14 @@ def warn_of_other_scripts(scoring: Scoring, split: Split) -> None:
     dropped = dropped_share(" ".join(chain.from_iterable(references)))
     if scoring.tokenizer == "default" and dropped > _MOST:
         problem = f"score.tokenizer=default drops {100 * dropped:.0f} % of the references' letters and digits"
-        warn_once(f"{problem}: only a–z and 0–9 can match; score.tokenizer=unicode keeps the others")
+        warn_once(
+            f"{problem}: only a–z and 0–9 can match; score.tokenizer=unicode keeps the others"
+        )
 
 
-def write_each_scores(folder: Path, tables: "Sequence[pd.DataFrame]", per_example: "pd.DataFrame") -> None:
+def write_each_scores(
+    folder: Path, tables: "Sequence[pd.DataFrame]", per_example: "pd.DataFrame"
+) -> None:
     """Write the scores of each checkpoint, and the means of several."""
     for (_, name), table in zip(output_files(len(tables)), tables, strict=True):
         write_scores(folder / name, table)
@@ -83,7 +103,11 @@ def write_each_scores(folder: Path, tables: "Sequence[pd.DataFrame]", per_exampl
 
 def asked_metrics(config: RunConfig, texts: Texts) -> list[Metric]:
     """Return the configured metrics, without ROUGE and the dataset's own metrics."""
-    names = [name for name in dict.fromkeys(config.score.metrics) if name not in ("rouge", *texts.metrics)]
+    names = [
+        name
+        for name in dict.fromkeys(config.score.metrics)
+        if name not in ("rouge", *texts.metrics)
+    ]
     return [registry.metrics.load(name)(config.score) for name in names]
 
 
@@ -95,4 +119,6 @@ def check_summarized(summaries: Sequence[Summary], split: Split) -> None:
     """
     for summary, name in zip(summaries, split.ids, strict=False):
         if summary.id != name:
-            raise DataError(f"predictions.jsonl has no prediction for '{name}'; run it again with overwrite=true")
+            raise DataError(
+                f"predictions.jsonl has no prediction for '{name}'; run it again with overwrite=true"
+            )

@@ -25,7 +25,14 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.cache.hub import HUB_NAME
 from longsumbench.corpora import own_files
 from longsumbench.corpora.reading.rows import can_be_sent, map_in_processes, num_cores
-from longsumbench.errors import DataError, UnknownName, UsageError, did_you_mean, naming_path, suite_errors
+from longsumbench.errors import (
+    DataError,
+    UnknownName,
+    UsageError,
+    did_you_mean,
+    naming_path,
+    suite_errors,
+)
 from longsumbench.files import BadFile, digest, parse_json, read_json, write_atomically
 from longsumbench.formatting import for_stdout, format_count
 from longsumbench.modeling.checkpoints import fetch_files
@@ -39,11 +46,18 @@ from longsumbench.runs.results import Results, read_run_config, stage_of_run
 
 _log = logging.getLogger(__name__)
 
-_SHARED = [item.name for item in fields(core.RunConfig) if hasattr(core.Decoding, item.name)]  # seed, device
+_SHARED = [
+    item.name for item in fields(core.RunConfig) if hasattr(core.Decoding, item.name)
+]  # seed, device
 
 
 def summarize_files(
-    system: str, words: Sequence[str], results: Results, together: bool, as_json: bool, query: str | None = None
+    system: str,
+    words: Sequence[str],
+    results: Results,
+    together: bool,
+    as_json: bool,
+    query: str | None = None,
 ) -> None:
     """Print a summary of each file, or of all together; report on stderr what was not read.
 
@@ -62,16 +76,22 @@ def summarize_files(
     """
     loader, files = find_system(system, words, results, "all" if as_json else "none")
     if loader.decoding.evidence != "none" and not as_json:
-        raise UsageError(f"decode.evidence={loader.decoding.evidence}: evidence is shown with --json only")
+        raise UsageError(
+            f"decode.evidence={loader.decoding.evidence}: evidence is shown with --json only"
+        )
     if loader.decoding.keep_inputs != "none" and not as_json:
-        raise UsageError(f"decode.keep_inputs={loader.decoding.keep_inputs}: inputs are shown with --json only")
+        raise UsageError(
+            f"decode.keep_inputs={loader.decoding.keep_inputs}: inputs are shown with --json only"
+        )
     inputs = [with_query(item, query) for item in own_files.read_inputs(files)]
     if together:
         inputs = [own_files.merge_inputs(inputs)]
     inputs = inputs[: loader.decoding.limit]
     for item, summary in loader.fitted().write(inputs):
         text = f"==> {item.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
-        printed = for_stdout(json.dumps(summary_values(summary), ensure_ascii=False) if as_json else text)
+        printed = for_stdout(
+            json.dumps(summary_values(summary), ensure_ascii=False) if as_json else text
+        )
         tqdm.write(printed, file=sys.stdout)  # above the progress bar
         sys.stdout.flush()
         _log.info(describe_losses(item, summary))
@@ -85,7 +105,9 @@ class FittedSystem:
     decoding: core.Decoding
 
     @suite_errors()
-    def summarize(self, texts: Sequence[str | core.Example], query: str | None = None) -> list[core.Summary]:
+    def summarize(
+        self, texts: Sequence[str | core.Example], query: str | None = None
+    ) -> list[core.Summary]:
         """Summarize texts; progress is shown on stderr.
 
         Args:
@@ -110,18 +132,24 @@ class FittedSystem:
         inputs = [with_query(item, query) for item in inputs[: self.decoding.limit]]
         return [summary for _, summary in self.write(inputs)]
 
-    def write(self, inputs: Sequence[own_files.Input]) -> Iterator[tuple[own_files.Input, core.Summary]]:
+    def write(
+        self, inputs: Sequence[own_files.Input]
+    ) -> Iterator[tuple[own_files.Input, core.Summary]]:
         """Yield each input with its summary, showing the progress."""
         if warning := unlike_what_was_learned(self.system, inputs):
             _log.warning(warning)
         with Progress("summarizing", len(inputs), "texts") as progress:
-            for pair in zip(inputs, summarize_inputs(self.system, inputs, self.decoding), strict=True):
+            for pair in zip(
+                inputs, summarize_inputs(self.system, inputs, self.decoding), strict=True
+            ):
                 yield pair
                 progress.advance()
 
 
 @suite_errors()
-def load_system(run: str | Path | RunRecord, results_dir: str | Path = "results", **settings: Any) -> FittedSystem:
+def load_system(
+    run: str | Path | RunRecord, results_dir: str | Path = "results", **settings: Any
+) -> FittedSystem:
     """Load a trained system, or one that needs no training.
 
         system = load_system("85f3139c", decode={"num_beams": 4}, device="cpu")
@@ -139,7 +167,9 @@ def load_system(run: str | Path | RunRecord, results_dir: str | Path = "results"
         UsageError: there is no such checkpoint, or a setting is unknown or invalid.
         DataError: the checkpoint is damaged.
     """
-    return find_system(run, format_overrides(settings), Results(Path(results_dir).expanduser()), "none")[0].fitted()
+    return find_system(
+        run, format_overrides(settings), Results(Path(results_dir).expanduser()), "none"
+    )[0].fitted()
 
 
 @dataclass(frozen=True)
@@ -154,7 +184,9 @@ class FoundSystem:
         """Load the system; errors are those of `load_system`."""
         system = self.load()
         if system.capabilities.oracle:
-            raise UsageError(f"model={system.config.name} needs a reference, and these texts have none")
+            raise UsageError(
+                f"model={system.config.name} needs a reference, and these texts have none"
+            )
         return FittedSystem(system, self.decoding)
 
 
@@ -168,13 +200,17 @@ def find_system(
     settings = [word for word in words if "=" in word and not Path(word).exists()]
     files = [word for word in words if word not in settings]
     names = core.registry.systems.targets()
-    if isinstance(run, str) and run in names and not any(Path(run).glob("*.json")):  # no checkpoint, no run
+    if (
+        isinstance(run, str) and run in names and not any(Path(run).glob("*.json"))
+    ):  # no checkpoint, no run
         config = plan_by_name(run, settings, evidence)
         return FoundSystem(run, config.decode, partial(system_by_name, config)), files
     if not isinstance(run, RunRecord):
         _check_is_no_text(str(run), files)
     folder, usual, load = _find_checkpoint(run, results)
-    return FoundSystem(f"{folder}", settle_decoding(settings, {**usual, "evidence": evidence}), load), files
+    return FoundSystem(
+        f"{folder}", settle_decoding(settings, {**usual, "evidence": evidence}), load
+    ), files
 
 
 def _check_is_no_text(word: str, files: Sequence[str]) -> None:
@@ -196,7 +232,11 @@ def unlike_what_was_learned(system: core.System, inputs: Sequence[own_files.Inpu
         "queried" in system.state,
         system.capabilities.runs_untrained and "target_words" not in system.state,
     )
-    if untrained or "train" not in system.decided_by or all(bool(item.example.query) == queried for item in inputs):
+    if (
+        untrained
+        or "train" not in system.decided_by
+        or all(bool(item.example.query) == queried for item in inputs)
+    ):
         return ""
     if queried:
         return f"{system.config.name} was trained on texts with queries: add one with --query"
@@ -227,8 +267,12 @@ def _find_checkpoint(
         return folder, core.read_saved(folder).get("decode", {}), partial(open_system, folder)
     if folder.is_dir() and not (folder / "record.json").is_file():
         inner = folder / "work" / "checkpoint"
-        unfinished = f"; that run is not finished, its checkpoint is {inner}" if inner.is_dir() else ""
-        raise UsageError(f"{folder} is neither a checkpoint (system.json) nor a run (record.json){unfinished}")
+        unfinished = (
+            f"; that run is not finished, its checkpoint is {inner}" if inner.is_dir() else ""
+        )
+        raise UsageError(
+            f"{folder} is neither a checkpoint (system.json) nor a run (record.json){unfinished}"
+        )
     try:
         run = results.find(str(folder))
     except UsageError as problem:
@@ -245,7 +289,9 @@ def _find_checkpoint(
     if not (weights / "system.json").is_file():
         if not _needs_training(read_run_config(run)):
             return run, decode, partial(system_of_run, run)
-        gone = f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
+        gone = (
+            f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
+        )
         away = f"{run} came without its checkpoint: run it again here"
         raise UsageError(gone if weights.is_symlink() else away)
     try:
@@ -265,13 +311,17 @@ def _find_checkpoint(
 def _fetch_system(name: str) -> Path:
     """Return the local copy of a system on the hub, which `longsumbench push` uploaded."""
     if not (fetch_files(name, "SYSTEM", ("system.json",)) / "system.json").is_file():
-        raise UsageError(f"{name} on the hub has no system.json: it was not uploaded by `longsumbench push`")
+        raise UsageError(
+            f"{name} on the hub has no system.json: it was not uploaded by `longsumbench push`"
+        )
     return fetch_files(name, "SYSTEM", ("*",), more=("ranker/*",))
 
 
 def recorded_decoding(record: RunRecord) -> dict[str, Any]:
     """Return the settings of `decode.*` that decide a run's summaries."""
-    keys = {item.name for item in fields(core.Decoding)} - core.names_deciding(core.Decoding, *core.SAME_SYSTEM)
+    keys = {item.name for item in fields(core.Decoding)} - core.names_deciding(
+        core.Decoding, *core.SAME_SYSTEM
+    )
     return {key: value for key, value in record.config["decode"].items() if key in keys}
 
 
@@ -288,7 +338,9 @@ def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> core
     except UnknownName as problem:
         reason = "which is not installed here: install its package"
         names = ", ".join(problem.known)
-        raise UsageError(f"{folder} is a checkpoint of model '{name}', {reason} (known: {names})") from None
+        raise UsageError(
+            f"{folder} is a checkpoint of model '{name}', {reason} (known: {names})"
+        ) from None
     system = system_class.load(folder)
     if settings is not None:
         system.config = core.build_settings(type(system).Config, settings, "model.")
@@ -307,7 +359,9 @@ def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> core.D
         raise UsageError(f"cannot read '{' '.join(settings)}'") from error
     decode = values.pop("decode", {})
     if not isinstance(decode, dict):
-        raise UsageError(f"decode={decode!r} is not a group of settings; set decode.<setting>=<value>")
+        raise UsageError(
+            f"decode={decode!r} is not a group of settings; set decode.<setting>=<value>"
+        )
     for key in values:
         if key not in _SHARED:
             choices = f"decode.<setting>, {', '.join(_SHARED)}"
@@ -315,7 +369,9 @@ def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> core.D
             suggestion = "" if of_runs else did_you_mean(key, ["decode", *_SHARED])
             raise UsageError(f"'{key}'{suggestion}: a trained system has these settings: {choices}")
     core.build_settings(core.RunConfig, values, "", dict.fromkeys(["model", *core.SECTIONS]))
-    decoding: core.Decoding = core.build_settings(core.Decoding, {**usual, **values, **decode}, "decode.")
+    decoding: core.Decoding = core.build_settings(
+        core.Decoding, {**usual, **values, **decode}, "decode."
+    )
     return decoding
 
 
@@ -330,18 +386,26 @@ def summarize_inputs(
     core.check_search(system, decoding)
     if core.sees_reference(system, decoding) and not system.capabilities.oracle:
         setting = f"decode.extract_length={decoding.extract_length}"
-        raise UsageError(f"{setting}: these texts have no reference: choose decode.extract_length=train or <words>")
+        raise UsageError(
+            f"{setting}: these texts have no reference: choose decode.extract_length=train or <words>"
+        )
     examples = [item.example for item in inputs]
     system.check_examples(examples)
-    with_evidence = num_wanted(decoding.evidence, len(examples) if system.capabilities.keeps_evidence else 0)
+    with_evidence = num_wanted(
+        decoding.evidence, len(examples) if system.capabilities.keeps_evidence else 0
+    )
     with_inputs = num_wanted(decoding.keep_inputs, len(examples))
     for start in range(0, len(examples), decoding.batch_size):
         batch_decoding = decoding if start in with_evidence else replace(decoding, evidence="none")
-        batch_decoding = batch_decoding if start in with_inputs else replace(batch_decoding, keep_inputs="none")
+        batch_decoding = (
+            batch_decoding if start in with_inputs else replace(batch_decoding, keep_inputs="none")
+        )
         batch = system.summarize(examples[start : start + decoding.batch_size], batch_decoding)
         for number, summary in enumerate(batch, start):
             evidence = summary.evidence if number in with_evidence else None
-            yield replace(summary, evidence=evidence, read=summary.read if number in with_inputs else None)
+            yield replace(
+                summary, evidence=evidence, read=summary.read if number in with_inputs else None
+            )
 
 
 def describe_losses(item: own_files.Input, summary: core.Summary) -> str:
@@ -396,16 +460,26 @@ def plan_by_name(name: str, words: Sequence[str], evidence: str) -> core.RunConf
         UsageError: the system has to be trained, or a setting is unknown or invalid.
     """
     if extra := [word for word in words if not word.startswith(_SETTING_PREFIXES)]:
-        raise UsageError(f"'{extra[0]}': model={name} has these settings here: {', '.join(_SETTING_PREFIXES)}")
-    config = plan([f"model={name}", "dataset=jsonl", "train.max_steps=0", f"decode.evidence={evidence}", *words])[
-        0
-    ].config
+        raise UsageError(
+            f"'{extra[0]}': model={name} has these settings here: {', '.join(_SETTING_PREFIXES)}"
+        )
+    config = plan(
+        [
+            f"model={name}",
+            "dataset=jsonl",
+            "train.max_steps=0",
+            f"decode.evidence={evidence}",
+            *words,
+        ]
+    )[0].config
     if _needs_training(config):
         advice = "name a run (longsumbench list runs) or the folder of a checkpoint"
         raise UsageError(f"model={name} has to be trained first: {advice}")
     if getattr(config.model, "length", None) == "train":
         config.model.length = str(_USUAL_LENGTH)
-        _log.info(f"model.length={_USUAL_LENGTH} words, as no training texts say how long a summary is; type another")
+        _log.info(
+            f"model.length={_USUAL_LENGTH} words, as no training texts say how long a summary is; type another"
+        )
     return config
 
 
@@ -433,7 +507,12 @@ _SERIAL_BATCHES = 16  # before other processes are started, which takes seconds
 
 
 def summarize_into(
-    output: Path, system: str, words: Sequence[str], results: Results, with_evidence: bool, query: str | None = None
+    output: Path,
+    system: str,
+    words: Sequence[str],
+    results: Results,
+    with_evidence: bool,
+    query: str | None = None,
 ) -> None:
     """Summarize files and rows. Finished texts are skipped; a text that cannot be read does not stop the others.
 
@@ -452,12 +531,18 @@ def summarize_into(
     loader, paths = find_system(system, words, results, "all" if with_evidence else "none")
     files, in_lines = own_files.list_files(paths), output.suffix == ".jsonl"
     if any(output.absolute().is_relative_to(Path(path).absolute()) for path in paths):
-        raise UsageError(f"--output {output} is one of the inputs or inside them: choose another place")
+        raise UsageError(
+            f"--output {output} is one of the inputs or inside them: choose another place"
+        )
     if (has_rows := any(map(own_files.is_of_rows, files))) and not in_lines:
-        raise UsageError(f"--output {output}: files of rows have several summaries: name a file that ends in .jsonl")
+        raise UsageError(
+            f"--output {output}: files of rows have several summaries: name a file that ends in .jsonl"
+        )
     if {loader.decoding.evidence, loader.decoding.keep_inputs} - {"all", "none"}:
         raise UsageError("with --output, decode.evidence and decode.keep_inputs are all or none")
-    base = os.path.commonpath([os.path.abspath(path if Path(path).is_dir() else Path(path).parent) for path in paths])
+    base = os.path.commonpath(
+        [os.path.abspath(path if Path(path).is_dir() else Path(path).parent) for path in paths]
+    )
 
     def target(name: str) -> Path:
         inside = os.path.relpath(name, base)
@@ -465,8 +550,14 @@ def summarize_into(
 
     fitted = loader.fitted()
     _check_folder_settings(output, _settings_digest(loader.name, fitted, query))
-    finished_names = _texts_in(output) if in_lines else {name for name in files if target(name).exists()}
-    jobs = (job for job in islice(own_files.input_jobs(files), fitted.decoding.limit) if job.name not in finished_names)
+    finished_names = (
+        _texts_in(output) if in_lines else {name for name in files if target(name).exists()}
+    )
+    jobs = (
+        job
+        for job in islice(own_files.input_jobs(files), fitted.decoding.limit)
+        if job.name not in finished_names
+    )
     ledgers: list[core.Truncation] = []
     problems, num_written = [], 0
     with Progress("summarizing", None if has_rows else len(files), "texts") as progress:
@@ -479,22 +570,31 @@ def summarize_into(
                 continue
             if in_lines:
                 with naming_path(output), output.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"file": name, **summary_values(summary)}, ensure_ascii=False) + "\n")
+                    file.write(
+                        json.dumps({"file": name, **summary_values(summary)}, ensure_ascii=False)
+                        + "\n"
+                    )
             else:
                 write_atomically(target(name), f"{summary.text}\n")
             num_written += 1
             if summary.truncation is not None:
                 ledgers = [core.total_truncation([*ledgers, summary.truncation])]
     reading = f"; {core.describe_reading(ledgers[0])}" if ledgers else ""
-    _log.info(f"{output}: {format_count(num_written, 'text')} summarized, {len(finished_names):,} before{reading}")
+    _log.info(
+        f"{output}: {format_count(num_written, 'text')} summarized, {len(finished_names):,} before{reading}"
+    )
     if problems:
         advice = "correct or remove what is named, then run the same command again"
-        raise DataError(f"{format_count(len(problems), 'text')} not summarized, the first: {problems[0]}; {advice}")
+        raise DataError(
+            f"{format_count(len(problems), 'text')} not summarized, the first: {problems[0]}; {advice}"
+        )
 
 
 def _settings_digest(system_name: str, fitted: FittedSystem, query: str | None) -> str:
     neutral_keys, system = core.names_deciding(core.Decoding, *core.SAME_SYSTEM), fitted.system
-    deciding = {name: value for name, value in vars(fitted.decoding).items() if name not in neutral_keys}
+    deciding = {
+        name: value for name, value in vars(fitted.decoding).items() if name not in neutral_keys
+    }
     return digest([system_name, system.identity(), system.state, deciding, query])
 
 
@@ -504,7 +604,9 @@ def _check_folder_settings(output: Path, settings: str) -> None:
     is_empty = not output.exists() or (output.is_dir() and not any(output.iterdir()))
     if not is_empty and not (note.is_file() and note.read_text(encoding="utf-8") == settings):
         advice = "name another --output, or remove it"
-        raise UsageError(f"{output} exists, and another system, setting or command wrote it: {advice}")
+        raise UsageError(
+            f"{output} exists, and another system, setting or command wrote it: {advice}"
+        )
     write_atomically(note, settings)
 
 
@@ -518,7 +620,9 @@ def _texts_in(output: Path) -> set[str]:
                 try:
                     names.add(parse_json(line, dict[str, object]).get("file", ""))  # type: ignore[arg-type]
                 except BadFile as error:
-                    raise DataError(f"not a summary ({error}); remove the line", output, number) from error
+                    raise DataError(
+                        f"not a summary ({error}); remove the line", output, number
+                    ) from error
                 end += len(line)
         file.truncate(end)
     return names
@@ -534,12 +638,17 @@ def _summarize_jobs(
     for batch in islice(batches, _SERIAL_BATCHES if several else None):
         yield from summarize(batch)
     if several:
-        for _, summaries in map_in_processes(summarize, batches, num_cores(), "run the same command again"):
+        for _, summaries in map_in_processes(
+            summarize, batches, num_cores(), "run the same command again"
+        ):
             yield from summaries
 
 
 def _summarize_batch(
-    system: core.System, decoding: core.Decoding, query: str | None, jobs: Sequence[own_files.InputJob]
+    system: core.System,
+    decoding: core.Decoding,
+    query: str | None,
+    jobs: Sequence[own_files.InputJob],
 ) -> list[tuple[str, core.Summary | DataError]]:
     """Return the names of texts with their summaries; those that cannot be read come first, with the problem."""
     inputs, outcomes = {}, list[tuple[str, core.Summary | DataError]]()
@@ -548,4 +657,7 @@ def _summarize_batch(
             inputs[job.name] = with_query(job.load(), query)
         except DataError as problem:
             outcomes.append((job.name, problem))
-    return [*outcomes, *zip(inputs, summarize_inputs(system, list(inputs.values()), decoding), strict=True)]
+    return [
+        *outcomes,
+        *zip(inputs, summarize_inputs(system, list(inputs.values()), decoding), strict=True),
+    ]

@@ -15,7 +15,9 @@ from longsumbench.files import BadFile, parse_json, read_text, write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.sentences import split_summary
 
-Verdicts: TypeAlias = Mapping[str, Mapping[str, Sequence[SentenceVerdict]]]  # metric → id → a verdict for each sentence
+Verdicts: TypeAlias = Mapping[
+    str, Mapping[str, Sequence[SentenceVerdict]]
+]  # metric → id → a verdict for each sentence
 _PREFIX, _DECIMALS = "verdicts-", 6
 _UNSUPPORTED = 0.5  # a sentence with a lower score is pointed out
 
@@ -30,7 +32,10 @@ def write_verdicts(folder: Path, metrics: Sequence[Metric]) -> None:
     for metric in metrics:
         lines = ""
         for name, verdicts in metric.verdicts.items():
-            row = [[round(score, _DECIMALS), source, *filter(None, text)] for score, source, *text in verdicts]
+            row = [
+                [round(score, _DECIMALS), source, *filter(None, text)]
+                for score, source, *text in verdicts
+            ]
             lines += json.dumps({"id": name, "verdicts": row}) + "\n"
         if lines:
             write_atomically(folder / f"{_PREFIX}{metric.name}.jsonl", lines)
@@ -49,7 +54,9 @@ def read_verdicts(folder: Path, limit: int | None = None) -> Verdicts:
             try:
                 row = parse_json(line, _VerdictLine)
             except BadFile as problem:
-                raise DataError(f"{problem}; delete the file, and score the run again", path, number) from problem
+                raise DataError(
+                    f"{problem}; delete the file, and score the run again", path, number
+                ) from problem
             of_metric[row["id"]] = row["verdicts"]
     return verdicts
 
@@ -63,7 +70,9 @@ class JudgedSentence(NamedTuple):
     place: int  # of the source sentence that decided it, from 1; 0 without one
 
 
-def judged_lists(verdicts: Verdicts, name: str, text: str) -> list[tuple[str, list[JudgedSentence]]]:
+def judged_lists(
+    verdicts: Verdicts, name: str, text: str
+) -> list[tuple[str, list[JudgedSentence]]]:
     """Return a heading and the sentences of a summary with their scores, for each metric; empty without verdicts.
 
     Args:
@@ -78,7 +87,10 @@ def judged_lists(verdicts: Verdicts, name: str, text: str) -> list[tuple[str, li
         if not scored or len(scored) != len(sentences):  # no verdict of this text
             continue
         points = [(verdict.key_point, verdict) for verdict in found if verdict.key_point]
-        for noun, pairs in (("key point", points), ("sentence", list(zip(sentences, scored, strict=True)))):
+        for noun, pairs in (
+            ("key point", points),
+            ("sentence", list(zip(sentences, scored, strict=True))),
+        ):
             judged = [
                 JudgedSentence(sentence, f"{score:.0%}", score < _UNSUPPORTED, source + 1)
                 for sentence, (score, source, _) in pairs

@@ -14,7 +14,13 @@ from typing import Any
 
 from longsumbench.core import SECTIONS, defaults_of
 from longsumbench.errors import DataError
-from longsumbench.files import BadFile, check_contained, read_text, writable_folder, write_atomically
+from longsumbench.files import (
+    BadFile,
+    check_contained,
+    read_text,
+    writable_folder,
+    write_atomically,
+)
 from longsumbench.formatting import format_duration, format_plain_value
 from longsumbench.leaderboards.columns import cut_shares, remarks
 from longsumbench.leaderboards.comparability import heading_of
@@ -37,7 +43,14 @@ from longsumbench.site.shown_tables import (
     settings_on_card,
     shown_block,
 )
-from longsumbench.sweeps.state import ENDED, Sweep, describe_point, describe_progress, describe_sweep, sweeps_in
+from longsumbench.sweeps.state import (
+    ENDED,
+    Sweep,
+    describe_point,
+    describe_progress,
+    describe_sweep,
+    sweeps_in,
+)
 
 _ROWS_AT_ONCE = 300  # of a table; further rows are in a file that the page loads
 
@@ -50,20 +63,42 @@ def page_name(record: RunRecord) -> str:
 def changed_settings(record: RunRecord, section: str) -> set[str]:
     """Return the names of the settings of a section that differ from their default."""
     usual = defaults_of(SECTIONS[section]) if section in SECTIONS else {}
-    changed = {name for name, value in usual.items() if record.config[section].get(name, value) != value}
+    changed = {
+        name for name, value in usual.items() if record.config[section].get(name, value) != value
+    }
     return changed | {part.partition("=")[0] for part in split_variant(record.variant)}
 
 
 _FUNCTIONS: dict[str, Any] = {  # of the templates
     function.__name__: function
     for function in (
-        *(axis_ticks, changed_settings, cut_shares, describe_point, describe_progress, describe_sweep),
-        *(find_paper_table, format_duration, format_plain_value, heading_of, output_problems, page_name, page_title),
+        *(
+            axis_ticks,
+            changed_settings,
+            cut_shares,
+            describe_point,
+            describe_progress,
+            describe_sweep,
+        ),
+        *(
+            find_paper_table,
+            format_duration,
+            format_plain_value,
+            heading_of,
+            output_problems,
+            page_name,
+            page_title,
+        ),
         summarize_outcomes,
         *(remarks, settings_on_card, source_seen, split_variant, math.exp, math.log, shlex.join),
     )
 }
-_CONSTANTS: dict[str, Any] = {"by_place": BY_PLACE, "ended": ENDED, "outcomes": OUTCOMES, "shown_kinds": SHOWN_KINDS}
+_CONSTANTS: dict[str, Any] = {
+    "by_place": BY_PLACE,
+    "ended": ENDED,
+    "outcomes": OUTCOMES,
+    "shown_kinds": SHOWN_KINDS,
+}
 _CONSTANTS |= {"rows_at_once": _ROWS_AT_ONCE, "sections": ("model", *SECTIONS)}
 _Shown = dict[str, Any]  # what the pages of a dataset show; without blocks if no run can be read
 
@@ -82,7 +117,9 @@ class Site:
         papers, problems = list[MadePage](), list[str]()
         for name in read_paper_tables():
             try:
-                papers += [page for page in [read_written(self.results, name)] if page and page.claims]
+                papers += [
+                    page for page in [read_written(self.results, name)] if page and page.claims
+                ]
             except DataError as error:
                 problems.append(self._public(error))
         if not (names or sweeps or papers):
@@ -103,7 +140,13 @@ class Site:
         return str(problem).replace(f"{self.results.root}/", "")
 
     def _write_page(self, path: str, title: str, template: str, **values: Any) -> None:
-        values |= {"title": title, "base": "../" * path.count("/"), "links": self._links, **_FUNCTIONS, **_CONSTANTS}
+        values |= {
+            "title": title,
+            "base": "../" * path.count("/"),
+            "links": self._links,
+            **_FUNCTIONS,
+            **_CONSTANTS,
+        }
         write_atomically(self.folder / path, render_page(f"site/{template}", **values))
 
     def _write_sweeps(self, sweeps: Sequence[Sweep], problems: list[str]) -> None:
@@ -117,7 +160,10 @@ class Site:
 
     def _write_overview(self, shown: Sequence[_Shown], problems: list[str]) -> None:
         problems += [f"{item['name']}: {line}" for item in shown for line in item["problems"]]
-        shown = sorted((item for item in shown if item["blocks"]), key=lambda item: (-item["runs"], item["name"]))
+        shown = sorted(
+            (item for item in shown if item["blocks"]),
+            key=lambda item: (-item["runs"], item["name"]),
+        )
         tables = {item["name"]: item["comparable"] for item in shown}
         blocks = matrix_blocks(matrix_of_tables(tables), brief=True) if tables else []
         rows: list[SeedGroup] = []
@@ -135,20 +181,28 @@ class Site:
         try:
             table = read_table(results, name)
         except DataError as error:
-            shown = {"name": name, "blocks": (), "problems": [*map(self._public, [*sorted(results.reported), error])]}
+            shown = {
+                "name": name,
+                "blocks": (),
+                "problems": [*map(self._public, [*sorted(results.reported), error])],
+            }
             self._write_page(f"{name}/index.html", name, "unreadable.html", **shown)
             return shown
         records, comparable = table.records(), table.comparable
         folders = {record.run_id: results.run_folder(record) for record in records}
         shown = {"name": name, "comparable": comparable, "runs": len(records)}
-        shown["silent"] = sum(not (place / "predictions.jsonl").is_file() for place in folders.values())
+        shown["silent"] = sum(
+            not (place / "predictions.jsonl").is_file() for place in folders.values()
+        )
         shown["blocks"] = [shown_block(block, comparable) for block in comparable]
         shown["by_length"] = None
         try:
             shown["by_length"] = scores_by_length(shown["blocks"][0], folders)
         except DataError as error:
             results.leave_out(error)
-        pictures = self._copy_files(f"leaderboard/{name}-*.[ps][nv]g", name)  # of a stem, an SVG replaces a PNG
+        pictures = self._copy_files(
+            f"leaderboard/{name}-*.[ps][nv]g", name
+        )  # of a stem, an SVG replaces a PNG
         shown["pictures"] = {path.stem.removeprefix(f"{name}-"): path.name for path in pictures}
         shown["published"] = published_blocks(name, records)
         layout = {"base": "../", "links": self._links}
@@ -157,7 +211,9 @@ class Site:
         write_atomically(folder / f"{name}.csv", table.csv())
         for number, block in enumerate(shown["blocks"], 1):
             if block.rows[_ROWS_AT_ONCE:]:
-                self._write_page(f"{name}/rows-{number}.js", name, "more_rows.html", number=number, shown=block)
+                self._write_page(
+                    f"{name}/rows-{number}.js", name, "more_rows.html", number=number, shown=block
+                )
         self._write_page(f"{name}/index.html", name, "dataset.html", **shown)
         root = self.results.root.name if self.results.root.is_absolute() else str(self.results.root)
         of_runs = {**shown, "results_dir": ["--results-dir", root] if root != "results" else []}

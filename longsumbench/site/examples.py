@@ -46,7 +46,12 @@ _PageName = Callable[[RunRecord], str]
 
 
 def write_examples(
-    results: Results, dataset: str, records: Sequence[RunRecord], folder: Path, page_name: _PageName, **layout: Any
+    results: Results,
+    dataset: str,
+    records: Sequence[RunRecord],
+    folder: Path,
+    page_name: _PageName,
+    **layout: Any,
 ) -> bool:
     """Write the browser of examples of a dataset to `folder`; return False, and write no page, if it has none.
 
@@ -58,10 +63,16 @@ def write_examples(
     (page := folder / "examples.html").unlink(missing_ok=True)
     rmtree(data := folder / "examples", ignore_errors=True)
     texts = Counter((run.split, run.fingerprint) for run in records).most_common(1)
-    rows = group_by_seed([run for run in records if (run.split, run.fingerprint) == texts[0][0]], {})[:SHOWN_RUNS]
+    rows = group_by_seed(
+        [run for run in records if (run.split, run.fingerprint) == texts[0][0]], {}
+    )[:SHOWN_RUNS]
     runs = [max(row.runs, key=lambda run: run.finished) for row in rows]
-    split = next((split for run in runs if (split := split_read_by(results.run_folder(run), run))), None)
-    written_ids = (list(_read_outputs(results, run)) or list(_read_scores(results, run)) for run in runs)
+    split = next(
+        (split for run in runs if (split := split_read_by(results.run_folder(run), run))), None
+    )
+    written_ids = (
+        list(_read_outputs(results, run)) or list(_read_scores(results, run)) for run in runs
+    )
     if not (ids := split.ids[:SHOWN_EXAMPLES] if split else next(filter(None, written_ids), [])):
         return False
     examples: list[Example] = []
@@ -70,12 +81,22 @@ def write_examples(
     index: dict[str, Any] = {"ids": ids, "measure": score_column(runs[0].ranked_by)}
     index["texts"] = _write_parts(data, "texts/", map(_shown_texts, examples))
     written = [_write_run(results, run, data, f"{place}", ids) for place, run in enumerate(runs)]
-    index["runs"] = [{**facts, "page": page_name(run)} for run, facts in zip(runs, written, strict=True)]
+    index["runs"] = [
+        {**facts, "page": page_name(run)} for run, facts in zip(runs, written, strict=True)
+    ]
     for kind in ("css", "js"):
         write_atomically(data / f"browser.{kind}", static_text(f"examples.{kind}"))
     total = len(split) if split else max(run.num_outputs for run in runs)
-    values = {"dataset": dataset, "split": runs[0].split, "num_runs": len(records), "total": total, "index": index}
-    write_atomically(page, render_page("site/examples.html", title=f"Examples of {dataset}", **values, **layout))
+    values = {
+        "dataset": dataset,
+        "split": runs[0].split,
+        "num_runs": len(records),
+        "total": total,
+        "index": index,
+    }
+    write_atomically(
+        page, render_page("site/examples.html", title=f"Examples of {dataset}", **values, **layout)
+    )
     return True
 
 
@@ -104,7 +125,10 @@ def _read_outputs(results: Results, run: RunRecord) -> dict[str, Summary]:
 def _read_scores(results: Results, run: RunRecord) -> dict[str, dict[str, float]]:
     """Return id → column → score, 0–100 or in its unit; of several checkpoints, those of the best."""
     path = results.run_folder(run) / output_files(len(run.checkpoints))[0][1]
-    scales = {score_column(name): 1.0 if name in run.units else PERCENT for name in (*run.measures, *ROUGE_HEADINGS)}
+    scales = {
+        score_column(name): 1.0 if name in run.units else PERCENT
+        for name in (*run.measures, *ROUGE_HEADINGS)
+    }
     scores = {}
     with _leaving_out(results, path), path.open(encoding="utf-8-sig", newline="") as file:
         for row in islice(csv.DictReader(file), SHOWN_EXAMPLES):
@@ -114,7 +138,9 @@ def _read_scores(results: Results, run: RunRecord) -> dict[str, dict[str, float]
     return scores
 
 
-def _write_run(results: Results, run: RunRecord, data: Path, name: str, ids: Sequence[str]) -> dict[str, Any]:
+def _write_run(
+    results: Results, run: RunRecord, data: Path, name: str, ids: Sequence[str]
+) -> dict[str, Any]:
     """Write the scores and outputs of a run; return what the page says about it."""
     outputs, scores = _read_outputs(results, run), _read_scores(results, run)
     verdicts: Verdicts = {}
@@ -127,13 +153,20 @@ def _write_run(results: Results, run: RunRecord, data: Path, name: str, ids: Seq
     measures = {score_column(name): name for name in (*run.measures, *ROUGE_HEADINGS)}
     pages = inspection_folder(results, run)
     content = {
-        "measures": [(column, heading_of(name), run.units.get(name, "")) for column, name in measures.items()],
+        "measures": [
+            (column, heading_of(name), run.units.get(name, "")) for column, name in measures.items()
+        ],
         "scores": [[scores.get(example, {}).get(column) for column in measures] for example in ids],
         "parts": _write_parts(data, f"outputs/{name}-", map(shown.get, ids if outputs else ())),
         "pages": [place for place in range(len(ids)) if (pages / f"{place}.html").is_file()],
     }
     _write_parts(data, f"runs/{name}-", [content])
-    return {"id": run.run_id, "label": run_label(run), "oracle": run.oracle, "outputs": bool(outputs)}
+    return {
+        "id": run.run_id,
+        "label": run_label(run),
+        "oracle": run.oracle,
+        "outputs": bool(outputs),
+    }
 
 
 def _shown_texts(example: Example) -> dict[str, Any]:
@@ -142,9 +175,16 @@ def _shown_texts(example: Example) -> dict[str, Any]:
     Kinds: "d" and "s" name a document and a section; "p" begins a paragraph, and "" is its next sentence.
     """
     sizes = accumulate(len(_encode(row)) for row in _source_rows(example))
-    rows = [row for row, size in zip(_source_rows(example), sizes, strict=True) if size <= _SOURCE_BYTES]
+    rows = [
+        row for row, size in zip(_source_rows(example), sizes, strict=True) if size <= _SOURCE_BYTES
+    ]
     words = sum(len(text.split()) for kind, text in rows if kind in ("p", ""))
-    texts = {"title": example.title, "query": example.query, "references": example.references, "source": rows}
+    texts = {
+        "title": example.title,
+        "query": example.query,
+        "references": example.references,
+        "source": rows,
+    }
     return {**texts, "words": words, "all_words": example.source_words()}
 
 

@@ -16,10 +16,18 @@ from longsumbench.leaderboards import comparability, table
 from longsumbench.render.html import render_part
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.site.model_card import hub_files, hub_texts, shared_command, shared_numbers, without_folders
+from longsumbench.site.model_card import (
+    hub_files,
+    hub_texts,
+    shared_command,
+    shared_numbers,
+    without_folders,
+)
 
 
-def export_runs(results: Results, words: Sequence[str], kind: str, folder: Path) -> Iterator[object]:
+def export_runs(
+    results: Results, words: Sequence[str], kind: str, folder: Path
+) -> Iterator[object]:
     """Write runs as "eee" or "hub", or tables as "csv" or "latex"; yield lines that say what was written.
 
     `words` are datasets and, of "eee" and "hub", also runs; all datasets if there are none.
@@ -32,7 +40,10 @@ def export_runs(results: Results, words: Sequence[str], kind: str, folder: Path)
     words = words or table.find_datasets(results)
     if kind in ("csv", "latex"):
         for (dataset,) in [table.find_datasets(results, word) for word in words]:
-            path, rows = folder / f"{dataset}.{kind.replace('latex', 'tex')}", table.read_table(results, dataset)
+            path, rows = (
+                folder / f"{dataset}.{kind.replace('latex', 'tex')}",
+                table.read_table(results, dataset),
+            )
             write_atomically(path, rows.csv() if kind == "csv" else rows.latex())
             yield path
         return
@@ -66,13 +77,18 @@ def evaluation_log(record: RunRecord) -> dict[str, Any]:
         render_part(
             "every_eval_ever.json",
             record=record,
-            model=checkpoint if record.zero_shot and on_hub else f"longsumbench/{_file_name(record.model)}",
+            model=checkpoint
+            if record.zero_shot and on_hub
+            else f"longsumbench/{_file_name(record.model)}",
             on_hub=on_hub,
             finished=f"{datetime.fromisoformat(record.finished).timestamp():.0f}",
             numbers=shared_numbers(record),
             texts=hub_texts(record),
             command=shared_command(record),
-            settings={name: without_folders(text) for name, text in comparability.settings_of(record).items()},
+            settings={
+                name: without_folders(text)
+                for name, text in comparability.settings_of(record).items()
+            },
         )
     )
     return log

@@ -17,7 +17,9 @@ from longsumbench.outputs.verify import outcome_of, unlike_values
 from longsumbench.runs.record import WORK_FOLDER, RunRecord
 from longsumbench.runs.results import VERIFIED_FILE, Results, finished_folders, hash_scored_files
 
-_NOT_COPIED = shutil.ignore_patterns(WORK_FOLDER, ".*", VERIFIED_FILE)  # what belongs to a machine or to its user
+_NOT_COPIED = shutil.ignore_patterns(
+    WORK_FOLDER, ".*", VERIFIED_FILE
+)  # what belongs to a machine or to its user
 
 
 def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
@@ -31,7 +33,9 @@ def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
     datasets = set[str]()
     for source in sources:
         try:
-            folders = finished_folders(Path(source).expanduser(), foreign=True, reported=target.reported)
+            folders = finished_folders(
+                Path(source).expanduser(), foreign=True, reported=target.reported
+            )
         except DataError as error:
             target.leave_out(error)
             continue
@@ -57,7 +61,9 @@ def _merge_run(folder: Path, source: str, target: Results) -> bool:
         raise DataError("a link that leaves its results folder, which is not followed", folder)
     record = RunRecord.read(folder)
     if (record.dataset, record.model, record.run_id) != names:
-        raise DataError(f"the record of another run, {record.run_id} of {record.model}", folder / "record.json")
+        raise DataError(
+            f"the record of another run, {record.run_id} of {record.model}", folder / "record.json"
+        )
     place = target.folder(*names)
     if (place / "record.json").is_file():
         if unlike := _unlike_files(folder, place):

@@ -17,15 +17,28 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.render.tables import escape_markdown, markdown
 from longsumbench.runs.record import RunRecord
 
-_HUB_TEXTS = re.compile(r"([\w.-]+/[\w.-]+)@(\w+)")  # the source of texts from the hub: repository and revision
-_FOLDERS = re.compile(r"(?:^|(?<=[=,\[]))[~/][^,]*/(?=[^,\]])")  # in a word of a command or a setting's value
-_HIGHER = {"entity_precision", "number_precision", "support", "bertscore_f", "judge_recall", "judge_precision"}
+_HUB_TEXTS = re.compile(
+    r"([\w.-]+/[\w.-]+)@(\w+)"
+)  # the source of texts from the hub: repository and revision
+_FOLDERS = re.compile(
+    r"(?:^|(?<=[=,\[]))[~/][^,]*/(?=[^,\]])"
+)  # in a word of a command or a setting's value
+_HIGHER = {
+    "entity_precision",
+    "number_precision",
+    "support",
+    "bertscore_f",
+    "judge_recall",
+    "judge_precision",
+}
 
 
 def shared_numbers(record: RunRecord) -> dict[str, Estimate]:
     """Return name → mean of ROUGE (F1) and of the measures of which a higher one is better, 0–100."""
     names = _HIGHER.union(comparability.numbers_shown([record]))
-    measures = {name: measure.estimate for name, measure in record.measures.items() if name in names}
+    measures = {
+        name: measure.estimate for name, measure in record.measures.items() if name in names
+    }
     return {name: score.f1 for name, score in record.scores.items()} | measures
 
 
@@ -53,11 +66,23 @@ def hub_files(record: RunRecord, repository: str) -> dict[str, str]:
     """
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-    (rows,), texts, base = comparable_rows([record]), hub_texts(record), record.facts.checkpoint or ""
+    (rows,), texts, base = (
+        comparable_rows([record]),
+        hub_texts(record),
+        record.facts.checkpoint or "",
+    )
     name, revision = texts or (record.dataset, None)
     about = partial(EvalResult, "summarization", name, record.dataset, dataset_split=record.split)
-    scores = [about(kind, number.mean, dataset_revision=revision) for kind, number in shared_numbers(record).items()]
-    values: dict[str, Any] = {"record": record, "repository": repository, "hub": texts, "md": escape_markdown}
+    scores = [
+        about(kind, number.mean, dataset_revision=revision)
+        for kind, number in shared_numbers(record).items()
+    ]
+    values: dict[str, Any] = {
+        "record": record,
+        "repository": repository,
+        "hub": texts,
+        "md": escape_markdown,
+    }
     card = ModelCard.from_template(
         ModelCardData(
             model_name=repository,
@@ -65,9 +90,12 @@ def hub_files(record: RunRecord, repository: str) -> dict[str, str]:
             base_model=base if HUB_NAME.fullmatch(base) else None,
             datasets=[name] if texts else None,
         ),
-        template_str=files("longsumbench.render").joinpath("templates/model_card.md").read_text(encoding="utf-8"),
+        template_str=files("longsumbench.render")
+        .joinpath("templates/model_card.md")
+        .read_text(encoding="utf-8"),
         tables=markdown(
-            f"{record.model} on {record.dataset}", [leaderboard_block(rows, [rows]), ledger_block([record])]
+            f"{record.model} on {record.dataset}",
+            [leaderboard_block(rows, [rows]), ledger_block([record])],
         ),
         command=shared_command(record),
         **values,
@@ -87,5 +115,9 @@ def _eval_results(record: RunRecord, repository: str, revision: str) -> str:
     entries = []
     for name, (mean, low, high) in shared_numbers(record).items():
         notes = f"{record.split} split, n={record.n}, 95 % interval {low:.2f} to {high:.2f}; {record.signature}"
-        entries.append(EvalResultEntry(repository, name, mean, revision, date=record.finished, notes=notes))
-    return str(yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True))
+        entries.append(
+            EvalResultEntry(repository, name, mean, revision, date=record.finished, notes=notes)
+        )
+    return str(
+        yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True)
+    )

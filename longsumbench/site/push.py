@@ -14,7 +14,16 @@ from longsumbench.runs.results import Results
 from longsumbench.runs.summarize import find_system, recorded_decoding
 from longsumbench.site.model_card import hub_files
 
-_UPLOADED = {".json", ".jinja", ".md", ".model", ".safetensors", ".spm", ".txt", ".yaml"}  # never pickles
+_UPLOADED = {
+    ".json",
+    ".jinja",
+    ".md",
+    ".model",
+    ".safetensors",
+    ".spm",
+    ".txt",
+    ".yaml",
+}  # never pickles
 
 
 def push_run(results: Results, run: str, repository: str, private: bool = False) -> str:
@@ -39,25 +48,46 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
     folder = results.find(run)
     record = RunRecord.read(folder)
     if not record.trained:
-        raise UsageError(f"{run_label(record)} has no weights to push: name a run that trained its system")
+        raise UsageError(
+            f"{run_label(record)} has no weights to push: name a run that trained its system"
+        )
     found, _ = find_system(str(folder), [], results, "none")
     if get_token() is None:
-        raise EnvironmentProblem("no token of the Hugging Face hub: set HF_TOKEN, or log in with `hf auth login`")
+        raise EnvironmentProblem(
+            "no token of the Hugging Face hub: set HF_TOKEN, or log in with `hf auth login`"
+        )
     if problem := unreachable():
-        raise EnvironmentProblem(f"the Hugging Face hub cannot be reached ({problem}); nothing was pushed")
+        raise EnvironmentProblem(
+            f"the Hugging Face hub cannot be reached ({problem}); nothing was pushed"
+        )
     with TemporaryDirectory() as name:
         staged = Path(name)
         found.load().save(staged)
         saved = {**read_saved(staged), "decode": recorded_decoding(record)}
-        for path, content in {"system.json": json.dumps(saved, indent=1), **hub_files(record, repository)}.items():
+        for path, content in {
+            "system.json": json.dumps(saved, indent=1),
+            **hub_files(record, repository),
+        }.items():
             write_atomically(staged / path, content)
-        if refused := [path.name for path in staged.rglob("*") if path.is_file() and path.suffix not in _UPLOADED]:
-            raise UsageError(f"model={record.model} saves {refused[0]}: only {', '.join(sorted(_UPLOADED))} are pushed")
+        if refused := [
+            path.name
+            for path in staged.rglob("*")
+            if path.is_file() and path.suffix not in _UPLOADED
+        ]:
+            raise UsageError(
+                f"model={record.model} saves {refused[0]}: only {', '.join(sorted(_UPLOADED))} are pushed"
+            )
         api, state = HfApi(), "nothing was pushed"
         try:
             api.create_repo(repository, private=private or None, exist_ok=True)
-            state = f"{repository} exists, without the files of this run; the same command pushes them"
-            api.upload_folder(repo_id=repository, folder_path=staged, commit_message=f"Run {record.run_id}")
+            state = (
+                f"{repository} exists, without the files of this run; the same command pushes them"
+            )
+            api.upload_folder(
+                repo_id=repository, folder_path=staged, commit_message=f"Run {record.run_id}"
+            )
         except Exception as error:  # the library's errors have no common class
-            raise EnvironmentProblem(f"the Hugging Face hub refused ({describe_error(error)}): {state}") from error
+            raise EnvironmentProblem(
+                f"the Hugging Face hub refused ({describe_error(error)}): {state}"
+            ) from error
     return f"{api.endpoint}/{repository}"

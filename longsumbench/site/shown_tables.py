@@ -35,7 +35,9 @@ class ShownRow(NamedTuple):
 
     group: SeedGroup
     cells: Sequence[str]
-    interval: tuple[float, ...] | None  # low, mean, high of the ranking score in percent of the axis, if it is ranked
+    interval: (
+        tuple[float, ...] | None
+    )  # low, mean, high of the ranking score in percent of the axis, if it is ranked
     best: bool  # it may be the best
 
 
@@ -54,16 +56,28 @@ def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> 
     rows, ranked_by = comparable.rows, comparable.rows[0].first.ranked_by
     numbers = numbers_shown([row.first for row in rows])
     measured = dict.fromkeys(name for row in rows for name in row.numbers)
-    others = [name for name in measured if name not in numbers and not any(word in name for word in BY_PLACE)]
+    others = [
+        name
+        for name in measured
+        if name not in numbers and not any(word in name for word in BY_PLACE)
+    ]
     kinds = {"scores": [*numbers], "other metrics": others[:_MOST_METRICS], **_COLUMN_KINDS}
     kind_of = {name: kind for kind, names in kinds.items() for name in names}
     block = leaderboard_block(comparable, table, "f", (*kind_of, "run"))
-    headings = {column.heading: name for name, column in columns_of(row.first for row in rows).items()}
+    headings = {
+        column.heading: name for name, column in columns_of(row.first for row in rows).items()
+    }
     names = [headings.get(heading, "") for heading in block.columns]
     best = rows_at_the_top(comparable)
     bars, pairs = _intervals(rows, ranked_by), zip(rows, block.rows, strict=True)
     shown_rows = [ShownRow(row, cells, bars.get(row.key), row.key in best) for row, cells in pairs]
-    return ShownBlock(block, [kind_of.get(name, "") for name in names], shown_rows, ranked_by, names.index(ranked_by))
+    return ShownBlock(
+        block,
+        [kind_of.get(name, "") for name in names],
+        shown_rows,
+        ranked_by,
+        names.index(ranked_by),
+    )
 
 
 def settings_on_card(rows: Sequence[ShownRow]) -> dict[str, str]:
@@ -73,9 +87,17 @@ def settings_on_card(rows: Sequence[ShownRow]) -> dict[str, str]:
     """
     texts = {}
     for row in rows:
-        same_model = [shown.group for shown in rows if shown.group.first.model == row.group.first.model]
-        shared = set.intersection(*(set(_settings_of(group)) for group in same_model)) if same_model[1:] else set()
-        texts[row.group.key] = ", ".join(part for part in _settings_of(row.group) if part not in shared)
+        same_model = [
+            shown.group for shown in rows if shown.group.first.model == row.group.first.model
+        ]
+        shared = (
+            set.intersection(*(set(_settings_of(group)) for group in same_model))
+            if same_model[1:]
+            else set()
+        )
+        texts[row.group.key] = ", ".join(
+            part for part in _settings_of(row.group) if part not in shared
+        )
     return texts
 
 
@@ -93,7 +115,10 @@ def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[flo
     step = 2 * 10.0 ** math.floor(math.log10(high - low))
     while math.floor(high / step) - math.ceil(low / step) < _FEWEST_MARKS:  # fewer than three ticks
         step /= 2
-    return [round(place * step, 12) for place in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    return [
+        round(place * step, 12)
+        for place in range(math.ceil(low / step), math.floor(high / step) + 1)
+    ]
 
 
 def rows_at_the_top(comparable: ComparableRows) -> set[str]:
@@ -111,18 +136,29 @@ def rows_at_the_top(comparable: ComparableRows) -> set[str]:
     tied, below = tests.tied(), tests.with_outcome(DISTINGUISHED)
     if any((row.key, name) not in tied | below for row in ranked[1:]):
         return set()
-    return {row.key for row in ranked[:1]} | {row.key for row in ranked[1:] if (row.key, name) in tied}
+    return {row.key for row in ranked[:1]} | {
+        row.key for row in ranked[1:] if (row.key, name) in tied
+    }
 
 
 def _intervals(rows: Sequence[SeedGroup], name: str) -> dict[str, tuple[float, ...]]:
     """Return key of a ranked row → low, mean and high, in percent of the axis from the lowest to the highest end."""
     numbers = {row.key: row.numbers[name] for row in rows if row.ranked and name in row.numbers}
     ends = {
-        key: [number.mean if math.isnan(end) else end for end in (number.low, number.mean, number.high)]
+        key: [
+            number.mean if math.isnan(end) else end
+            for end in (number.low, number.mean, number.high)
+        ]
         for key, number in numbers.items()
     }
-    start, end = min(map(min, ends.values()), default=0.0), max(map(max, ends.values()), default=0.0)
-    return {key: tuple(round(100 * (v - start) / (end - start or 1), 1) for v in each) for key, each in ends.items()}
+    start, end = (
+        min(map(min, ends.values()), default=0.0),
+        max(map(max, ends.values()), default=0.0),
+    )
+    return {
+        key: tuple(round(100 * (v - start) / (end - start or 1), 1) for v in each)
+        for key, each in ends.items()
+    }
 
 
 def scores_by_length(shown: ShownBlock, folders: Mapping[str, Path]) -> Block | None:
@@ -134,13 +170,23 @@ def scores_by_length(shown: ShownBlock, folders: Mapping[str, Path]) -> Block | 
         DataError: the scores of a run are damaged.
     """
     rows = [row.group for row in shown.rows if row.group.ranked][:_ROWS_BY_LENGTH]
-    split = next(filter(None, (split_read_by(folders[run.run_id], run) for row in rows for run in row.runs)), None)
+    split = next(
+        filter(None, (split_read_by(folders[run.run_id], run) for row in rows for run in row.runs)),
+        None,
+    )
     if split is None:
         return None
-    column, scores = score_column(shown.ranked_by), dict[str, pd.Series]()  # label → score of each example
+    column, scores = (
+        score_column(shown.ranked_by),
+        dict[str, pd.Series](),
+    )  # label → score of each example
     for row in rows:
         files = [folders[run.run_id] / "scores.csv" for run in row.runs]
-        tables = [table[column] for file in files if file.is_file() and column in (table := read_scores(file))]
+        tables = [
+            table[column]
+            for file in files
+            if file.is_file() and column in (table := read_scores(file))
+        ]
         if tables:
             scores[row.label] = PERCENT * pd.concat(tables).groupby(level=0).mean()
     words = pd.Series(split.source_words, index=split.ids).loc[

@@ -37,9 +37,20 @@ _log = logging.getLogger(__name__)
 HERE = "basic"  # Hydra's name for this process
 _GROUPS = ("launcher", "sweeper")
 _ALLOWED = re.compile(r"\+*hydra(/(launcher|sweeper)|\.(launcher|sweeper)\..+)=")
-_LAUNCHER_PACKAGES = {"slurm": "submitit", "optuna": "optuna"}  # extra of the suite → the package that it installs
+_LAUNCHER_PACKAGES = {
+    "slurm": "submitit",
+    "optuna": "optuna",
+}  # extra of the suite → the package that it installs
 # Parameters of submitit for any cluster; the others are for SLURM.
-_GENERIC = ("name", "timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node")
+_GENERIC = (
+    "name",
+    "timeout_min",
+    "mem_gb",
+    "nodes",
+    "cpus_per_task",
+    "gpus_per_node",
+    "tasks_per_node",
+)
 _SECONDS_BETWEEN_POLLS = 2.0  # at the files of jobs, and at the process that started a pool
 _DIED = "its process died twice (killed, out of memory, or over timeout_minutes); the same command tries it again"
 
@@ -57,7 +68,9 @@ class Engine:
 
     launcher: str = HERE
     sweeper: str = HERE
-    settings: dict[str, dict[str, Any]] = field(default_factory=lambda: {group: {} for group in _GROUPS})
+    settings: dict[str, dict[str, Any]] = field(
+        default_factory=lambda: {group: {} for group in _GROUPS}
+    )
 
     @property
     def on_cluster(self) -> bool:
@@ -75,7 +88,10 @@ class Engine:
         if self.launcher == HERE:
             yield from ((task, task.run()) for task in tasks)
             return
-        launch, settings = _run_on_cluster if self.on_cluster else _run_in_processes, self.settings["launcher"]
+        launch, settings = (
+            _run_on_cluster if self.on_cluster else _run_in_processes,
+            self.settings["launcher"],
+        )
         died = []
         for task, state in launch(tasks, settings):
             if state is None:
@@ -83,7 +99,9 @@ class Engine:
             else:
                 yield task, state
         for retries in [died] if self.on_cluster and died else [[task] for task in died]:
-            yield from ((task, state or task.fail(_DIED)) for task, state in launch(retries, settings))
+            yield from (
+                (task, state or task.fail(_DIED)) for task, state in launch(retries, settings)
+            )
 
 
 def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = None) -> Engine:
@@ -102,15 +120,24 @@ def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = No
     if not sweep:
         raise UsageError(f"'{words[0]}' is for sweeps: add -m, also for a single point")
     with hydra_session(config_dir):
-        for group, name in (("launcher", "joblib"), ("sweeper", "optuna")):  # of Hydra's plug-ins, if installed
+        for group, name in (
+            ("launcher", "joblib"),
+            ("sweeper", "optuna"),
+        ):  # of Hydra's plug-ins, if installed
             ConfigStore.instance().repo["hydra"].get(group, {}).pop(f"{name}.yaml", None)
-        composed = hydra.compose("run", [*words, *search_path(config_dir)], return_hydra_config=True).hydra
-    settings: dict[str, Any] = {group: OmegaConf.to_container(composed[group], resolve=True) for group in _GROUPS}
+        composed = hydra.compose(
+            "run", [*words, *search_path(config_dir)], return_hydra_config=True
+        ).hydra
+    settings: dict[str, Any] = {
+        group: OmegaConf.to_container(composed[group], resolve=True) for group in _GROUPS
+    }
     names = {group: composed.runtime.choices[f"hydra/{group}"] for group in _GROUPS}
     for group, name in names.items():
         executor = settings[group].get("executor", "")
         if not executor and name != HERE:
-            raise UsageError(f"hydra/{group}={name} is not one of this suite, which are in conf/hydra/{group}")
+            raise UsageError(
+                f"hydra/{group}={name} is not one of this suite, which are in conf/hydra/{group}"
+            )
         if executor in _LAUNCHER_PACKAGES and find_spec(_LAUNCHER_PACKAGES[executor]) is None:
             command = f"pip install -e '.[{executor}]' in the clone"
             raise EnvironmentProblem(f"hydra/{group}={name} is not installed: {command}")
@@ -125,14 +152,21 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
     try:
         n_jobs = effective_n_jobs(settings["n_jobs"])
     except (TypeError, ValueError) as error:
-        raise UsageError(f"hydra/launcher=joblib cannot begin: {error} (hydra.launcher.n_jobs)") from error
+        raise UsageError(
+            f"hydra/launcher=joblib cannot begin: {error} (hydra.launcher.n_jobs)"
+        ) from error
     threads = str(max(1, cpu_count() // n_jobs))
     env = {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     open_tasks = {task.number: task for task in tasks}
     _log.info(f"starting processes: {min(n_jobs, len(tasks))}; each loads the libraries first")
-    warnings.filterwarnings("ignore", "A worker stopped while", UserWarning)  # joblib renews workers that have grown
+    warnings.filterwarnings(
+        "ignore", "A worker stopped while", UserWarning
+    )  # joblib renews workers that have grown
     while open_tasks:
-        size, ends_with = min(n_jobs, len(open_tasks)), {"initializer": _end_with, "initargs": (os.getpid(),)}
+        size, ends_with = (
+            min(n_jobs, len(open_tasks)),
+            {"initializer": _end_with, "initargs": (os.getpid(),)},
+        )
         pool = ProcessPoolExecutor(size, timeout=10, env=env, **ends_with)
         try:
             waiting, running = iter([*open_tasks]), dict[Future[PointState], int]()
@@ -144,7 +178,11 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
                     yield open_tasks.pop(running.pop(future)), state
             pool.shutdown()
         except BrokenExecutor:
-            died = [number for number, task in open_tasks.items() if task.sweep.state(number).state == RUNNING]
+            died = [
+                number
+                for number, task in open_tasks.items()
+                if task.sweep.state(number).state == RUNNING
+            ]
             if not died:
                 problem = "hydra/launcher=joblib gave up: a process died before its point began"
                 raise EnvironmentProblem(problem) from None
@@ -169,20 +207,28 @@ def _run_on_cluster(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _En
     if shutil.which("srun") is None:
         advice = "hydra/launcher=joblib works on this machine alone"
         raise EnvironmentProblem(f"no SLURM on this machine (no srun); {advice}")
-    os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")  # it would close the handlers of all other loggers
+    os.environ.setdefault(
+        "SUBMITIT_LOG_LEVEL", "NOCONFIG"
+    )  # it would close the handlers of all other loggers
     from submitit import AutoExecutor, helpers
 
-    options = {key: value for key, value in settings.items() if value is not None and key != "executor"}
+    options = {
+        key: value for key, value in settings.items() if value is not None and key != "executor"
+    }
     try:
         with redirect_stderr(io.StringIO()):  # submitit also prints what it raises
             timeouts, folder = options.pop("max_num_timeout"), tasks[0].sweep.root / "launcher"
             executor = AutoExecutor(folder, cluster="slurm", slurm_max_num_timeout=timeouts)
-            executor.update_parameters(**{key if key in _GENERIC else f"slurm_{key}": options[key] for key in options})
+            executor.update_parameters(
+                **{key if key in _GENERIC else f"slurm_{key}": options[key] for key in options}
+            )
             with executor.batch():
                 jobs = {executor.submit(task): task for task in tasks}
     except Exception as error:  # submitit's errors have no common class
         reason = " ".join(str(error).replace("sbatch: error: ", "").split())
-        raise UsageError(f"SLURM refuses the sweep: {reason} (hydra.launcher.*; see docs/how-to/slurm.md)") from error
+        raise UsageError(
+            f"SLURM refuses the sweep: {reason} (hydra.launcher.*; see docs/how-to/slurm.md)"
+        ) from error
     try:
         for job in helpers.as_completed(list(jobs), poll_frequency=_SECONDS_BETWEEN_POLLS):
             state = jobs[job].sweep.state(jobs[job].number)
@@ -193,7 +239,9 @@ def _run_on_cluster(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _En
 
 
 def search_settings(
-    settings: Mapping[str, Any], ranges: Sequence[str], score_of: Callable[[list[str]], float | None]
+    settings: Mapping[str, Any],
+    ranges: Sequence[str],
+    score_of: Callable[[list[str]], float | None],
 ) -> None:
     """Let Optuna ask for points, by the scores of the points before.
 
@@ -212,19 +260,29 @@ def search_settings(
     def distribution(override: Override) -> Any:
         value = override.value()
         if not isinstance(value, IntervalSweep):
-            return optuna.distributions.CategoricalDistribution(list(override.sweep_string_iterator()))
+            return optuna.distributions.CategoricalDistribution(
+                list(override.sweep_string_iterator())
+            )
         is_integer = isinstance(value.start, int)
-        kind = optuna.distributions.IntDistribution if is_integer else optuna.distributions.FloatDistribution
+        kind = (
+            optuna.distributions.IntDistribution
+            if is_integer
+            else optuna.distributions.FloatDistribution
+        )
         return kind(value.start, value.end, log="log" in value.tags)
 
     try:
         overrides = OverridesParser.create().parse_overrides(list(ranges))
-        distributions = {override.get_key_element(): distribution(override) for override in overrides}
+        distributions = {
+            override.get_key_element(): distribution(override) for override in overrides
+        }
         sampler = hydra.utils.instantiate(settings["sampler"])
         study = optuna.create_study(sampler=sampler, direction=settings["direction"])
         trials = range(settings["n_trials"])
     except Exception as error:  # errors of Optuna have no common class
-        raise UsageError(f"hydra/sweeper=optuna: {first_error_line(error)} (hydra.sweeper.*)") from error
+        raise UsageError(
+            f"hydra/sweeper=optuna: {first_error_line(error)} (hydra.sweeper.*)"
+        ) from error
     for _ in trials:
         trial = study.ask(distributions)
         score = score_of([f"{key}={value}" for key, value in trial.params.items()])

@@ -23,7 +23,9 @@ from longsumbench.sweeps.sweep import Launch
 
 
 @suite_errors()
-def run(*, config: str | Path | None = None, config_dir: str | Path | None = None, **settings: Any) -> RunRecord:
+def run(
+    *, config: str | Path | None = None, config_dir: str | Path | None = None, **settings: Any
+) -> RunRecord:
     """Run one system on one dataset, as `longsumbench run` does: read, train, summarize, score, write the record.
 
     A finished run is not repeated; an interrupted one continues. The tables in the results folder are rebuilt.
@@ -72,10 +74,15 @@ def sweep(*, config_dir: str | Path | None = None, **settings: Any) -> list[RunR
 
 
 def _run_settings(
-    settings: dict[str, Any], sweep: bool, config_dir: str | Path | None, config: str | Path | None = None
+    settings: dict[str, Any],
+    sweep: bool,
+    config_dir: str | Path | None,
+    config: str | Path | None = None,
 ) -> list[RunRecord]:
     if started_processes() > 1:
-        raise UsageError("several processes were started: run() works in one; use torchrun -m longsumbench run")
+        raise UsageError(
+            "several processes were started: run() works in one; use torchrun -m longsumbench run"
+        )
     words = add_config_file(config, format_overrides(settings, sweep))
     folder = None if config_dir is None else str(config_dir)
     flags = [*(["-m"] if sweep else []), *([] if folder is None else ["--config-dir", folder])]
@@ -86,7 +93,11 @@ def _run_settings(
 
 
 def plan_launch(
-    words: Sequence[str], sweep: bool, config_dir: str | None, command: tuple[str, ...], probe: bool = True
+    words: Sequence[str],
+    sweep: bool,
+    config_dir: str | None,
+    command: tuple[str, ...],
+    probe: bool = True,
 ) -> Launch:
     """Compose and check the points of a command line as `plan` does; of a search, the settings that its points share.
 
@@ -107,7 +118,9 @@ def plan_launch(
 
 _log = logging.getLogger(__name__)
 
-_Show = Callable[[Sequence[UpdatedTable], Sequence[RunRecord]], None]  # is given tables, and the records of the points
+_Show = Callable[
+    [Sequence[UpdatedTable], Sequence[RunRecord]], None
+]  # is given tables, and the records of the points
 
 
 @contextmanager
@@ -135,9 +148,15 @@ def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
     ran, updated = {record.run_id for record in launch.finished}, []
     for root in sorted({point.config.results_dir for point in launch.points}):
         results = Results(Path(root).expanduser())
-        for name in sorted({record.dataset for record in launch.finished} & set(results.datasets())):
+        for name in sorted(
+            {record.dataset for record in launch.finished} & set(results.datasets())
+        ):
             table = update_table(results, name, redraw=False)
-            curves = update_curves(results, name, swept, required=False, run_ids=ran) if len(swept) in (1, 2) else []
+            curves = (
+                update_curves(results, name, swept, required=False, run_ids=ran)
+                if len(swept) in (1, 2)
+                else []
+            )
             updated.append(UpdatedTable(table, results, tuple(curves)))
     if updated:
         show(updated, launch.records() or launch.finished)

@@ -86,7 +86,9 @@ class Sweep:
 
     def locked(self) -> AbstractContextManager[None]:
         """Create the folder and lock it: only one process runs a sweep, others wait for it."""
-        return exclusive_lock(self.lock, lambda who: _log.info(f"waiting for the process that runs this sweep: {who}"))
+        return exclusive_lock(
+            self.lock, lambda who: _log.info(f"waiting for the process that runs this sweep: {who}")
+        )
 
     def begin(self, command: Sequence[str], launcher: str) -> None:
         """Write `sweep.json`, and delete the states that earlier processes wrote."""
@@ -94,7 +96,9 @@ class Sweep:
         for path in self.root.glob("points/*.json"):
             path.unlink()
         start = SweepStart(tuple(command), launcher, socket.gethostname(), time.time())
-        write_atomically(self.root / "sweep.json", json.dumps(asdict(start), indent=1, ensure_ascii=False) + "\n")
+        write_atomically(
+            self.root / "sweep.json", json.dumps(asdict(start), indent=1, ensure_ascii=False) + "\n"
+        )
 
     def start(self) -> SweepStart:
         """Return the content of `sweep.json`; raise DataError if it is damaged."""
@@ -102,7 +106,9 @@ class Sweep:
         try:
             return read_json(path, SweepStart)
         except (FileNotFoundError, BadFile) as error:
-            raise DataError(f"not a sweep ({error}); the same `longsumbench run -m` writes it anew", path) from error
+            raise DataError(
+                f"not a sweep ({error}); the same `longsumbench run -m` writes it anew", path
+            ) from error
 
     @property
     def lock(self) -> Path:
@@ -116,7 +122,9 @@ class Sweep:
     def write_state(self, number: int, state: PointState) -> None:
         """Write the state of a point. A full disk is no error: a state is not a result."""
         with suppress(OSError):
-            write_atomically(self.file(number, "json"), json.dumps(asdict(state), ensure_ascii=False) + "\n")
+            write_atomically(
+                self.file(number, "json"), json.dumps(asdict(state), ensure_ascii=False) + "\n"
+            )
 
     def state(self, number: int) -> PointState:
         """Return the state in a point's file; without a readable file the point is waiting."""
@@ -127,19 +135,26 @@ class Sweep:
 
     def present_states(self) -> list[PointState]:
         """Return the states of all points; one that runs without a process is waiting."""
-        return [self._present_state(place + 1) for place, _ in enumerate(self.root.glob("points/*.json"))]
+        return [
+            self._present_state(place + 1)
+            for place, _ in enumerate(self.root.glob("points/*.json"))
+        ]
 
     def _present_state(self, number: int) -> PointState:
         for _ in range(2):  # it may end between the two files
             state = self.state(number)
             if state.state != RUNNING or lock_holder(self.file(number, "lock")) is not None:
                 return state
-        return PointState(state.name, reason=f"its process ended ({state.process})", attempts=state.attempts)
+        return PointState(
+            state.name, reason=f"its process ended ({state.process})", attempts=state.attempts
+        )
 
 
 def sweeps_in(results: Path) -> list[Sweep]:
     """Return the sweeps in a results folder, the newest first."""
-    files = sorted(results.glob("sweeps/*/sweep.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    files = sorted(
+        results.glob("sweeps/*/sweep.json"), key=lambda path: path.stat().st_mtime, reverse=True
+    )
     return [Sweep(path.parent) for path in files]
 
 
@@ -152,13 +167,21 @@ def render_status(results: Path, name: str | None = None) -> str:
     """
     sweeps = sweeps_in(results)
     if not sweeps:
-        raise UsageError(f"no sweep under {results / 'sweeps'}: `longsumbench run -m` starts one; or set --results-dir")
+        raise UsageError(
+            f"no sweep under {results / 'sweeps'}: `longsumbench run -m` starts one; or set --results-dir"
+        )
     if name is None:
-        matches = [sweep for sweep in sweeps if sweep == sweeps[0] or lock_holder(sweep.lock) is not None]
+        matches = [
+            sweep for sweep in sweeps if sweep == sweeps[0] or lock_holder(sweep.lock) is not None
+        ]
     else:
         matches = [sweep for sweep in sweeps if sweep.root.name.startswith(name)]
         if len(matches) != 1:
-            many = f"{len(matches)} sweeps begin with '{name}'" if matches else f"no sweep is called '{name}'"
+            many = (
+                f"{len(matches)} sweeps begin with '{name}'"
+                if matches
+                else f"no sweep is called '{name}'"
+            )
             raise UsageError(f"{many}; there are {', '.join(sweep.root.name for sweep in sweeps)}")
     return "\n\n".join(map(_render_sweep, matches))
 
@@ -177,13 +200,19 @@ def describe_sweep(sweep: Sweep, states: Sequence[PointState]) -> str:
     """Return whether a sweep is running, ended or interrupted."""
     ended = states and all(state.state in ENDED for state in states)
     running = lock_holder(sweep.lock) is not None
-    return "running" if running else "ended" if ended else "interrupted; the same command continues it"
+    return (
+        "running" if running else "ended" if ended else "interrupted; the same command continues it"
+    )
 
 
 def describe_progress(states: Sequence[PointState]) -> str:
     """Return the number of points by state, and the time left."""
     words = [state.state for state in states]
-    parts = [f"{words.count(word)} {word}" for word in (DONE, SKIPPED, RUNNING, FAILED, WAITING) if word in words]
+    parts = [
+        f"{words.count(word)} {word}"
+        for word in (DONE, SKIPPED, RUNNING, FAILED, WAITING)
+        if word in words
+    ]
     if (seconds := seconds_left(states)) is not None and {RUNNING, WAITING} & set(words):
         parts.append(f"about {format_duration(seconds)} left")
     return ", ".join(parts) or "no points yet"
@@ -205,10 +234,21 @@ def status_table(sweep: Sweep, states: Sequence[PointState]) -> str:
     for number, state in enumerate(states, start=1):
         took = format_duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
         score = "" if state.score is None else f"{state.score:.1f}"
-        rows.append([number, *map(escape_line, (state.name, state.state, took, score, describe_point(state)))])
+        rows.append(
+            [
+                number,
+                *map(escape_line, (state.name, state.state, took, score, describe_point(state))),
+            ]
+        )
     failed = [number for number, state in enumerate(states, start=1) if state.state == FAILED]
-    logs = [f"log of point {number}: {log}" for number in failed if (log := sweep.file(number, "log")).is_file()]
-    return "\n".join([plain_table(rows, ["point", "settings", "state", "time", "score", ""]), *logs])
+    logs = [
+        f"log of point {number}: {log}"
+        for number in failed
+        if (log := sweep.file(number, "log")).is_file()
+    ]
+    return "\n".join(
+        [plain_table(rows, ["point", "settings", "state", "time", "score", ""]), *logs]
+    )
 
 
 def describe_point(state: PointState) -> str:

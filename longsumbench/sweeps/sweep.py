@@ -19,7 +19,16 @@ from longsumbench.runs.plan import Point, plan
 from longsumbench.runs.record import RunRecord, TornRecord
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, Engine, search_settings
-from longsumbench.sweeps.state import DONE, FAILED, RUNNING, SKIPPED, PointState, Sweep, describe_progress, status_table
+from longsumbench.sweeps.state import (
+    DONE,
+    FAILED,
+    RUNNING,
+    SKIPPED,
+    PointState,
+    Sweep,
+    describe_progress,
+    status_table,
+)
 from longsumbench.sweeps.worker import PointTask
 
 _log = logging.getLogger(__name__)
@@ -67,10 +76,17 @@ class Launch:
             point = replace(first, command=self.command)
             self.finished += [run_point(point), *score_baselines(point, {first.identity})]
             return
-        root, key = Results.writable(first.config.results_dir).root, [f"{self.engine.settings['sweeper']}"]
+        root, key = (
+            Results.writable(first.config.results_dir).root,
+            [f"{self.engine.settings['sweeper']}"],
+        )
         sweep = Sweep.of(root, [*key, *self.words, *self.swept])
         with sweep.locked():
-            count = f"points that {self.engine.sweeper} chooses" if search else format_count(len(self.points), "point")
+            count = (
+                f"points that {self.engine.sweeper} chooses"
+                if search
+                else format_count(len(self.points), "point")
+            )
             order = "one after the other" if launcher == HERE else f"by {launcher}"
             _log.info(f"a sweep of {count}: each is a run of one system on one dataset")
             _log.info(f"points run {order}; to watch them: longsumbench status {sweep.root.name}")
@@ -88,7 +104,9 @@ class Launch:
     def _search(self, sweep: Sweep) -> None:
         errors: list[SuiteError] = []
         if self.points.pop().config.dataset.split == "test":
-            _log.info("the search goes by the test split; to choose settings, use dataset.split=validation")
+            _log.info(
+                "the search goes by the test split; to choose settings, use dataset.split=validation"
+            )
 
         def score_of(overrides: list[str]) -> float | None:
             try:
@@ -111,9 +129,16 @@ class Launch:
         for point in points:
             if point.identity not in self.states:
                 if (more := times[point.identity] - 1) and point.name:
-                    point = replace(point, name=f"{point.name} and {format_count(more, 'more point')}: the same run")
+                    point = replace(
+                        point,
+                        name=f"{point.name} and {format_count(more, 'more point')}: the same run",
+                    )
                 self.states[point.identity] = PointState(point.name)
-                tasks.append(PointTask(sweep, len(self.states), replace(point, command=self.command), baseline_ids))
+                tasks.append(
+                    PointTask(
+                        sweep, len(self.states), replace(point, command=self.command), baseline_ids
+                    )
+                )
                 sweep.write_state(len(self.states), PointState(point.name))
         if same := len(points) - len(tasks):
             idle = set[str]().union(*(settings_without_effect(point.config) for point in points))
@@ -123,17 +148,26 @@ class Launch:
         here = self.engine.launcher == HERE
         with (
             Progress("sweep", len(tasks), "points", paced=False) as progress,
-            nullcontext() if here else _watching(sweep, progress),  # points in other processes write to their logs
+            nullcontext()
+            if here
+            else _watching(sweep, progress),  # points in other processes write to their logs
         ):
-            finished = {task.number for task in tasks if not here and needs_no_work(task.point.config)}
-            ended = ((task, task.run()) for task in tasks if task.number in finished)  # without another process
+            finished = {
+                task.number for task in tasks if not here and needs_no_work(task.point.config)
+            }
+            ended = (
+                (task, task.run()) for task in tasks if task.number in finished
+            )  # without another process
             unfinished = [task for task in tasks if task.number not in finished]
             for task, state in chain(ended, self.engine.run(unfinished) if unfinished else ()):
                 self.states[task.point.identity] = state
                 for run in state.runs:
                     with suppress(FileNotFoundError, TornRecord):  # another process repeats it
                         self.finished.append(RunRecord.read(Path(run)))
-                outcomes = {DONE: f"done ({format_duration(state.seconds)})", FAILED: f"failed: {state.reason}"}
+                outcomes = {
+                    DONE: f"done ({format_duration(state.seconds)})",
+                    FAILED: f"failed: {state.reason}",
+                }
                 outcome = outcomes.get(state.state, "skipped: finished before")
                 _log.info(f"point {task.number}/{len(self.states)}: {state.name}: {outcome}")
                 progress.advance(1, describe_progress(list(self.states.values())))
@@ -143,7 +177,9 @@ class Launch:
         if not self.sweep:
             return self.finished[:1]
         records = {record.run_id: record for record in self.finished}
-        runs = [Path(run).name for point in self.points for run in self.states[point.identity].runs[:1]]
+        runs = [
+            Path(run).name for point in self.points for run in self.states[point.identity].runs[:1]
+        ]
         return [records[run] for run in runs if run in records]
 
     def check_failed(self) -> None:
@@ -171,7 +207,9 @@ def _watching(sweep: Sweep, progress: Progress) -> Iterator[None]:
     ended, steps = threading.Event(), dict[int, str]()
 
     def watch() -> None:
-        while not ended.wait(_SECONDS_BETWEEN_LOOKS if progress.done else _SECONDS_BETWEEN_FIRST_LOOKS):
+        while not ended.wait(
+            _SECONDS_BETWEEN_LOOKS if progress.done else _SECONDS_BETWEEN_FIRST_LOOKS
+        ):
             states = sweep.present_states()
             for number, state in enumerate(states, start=1):
                 step = state.doing.partition(":")[0] or "begins"

@@ -66,15 +66,27 @@ class PointTask:
         With `alone`, the process may be ended when the point hangs outside Python.
         """
         attempts = 1 + self.sweep.state(self.number).attempts
-        state = PointState(self.point.name, RUNNING, attempts=attempts, started=time.time(), process=_this_process())
+        state = PointState(
+            self.point.name,
+            RUNNING,
+            attempts=attempts,
+            started=time.time(),
+            process=_this_process(),
+        )
         lock = self.sweep.file(self.number, "lock")
         try:
-            with exclusive_lock(lock, lambda who: _log.info(f"waiting for the process that runs this point: {who}")):
+            with exclusive_lock(
+                lock, lambda who: _log.info(f"waiting for the process that runs this point: {who}")
+            ):
                 self.sweep.write_state(self.number, state)
                 return self._end(self._run_locked(state, alone))
         except Exception as error:
-            if "timed-out too many times" in str(error):  # submitit's words for the end of the last job of a point
-                advice = "choose a higher hydra.launcher.timeout_min or hydra.launcher.max_num_timeout"
+            if "timed-out too many times" in str(
+                error
+            ):  # submitit's words for the end of the last job of a point
+                advice = (
+                    "choose a higher hydra.launcher.timeout_min or hydra.launcher.max_num_timeout"
+                )
                 error = EnvironmentProblem(f"not done within the time of its jobs: {advice}")
             return self._end(replace(state, state=FAILED, reason=f"{as_reported_error(error)}"))
         except SystemExit as ended:  # a process that fails alone ends its launch
@@ -83,7 +95,11 @@ class PointTask:
 
     def fail(self, reason: str) -> PointState:
         """Write and return the state of a point whose processes died."""
-        return self._end(replace(self.sweep.state(self.number), name=self.point.name, state=FAILED, reason=reason))
+        return self._end(
+            replace(
+                self.sweep.state(self.number), name=self.point.name, state=FAILED, reason=reason
+            )
+        )
 
     def _end(self, state: PointState) -> PointState:
         ended = replace(state, ended=time.time())
@@ -131,7 +147,10 @@ def share_a_cluster_job() -> None:
 
     Processes that joblib starts in a job are no tasks of it, however many it was given; submitit marks its own jobs.
     """
-    if os.environ.get("SUBMITIT_EXECUTOR") == "slurm" and int(os.environ.get("SLURM_NTASKS", "1")) > 1:
+    if (
+        os.environ.get("SUBMITIT_EXECUTOR") == "slurm"
+        and int(os.environ.get("SLURM_NTASKS", "1")) > 1
+    ):
         from submitit.helpers import TorchDistributedEnvironment
 
         # The process chooses its GPU among those that SLURM shows; a restarted process exports them again.

@@ -18,7 +18,9 @@ class LeadConfig:
         "words",
     )
     title: bool = core.setting(False, "begin with the title", source=_PAPER)
-    rank: core.RankerName = core.setting("none", "none, or the ranker of paragraphs (longsumbench list rankers)")
+    rank: core.RankerName = core.setting(
+        "none", "none, or the ranker of paragraphs (longsumbench list rankers)"
+    )
 
     def ranker_settings(self) -> core.RankerSettings:
         """Return the settings of a learned ranker: its defaults."""
@@ -39,7 +41,8 @@ class LexRankConfig:
 
     name: core.Text = core.setting("lexrank", "name of the system")
     unit: core.RankedUnit = core.setting(
-        "sentence", "what is ranked and copied: sentence, in the order of the source | paragraph | section, best first"
+        "sentence",
+        "what is ranked and copied: sentence, in the order of the source | paragraph | section, best first",
     )
     length: core.SummaryWords = core.setting("train", "length of the extract, as for lead", "words")
     damping: core.FractionBelowOne = core.setting(
@@ -55,11 +58,17 @@ class RankedExtractConfig:
     rank: core.RankerName = core.setting(
         "lexrank", "the ranker (longsumbench list rankers); none: the order of the source"
     )
-    unit: core.RankedUnit = core.setting("sentence", "sentence | paragraph | section: what is scored and copied")
+    unit: core.RankedUnit = core.setting(
+        "sentence", "sentence | paragraph | section: what is scored and copied"
+    )
     length: core.SummaryWords = core.setting("train", "length of the extract, as for lead", "words")
-    redundancy: core.Fraction = core.setting(0.0, "weight of the similarity to chosen texts (MMR); 0: none")
+    redundancy: core.Fraction = core.setting(
+        0.0, "weight of the similarity to chosen texts (MMR); 0: none"
+    )
     ranker_dimension: core.Width = core.setting(256, "width of the LSTM ranker", source=_PAPER)
-    ranker_steps: core.Count = core.setting(5_000, "length of the LSTM ranker's training", "optimizer steps")
+    ranker_steps: core.Count = core.setting(
+        5_000, "length of the LSTM ranker's training", "optimizer steps"
+    )
     ranker_batch_size: core.BatchSize = core.setting(8, "batch size of the LSTM ranker", "titles")
     vocabulary_size: core.RankerVocabulary = core.setting(
         32_000, "size of the LSTM ranker's vocabulary", "entries", _PAPER

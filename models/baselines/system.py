@@ -28,7 +28,9 @@ class FixedLength(core.System):
         if self.config.length == "train":
             train = context.train
             if train is None or len(train) == 0:
-                raise MissingSplit("model.length=train needs a train split: choose model.length=<words> or =reference")
+                raise MissingSplit(
+                    "model.length=train needs a train split: choose model.length=<words> or =reference"
+                )
             self.state["length"] = extraction.mean_target_words(train)
 
     def ledgers(self, example: core.Example) -> tuple[core.Truncation | None, None]:
@@ -42,7 +44,9 @@ class FixedLength(core.System):
         Raises:
             UsageError: `model.length=train`, and `fit` was not called.
         """
-        return extraction.extract_length(self.config.length, example, self.state.get("length"), "model.length")
+        return extraction.extract_length(
+            self.config.length, example, self.state.get("length"), "model.length"
+        )
 
 
 class RankedBaseline(FixedLength):
@@ -88,7 +92,9 @@ class Lead(RankedBaseline):
 
     Config = settings.LeadConfig
 
-    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
+    def summarize(
+        self, examples: Sequence[core.Example], decoding: core.Decoding
+    ) -> Iterator[core.Summary]:
         """Yield the first words of every example, one sentence per line; the ledger counts words."""
         self.ranking.use_device(decoding.device)
         for example in examples:
@@ -117,14 +123,18 @@ class RankedExtract(RankedBaseline):
 
     Config = settings.RankedExtractConfig
 
-    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
+    def summarize(
+        self, examples: Sequence[core.Example], decoding: core.Decoding
+    ) -> Iterator[core.Summary]:
         """Yield an extract of every example, one sentence per line."""
         self.ranking.use_device(decoding.device)
         for example in examples:
             parts = paragraphs_of(example, self.config.unit)
             scores = self.ranking.scores(example, [part.text for part in parts])
             scored = extraction.ScoredSpans([part.span for part in parts], scores)
-            sentences = extraction.chosen_sentences(example, scored, self.length(example), self.config.redundancy)
+            sentences = extraction.chosen_sentences(
+                example, scored, self.length(example), self.config.redundancy
+            )
             yield core.Summary(example.id, "\n".join(sentences.values()), _all_read(example))
 
 
@@ -139,7 +149,9 @@ class LexRank(FixedLength):
     Config = settings.LexRankConfig
     version = 2  # 1 ranked paragraphs by default
 
-    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
+    def summarize(
+        self, examples: Sequence[core.Example], decoding: core.Decoding
+    ) -> Iterator[core.Summary]:
         """Yield an extract of every example, one sentence per line."""
         for example in examples:
             length, parts = self.length(example), paragraphs_of(example, self.config.unit)
@@ -163,14 +175,17 @@ class Random(FixedLength):
     Config = settings.RandomConfig
     decided_by = frozenset({"seed"})
 
-    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
+    def summarize(
+        self, examples: Sequence[core.Example], decoding: core.Decoding
+    ) -> Iterator[core.Summary]:
         """Yield a random extract of every example, one sentence per line."""
         for example in examples:
             sentences = list(example.sentences())
             order = list(range(len(sentences)))
             random.Random(f"{decoding.seed} {example.id}").shuffle(order)  # noqa: S311 - not used for secrets
             yield core.Summary(
-                example.id, "\n".join(extraction.leading_sentences(sentences, self.length(example), order))
+                example.id,
+                "\n".join(extraction.leading_sentences(sentences, self.length(example), order)),
             )
 
 
@@ -184,12 +199,17 @@ class Oracle(core.System):
         """Keep the settings that decide which words count as equal, except defaults."""
         self.state["words"] = core.settings_deciding(context.scoring, "words")
 
-    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
+    def summarize(
+        self, examples: Sequence[core.Example], decoding: core.Decoding
+    ) -> Iterator[core.Summary]:
         """Yield the selected sentences in the order of the source, one per line."""
         rouge = SuiteScorer(core.Scoring(**self.state.get("words", {})))
         for example in examples:
             sentences = list(example.sentences())
-            yield core.Summary(example.id, "\n".join(sentences[index] for index in oracle_sentences(example, rouge)))
+            yield core.Summary(
+                example.id,
+                "\n".join(sentences[index] for index in oracle_sentences(example, rouge)),
+            )
 
 
 def _all_read(example: core.Example) -> core.Truncation:

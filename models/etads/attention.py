@@ -61,12 +61,16 @@ class Focus(OwnInitialization):
             mean = (queries * real[:, None, :, None]).sum(2) / lengths  # [R, H, E]
             means = mean[:, :, None] @ at_least_single(self.w_g)  # [R, H, 1, E]
             hidden = torch.tanh(queries @ at_least_single(self.w_p) + means)
-            projected = hidden @ at_least_single(torch.stack([self.u_c, self.u_d], -1))  # [R, H, L, 2]
+            projected = hidden @ at_least_single(
+                torch.stack([self.u_c, self.u_d], -1)
+            )  # [R, H, L, 2]
             centres, widths = (lengths[..., None] * projected.sigmoid()).unbind(-1)
             return FocusWindows(centres, widths.clamp(min=_NARROWEST))
 
 
-def focus_attention(queries: Tensor, keys: Tensor, values: Tensor, windows: FocusWindows, real: Tensor) -> Tensor:
+def focus_attention(
+    queries: Tensor, keys: Tensor, values: Tensor, windows: FocusWindows, real: Tensor
+) -> Tensor:
     """Attend with a bias towards each query's focus (ETADS, Eqs. 7–8).
 
     f_ij = −(j − μ̃_i)² / (σ̃_i² / 2), with j counted from 0.

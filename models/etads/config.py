@@ -20,7 +20,9 @@ class EtadsConfig(NeuralConfig):
     saliency_layers: list[core.NonNegative] | None = core.setting(
         None, "decoder layers with selection; null: all; []: none"
     )
-    input_length: core.TokenCount = core.setting(400, "longest title and text", "tokens", "ETADS §4.1", decides="units")
+    input_length: core.TokenCount = core.setting(
+        400, "longest title and text", "tokens", "ETADS §4.1", decides="units"
+    )
     decode_length: core.TargetTokens = core.setting(
         100, "longest target and output", "tokens", "ETADS §4.1", decides="units"
     )
@@ -29,7 +31,9 @@ class EtadsConfig(NeuralConfig):
     num_heads: core.Heads = core.setting(8, "heads of every attention", "heads", "ETADS §4.1")
     encoder_layers: core.Depth = core.setting(4, "depth of the encoder", "layers", "ETADS §4.1")
     decoder_layers: core.Depth = core.setting(4, "depth of the decoder", "layers", "ETADS §4.1")
-    dropout: core.FractionBelowOne = core.setting(0.2, "dropout probability", source="ETADS §4.1: 0.8 is kept")
+    dropout: core.FractionBelowOne = core.setting(
+        0.2, "dropout probability", source="ETADS §4.1: 0.8 is kept"
+    )
     tokenizer: core.Text = core.setting(
         "words", "words: of the training split | trained: byte-level BPE | hub name or folder"
     )
@@ -44,7 +48,9 @@ class EtadsConfig(NeuralConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.focus_layers = _layer_numbers("model.focus_layers", self.focus_layers, "encoder", self.encoder_layers)
+        self.focus_layers = _layer_numbers(
+            "model.focus_layers", self.focus_layers, "encoder", self.encoder_layers
+        )
         self.saliency_layers = _layer_numbers(
             "model.saliency_layers", self.saliency_layers, "decoder", self.decoder_layers
         )

@@ -57,7 +57,9 @@ class SelectingDecoder(InitializesModules, modeling_bart.BartDecoder):
     def __init__(self, config: EtadsModelConfig) -> None:
         super().__init__(config)
         self.layernorm_embedding = nn.Identity()
-        fold_cross_attention(self, config, {number - 1: SaliencyAttention for number in config.saliency_layers})
+        fold_cross_attention(
+            self, config, {number - 1: SaliencyAttention for number in config.saliency_layers}
+        )
 
 
 class EtadsForConditionalGeneration(UnitsToText, modeling_bart.BartForConditionalGeneration):

@@ -15,7 +15,13 @@ from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.folded_attention import recorded
 from longsumbench.modeling.tokenizer import token_texts
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import EncodedSentence, Units, join_units, prepend_query, split_snippets
+from longsumbench.modeling.units import (
+    EncodedSentence,
+    Units,
+    join_units,
+    prepend_query,
+    split_snippets,
+)
 from longsumbench.models.etads.attention import Focus, Gate
 from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.model import EtadsForConditionalGeneration
@@ -29,7 +35,9 @@ class EtadsReader(UnitReader):
     def units(self, example: Example) -> Units:
         """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""
         encoded = self._encoded(example)
-        longest = max((sum(len(sentence.ids) for sentence in document) for document in encoded), default=0)
+        longest = max(
+            (sum(len(sentence.ids) for sentence in document) for document in encoded), default=0
+        )
         units = split_snippets(encoded, longest, len(encoded))
         query = self.query(example, self.config.input_length)
         return prepend_query(join_units(units, self.config.input_length - len(query)), query)
@@ -59,16 +67,25 @@ class Etads(NeuralSystem):
 
     def __init__(self, config: EtadsConfig) -> None:
         super().__init__(config)
-        has_evidence, selects = bool(config.focus_layers or config.saliency_layers), bool(config.saliency_layers)
-        self.capabilities = replace(self.capabilities, keeps_evidence=has_evidence, extracts=selects)
+        has_evidence, selects = (
+            bool(config.focus_layers or config.saliency_layers),
+            bool(config.saliency_layers),
+        )
+        self.capabilities = replace(
+            self.capabilities, keeps_evidence=has_evidence, extracts=selects
+        )
 
-    def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
+    def score_source(
+        self, examples: Sequence[Example], decoding: Decoding
+    ) -> Iterator[ScoredSpans]:
         """Yield the mean saliency of the sentences that were read, over their tokens and all steps of a summary."""
         for output in generate_texts(self.model, self.reader, examples, decoding):
             saliency = self.evidence(output).arrays["saliency"]  # [T, S]
             steps, length = saliency.shape
             tokens = self.reader.sentence_tokens(output.example)
-            sentences = [index for index, (first, end) in enumerate(tokens) if first < min(end, length)]
+            sentences = [
+                index for index, (first, end) in enumerate(tokens) if first < min(end, length)
+            ]
             means = np.array([saliency[:, slice(*tokens[index])].mean(1) for index in sentences])
             spans = [(index, index + 1) for index in sentences]
             yield score_spans(spans, means.reshape(len(sentences), steps), output.units.truncation)
@@ -82,11 +99,19 @@ class Etads(NeuralSystem):
         axes: dict[str, tuple[str, ...]] = {}
         ids = units.ids[0] if units.ids else []
         if windows:
-            foci = torch.stack([torch.stack([*layer], -1)[0] for layer in windows])  # [layers, H, S, 2]
-            arrays["focus"], axes["focus"] = foci[:, :, : len(ids)], ("layer", "head", "source_token", WINDOW_AXIS)
+            foci = torch.stack(
+                [torch.stack([*layer], -1)[0] for layer in windows]
+            )  # [layers, H, S, 2]
+            arrays["focus"], axes["focus"] = (
+                foci[:, :, : len(ids)],
+                ("layer", "head", "source_token", WINDOW_AXIS),
+            )
         if saliencies:
             mean = torch.stack([layer[0] for layer in saliencies]).float().mean((0, 1))  # [T, S]
-            arrays["saliency"], axes["saliency"] = mean[: len(output_ids), : len(ids)], ("step", "source_token")
+            arrays["saliency"], axes["saliency"] = (
+                mean[: len(output_ids), : len(ids)],
+                ("step", "source_token"),
+            )
         texts = {
             "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids)),
             "source_token": tuple(token_texts(self.tokenizer, ids, skip_special_tokens=False)),

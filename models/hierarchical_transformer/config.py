@@ -13,7 +13,9 @@ Entities = Annotated[str, OneOf("auto", "spacy", "capitals")]
 _NormOrder = Annotated[str, OneOf("paper", "official")]
 GlobalLayers = Annotated[int, Between(0, 1_000)]
 _PAPER = "Hierarchical Transformer §4"
-_OFFICIAL_DECODER_LAYERS = 1  # default of the released code; the released checkpoint has 6, the default here
+_OFFICIAL_DECODER_LAYERS = (
+    1  # default of the released code; the released checkpoint has 6, the default here
+)
 
 
 @dataclass
@@ -23,9 +25,15 @@ class TransformerConfig(RankedConfig):
     d_model: Width = setting(256, "width", source=_PAPER)
     d_ff: Width = setting(1024, "width of the feed-forward layers", source=_PAPER)
     num_heads: Heads = setting(8, "heads of every attention, and of pooling", "heads")
-    encoder_layers: Depth = setting(5, "depth of the encoder of single paragraphs", "layers", _PAPER)
-    decoder_layers: Depth | None = setting(None, "null: 6 (released checkpoint), or 1 (official default)", "layers")
-    fidelity: _NormOrder = setting("paper", "paper (post-norm) | official (pre-norm), see the card", decides="units")
+    encoder_layers: Depth = setting(
+        5, "depth of the encoder of single paragraphs", "layers", _PAPER
+    )
+    decoder_layers: Depth | None = setting(
+        None, "null: 6 (released checkpoint), or 1 (official default)", "layers"
+    )
+    fidelity: _NormOrder = setting(
+        "paper", "paper (post-norm) | official (pre-norm), see the card", decides="units"
+    )
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return whether the model is as in the released code."""
@@ -42,20 +50,34 @@ class HierarchicalTransformerConfig(TransformerConfig):
     """The Hierarchical Transformer: the best paragraphs read alone, then related (Liu and Lapata, 2019)."""
 
     name: Text = setting("hierarchical_transformer", "name of the system")
-    num_paragraphs: Count = setting(24, "best paragraphs read (L')", "paragraphs", _PAPER, decides="units")
-    test_num_paragraphs: Count | None = setting(None, "num_paragraphs of examples to summarize", decides="summaries")
+    num_paragraphs: Count = setting(
+        24, "best paragraphs read (L')", "paragraphs", _PAPER, decides="units"
+    )
+    test_num_paragraphs: Count | None = setting(
+        None, "num_paragraphs of examples to summarize", decides="summaries"
+    )
     global_layers: GlobalLayers = setting(
         2, "number of layers that relate paragraphs; 0: w/o GT of Table 3", "layers", _PAPER
     )
-    pooling_heads: Heads | None = setting(None, "heads of the pooling; null: num_heads; 1: w/o MP of Table 3", "heads")
-    paragraph_positions: bool = setting(True, "positions include the paragraph's rank; false: w/o PP of Table 3")
+    pooling_heads: Heads | None = setting(
+        None, "heads of the pooling; null: num_heads; 1: w/o MP of Table 3", "heads"
+    )
+    paragraph_positions: bool = setting(
+        True, "positions include the paragraph's rank; false: w/o PP of Table 3"
+    )
     graph: _Graph = setting(
-        "none", "none | similarity | discourse: replaces a head of global layers (§3.2.4)", decides="units"
+        "none",
+        "none | similarity | discourse: replaces a head of global layers (§3.2.4)",
+        decides="units",
     )
     entities: Entities = setting(
-        "auto", "entities of the graph: spacy | capitals | auto: spaCy if installed", decides="units"
+        "auto",
+        "entities of the graph: spacy | capitals | auto: spaCy if installed",
+        decides="units",
     )
-    spacy_model: Text = setting("en_core_web_sm", "finds entities: a package or a folder", decides="units")
+    spacy_model: Text = setting(
+        "en_core_web_sm", "finds entities: a package or a folder", decides="units"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,7 +90,9 @@ class HierarchicalTransformerConfig(TransformerConfig):
             reason = "half of it encodes the paragraph's rank, with as many sines as cosines"
             raise UsageError(f"model.d_model={self.d_model} is not a multiple of 4: {reason}")
         if self.graph != "none" and not self.global_layers:
-            raise UsageError(f"model.graph={self.graph} needs a global layer, but model.global_layers=0")
+            raise UsageError(
+                f"model.graph={self.graph} needs a global layer, but model.global_layers=0"
+            )
         if self.entities == "auto":
             uses_spacy = self.graph == "discourse" and available(self.spacy_model)
             self.entities = "spacy" if uses_spacy else "capitals"
@@ -86,4 +110,8 @@ class FlatTransformerConfig(TransformerConfig):
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return that the model has no global layers, and positions of tokens alone."""
-        return {**super().model_entries(multi_document), "global_layers": 0, "paragraph_positions": False}
+        return {
+            **super().model_entries(multi_document),
+            "global_layers": 0,
+            "paragraph_positions": False,
+        }

@@ -19,7 +19,14 @@ FindEntities: TypeAlias = Callable[[Sequence[str]], list[frozenset[str]]]
 
 _ENTITY_KINDS = ("spacy", "capitals")
 _TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
-_NOT_NEEDED = ("tagger", "parser", "senter", "attribute_ruler", "morphologizer", "lemmatizer")  # for entities
+_NOT_NEEDED = (
+    "tagger",
+    "parser",
+    "senter",
+    "attribute_ruler",
+    "morphologizer",
+    "lemmatizer",
+)  # for entities
 _DOWNLOAD = "python -m spacy download en_core_web_sm"
 _ELSE = "or choose model.entities=capitals"
 _POSSESSIVES = ("'s", "’s")
@@ -75,7 +82,9 @@ def capitalised(text: str) -> frozenset[str]:
     """
     runs = [run for sentence in split_sentences(text) for run in _capital_runs(sentence)]
     within = {word for run in runs for word in (run.words[1:] if run.begins else run.words)}
-    names = (run.words for run in runs if len(run.words) > 1 or not run.begins or run.words[0] in within)
+    names = (
+        run.words for run in runs if len(run.words) > 1 or not run.begins or run.words[0] in within
+    )
     return frozenset(" ".join(words) for words in names)
 
 
@@ -91,7 +100,11 @@ def _capital_runs(sentence: str) -> Iterator[_Run]:
     begins = False
     for number, piece in enumerate(sentence.split()):
         word, opened, closed = _bare_word(piece)
-        is_part = word[:1].isupper() and not _FIRST_PERSON.match(word) and not (number == 0 and _opens(word))
+        is_part = (
+            word[:1].isupper()
+            and not _FIRST_PERSON.match(word)
+            and not (number == 0 and _opens(word))
+        )
         if words and (opened or not is_part):
             yield _Run(words, begins)
             words = []
@@ -108,7 +121,9 @@ def _capital_runs(sentence: str) -> Iterator[_Run]:
 def _bare_word(piece: str) -> tuple[str, bool, bool]:
     """Return a word without the signs around it; True if a run ends before it; True if one ends after it."""
     start = next((place for place, sign in enumerate(piece) if sign.isalnum()), len(piece))
-    end = next((place for place in range(len(piece), start, -1) if piece[place - 1].isalnum()), start)
+    end = next(
+        (place for place in range(len(piece), start, -1) if piece[place - 1].isalnum()), start
+    )
     word = piece[start:end]
     possessive = word.endswith(_POSSESSIVES)
     return word[:-2] if possessive else word, start > 0, possessive or piece[end:] not in ("", ".")
@@ -121,7 +136,8 @@ def _opens(word: str) -> bool:
 
 def _recognized(pipeline: Any, paragraphs: Sequence[str]) -> list[frozenset[str]]:
     return [
-        frozenset(entity.text for entity in doc.ents if entity.label_ in _TYPES) for doc in pipeline.pipe(paragraphs)
+        frozenset(entity.text for entity in doc.ents if entity.label_ in _TYPES)
+        for doc in pipeline.pipe(paragraphs)
     ]
 
 
@@ -136,7 +152,9 @@ def _is_installed(spacy_model: str) -> bool:
 @lru_cache(maxsize=1)
 def _pipeline(spacy_model: str) -> Any:
     if find_spec("spacy") is None:
-        problem = "model.entities=spacy needs the package spaCy: pip install -e '.[spacy]' in the clone"
+        problem = (
+            "model.entities=spacy needs the package spaCy: pip install -e '.[spacy]' in the clone"
+        )
         raise EnvironmentProblem(f"{problem} and a pipeline ({_DOWNLOAD}), {_ELSE}")
     if not _is_installed(spacy_model):
         problem = f"model.spacy_model={spacy_model} is neither an installed spaCy pipeline nor a folder with one"

@@ -106,7 +106,12 @@ class Pooling(nn.Module):
     def weights(self, scores: Tensor, rows: Tensor, mask: Tensor) -> Tensor:
         """Normalize the scores over each paragraph's tokens (Eq. 15): [N, H], [r, L], [r, L] → [r, H, L]."""
         token_scores = scores.index_select(0, rows.flatten()).view(*rows.shape, -1)  # [r, L, H]
-        return at_least_single(token_scores).masked_fill(~mask[..., None], float("-inf")).softmax(1).transpose(1, 2)
+        return (
+            at_least_single(token_scores)
+            .masked_fill(~mask[..., None], float("-inf"))
+            .softmax(1)
+            .transpose(1, 2)
+        )
 
 
 class ParagraphAttention(nn.Module):
@@ -126,7 +131,9 @@ class ParagraphAttention(nn.Module):
         self.query, self.key, self.value = projection(), projection(), projection()
         self.out_proj = nn.Linear(width, width, bias=official)
 
-    def forward(self, states: Tensor, paragraphs: PackedParagraphs, graph: Tensor | None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, states: Tensor, paragraphs: PackedParagraphs, graph: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """Return each paragraph's context (Eq. 21), and the attention weights.
 
         Args:
@@ -138,11 +145,15 @@ class ParagraphAttention(nn.Module):
             [R, D], and the weights of the paragraphs for each other, [B, H, P, P].
         """
         heads, real, places = self.pooling(states, paragraphs), paragraphs.real, paragraphs.places
-        queries, keys, values = (_spread_out(part(heads), real, places) for part in (self.query, self.key, self.value))
+        queries, keys, values = (
+            _spread_out(part(heads), real, places) for part in (self.query, self.key, self.value)
+        )
         weights = self.weights(queries, keys, never_empty(real))
         if graph is not None:
             weights = torch.cat([graph.to(weights.dtype)[:, None], weights[:, 1:]], 1)
-        contexts = (weights.to(values.dtype) @ values).transpose(1, 2).flatten(2).flatten(0, 1)  # [B · P, D]
+        contexts = (
+            (weights.to(values.dtype) @ values).transpose(1, 2).flatten(2).flatten(0, 1)
+        )  # [B · P, D]
         return self.out_proj(contexts.index_select(0, places)), weights
 
     def weights(self, queries: Tensor, keys: Tensor, real: Tensor) -> Tensor:
@@ -151,7 +162,9 @@ class ParagraphAttention(nn.Module):
         Scores are divided by √E, as in attention; Eq. 20 prints no scaling.
         """
         scores = queries @ keys.transpose(-1, -2) * queries.shape[-1] ** -0.5
-        weights: Tensor = at_least_single(scores).masked_fill(~real[:, None, None], float("-inf")).softmax(-1)
+        weights: Tensor = (
+            at_least_single(scores).masked_fill(~real[:, None, None], float("-inf")).softmax(-1)
+        )
         return weights
 
 

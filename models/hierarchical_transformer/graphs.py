@@ -16,7 +16,9 @@ from scipy.sparse import csr_matrix
 from longsumbench.modeling.ranking import similarities
 
 Graph: TypeAlias = NDArray[np.float32]
-Place: TypeAlias = tuple[int, int] | None  # document, and index among its paragraphs; None: no document
+Place: TypeAlias = (
+    tuple[int, int] | None
+)  # document, and index among its paragraphs; None: no document
 
 _LEAST_SIMILARITY = 0.2  # edges below it are removed
 _EDGE_ROUNDING = 1e-12  # tolerance of that limit
@@ -45,7 +47,9 @@ def similarity_graph(paragraphs: Sequence[str]) -> Graph:
 
 
 def discourse_graph(
-    paragraphs: Sequence[str], places: Sequence[Place], entities: Callable[[Sequence[str]], Iterable[frozenset[str]]]
+    paragraphs: Sequence[str],
+    places: Sequence[Place],
+    entities: Callable[[Sequence[str]], Iterable[frozenset[str]]],
 ) -> Graph:
     """Return the simplified Approximate Discourse Graph: 0.2 · entities in common + a marker between (A.2, Eq. 26).
 
@@ -72,7 +76,9 @@ def _in_common(entities_of: Sequence[frozenset[str]]) -> NDArray[np.float64]:
     number = {entity: index for index, entity in enumerate(sorted(frozenset().union(*entities_of)))}
     indices = [number[entity] for entity in chain.from_iterable(entities_of)]
     ends = np.cumsum([0, *map(len, entities_of)])
-    having = csr_matrix((np.ones(len(indices)), indices, ends), shape=(len(entities_of), len(number)))
+    having = csr_matrix(
+        (np.ones(len(indices)), indices, ends), shape=(len(entities_of), len(number))
+    )
     shared: NDArray[np.float64] = (having @ having.T).toarray()
     return shared
 
@@ -82,7 +88,11 @@ def _connected(marked: Sequence[bool], places: Sequence[Place]) -> NDArray[np.fl
     edges = np.zeros((len(places), len(places)))
     at = {place: index for index, place in enumerate(places)}
     for index, place in enumerate(places):
-        if marked[index] and place is not None and (previous := at.get((place[0], place[1] - 1))) is not None:
+        if (
+            marked[index]
+            and place is not None
+            and (previous := at.get((place[0], place[1] - 1))) is not None
+        ):
             edges[index, previous] = edges[previous, index] = 1
     return edges
 

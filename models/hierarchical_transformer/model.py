@@ -19,12 +19,20 @@ from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
 from longsumbench.modeling.nn.device import on_host, to_device
-from longsumbench.modeling.nn.encoder_decoder import UnitsToText, fold_cross_attention, use_post_norms
+from longsumbench.modeling.nn.encoder_decoder import (
+    UnitsToText,
+    fold_cross_attention,
+    use_post_norms,
+)
 from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.masks import at_least_single
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.unit_encoder import Memory, UnitEncoder
-from longsumbench.models.hierarchical_transformer.global_layer import GlobalLayer, PackedParagraphs, normalized
+from longsumbench.models.hierarchical_transformer.global_layer import (
+    GlobalLayer,
+    PackedParagraphs,
+    normalized,
+)
 
 _OFFICIAL_EPSILON = 1e-6  # of the released code's norms
 _PADDING = 0.15  # approximate share of a piece that may be padding: paragraphs differ in length more than snippets
@@ -52,9 +60,13 @@ class HierarchicalEncoder(InitializesModules, UnitEncoder):
     def __init__(self, config: HierarchicalTransformerModelConfig) -> None:
         super().__init__(config, norm_first=config.official)
         self.global_layers = nn.ModuleList(
-            GlobalLayer(config, config.pooling_heads, config.official) for _ in range(config.global_layers)
+            GlobalLayer(config, config.pooling_heads, config.official)
+            for _ in range(config.global_layers)
         )
-        self.last_norm, self.layer_norm = self.layer_norm, nn.Identity()  # it follows the global layers
+        self.last_norm, self.layer_norm = (
+            self.layer_norm,
+            nn.Identity(),
+        )  # it follows the global layers
         width = config.d_model // 2 if config.paragraph_positions else config.d_model
         self.embed_positions = SinusoidalPositions(width, interleaved=True)
 
@@ -72,7 +84,9 @@ class HierarchicalEncoder(InitializesModules, UnitEncoder):
         halves = ranks[:, None].expand(-1, length, -1), tokens.expand(len(places), -1, -1)
         return torch.cat(halves[::-1] if self.config.official else halves, -1)
 
-    def forward(self, input_ids: Tensor, unit_mask: Tensor, unit_graph: Tensor | None = None, **kwargs: Any) -> Memory:
+    def forward(
+        self, input_ids: Tensor, unit_mask: Tensor, unit_graph: Tensor | None = None, **kwargs: Any
+    ) -> Memory:
         """Encode every real paragraph, and concatenate all states of an example in order.
 
         Args:
@@ -113,7 +127,9 @@ class HierarchicalTransformerForConditionalGeneration(UnitsToText, PegasusForCon
                 norm.eps = _OFFICIAL_EPSILON
         self.post_init()
 
-    def token_loss(self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float) -> Tensor:
+    def token_loss(
+        self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float
+    ) -> Tensor:
         """Return the cross-entropy; with `official`, smoothed as in the released code (`smoothed_as_released`)."""
         if not (self.config.official and smoothing):
             return super().token_loss(logits, labels, num_tokens, smoothing)
@@ -133,6 +149,10 @@ def smoothed_as_released(
     share_of_others = smoothing / (logits.shape[-1] - 2)
     target_logs = logs.gather(1, labels.flatten()[rows, None])[:, 0]
     other_logs = logs.sum(-1) - target_logs - logs[:, pad]
-    entropy = (1 - smoothing) * torch.tensor(1 - smoothing).log() + smoothing * torch.tensor(share_of_others).log()
-    sums = len(logs) * entropy - ((1 - smoothing) * target_logs + share_of_others * other_logs).sum()
+    entropy = (1 - smoothing) * torch.tensor(1 - smoothing).log() + smoothing * torch.tensor(
+        share_of_others
+    ).log()
+    sums = (
+        len(logs) * entropy - ((1 - smoothing) * target_logs + share_of_others * other_logs).sum()
+    )
     return sums / (num_tokens if num_tokens is not None else max(len(rows), 1))

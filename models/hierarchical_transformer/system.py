@@ -18,11 +18,16 @@ from longsumbench.modeling.nn.folded_attention import recorded, recorded_attenti
 from longsumbench.modeling.tokenizer import token_texts
 from longsumbench.modeling.unit_reader import BestParagraphs
 from longsumbench.modeling.units import Limits, Units, prepend_query
-from longsumbench.models.hierarchical_transformer.config import FlatTransformerConfig, HierarchicalTransformerConfig
+from longsumbench.models.hierarchical_transformer.config import (
+    FlatTransformerConfig,
+    HierarchicalTransformerConfig,
+)
 from longsumbench.models.hierarchical_transformer.entities import find_entities, pipeline_identity
 from longsumbench.models.hierarchical_transformer.global_layer import ParagraphAttention
 from longsumbench.models.hierarchical_transformer.graphs import discourse_graph, similarity_graph
-from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerForConditionalGeneration
+from longsumbench.models.hierarchical_transformer.model import (
+    HierarchicalTransformerForConditionalGeneration,
+)
 
 
 class GraphCollator(UnitCollator):
@@ -45,7 +50,11 @@ class HierarchicalReader(BestParagraphs):
     def limits(self, training: bool) -> Limits:
         """Return the limits of the input."""
         config, limits = self.config, super().limits(training)
-        number = config.num_paragraphs if training else config.test_num_paragraphs or config.num_paragraphs
+        number = (
+            config.num_paragraphs
+            if training
+            else config.test_num_paragraphs or config.num_paragraphs
+        )
         return replace(limits, num_paragraphs=number)
 
     def prepare(self, context: FitContext) -> None:
@@ -64,19 +73,28 @@ class HierarchicalReader(BestParagraphs):
         """Return the title and the best paragraphs, one unit each after the query; and their graph, if any."""
         query = self.query(example, limits.paragraph_length)
         length, reserved = limits.paragraph_length - len(query), len(query)
-        units, paragraphs = self.best(example, replace(limits, paragraph_length=length, reserved=reserved))
+        units, paragraphs = self.best(
+            example, replace(limits, paragraph_length=length, reserved=reserved)
+        )
         units = prepend_query(units, query)
         if self.config.graph == "none":
             return units
-        texts, places = [paragraph.text for paragraph in paragraphs], [paragraph.place for paragraph in paragraphs]
+        texts, places = (
+            [paragraph.text for paragraph in paragraphs],
+            [paragraph.place for paragraph in paragraphs],
+        )
         graph = self.graph([example.title or "", *texts], [None, *places])
         return replace(units, columns={"unit_graph": graph.tolist()})
 
-    def graph(self, texts: Sequence[str], places: Sequence[tuple[int, int] | None]) -> NDArray[np.float32]:
+    def graph(
+        self, texts: Sequence[str], places: Sequence[tuple[int, int] | None]
+    ) -> NDArray[np.float32]:
         """Return the graph between paragraphs (Hierarchical Transformer, Appendix): [units, units], edge weights."""
         if self.config.graph == "similarity":
             return similarity_graph(texts)
-        return discourse_graph(texts, places, find_entities(self.config.entities, self.config.spacy_model))
+        return discourse_graph(
+            texts, places, find_entities(self.config.entities, self.config.spacy_model)
+        )
 
 
 class FlatReader(BestParagraphs):
@@ -102,7 +120,9 @@ class HierarchicalTransformer(NeuralSystem):
     Model = HierarchicalTransformerForConditionalGeneration
     capabilities = Capabilities(keeps_evidence=True, gives_attention=True, extracts=True)
 
-    def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
+    def score_source(
+        self, examples: Sequence[Example], decoding: Decoding
+    ) -> Iterator[ScoredSpans]:
         """Yield the attention per token to each paragraph that was read, the mean over all steps of a summary.
 
         Choice: attention to a paragraph is a sum over its tokens, so a long one gets more. An extract has a number of
@@ -116,28 +136,41 @@ class HierarchicalTransformer(NeuralSystem):
     def evidence(self, output: GeneratedText) -> Evidence:
         """Return the paragraphs' weights for each other, and the attention of every output token to each paragraph."""
         last = self.model.model.decoder.layers[-1].encoder_attn
-        with recorded(self.model, ParagraphAttention) as related, recorded_attention(last) as weights:
+        with (
+            recorded(self.model, ParagraphAttention) as related,
+            recorded_attention(last) as weights,
+        ):
             decode_again(self.model, self.reader, output)
         units, output_ids = output.units, output.ids
         per_token = weights[-1][0].float().mean(0)[: len(output_ids)]  # [T, S]
         sizes = [len(ids) for ids in units.ids]
         per_unit = torch.split(per_token[:, : sum(sizes)], sizes, 1)
-        arrays: dict[str, Any] = {"attention": torch.stack([attended.sum(-1) for attended in per_unit])}  # [P, T]
+        arrays: dict[str, Any] = {
+            "attention": torch.stack([attended.sum(-1) for attended in per_unit])
+        }  # [P, T]
         axes: dict[str, tuple[str, ...]] = {"attention": ("unit", "step")}
         texts = {
             "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids)),
             "step": tuple(token_texts(self.tokenizer, output_ids)),
         }
         if related:
-            arrays["relation"] = torch.stack([layer[0] for _, layer in related]).float()  # [layers, H, P, P]
+            arrays["relation"] = torch.stack(
+                [layer[0] for _, layer in related]
+            ).float()  # [layers, H, P, P]
             axes["relation"] = ("layer", "head", "unit", ATTENDED_AXIS)
             texts[ATTENDED_AXIS] = texts["unit"]
-            texts["layer"] = tuple(f"global layer {number}" for number, _ in enumerate(related, start=1))
+            texts["layer"] = tuple(
+                f"global layer {number}" for number, _ in enumerate(related, start=1)
+            )
         return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)
 
 
 class FlatTransformer(NeuralSystem):
     """Join the title and the best paragraphs, cut them, and read them as one text."""
 
-    Config, Reader, Model = FlatTransformerConfig, FlatReader, HierarchicalTransformerForConditionalGeneration
+    Config, Reader, Model = (
+        FlatTransformerConfig,
+        FlatReader,
+        HierarchicalTransformerForConditionalGeneration,
+    )
     capabilities = Capabilities(gives_attention=True)

@@ -8,8 +8,20 @@ from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_config import NeuralConfig
 
 SIZES = {  # sizes of BART (PageSum §5.1 starts from the large one)
-    "base": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 6, "decoder_layers": 6},
-    "large": {"d_model": 1024, "d_ff": 4096, "num_heads": 16, "encoder_layers": 12, "decoder_layers": 12},
+    "base": {
+        "d_model": 768,
+        "d_ff": 3072,
+        "num_heads": 12,
+        "encoder_layers": 6,
+        "decoder_layers": 6,
+    },
+    "large": {
+        "d_model": 1024,
+        "d_ff": 4096,
+        "num_heads": 16,
+        "encoder_layers": 12,
+        "decoder_layers": 12,
+    },
 }
 _NUM_PAGES = 7  # PageSum §5.2
 _PAGE_SIZE = 1_024  # PageSum §5.2
@@ -29,34 +41,61 @@ class PageSumConfig(NeuralConfig):
 
     name: core.Text = core.setting("pagesum", "name of the system")
     locality: _Locality = core.setting(
-        "spatial", "what a page holds: spatial (neighbours) | discourse (section) | document", decides="units"
+        "spatial",
+        "what a page holds: spatial (neighbours) | discourse (section) | document",
+        decides="units",
     )
     decoding: Decoder = core.setting(
         "page", "page: each page predicts and has a weight | global: one decoder reads all"
     )
     split: _Split | None = core.setting(
-        None, "spatial pages of: sentences | tokens; null: tokens if only sizes are set", decides="units"
+        None,
+        "spatial pages of: sentences | tokens; null: tokens if only sizes are set",
+        decides="units",
     )
     num_pages: core.Count | None = core.setting(
-        None, "number of pages with split=sentences; null: 7", "pages", "PageSum §5.2", decides="units"
+        None,
+        "number of pages with split=sentences; null: 7",
+        "pages",
+        "PageSum §5.2",
+        decides="units",
     )
     page_size: PageTokens | None = core.setting(
-        None, "longest page, with start and end; null: 1,024", "tokens", "PageSum §5.2", decides="units"
+        None,
+        "longest page, with start and end; null: 1,024",
+        "tokens",
+        "PageSum §5.2",
+        decides="units",
     )
     max_pages: core.Count = core.setting(
-        8, "most pages (sections or documents) that are read", "pages", "PageSum §5.3", decides="units"
+        8,
+        "most pages (sections or documents) that are read",
+        "pages",
+        "PageSum §5.3",
+        decides="units",
     )
     max_input_tokens: core.TokenCount | None = core.setting(
-        None, "longest input with split=tokens; null: 4,096", "tokens", "PageSum, Table 6", decides="units"
+        None,
+        "longest input with split=tokens; null: 4,096",
+        "tokens",
+        "PageSum, Table 6",
+        decides="units",
     )
-    decode_length: PageTokens = core.setting(400, "longest target and output", "tokens", decides="units")
+    decode_length: PageTokens = core.setting(
+        400, "longest target and output", "tokens", decides="units"
+    )
     fidelity: _Released = core.setting(
-        "default", "variant: default | official (as the released code, see the card)", decides="units"
+        "default",
+        "variant: default | official (as the released code, see the card)",
+        decides="units",
     )
     init: core.Text = core.setting(
-        "facebook/bart-large-cnn", "initial weights: a BART checkpoint (hub name or folder), or random"
+        "facebook/bart-large-cnn",
+        "initial weights: a BART checkpoint (hub name or folder), or random",
     )
-    size: _BartSize = core.setting("large", "base | large, of init=random; a width or depth given below has priority")
+    size: _BartSize = core.setting(
+        "large", "base | large, of init=random; a width or depth given below has priority"
+    )
     d_model: core.Width | None = core.setting(None, "width")
     d_ff: core.Width | None = core.setting(None, "width of the feed-forward layers")
     num_heads: core.Heads | None = core.setting(None, "heads of every attention", "heads")
@@ -64,13 +103,18 @@ class PageSumConfig(NeuralConfig):
     decoder_layers: core.Depth | None = core.setting(None, "depth of the decoder", "layers")
     dropout: core.FractionBelowOne = core.setting(0.1, "dropout probability", source="BART")
     tokenizer: core.Text = core.setting(
-        "trained", "tokenizer with init=random: trained (byte-level BPE) | words | hub name or folder"
+        "trained",
+        "tokenizer with init=random: trained (byte-level BPE) | words | hub name or folder",
     )
-    vocabulary_size: core.VocabularySize = core.setting(32_776, "size of a trained tokenizer's vocabulary", "entries")
+    vocabulary_size: core.VocabularySize = core.setting(
+        32_776, "size of a trained tokenizer's vocabulary", "entries"
+    )
     sizes = SIZES
 
     def __post_init__(self) -> None:
-        sizes_alone = self.num_pages is None and not (self.page_size is None and self.max_input_tokens is None)
+        sizes_alone = self.num_pages is None and not (
+            self.page_size is None and self.max_input_tokens is None
+        )
         if self.split is None:
             self.split = "tokens" if self.locality == "spatial" and sizes_alone else "sentences"
         self.page_size = self.page_size or _PAGE_SIZE
@@ -81,14 +125,20 @@ class PageSumConfig(NeuralConfig):
         if self.init == "random":
             super().__post_init__()
         elif self.size != "large":
-            raise UsageError(f"model.size={self.size} goes with model.init=random: a checkpoint fixes the size")
+            raise UsageError(
+                f"model.size={self.size} goes with model.init=random: a checkpoint fixes the size"
+            )
 
     def _settle_tokens(self, page_size: int) -> None:
         if self.locality != "spatial":
-            raise UsageError(f"model.split=tokens goes with locality=spatial, not with {self.locality}")
+            raise UsageError(
+                f"model.split=tokens goes with locality=spatial, not with {self.locality}"
+            )
         if self.num_pages is not None:
             pages = "max_input_tokens / page_size pages; if a scale or recipe sets num_pages, add model.num_pages=null"
-            raise UsageError(f"model.num_pages goes with split=sentences; split=tokens makes {pages}")
+            raise UsageError(
+                f"model.num_pages goes with split=sentences; split=tokens makes {pages}"
+            )
         self.max_input_tokens = self.max_input_tokens or _MAX_INPUT_TOKENS
         if self.max_input_tokens < page_size:
             limit = f"model.max_input_tokens={self.max_input_tokens} is below model.page_size={page_size}"
@@ -97,7 +147,9 @@ class PageSumConfig(NeuralConfig):
     def _settle_sentences(self) -> None:
         if self.max_input_tokens is not None:
             limit = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
-            raise UsageError(f"{limit}; here page_size and num_pages (or max_pages) limit the input")
+            raise UsageError(
+                f"{limit}; here page_size and num_pages (or max_pages) limit the input"
+            )
         self.num_pages = (self.num_pages or _NUM_PAGES) if self.locality == "spatial" else None
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:

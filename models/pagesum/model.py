@@ -67,7 +67,9 @@ class Pages(NamedTuple):
     def spread(self, rows: Tensor, absent: float) -> Tensor:
         """Arrange rows of real pages by example, with a value for absent pages: [R, …] → [B, P, …]."""
         if self.sizes[-1] < self.sizes[0] or len(rows) < self.lengths.numel():
-            rows = rows.new_full((self.lengths.numel(), *rows.shape[1:]), absent).index_copy(0, self.places, rows)
+            rows = rows.new_full((self.lengths.numel(), *rows.shape[1:]), absent).index_copy(
+                0, self.places, rows
+            )
         return rows.view(*self.lengths.shape, *rows.shape[1:])
 
 
@@ -98,7 +100,9 @@ class PageEncoder(UnitEncoder):
         lengths, device = on_host(table.lengths), table.lengths.device
         counts: list[list[int]] = lengths.tolist()
         sizes = sorted(filter(None, chain.from_iterable(counts)), reverse=True)
-        places = to_device(lengths.flatten().argsort(descending=True, stable=True)[: len(sizes)], device)
+        places = to_device(
+            lengths.flatten().argsort(descending=True, stable=True)[: len(sizes)], device
+        )
         totals = list(map(sum, counts)) if together else sizes
         if together:
             positions, mask, *_ = spread_units(table.starts, table.lengths, max(1, *totals))
@@ -107,7 +111,9 @@ class PageEncoder(UnitEncoder):
             mask = steps < table.lengths.flatten()[places, None]
             positions = (table.starts.flatten()[places, None] + steps).masked_fill(~mask, 0)
         full = min(totals) == max(totals)  # attention is faster without a mask
-        return Pages(table.last_hidden_state, table.lengths, sizes, places, positions, None if full else mask)
+        return Pages(
+            table.last_hidden_state, table.lengths, sizes, places, positions, None if full else mask
+        )
 
     def embed(self, input_ids: Tensor, places: Tensor) -> Tensor:
         """Return embeddings with positions, normalized: [r, L] → [r, L, D]."""
@@ -126,7 +132,9 @@ class PageCache(FoldedCache):
         """Reorder the keys and values of the beams: `beam_idx` [B·K] numbers beams, the cache holds R·K rows."""
         if self.documents is not None:
             beams = len(beam_idx) // self.num_documents
-            numbers = beam_idx.view(-1, beams)[self.documents] - self.documents[:, None] * beams  # [R, K], 0 … K - 1
+            numbers = (
+                beam_idx.view(-1, beams)[self.documents] - self.documents[:, None] * beams
+            )  # [R, K], 0 … K - 1
             first = torch.arange(len(numbers), device=beam_idx.device)[:, None] * beams
             beam_idx = (first + numbers).flatten()
         super().reorder_cache(beam_idx)
@@ -182,7 +190,9 @@ class PageSumForConditionalGeneration(UnitsToText, modeling_bart.BartForConditio
         ids: Tensor = modeling_bart.shift_tokens_right(labels, config.pad_token_id, start)
         return ids
 
-    def decode(self, reading: Pages, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
+    def decode(
+        self, reading: Pages, ids: Tensor, cache: FoldedCache | None = None, **context: Any
+    ) -> Decoded:
         """Run the decoder over the tokens after those in the cache: [Q, T].
 
         `unit_scores` of the output are the confidences [B, P, K, T], 0 for an absent page; None in global decoding.
@@ -206,7 +216,11 @@ class PageSumForConditionalGeneration(UnitsToText, modeling_bart.BartForConditio
             return hidden.view(*rows.shape, -1)
         decoded = []
         for some, longest in pieces(pages.sizes, _DECODER_PADDING, piece_tokens(rows.device)):
-            mask = None if pages.mask is None or pages.sizes[some][-1] == longest else pages.mask[some, :longest]
+            mask = (
+                None
+                if pages.mask is None or pages.sizes[some][-1] == longest
+                else pages.mask[some, :longest]
+            )
             memory = F.embedding(pages.positions[some, :longest], pages.last_hidden_state)
             decoded.append(self.run_decoder(rows[some].flatten(0, 1), memory, mask, None))
         return torch.cat(decoded).view(*rows.shape, -1)

@@ -14,7 +14,13 @@ from itertools import accumulate, chain, islice
 from longsumbench.core import Cut, Example, FitContext, Split, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import EncodedSentence, Units, first_tokens, prepend_query, tokens_and_words
+from longsumbench.modeling.units import (
+    EncodedSentence,
+    Units,
+    first_tokens,
+    prepend_query,
+    tokens_and_words,
+)
 from longsumbench.models.pagesum.config import SPECIAL_TOKENS, PageSumConfig
 
 _SECTION_SAMPLE = 1_000  # training examples searched for sections
@@ -29,9 +35,13 @@ class PageReader(UnitReader):
         """Check that the texts have the pages of the locality."""
         locality, train = self.config.locality, context.train
         if train is not None and locality == "document" and not train.multi_document:
-            raise UsageError("model.locality=document, but each text is a single document: choose spatial")
+            raise UsageError(
+                "model.locality=document, but each text is a single document: choose spatial"
+            )
         if train is not None and locality == "discourse" and not _has_sections(train):
-            raise UsageError("model.locality=discourse, but the texts have no sections: choose spatial")
+            raise UsageError(
+                "model.locality=discourse, but the texts have no sections: choose spatial"
+            )
 
     def encode(self, sentences: Sequence[str]) -> list[EncodedSentence]:
         """Tokenize consecutive sentences; special tokens in them ("<mask>", "</s>") are tokenized as text.
@@ -45,8 +55,15 @@ class PageReader(UnitReader):
         """Return the pages, each between its two special tokens; a text without pages is one empty page."""
         units = self.pages(example)
         pages = [*units.ids] or [[]]
-        documents, words, spans = units.documents or (0,), units.words or (0,), units.spans or ((0, 0),)
-        if self.config.fidelity == "official" and (missing := self.config.most_pages - len(pages)) > 0:
+        documents, words, spans = (
+            units.documents or (0,),
+            units.words or (0,),
+            units.spans or ((0, 0),),
+        )
+        if (
+            self.config.fidelity == "official"
+            and (missing := self.config.most_pages - len(pages)) > 0
+        ):
             pages += [list(self.encode(["."])[0].ids)] * missing
             documents, words = (*documents, *[documents[-1]] * missing), (*words, *[0] * missing)
             spans = (*spans, *[(0, 0)] * missing)
@@ -68,7 +85,9 @@ class PageReader(UnitReader):
                 for section in document.sections
             ]
             named_texts = [(encoded[:1], encoded[1:]) for _, encoded in sections]
-            return discourse_pages(named_texts, [index for index, _ in sections], config.max_pages, text_length)
+            return discourse_pages(
+                named_texts, [index for index, _ in sections], config.max_pages, text_length
+            )
         encoded = [self.encode(list(document.sentences())) for document in example.documents]
         if config.locality == "document":
             return document_pages(encoded, config.max_pages, text_length)
@@ -95,7 +114,10 @@ class _Page:
 
 
 def spatial_pages(
-    encoded: Sequence[Sequence[EncodedSentence]], num_pages: int, page_size: int, official: bool = False
+    encoded: Sequence[Sequence[EncodedSentence]],
+    num_pages: int,
+    page_size: int,
+    official: bool = False,
 ) -> Units:
     """Split the sentences of all documents, in order, into consecutive pages (spatial locality: PageSum, §5.2).
 
@@ -135,16 +157,23 @@ def discourse_pages(
     return _cut_tokens(list(islice(every, max_pages)), texts, page_size, "max_pages")
 
 
-def document_pages(encoded: Sequence[Sequence[EncodedSentence]], max_pages: int, page_size: int) -> Units:
+def document_pages(
+    encoded: Sequence[Sequence[EncodedSentence]], max_pages: int, page_size: int
+) -> Units:
     """Make each document with tokens a page (document locality: PageSum, §5.4).
 
     Limits and causes are those of `discourse_pages`.
     """
-    return discourse_pages([((), document) for document in encoded], range(len(encoded)), max_pages, page_size)
+    return discourse_pages(
+        [((), document) for document in encoded], range(len(encoded)), max_pages, page_size
+    )
 
 
 def token_pages(
-    encoded: Sequence[Sequence[EncodedSentence]], page_size: int, max_input_tokens: int, reserved: int = 0
+    encoded: Sequence[Sequence[EncodedSentence]],
+    page_size: int,
+    max_input_tokens: int,
+    reserved: int = 0,
 ) -> Units:
     """Fill pages with consecutive tokens, across sentences and documents (PageSum, §5.5, Table 6).
 
@@ -154,13 +183,24 @@ def token_pages(
     else.
     """
     room = page_size - SPECIAL_TOKENS - reserved
-    filled = islice(_fill_pages(_with_document(encoded), room), max(1, max_input_tokens // page_size))
-    return _cut_tokens(list(map(_page, filled)), chain.from_iterable(encoded), room, "max_input_tokens")
+    filled = islice(
+        _fill_pages(_with_document(encoded), room), max(1, max_input_tokens // page_size)
+    )
+    return _cut_tokens(
+        list(map(_page, filled)), chain.from_iterable(encoded), room, "max_input_tokens"
+    )
 
 
-def _with_document(encoded: Sequence[Sequence[EncodedSentence]]) -> list[tuple[int, EncodedSentence]]:
+def _with_document(
+    encoded: Sequence[Sequence[EncodedSentence]],
+) -> list[tuple[int, EncodedSentence]]:
     """Return the sentences with tokens, in reading order, each with the index of its document."""
-    return [(index, sentence) for index, document in enumerate(encoded) for sentence in document if sentence.ids]
+    return [
+        (index, sentence)
+        for index, document in enumerate(encoded)
+        for sentence in document
+        if sentence.ids
+    ]
 
 
 def _fill_pages(
@@ -187,7 +227,9 @@ def _page(sentences: Sequence[tuple[int, EncodedSentence]]) -> _Page:
     return _Page(sentences[0][0], [sentence for _, sentence in sentences])
 
 
-def _cut_tokens(pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: int, beyond: str) -> Units:
+def _cut_tokens(
+    pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: int, beyond: str
+) -> Units:
     """Cut every page at `page_size` tokens and make the ledger; text on no page is cut for the cause `beyond`."""
     every = list(texts)
     heads = [first_tokens(page.text, page_size - len(page.name)) for page in pages]
@@ -210,7 +252,9 @@ def _cut_tokens(pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_s
 
 
 def _spans(
-    pages: Sequence[_Page], heads: Sequence[Sequence[EncodedSentence]], every: Sequence[EncodedSentence]
+    pages: Sequence[_Page],
+    heads: Sequence[Sequence[EncodedSentence]],
+    every: Sequence[EncodedSentence],
 ) -> Iterator[tuple[int, int]]:
     """Yield the sentences of each page, from the places of its tokens: pages follow each other in the source."""
     starts = list(accumulate((len(sentence.ids) for sentence in every), initial=0))
@@ -227,5 +271,9 @@ def _ids(sentences: Iterable[EncodedSentence]) -> Iterator[int]:
 
 def _has_sections(split: Split) -> bool:
     """Return True if one of the first examples has a document with several sections or a named one."""
-    documents = (document for example in islice(split, _SECTION_SAMPLE) for document in example.documents)
-    return any(len(doc.sections) > 1 or any(section.name for section in doc.sections) for doc in documents)
+    documents = (
+        document for example in islice(split, _SECTION_SAMPLE) for document in example.documents
+    )
+    return any(
+        len(doc.sections) > 1 or any(section.name for section in doc.sections) for doc in documents
+    )

@@ -7,7 +7,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    GenerationConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from longsumbench.core import REFERENCE_AXIS, Capabilities, Decoding, Evidence, Example, FitContext
 from longsumbench.errors import EnvironmentProblem, UsageError
@@ -19,10 +24,17 @@ from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.tokenizer import load_tokenizer, token_texts
 from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
-from longsumbench.models.pagesum.model import Pages, PageSumForConditionalGeneration, PageSumModelConfig
+from longsumbench.models.pagesum.model import (
+    Pages,
+    PageSumForConditionalGeneration,
+    PageSumModelConfig,
+)
 from longsumbench.models.pagesum.pages import PageReader
 
-_ADOPTED = ("bart", PageSumModelConfig.model_type)  # model types whose checkpoints it can start from
+_ADOPTED = (
+    "bart",
+    PageSumModelConfig.model_type,
+)  # model types whose checkpoints it can start from
 
 
 class PageSumBuilder(ModelBuilder):
@@ -49,12 +61,16 @@ class PageSumBuilder(ModelBuilder):
         try:
             folder = checkpoints.model_folder(self.config.init, "model.init")
         except EnvironmentProblem as problem:
-            raise EnvironmentProblem(f"{problem}, or start at random: model.init=random") from problem
+            raise EnvironmentProblem(
+                f"{problem}, or start at random: model.init=random"
+            ) from problem
         described = checkpoints.read_config(folder)
         with checkpoints.reading_checkpoint(f"model.init={folder}"):
             if (kind := described["model_type"]) not in _ADOPTED:
                 adopted = " or ".join(_ADOPTED)
-                raise UsageError(f"model.init={self.config.init} is a checkpoint of '{kind}', not of {adopted}")
+                raise UsageError(
+                    f"model.init={self.config.init} is a checkpoint of '{kind}', not of {adopted}"
+                )
             _check_start(self.config, described)
         return folder
 
@@ -65,10 +81,18 @@ class PageSumBuilder(ModelBuilder):
             return super().initial_model(reader)
         with checkpoints.reading_checkpoint(f"model.init={folder}"):
             settings = PageSumModelConfig.from_pretrained(folder, **checkpoints.SAFE_LOADING)
-            settings.decoding, settings.official = self.config.decoding, self.config.fidelity == "official"
+            settings.decoding, settings.official = (
+                self.config.decoding,
+                self.config.fidelity == "official",
+            )
             settings.dropout = self.config.dropout
             model = checkpoints.load_network(
-                self.Model, folder, f"model.init={folder}", settings, "confidence.", dtype=torch.float32
+                self.Model,
+                folder,
+                f"model.init={folder}",
+                settings,
+                "confidence.",
+                dtype=torch.float32,
             )
             return _force_first_token(model, model.config.bos_token_id)
 
@@ -76,12 +100,19 @@ class PageSumBuilder(ModelBuilder):
         """Return the tokenizer; check that it has a start token, and an embedding for every token."""
         folder, shown_as = self.initial_folder(), f"model.init={self.config.init}"
         tokenizer = load_tokenizer(folder) if folder else super().tokenizer(context)
-        if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):  # an end token would end every summary at once
+        if tokenizer.bos_token_id in (
+            None,
+            tokenizer.eos_token_id,
+        ):  # an end token would end every summary at once
             owner = self.config.init if folder else self.config.tokenizer
-            raise UsageError(f"the tokenizer of {owner} has no start token other than its end token: choose another")
+            raise UsageError(
+                f"the tokenizer of {owner} has no start token other than its end token: choose another"
+            )
         if folder:
             with checkpoints.reading_checkpoint(shown_as):
-                entries = PageSumModelConfig.from_pretrained(folder, **checkpoints.SAFE_LOADING).vocab_size
+                entries = PageSumModelConfig.from_pretrained(
+                    folder, **checkpoints.SAFE_LOADING
+                ).vocab_size
             checkpoints.check_vocabulary(tokenizer, entries, shown_as)
         return tokenizer
 
@@ -90,17 +121,23 @@ def _check_start(config: PageSumConfig, described: dict[str, Any]) -> None:
     """Check page size, target length and the given widths and depths against a checkpoint."""
     positions = described["max_position_embeddings"]
     if described.get("tie_word_embeddings") is False:
-        raise UsageError(f"model.init={config.init} has untied embeddings, but PageSum needs tied ones")
+        raise UsageError(
+            f"model.init={config.init} has untied embeddings, but PageSum needs tied ones"
+        )
     for name in ("page_size", "decode_length"):
         if (length := getattr(config, name)) > positions:
-            raise UsageError(f"model.{name}={length}: model.init={config.init} has only {positions} positions")
+            raise UsageError(
+                f"model.{name}={length}: model.init={config.init} has only {positions} positions"
+            )
     library_names = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
     sizes = {name: size for name in SIZES["large"] if (size := getattr(config, name)) is not None}
     stored = {name: described[library_names.get(name, name)] for name in sizes}
     if unlike := [name for name, size in sizes.items() if size != stored[name]]:
         name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
         remedy = f"leave it out, or, if a scale sets it, add {nulls}"
-        raise UsageError(f"model.{name}={sizes[name]}, but model.init={config.init} has {stored[name]}: {remedy}")
+        raise UsageError(
+            f"model.{name}={sizes[name]}, but model.init={config.init} has {stored[name]}: {remedy}"
+        )
 
 
 def _force_first_token(model: PreTrainedModel, token: int) -> PreTrainedModel:
@@ -117,7 +154,12 @@ def _force_first_token(model: PreTrainedModel, token: int) -> PreTrainedModel:
 class PageSum(NeuralSystem):
     """PageSum: encode and decode every page separately; mix the hidden states at every step by learned confidences."""
 
-    Config, Reader, Model, Builder = PageSumConfig, PageReader, PageSumForConditionalGeneration, PageSumBuilder
+    Config, Reader, Model, Builder = (
+        PageSumConfig,
+        PageReader,
+        PageSumForConditionalGeneration,
+        PageSumBuilder,
+    )
     capabilities = Capabilities(keeps_reference_evidence=True, extracts=True)
     config: PageSumConfig
 
@@ -125,13 +167,22 @@ class PageSum(NeuralSystem):
         super().__init__(config)
         pages = config.decoding == "page"
         self.capabilities = replace(
-            self.capabilities, keeps_evidence=pages, extracts=pages, gives_attention=config.decoding == "global"
+            self.capabilities,
+            keeps_evidence=pages,
+            extracts=pages,
+            gives_attention=config.decoding == "global",
         )
 
-    def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
+    def score_source(
+        self, examples: Sequence[Example], decoding: Decoding
+    ) -> Iterator[ScoredSpans]:
         """Yield the confidence of each page, the mean over all steps of a summary."""
         for output in generate_texts(self.model, self.reader, examples, decoding):
-            yield score_spans(output.units.spans, self.evidence(output).arrays["confidence"], output.units.truncation)
+            yield score_spans(
+                output.units.spans,
+                self.evidence(output).arrays["confidence"],
+                output.units.truncation,
+            )
 
     @torch.inference_mode()
     def evidence(self, output: GeneratedText) -> Evidence:
@@ -142,15 +193,22 @@ class PageSum(NeuralSystem):
         units, output_ids, reference = output.units, output.ids, output.reference
         pages = self.model.model.encoder(**text_batch(self.model, self.reader, output))
         start, begin = self.model.config.decoder_start_token_id, self.tokenizer.bos_token_id
-        text = output_ids[1:] if output_ids[:1] == [begin] else output_ids  # the start token is forced, and is not text
+        text = (
+            output_ids[1:] if output_ids[:1] == [begin] else output_ids
+        )  # the start token is forced, and is not text
         arrays = {"confidence": self._confidences(pages, [start, begin], text)}
         axes = {"confidence": ("unit", "step")}
         texts = {
-            "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids, skip_special_tokens=True))
+            "unit": tuple(
+                text.strip()
+                for text in self.tokenizer.batch_decode(units.ids, skip_special_tokens=True)
+            )
         }
         texts["step"] = tuple(token_texts(self.tokenizer, text))
         if reference is not None:
-            fed = [begin] if self.config.fidelity == "official" else [start, begin]  # as in training
+            fed = (
+                [begin] if self.config.fidelity == "official" else [start, begin]
+            )  # as in training
             arrays["reference_confidence"] = self._confidences(pages, fed, reference)
             axes["reference_confidence"] = ("unit", REFERENCE_AXIS)
             texts[REFERENCE_AXIS] = tuple(token_texts(self.tokenizer, reference))

@@ -46,22 +46,60 @@ _RETRIED = (408, 409, 425, 429)  # and all from 500 on
 _OF_REQUEST = (400, 413, 422)  # the server refuses this request, and may answer others
 _LARGEST_REPLY = 2**23  # bytes
 # values of `finish_reason`: of an answer that reached its limit, that a filter removed, that the server could not end
-_CUT = ("length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded")
-_FILTERS = ("content_filter", "safety", "recitation", "refusal", "sensitive", "prohibited_content", "blocklist")
-_FAILED = ("error", "abort", "aborted", "cancelled", "timeout", "network_error", "insufficient_system_resource")
+_CUT = (
+    "length",
+    "max_tokens",
+    "max_output_tokens",
+    "model_length",
+    "model_context_window_exceeded",
+)
+_FILTERS = (
+    "content_filter",
+    "safety",
+    "recitation",
+    "refusal",
+    "sensitive",
+    "prohibited_content",
+    "blocklist",
+)
+_FAILED = (
+    "error",
+    "abort",
+    "aborted",
+    "cancelled",
+    "timeout",
+    "network_error",
+    "insufficient_system_resource",
+)
 _WHOLE_PROMPT = 0.8  # a prompt of which the server counts a smaller share was cut by it
 _UNREPORTED = 2  # failures of a request before one is logged
 _LONGEST_QUOTE = 300  # characters of what a server said
 _SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is a placeholder, which an answer may contain
 _KEY_HEAD = 24  # characters
-_ANY_CHARACTER = r"\\{1,8}(?:u00|x)[0-9a-f]{2}|%(?:25){0,8}[0-9a-f]{2}|&(?:amp;)?#\w{2,9};|\\?/|[!#-\[\]-~]"
+_ANY_CHARACTER = (
+    r"\\{1,8}(?:u00|x)[0-9a-f]{2}|%(?:25){0,8}[0-9a-f]{2}|&(?:amp;)?#\w{2,9};|\\?/|[!#-\[\]-~]"
+)
 _WEB_PAGE = re.compile(r"\s*<(?!key>)")
 _TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
 _LOCAL = (  # settings of `decode` that the API does not have
-    *("num_beams", "min_length", "no_repeat_ngram", "encoder_no_repeat_ngram", "repetition_penalty", "forced_eos"),
+    *(
+        "num_beams",
+        "min_length",
+        "no_repeat_ngram",
+        "encoder_no_repeat_ngram",
+        "repetition_penalty",
+        "forced_eos",
+    ),
     "precision",
 )
-_OF_CONNECTIONS = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_OF_CONNECTIONS = (
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+)
 _FILTERED = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}'  # an answer in place of an error
 
 
@@ -92,7 +130,11 @@ class _Choice:
         content = self.message.content
         if not isinstance(content, list):
             return content or ""
-        texts = [part.get("text") for part in content if part.get("type") not in ("thinking", "reasoning")]
+        texts = [
+            part.get("text")
+            for part in content
+            if part.get("type") not in ("thinking", "reasoning")
+        ]
         return "".join(str(text) for text in texts if text)
 
     @property
@@ -136,14 +178,24 @@ class ApiEngine:
 
     def __init__(self, config: PromptConfig) -> None:
         if config.base_url is None:
-            raise UsageError("model.base_url is missing: give the server's address (http://localhost:8000/v1)")
-        if not re.fullmatch(r"https?://[^/@?]+(/[^?]*)?", config.base_url):  # the message shows no password
-            raise UsageError("model.base_url is not an address without a password or key, as http://localhost:8000/v1")
+            raise UsageError(
+                "model.base_url is missing: give the server's address (http://localhost:8000/v1)"
+            )
+        if not re.fullmatch(
+            r"https?://[^/@?]+(/[^?]*)?", config.base_url
+        ):  # the message shows no password
+            raise UsageError(
+                "model.base_url is not an address without a password or key, as http://localhost:8000/v1"
+            )
         if config.checkpoint is None:
             raise UsageError("model.checkpoint is missing: give the model's name at the server")
         self._config, self._key = config, _read_key(config.key_variable)
-        self._secret = _key_pattern(self._key) if self._key and len(self._key) >= _SHORTEST_SECRET else None
-        self.tokenizer = load_tokenizer(config.tokenizer, of_system=False) if config.tokenizer else None
+        self._secret = (
+            _key_pattern(self._key) if self._key and len(self._key) >= _SHORTEST_SECRET else None
+        )
+        self.tokenizer = (
+            load_tokenizer(config.tokenizer, of_system=False) if config.tokenizer else None
+        )
         self._http = _import_httpx()
         self._client = _open_client(self._http, config, self._key)
         self._loop = asyncio.new_event_loop()
@@ -194,7 +246,9 @@ class ApiEngine:
         async with self._free:
             stored = self._cache.get(key)
             if stored is not None:
-                with contextlib.suppress(_Fault):  # an earlier version of the suite stored it as an answer
+                with contextlib.suppress(
+                    _Fault
+                ):  # an earlier version of the suite stored it as an answer
                     return self._parse_reply(self._without_key(stored))
             text = await self._ask(body)
             if isinstance(text, SuiteError):
@@ -216,18 +270,29 @@ class ApiEngine:
                 backed_off = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - no secret
                 wait = min(backed_off if fault.wait is None else fault.wait, _LONGEST_RETRY_WAIT)
                 if attempt == _UNREPORTED + 1:
-                    _log.info(f"{self._config.base_url}: failed {attempt} times ({fault}); goes on asking")
+                    _log.info(
+                        f"{self._config.base_url}: failed {attempt} times ({fault}); goes on asking"
+                    )
                 await asyncio.sleep(wait)
         raise AssertionError("unreachable")
 
     async def _post(self, body: dict[str, Any]) -> str | SuiteError:
         """Send a request once; return the server's JSON, or why it refuses this request."""
-        sent = {self._limit if name == "max_tokens" else name: value for name, value in body.items()}
+        sent = {
+            self._limit if name == "max_tokens" else name: value for name, value in body.items()
+        }
         try:
             response, text = await self._fetch(sent)
         except TimeoutError as error:
-            raise _Fault(f"no whole answer within {self._config.timeout_seconds:g} seconds") from error
-        except (self._http.RequestError, self._http.InvalidURL, ValueError, ExceptionGroup) as error:
+            raise _Fault(
+                f"no whole answer within {self._config.timeout_seconds:g} seconds"
+            ) from error
+        except (
+            self._http.RequestError,
+            self._http.InvalidURL,
+            ValueError,
+            ExceptionGroup,
+        ) as error:
             problem = self._without_key(describe_error(error))
             connecting = isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
             if connecting and not self._reached:  # it is not there at all
@@ -280,7 +345,9 @@ class ApiEngine:
         except BadFile as error:
             if _WEB_PAGE.match(text):
                 problem = f"model.base_url={self._config.base_url} answers with a web page instead of JSON"
-                raise EnvironmentProblem(f"{problem}: correct the address, which usually ends in /v1") from error
+                raise EnvironmentProblem(
+                    f"{problem}: correct the address, which usually ends in /v1"
+                ) from error
             problem = f"its answer is not that of a chat model ({error}): {_quote(text)}"
             raise _Fault(problem, of_request=True) from error
         choice = reply.choice
@@ -290,7 +357,9 @@ class ApiEngine:
         has_text = bool(split_answer(choice.text, self._config.thinking_end, thinks_first).text)
         if not (has_text or choice.refused or choice.reason in _CUT):
             kind = "thinking alone" if choice.thinking or choice.text.strip() else "no text"
-            raise _Fault(f"finish_reason={choice.reason}, but {kind}: {_quote(text)}", of_request=True)
+            raise _Fault(
+                f"finish_reason={choice.reason}, but {kind}: {_quote(text)}", of_request=True
+            )
         return reply
 
     def _read(self, request: Request, reply: _Reply | SuiteError) -> Answer:
@@ -301,7 +370,9 @@ class ApiEngine:
         if self.tokenizer:
             sent = self.count(request.messages)
             prompt_tokens = prompt_tokens or sent
-            output_ids = self.tokenizer(choice.thinking + choice.text, add_special_tokens=False)["input_ids"]
+            output_ids = self.tokenizer(choice.thinking + choice.text, add_special_tokens=False)[
+                "input_ids"
+            ]
             output_tokens = output_tokens or len(output_ids)
             if prompt_tokens < _WHOLE_PROMPT * sent:  # as Ollama counts if it cuts a prompt
                 problem = f"counted {prompt_tokens:,} tokens in a prompt of {sent:,}"
@@ -352,16 +423,26 @@ def _refusal(config: PromptConfig, key: str | None, status: int, message: str) -
     if status in (401, 403):
         name = f"the environment variable {config.key_variable}"
         problem = f"refuses the key in {name}" if key else f"wants a key: put it into {name}"
-        return EnvironmentProblem(f"{setting} {problem} (HTTP {status}); model.key_variable names another variable")
+        return EnvironmentProblem(
+            f"{setting} {problem} (HTTP {status}); model.key_variable names another variable"
+        )
     if 300 <= status < 400:
-        return UsageError(f"{setting} redirects requests (HTTP {status}): give the address to which it redirects")
+        return UsageError(
+            f"{setting} redirects requests (HTTP {status}): give the address to which it redirects"
+        )
     if status == 404:
         advice = "correct model.checkpoint, or the address, which usually ends in /v1"
-        return UsageError(f"{setting} has no model.checkpoint={config.checkpoint} (HTTP 404: {message}): {advice}")
+        return UsageError(
+            f"{setting} has no model.checkpoint={config.checkpoint} (HTTP 404: {message}): {advice}"
+        )
     if _TOO_LONG.search(message):
         advice = "choose a smaller model.input_length or model.decode_length"
-        return UsageError(f"{setting}: a prompt is too long for the model (HTTP {status}: {message}): {advice}")
-    return UsageError(f"{setting} does not accept a request (HTTP {status}: {message}): correct the settings")
+        return UsageError(
+            f"{setting}: a prompt is too long for the model (HTTP {status}: {message}): {advice}"
+        )
+    return UsageError(
+        f"{setting} does not accept a request (HTTP {status}: {message}): correct the settings"
+    )
 
 
 def _quote(text: str) -> str:
@@ -375,7 +456,9 @@ def _read_key(variable: str) -> str | None:
     """Return the key in an environment variable; None if there is none."""
     key = os.environ.get(variable, "").strip()
     if not re.fullmatch(r"[!-~]*", key):
-        raise UsageError(f"the key in the environment variable {variable} has spaces or characters that are not ASCII")
+        raise UsageError(
+            f"the key in the environment variable {variable} has spaces or characters that are not ASCII"
+        )
     return key or None
 
 
@@ -383,14 +466,21 @@ def _key_pattern(key: str) -> re.Pattern[str]:
     """Return a pattern of a key in any case: plain, hexadecimal or Base64, with the escapes of JSON, URLs and HTML."""
     raw = key.encode()
     spellings = [key, raw.hex()]
-    for shift in range(3):  # bytes before the key; characters that depend on its neighbours are left out
+    for shift in range(
+        3
+    ):  # bytes before the key; characters that depend on its neighbours are left out
         independent = slice(-(-8 * shift // 6), 8 * (shift + len(raw)) // 6)
         spellings.append(base64.b64encode(bytes(shift) + raw).decode()[independent])
         spellings.append(spellings[-1].translate({ord("+"): "-", ord("/"): "_"}))
     patterns = []
     for text in spellings:
-        num_more = max(0, len(text) - _KEY_HEAD)  # any characters: a pattern of a whole token takes seconds to compile
-        patterns.append("".join(map(_character_pattern, text[:_KEY_HEAD])) + f"(?:{_ANY_CHARACTER}){{0,{num_more}}}")
+        num_more = max(
+            0, len(text) - _KEY_HEAD
+        )  # any characters: a pattern of a whole token takes seconds to compile
+        patterns.append(
+            "".join(map(_character_pattern, text[:_KEY_HEAD]))
+            + f"(?:{_ANY_CHARACTER}){{0,{num_more}}}"
+        )
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 
@@ -414,12 +504,20 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
     """Return an HTTP client with as many connections as there are requests at once."""
     try:
         base_url = http.URL(config.base_url)
-        base_url.raw_host.decode("ascii").encode("idna")  # as the connection does: labels have 1 to 63 bytes
+        base_url.raw_host.decode("ascii").encode(
+            "idna"
+        )  # as the connection does: labels have 1 to 63 bytes
         if not 0 < (base_url.port or 80) < 2**16:
             raise http.InvalidURL(f"Invalid port: {base_url.port}")
     except (http.InvalidURL, UnicodeError) as error:
-        raise UsageError(f"model.base_url={config.base_url} is not an address ({error}): correct it") from error
-    headers = {config.key_header: f"Bearer {key}" if config.key_header == "Authorization" else key} if key else {}
+        raise UsageError(
+            f"model.base_url={config.base_url} is not an address ({error}): correct it"
+        ) from error
+    headers = (
+        {config.key_header: f"Bearer {key}" if config.key_header == "Authorization" else key}
+        if key
+        else {}
+    )
     params = {"api-version": config.api_version} if config.api_version else {}
     timeout = http.Timeout(None, connect=_LONGEST_CONNECTING)  # `_fetch` has a deadline
     try:
@@ -429,7 +527,9 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
     except (http.InvalidURL, ImportError, OSError, ValueError) as error:  # a proxy, or certificates
         names = [name for name in os.environ if name.upper() in _OF_CONNECTIONS]
         problem = f"{', '.join(names)} in the environment cannot be used ({describe_error(error)})"
-        raise EnvironmentProblem(f"{problem}: correct or unset it (a SOCKS proxy: pip install socksio)") from error
+        raise EnvironmentProblem(
+            f"{problem}: correct or unset it (a SOCKS proxy: pip install socksio)"
+        ) from error
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop, client: Any) -> None:
@@ -446,7 +546,9 @@ def _check_server_settings(decoding: Decoding) -> None:
         value, default = getattr(decoding, name), getattr(usual, name)
         if value != default:
             advice = f"choose decode.{name}={default}, or model.engine=transformers"
-            raise UsageError(f"decode.{name}={value} is no setting of an OpenAI-compatible server: {advice}")
+            raise UsageError(
+                f"decode.{name}={value} is no setting of an OpenAI-compatible server: {advice}"
+            )
 
 
 def _wait_asked_for(headers: Any) -> float | None:

@@ -28,17 +28,28 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
         return "\n\n".join([*(message["content"] for message in messages), ""])
     options = {} if config.thinking is None else {"enable_thinking": config.thinking}
     of_server = config.engine == "api"  # the tokenizer has its own setting
-    shown_as = f"model.tokenizer={config.tokenizer}" if of_server else f"model.checkpoint={config.checkpoint}"
+    shown_as = (
+        f"model.tokenizer={config.tokenizer}"
+        if of_server
+        else f"model.checkpoint={config.checkpoint}"
+    )
     if not tokenizer.chat_template:
         advice = "a model trained for chats, or model.chat_template=none, which joins the messages by blank lines"
         if of_server:
             advice = "another tokenizer, or none with model.truncate=none model.shots=0"
-        raise UsageError(f"the tokenizer of {shown_as} has no chat template, as those of base models: choose {advice}")
-    endless = UsageError(f"the chat template of {shown_as} does not end: choose model.chat_template=none")
+        raise UsageError(
+            f"the tokenizer of {shown_as} has no chat template, as those of base models: choose {advice}"
+        )
+    endless = UsageError(
+        f"the chat template of {shown_as} does not end: choose model.chat_template=none"
+    )
     try:
         with time_limit(_LONGEST_TEMPLATE, problem=endless):
             text: str = tokenizer.apply_chat_template(
-                [dict(message) for message in messages], add_generation_prompt=True, tokenize=False, **options
+                [dict(message) for message in messages],
+                add_generation_prompt=True,
+                tokenize=False,
+                **options,
             )
     except Exception as error:  # a template can raise any
         if isinstance(error, UsageError):
@@ -47,7 +58,9 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
             f"the chat template of {shown_as} refuses the prompt ({describe_error(error)}):"
             " choose a model.prompt without system text, or model.shots=0"
         ) from error
-    if len(text) > _LONGEST_MARKS + _MOST_COPIES * sum(len(message["content"]) for message in messages):
+    if len(text) > _LONGEST_MARKS + _MOST_COPIES * sum(
+        len(message["content"]) for message in messages
+    ):
         raise endless
     return text
 
@@ -76,7 +89,9 @@ def chat_ids(tokenizer: Any, messages: Sequence[Message], config: PromptConfig) 
     for (number, token), message in product(enumerate(tokens), hidden):
         message["content"] = message["content"].replace(token, f"{mark}{number}{mark}")
     ids: list[int] = []
-    for place, text in enumerate(re.split(rf"{mark}(\d+){mark}", chat_text(tokenizer, hidden, config))):
+    for place, text in enumerate(
+        re.split(rf"{mark}(\d+){mark}", chat_text(tokenizer, hidden, config))
+    ):
         as_text = {"split_special_tokens": True} if place % 2 else {}
         text = tokens[int(text)] if place % 2 else text
         ids += tokenizer(text, add_special_tokens=False, verbose=False, **as_text)["input_ids"]

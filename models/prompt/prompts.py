@@ -24,7 +24,11 @@ from longsumbench.errors import UsageError, did_you_mean
 from longsumbench.files import digest, read_text
 
 _PROMPT_PLACE = re.compile(r"\{(\w+)\}")
-_FILLED = {"system": {"query", "words"}, "user": {"document", "query", "words"}, "label": {"number"}}
+_FILLED = {
+    "system": {"query", "words"},
+    "user": {"document", "query", "words"},
+    "label": {"number"},
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,9 @@ class Prompt:
         Without a query, its place is empty.
         """
         values = {"document": document, "query": query or "", "words": str(words)}
-        system = [{"role": "system", "content": fill_places(self.system, values)}] if self.system else []
+        system = (
+            [{"role": "system", "content": fill_places(self.system, values)}] if self.system else []
+        )
         return [*system, {"role": "user", "content": fill_places(self.user, values)}]
 
 
@@ -63,10 +69,15 @@ def fill_places(template: str, values: Mapping[str, str]) -> str:
 def _prompt_file(name: str) -> Path:
     """Return the file of a prompt: one in `prompt/` of the suite's or the user's configuration folder, or a path."""
     folders = (CONF / "prompt", user_config_folder() / "prompt")
-    path = next((path for folder in folders if (path := folder / f"{name}.yaml").is_file()), Path(name).expanduser())
+    path = next(
+        (path for folder in folders if (path := folder / f"{name}.yaml").is_file()),
+        Path(name).expanduser(),
+    )
     if not path.is_file():
         names = sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})
-        raise UsageError(f"model.prompt={name} is no file{did_you_mean(name, names)}; prompts: {', '.join(names)}")
+        raise UsageError(
+            f"model.prompt={name} is no file{did_you_mean(name, names)}; prompts: {', '.join(names)}"
+        )
     return path
 
 
@@ -81,7 +92,9 @@ def read_prompt(name: str) -> Prompt:
     try:
         content: Any = yaml.safe_load(read_text(path))
         if isinstance(content, dict) and (unknown := content.keys() - _FILLED.keys()):
-            raise UsageError(f"unknown entry '{min(map(str, unknown))}'; a prompt has: {', '.join(_FILLED)}")
+            raise UsageError(
+                f"unknown entry '{min(map(str, unknown))}'; a prompt has: {', '.join(_FILLED)}"
+            )
         prompt = msgspec.convert(content, Prompt)
         _check_places(prompt)
     except (ValueError, yaml.YAMLError, UsageError) as error:  # msgspec's errors are ValueErrors
@@ -98,4 +111,6 @@ def _check_places(prompt: Prompt) -> None:
     for entry, places_of_entry in _FILLED.items():
         if unknown := set(_PROMPT_PLACE.findall(getattr(prompt, entry))) - places_of_entry:
             places = ", ".join(f"{{{name}}}" for name in sorted(places_of_entry))
-            raise UsageError(f"its text '{entry}' has the unknown place {{{min(unknown)}}}; known: {places}")
+            raise UsageError(
+                f"its text '{entry}' has the unknown place {{{min(unknown)}}}; known: {places}"
+            )

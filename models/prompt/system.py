@@ -45,7 +45,14 @@ _log = logging.getLogger(__name__)
 
 _SHORTER = 0.8  # the share of its text that the summaries of a stage may have at most
 _WORD_TOKENS = 1.5  # about, of an answer
-_ANSWER_COUNTS = ("requests", "prompt_tokens", "output_tokens", "thinking_tokens", "refused", "failed")
+_ANSWER_COUNTS = (
+    "requests",
+    "prompt_tokens",
+    "output_tokens",
+    "thinking_tokens",
+    "refused",
+    "failed",
+)
 _LONGEST_NAMES = 200  # characters of the ids in a message
 _BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a dataset
 
@@ -59,13 +66,17 @@ class Dialogue:
 
     def __init__(self, system: "PromptSystem", example: Example) -> None:
         self.system, self.example = system, example
-        self.prompts: list[list[Message]] = []  # the requests to answer next; empty when the summary is written
+        self.prompts: list[
+            list[Message]
+        ] = []  # the requests to answer next; empty when the summary is written
         self.problem: SuiteError | None = None  # why there is no answer to a request
         self._sent: list[list[Message]] = []
         self._tokens = 0  # of the text in the current prompts
         self._text, self._complete = "", True
         self._counts = Counter[str]()
-        self.ledger = self._begin(_passage(system, example), system.config.truncate)  # None if tokens are unknown
+        self.ledger = self._begin(
+            _passage(system, example), system.config.truncate
+        )  # None if tokens are unknown
 
     def _begin(self, passage: Passage, policy: str) -> Truncation | None:
         """Set the first requests, and return the ledger."""
@@ -89,7 +100,10 @@ class Dialogue:
     def _long_text(self, passage: Passage, budget: int) -> LongText:
         engine = self.system.engine
         return LongText(
-            passage, engine.tokenizer, lambda text: engine.count(self.system.messages(self.example, text)), budget
+            passage,
+            engine.tokenizer,
+            lambda text: engine.count(self.system.messages(self.example, text)),
+            budget,
         )
 
     def _ask_about(self, text: LongText) -> None:
@@ -105,7 +119,9 @@ class Dialogue:
         first = len(self._sent)
         self._sent.extend(self.prompts)
         return [
-            Request(tuple(prompt), int(digest([decoding.seed, self.example.id, number])[:8], 16), limit)
+            Request(
+                tuple(prompt), int(digest([decoding.seed, self.example.id, number])[:8], 16), limit
+            )
             for number, prompt in enumerate(self.prompts, start=first)
         ]
 
@@ -121,7 +137,9 @@ class Dialogue:
         elif (passage := Passage.of_summaries(texts)).text:
             assert self.system.budget is not None
             text = self._long_text(passage, self.system.budget)
-            if text.excess > 0 and len(text.offsets) > _SHORTER * self._tokens:  # it might never end
+            if (
+                text.excess > 0 and len(text.offsets) > _SHORTER * self._tokens
+            ):  # it might never end
                 self._text, self._complete = "\n".join(texts), False
             else:
                 self._ask_about(text)
@@ -149,8 +167,19 @@ class Dialogue:
         if prices[0] is not None and prices[1] is not None:
             dollars = counts["prompt_tokens"] * prices[0] + counts["output_tokens"] * prices[1]
             counts["price"] = dollars / 1_000_000
-        tokens, text_read = self._counts["output_tokens"], _sent_text(self._sent) if keep_inputs else None
-        return Summary(self.example.id, self._text, self.ledger, self._complete, tokens, counts=counts, read=text_read)
+        tokens, text_read = (
+            self._counts["output_tokens"],
+            _sent_text(self._sent) if keep_inputs else None,
+        )
+        return Summary(
+            self.example.id,
+            self._text,
+            self.ledger,
+            self._complete,
+            tokens,
+            counts=counts,
+            read=text_read,
+        )
 
 
 class PromptSystem(System):
@@ -169,7 +198,9 @@ class PromptSystem(System):
 
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
-        self._kinds: set[tuple[bool, bool]] = set()  # of the checked examples: has a query, has several documents
+        self._kinds: set[tuple[bool, bool]] = (
+            set()
+        )  # of the checked examples: has a query, has several documents
         self.unknown_mark = ""  # the first one in an answer
         if config.shots:
             self.decided_by = frozenset({"decode", "seed"})  # the examples are drawn
@@ -188,7 +219,10 @@ class PromptSystem(System):
     @cached_property
     def prompts(self) -> dict[str, Prompt]:
         """The prompts in use, by name: one that was chosen, or those of the suite."""
-        return {name: read_prompt(name) for name in ([self.config.prompt] if self.config.prompt else _BUILT_IN)}
+        return {
+            name: read_prompt(name)
+            for name in ([self.config.prompt] if self.config.prompt else _BUILT_IN)
+        }
 
     @cached_property
     def budget(self) -> int | None:
@@ -200,8 +234,12 @@ class PromptSystem(System):
         config, context = self.config, self.engine.context
         if context is None:
             if config.input_length is None and config.truncate != "none":
-                problem = f"model.checkpoint={config.checkpoint} does not say how many tokens it can read"
-                raise UsageError(f"model.input_length is missing: {problem}; give the most tokens of a prompt")
+                problem = (
+                    f"model.checkpoint={config.checkpoint} does not say how many tokens it can read"
+                )
+                raise UsageError(
+                    f"model.input_length is missing: {problem}; give the most tokens of a prompt"
+                )
             return config.input_length
         if (config.input_length or 1) + config.decode_length > context:
             limit = f"model.input_length={config.input_length} and " if config.input_length else ""
@@ -218,7 +256,9 @@ class PromptSystem(System):
 
     def facts(self) -> dict[str, Any]:
         """Return facts about the model, and the prompts of the checked examples; without any, of the dataset."""
-        kinds = self._kinds or {(self.state.get("queried", False), self.state.get("multi_document", False))}
+        kinds = self._kinds or {
+            (self.state.get("queried", False), self.state.get("multi_document", False))
+        }
         names = sorted({self.prompt_name(*kind) for kind in kinds})
         return {
             **self.engine.facts(),
@@ -236,7 +276,10 @@ class PromptSystem(System):
         Raises:
             UsageError: a query is missing, or a prompt is too long.
         """
-        refuses, words = self.config.truncate == "none", 1 if self.config.length == "train" else int(self.config.length)
+        refuses, words = (
+            self.config.truncate == "none",
+            1 if self.config.length == "train" else int(self.config.length),
+        )
         lengths: list[tuple[int, str]] = []
         for example in examples:
             self._kinds.add(_prompt_kind(example))
@@ -246,7 +289,9 @@ class PromptSystem(System):
             if self.budget is not None and self.engine.tokenizer is not None:
                 text = _passage(self, example).text if refuses else ""
                 lengths.append((self.engine.count(self.messages(example, text, words)), example.id))
-        limit = 0 if self.budget is None else self.budget if refuses else self.budget - 1  # a token of the text
+        limit = (
+            0 if self.budget is None else self.budget if refuses else self.budget - 1
+        )  # a token of the text
         if too_long := [length for length in lengths if length[0] > limit]:
             raise _too_long(self, *max(too_long), f"{len(too_long)} of {len(lengths)} prompts are")
 
@@ -262,32 +307,49 @@ class PromptSystem(System):
             MissingSplit: the training split is needed, and missing.
             UsageError: too few examples are short enough.
         """
-        train, split = context.train, context.train if context.train is not None else context.validation
+        train, split = (
+            context.train,
+            context.train if context.train is not None else context.validation,
+        )
         if split is not None:
             self.state |= {"queried": split.queried, "multi_document": split.multi_document}
         if train is None or len(train) == 0:
             if self.config.length == "train" or self.config.shots:
-                setting = "length=train" if self.config.length == "train" else f"shots={self.config.shots}"
-                raise MissingSplit(f"model.{setting} needs a train split: choose model.length=<words> model.shots=0")
+                setting = (
+                    "length=train"
+                    if self.config.length == "train"
+                    else f"shots={self.config.shots}"
+                )
+                raise MissingSplit(
+                    f"model.{setting} needs a train split: choose model.length=<words> model.shots=0"
+                )
         elif self.config.length == "train":
             self.state["length"] = mean_target_words(train)
         words = self.state["length"] if self.config.length == "train" else int(self.config.length)
         if words * _WORD_TOKENS > self.config.decode_length:
             problem = f"model.decode_length={self.config.decode_length} is short for a summary of {words:,.0f} words"
-            _log.warning(f"{problem}: choose at least {round(words * _WORD_TOKENS):,}, or a smaller model.length")
+            _log.warning(
+                f"{problem}: choose at least {round(words * _WORD_TOKENS):,}, or a smaller model.length"
+            )
         if self.config.shots and train is not None:
             self.state["shots"] = self._draw_shots(train, context.recipe.seed)
 
     def _draw_shots(self, train: Split, seed: int) -> list[Message]:
         """Return the turns of examples drawn from the training split: the first ones that fit into half of a prompt."""
         number, turns = self.config.shots, list[Message]()
-        longest = sys.maxsize if self.budget is None else self.budget // (2 * number)  # tokens of one example
+        longest = (
+            sys.maxsize if self.budget is None else self.budget // (2 * number)
+        )  # tokens of one example
         words = zip(train.source_words, train.reference_words, strict=True)
-        places = [place for place, lengths in enumerate(words) if all(lengths) and sum(lengths) <= longest]
+        places = [
+            place for place, lengths in enumerate(words) if all(lengths) and sum(lengths) <= longest
+        ]
         random.Random(f"{seed} shots").shuffle(places)  # noqa: S311 - not used for secrets
         for example in (train[place] for place in places):
             answer = " ".join(example.references[0])
-            question = self.messages(example, _passage(self, example).text, count_words([answer]))[-1]
+            question = self.messages(example, _passage(self, example).text, count_words([answer]))[
+                -1
+            ]
             turn: list[Message] = [question, {"role": "assistant", "content": answer}]
             if self.engine.count(turn) <= longest:
                 turns.extend(turn)
@@ -312,13 +374,17 @@ class PromptSystem(System):
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
         unfinished = deque(dialogues)
         while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
-            requests = [request for dialogue in waiting for request in dialogue.requests(decoding, limit)]
+            requests = [
+                request for dialogue in waiting for request in dialogue.requests(decoding, limit)
+            ]
             answers = self.engine.answer(requests, decoding)
             for dialogue in waiting:
                 dialogue.add_answers([next(answers) for _ in dialogue.prompts])
                 while unfinished and not (unfinished[0].prompts or unfinished[0].problem):
                     yield unfinished.popleft().summary(decoding.keep_inputs != "none")
-        problems = {dialogue.example.id: dialogue.problem for dialogue in dialogues if dialogue.problem}
+        problems = {
+            dialogue.example.id: dialogue.problem for dialogue in dialogues if dialogue.problem
+        }
         _report_failed(problems, decoding.failed)
         for dialogue in unfinished:
             yield dialogue.summary(decoding.keep_inputs != "none")
@@ -326,7 +392,9 @@ class PromptSystem(System):
     def prompt_name(self, queried: bool, several: bool) -> str:
         """Return the name of the prompt that was chosen, or that fits examples with a query, or several documents."""
         several = self.state.get("multi_document", several)
-        return self.config.prompt or ("query" if queried else "documents" if several else "document")
+        return self.config.prompt or (
+            "query" if queried else "documents" if several else "document"
+        )
 
     def prompt_of(self, example: Example) -> Prompt:
         """Return the prompt of an example."""
@@ -338,7 +406,9 @@ class PromptSystem(System):
         It asks for `words`, or as `model.length` says.
         """
         if words is None:
-            words = extract_length(self.config.length, example, self.state.get("length"), "model.length")
+            words = extract_length(
+                self.config.length, example, self.state.get("length"), "model.length"
+            )
         *system, question = self.prompt_of(example).messages(text, example.query, words)
         return [*system, *self.state.get("shots", ()), question]
 
@@ -360,17 +430,23 @@ def _tokens_within(engine: LanguageModel, text: str, answer: Answer) -> int:
     """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""
     if engine.tokenizer is None:
         return round(answer.output_tokens * len(text) / max(1, len(answer.thinking + answer.text)))
-    return min(answer.output_tokens, len(engine.tokenizer(text, add_special_tokens=False)["input_ids"]))
+    return min(
+        answer.output_tokens, len(engine.tokenizer(text, add_special_tokens=False)["input_ids"])
+    )
 
 
 def _report_unknown_mark(system: PromptSystem, text: str) -> None:
     """Warn of the first answer with what looks like a mark of a chat format."""
     if not system.unknown_mark and (mark := UNKNOWN_MARK.search(text)):
         system.unknown_mark = mark[0]
-        _log.warning(f"an answer has '{mark[0]}', which looks like a mark of a chat format: it stays, and is scored")
+        _log.warning(
+            f"an answer has '{mark[0]}', which looks like a mark of a chat format: it stays, and is scored"
+        )
 
 
-def _too_long(system: PromptSystem, tokens: int, example: str, subject: str = "a prompt is") -> UsageError:
+def _too_long(
+    system: PromptSystem, tokens: int, example: str, subject: str = "a prompt is"
+) -> UsageError:
     """Return the error about a prompt of some tokens, with its text if that is not to be cut, else without."""
     refuses = system.config.truncate == "none"
     advice = f"choose {'another model.truncate, ' if refuses else ''}a larger model.input_length"
@@ -386,7 +462,9 @@ def _report_failed(problems: Mapping[str, SuiteError], choice: str) -> None:
         names = shorten(", ".join(map(repr, problems)), _LONGEST_NAMES, placeholder=" …")
         lost = f"no answer about {format_count(len(problems), 'example')}, {names} (decode.failed={choice}): {problem}"
         if choice == "stop":
-            raise type(problem)(f"{lost}; decode.failed=empty scores an empty summary, decode.failed=leave_out none")
+            raise type(problem)(
+                f"{lost}; decode.failed=empty scores an empty summary, decode.failed=leave_out none"
+            )
         _log.warning(lost)
 
 

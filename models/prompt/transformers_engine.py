@@ -38,9 +38,13 @@ class AnswerProcessor(transformers.LogitsProcessor):
     def __init__(self, decoding: Decoding, ids: Tensor, mask: Tensor) -> None:
         self.prompt_length, self.processors = ids.shape[1], transformers.LogitsProcessorList()
         if decoding.repetition_penalty != 1:
-            self.processors.append(transformers.RepetitionPenaltyLogitsProcessor(decoding.repetition_penalty))
+            self.processors.append(
+                transformers.RepetitionPenaltyLogitsProcessor(decoding.repetition_penalty)
+            )
         if decoding.no_repeat_ngram:
-            self.processors.append(transformers.NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram))
+            self.processors.append(
+                transformers.NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram)
+            )
         if decoding.encoder_no_repeat_ngram:
             self.processors.append(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
 
@@ -61,15 +65,25 @@ class TransformersEngine:
     def __init__(self, config: PromptConfig) -> None:
         self.config = config
         self.shown_as = f"model.checkpoint={config.checkpoint}"
-        self.folder = checkpoints.model_folder(config.checkpoint, "model.checkpoint", revision=config.revision)
-        self.described = checkpoints.load_config(transformers.AutoModelForCausalLM, self.folder, self.shown_as)
+        self.folder = checkpoints.model_folder(
+            config.checkpoint, "model.checkpoint", revision=config.revision
+        )
+        self.described = checkpoints.load_config(
+            transformers.AutoModelForCausalLM, self.folder, self.shown_as
+        )
         kind = f"{self.shown_as} is a checkpoint of '{self.described.model_type}'"
         if self.described.is_encoder_decoder:
-            raise UsageError(f"{kind}, an encoder-decoder: choose model=seq2seq model.checkpoint={config.checkpoint}")
+            raise UsageError(
+                f"{kind}, an encoder-decoder: choose model=seq2seq model.checkpoint={config.checkpoint}"
+            )
         if not checkpoints.is_language_model(self.described):
             advice = "give a causal language model, or an encoder-decoder with model=seq2seq"
-            raise UsageError(f"{kind}, which is no causal language model and writes no text: {advice}")
-        self.context: int | None = getattr(self.described.get_text_config(), "max_position_embeddings", None)
+            raise UsageError(
+                f"{kind}, which is no causal language model and writes no text: {advice}"
+            )
+        self.context: int | None = getattr(
+            self.described.get_text_config(), "max_position_embeddings", None
+        )
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -80,7 +94,9 @@ class TransformersEngine:
         """
         tokenizer = checkpoints.read_tokenizer(self.folder, self.shown_as)
         if not tokenizer.is_fast or not tokenizer("a text", add_special_tokens=False)["input_ids"]:
-            raise UsageError(f"{self.shown_as} has no fast tokenizer: choose a checkpoint with a tokenizer.json")
+            raise UsageError(
+                f"{self.shown_as} has no fast tokenizer: choose a checkpoint with a tokenizer.json"
+            )
         return tokenizer
 
     @cached_property
@@ -92,14 +108,18 @@ class TransformersEngine:
             EnvironmentProblem: it does not fit into memory.
         """
         name = self.config.dtype
-        options: dict[str, Any] = {"dtype": getattr(torch, name) if name else self.described.dtype or torch.float32}
+        options: dict[str, Any] = {
+            "dtype": getattr(torch, name) if name else self.described.dtype or torch.float32
+        }
         if self.config.device_map:
             options["device_map"] = self.config.device_map
         network = checkpoints.load_network(
             transformers.AutoModelForCausalLM, self.folder, self.shown_as, self.described, **options
         )
         with checkpoints.reading_checkpoint(self.shown_as):
-            checkpoints.check_vocabulary(self.tokenizer, network.get_input_embeddings().num_embeddings, self.shown_as)
+            checkpoints.check_vocabulary(
+                self.tokenizer, network.get_input_embeddings().num_embeddings, self.shown_as
+            )
         return network.eval()
 
     @cached_property
@@ -116,7 +136,9 @@ class TransformersEngine:
     def parameters(self) -> int:
         """The number of weights; shared ones are counted once."""
         with checkpoints.reading_checkpoint(self.shown_as), torch.device("meta"):
-            return int(transformers.AutoModelForCausalLM.from_config(self.described).num_parameters())
+            return int(
+                transformers.AutoModelForCausalLM.from_config(self.described).num_parameters()
+            )
 
     def count(self, messages: Sequence[Message]) -> int:
         """Return the number of tokens of a prompt with the chat template."""
@@ -143,12 +165,20 @@ class TransformersEngine:
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
         """Answer requests together; their prompts are padded on the left, so that all end where the answers begin."""
         prompts = [chat_ids(self.tokenizer, request.messages, self.config) for request in requests]
-        longest, padding = max(map(len, prompts)), next(iter(self.ends), 0)  # nothing attends to the padding
+        longest, padding = (
+            max(map(len, prompts)),
+            next(iter(self.ends), 0),
+        )  # nothing attends to the padding
         ids = torch.tensor([[padding] * (longest - len(prompt)) + prompt for prompt in prompts])
-        mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+        mask = torch.tensor(
+            [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+        )
         device = self.network.device
         settings = transformers.GenerationConfig(
-            **{**generate_arguments(decoding, max(request.max_tokens for request in requests)), **_IN_ANSWERS},
+            **{
+                **generate_arguments(decoding, max(request.max_tokens for request in requests)),
+                **_IN_ANSWERS,
+            },
             forced_eos_token_id=self.ends if decoding.forced_eos else None,
             eos_token_id=self.ends or None,
             pad_token_id=padding,
@@ -168,10 +198,14 @@ class TransformersEngine:
                     ]
                 ),
             )
-        forced = settings.max_new_tokens - 1 if decoding.forced_eos else None  # where the end came by force
+        forced = (
+            settings.max_new_tokens - 1 if decoding.forced_eos else None
+        )  # where the end came by force
         answers = []
         for prompt, ids in zip(prompts, outputs[:, longest:].tolist(), strict=True):
-            length = next((place for place, token in enumerate(ids) if token in self.ends), len(ids))
+            length = next(
+                (place for place, token in enumerate(ids) if token in self.ends), len(ids)
+            )
             complete = length < len(ids) and length != forced
             answers.append(Answer(self._text(ids[:length]), complete, False, len(prompt), length))
         return answers
@@ -179,7 +213,10 @@ class TransformersEngine:
     def _text(self, ids: Sequence[int]) -> str:
         """Return the text of tokens without special ones, except for marks that divide an answer ("<think>")."""
         hidden = set()
-        for place, token in self.tokenizer.added_tokens_decoder.items():  # also those without a role: "<|im_end|>"
+        for (
+            place,
+            token,
+        ) in self.tokenizer.added_tokens_decoder.items():  # also those without a role: "<|im_end|>"
             mark = known_marks(self.config.thinking_end).fullmatch(token.content)
             if token.special and (mark is None or mark.lastgroup == "special"):
                 hidden.add(place)

@@ -66,12 +66,16 @@ class Passage:
     @classmethod
     def of_summaries(cls, summaries: Iterable[str]) -> "Passage":
         """Join the summaries of parts of a text; each of their lines is a paragraph."""
-        return cls.of(split_sentences(line) for summary in summaries for line in summary.splitlines())
+        return cls.of(
+            split_sentences(line) for summary in summaries for line in summary.splitlines()
+        )
 
 
 def _paragraphs_with_text(document: Document) -> Iterable[Sequence[str]]:
     for section in document.sections:
-        paragraphs = [paragraph for paragraph in section.paragraphs if any(map(str.strip, paragraph))]
+        paragraphs = [
+            paragraph for paragraph in section.paragraphs if any(map(str.strip, paragraph))
+        ]
         if section.name and section.name.strip() and paragraphs:
             yield (section.name,)
         yield from paragraphs
@@ -83,11 +87,17 @@ class LongText:
     `count` returns the tokens of the whole prompt with a text in it, which are at most `budget`.
     """
 
-    def __init__(self, passage: Passage, tokenizer: Any, count: Callable[[str], int], budget: int) -> None:
+    def __init__(
+        self, passage: Passage, tokenizer: Any, count: Callable[[str], int], budget: int
+    ) -> None:
         self.passage, self.count, self.budget = passage, count, budget
-        encoded = tokenizer(passage.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        encoded = tokenizer(
+            passage.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
         self.offsets: list[Span] = [tuple(span) for span in encoded["offset_mapping"]]
-        self.room = budget - count("")  # tokens for the text; about, as tokens merge at the text's borders
+        self.room = budget - count(
+            ""
+        )  # tokens for the text; about, as tokens merge at the text's borders
 
     @cached_property
     def excess(self) -> int:
@@ -97,7 +107,9 @@ class LongText:
     def ledger(self, spans: Sequence[Span]) -> Truncation:
         """Return the ledger of a text of which some spans are kept."""
         words = [word.span() for word in re.finditer(r"\S+", self.passage.text)]
-        tokens_cut, words_cut = (len(parts) - _number_within(parts, spans) for parts in (self.offsets, words))
+        tokens_cut, words_cut = (
+            len(parts) - _number_within(parts, spans) for parts in (self.offsets, words)
+        )
         cuts = (Cut(CAUSE, tokens_cut, words_cut),) if tokens_cut or words_cut else ()
         return Truncation(len(self.offsets), len(words), cuts)
 
@@ -121,7 +133,9 @@ class LongText:
         return self.count(self._joined(policy, room)) - self.budget
 
     def _joined(self, policy: str, room: int) -> str:
-        return GAP_MARK.join(self.passage.text[start:end].strip() for start, end in self._spans(policy, room))
+        return GAP_MARK.join(
+            self.passage.text[start:end].strip() for start, end in self._spans(policy, room)
+        )
 
     def _spans(self, policy: str, room: int) -> list[Span]:
         """Return the characters of `room` tokens that a policy keeps."""
@@ -159,7 +173,9 @@ class LongText:
                 limit = max(starts[beyond], begin + 1)
                 middle = max(starts[first + room // 2], begin + 1)
                 borders = ((self.passage.paragraphs, middle), (self.passage.sentences, begin + 1))
-                candidates = ((border[bisect_right(border, limit) - 1], least) for border, least in borders)
+                candidates = (
+                    (border[bisect_right(border, limit) - 1], least) for border, least in borders
+                )
                 end = next((border for border, least in candidates if border >= least), limit)
             spans.append((begin, end))
             begin = end
@@ -168,4 +184,6 @@ class LongText:
 
 def _number_within(spans: Iterable[Span], outer_spans: Sequence[Span]) -> int:
     """Return how many spans lie entirely in a kept one."""
-    return sum(any(first <= start and end <= last for first, last in outer_spans) for start, end in spans)
+    return sum(
+        any(first <= start and end <= last for first, last in outer_spans) for start, end in spans
+    )

@@ -20,14 +20,23 @@ from transformers import PreTrainedTokenizerBase, set_seed
 from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
 from longsumbench.errors import DataError, MissingSplit
-from longsumbench.modeling.checkpoints import check_finite, check_memory, check_vocabulary, load_network
+from longsumbench.modeling.checkpoints import (
+    check_finite,
+    check_memory,
+    check_vocabulary,
+    load_network,
+)
 from longsumbench.modeling.collate import check_rows, stored_rows
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity, trained_tokenizer
 from longsumbench.modeling.training.trainer import train as train_network
 from longsumbench.modeling.units import QUERIES_VERSION
-from longsumbench.models.rankers.lstm_network import LstmRankerConfig, LstmRankerModel, ParagraphCollator
+from longsumbench.models.rankers.lstm_network import (
+    LstmRankerConfig,
+    LstmRankerModel,
+    ParagraphCollator,
+)
 from longsumbench.progress import track
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.rouge.scorer import SuiteScorer
@@ -36,7 +45,9 @@ _BATCH_TOKENS = 16_384  # of paragraphs in a batch, with padding, when scoring
 _VALIDATION_EXAMPLES = 500  # most validation examples for the choice of the best weights
 _VALIDATIONS = 10  # per training
 TEXT_LENGTH = 500  # most tokens read of a title or paragraph; labels are for the whole paragraph
-ROW_LENGTH = 2_000  # most tokens of paragraphs in a training row, unless a single paragraph has more
+ROW_LENGTH = (
+    2_000  # most tokens of paragraphs in a training row, unless a single paragraph has more
+)
 ROWS_VERSION = 1  # increases, with LstmRanker.version, when training rows change
 _FITTED = "fit.json"  # written last; an artifact with this file is trained
 
@@ -78,7 +89,9 @@ class LstmRanker(core.LearnedRanker):
         """
         if train is None or not len(train):
             problem = "the ranker 'lstm' learns from a training split, and the dataset has none"
-            raise MissingSplit(f"{problem}; add one, or choose another ranker (longsumbench list rankers), or none")
+            raise MissingSplit(
+                f"{problem}; add one, or choose another ranker (longsumbench list rankers), or none"
+            )
         tokenizer = trained_tokenizer(train, settings.vocabulary_size, stages)
         splits = [_chosen_rows(train, settings.steps * settings.batch_size)]
         if validation is not None and len(validation):
@@ -91,7 +104,9 @@ class LstmRanker(core.LearnedRanker):
             "version": [cls.version, ROWS_VERSION],
             **query_version(train),
         }
-        build = partial(cls._train, tokenizer=tokenizer, splits=splits, settings=settings, stages=stages)
+        build = partial(
+            cls._train, tokenizer=tokenizer, splits=splits, settings=settings, stages=stages
+        )
         folder = stages.get("ranker", inputs, build)
         with reading_artifact(folder):
             ranker = cls.load(folder)
@@ -110,9 +125,14 @@ class LstmRanker(core.LearnedRanker):
         """Build the artifact; a killed training continues from its newest complete checkpoint."""
         trainer_folder = folder / "trainer"
         if not (folder / _FITTED).is_file():
-            rows = [stored_training_rows(split, indices, tokenizer, settings, stages) for split, indices in splits]
+            rows = [
+                stored_training_rows(split, indices, tokenizer, settings, stages)
+                for split, indices in splits
+            ]
             if not len(rows[0]):
-                raise DataError("the ranker 'lstm' finds no paragraph in the training split: choose another ranker")
+                raise DataError(
+                    "the ranker 'lstm' finds no paragraph in the training split: choose another ranker"
+                )
             check_rows(*rows)
             set_seed(settings.seed)
             sizes = LstmRankerConfig(vocab_size=len(tokenizer), d_model=settings.dimension)
@@ -122,7 +142,13 @@ class LstmRanker(core.LearnedRanker):
             validation = rows[1] if rows[1:] and len(rows[1]) else None
             collator = ParagraphCollator(tokenizer.pad_token_id)
             report = train_network(
-                model, rows[0], validation, collator, _recipe(settings), trainer_folder, "training the ranker"
+                model,
+                rows[0],
+                validation,
+                collator,
+                _recipe(settings),
+                trainer_folder,
+                "training the ranker",
             )
             cls(model, tokenizer).save(folder)
             (folder / _FITTED).write_text(json.dumps(asdict(report)), encoding="utf-8")
@@ -140,7 +166,9 @@ class LstmRanker(core.LearnedRanker):
 
     @torch.inference_mode()
     def _scores(self, title: Sequence[int], paragraphs: Sequence[Sequence[int]]) -> list[float]:
-        batch = ParagraphCollator(self.tokenizer.pad_token_id)([{"units": [title, *paragraphs], "labels": ()}])
+        batch = ParagraphCollator(self.tokenizer.pad_token_id)(
+            [{"units": [title, *paragraphs], "labels": ()}]
+        )
         moved = {name: batch[name].to(self.model.device) for name in ("input_ids", "unit_mask")}
         scores: list[float] = self.model(**moved).logits[0, 1:].cpu().double().sigmoid().tolist()
         check_finite(scores, f"the ranker {self.model.name_or_path}")
@@ -226,7 +254,11 @@ def stored_training_rows(
     """Return the training rows of the chosen examples with references, cached if they were made before."""
     label = Labeller(core.Scoring(**settings.score))
     tracked = track(indices, f"reading {split.name} paragraphs for the ranker", len(indices))
-    rows = (row for index in tracked for row in training_rows(split[index], tokenizer, settings.unit, label))
+    rows = (
+        row
+        for index in tracked
+        for row in training_rows(split[index], tokenizer, settings.unit, label)
+    )
     inputs = {
         "split": split.fingerprint,
         "chosen": [indices.step, len(indices)],
@@ -239,7 +271,9 @@ def stored_training_rows(
     }
     ids = datasets.List(datasets.List(datasets.Value("int32")))
     labels = datasets.List(datasets.Value("float32"))
-    features = datasets.Features({"units": ids, "labels": labels, "length": datasets.Value("int32")})
+    features = datasets.Features(
+        {"units": ids, "labels": labels, "length": datasets.Value("int32")}
+    )
     return stored_rows("ranker-rows", inputs, features, rows, stages)
 
 
@@ -261,12 +295,20 @@ def training_rows(
     yield _training_row(title, labelled)
 
 
-def _training_row(title: Sequence[int], labelled: Sequence[tuple[Sequence[int], float]]) -> dict[str, Any]:
+def _training_row(
+    title: Sequence[int], labelled: Sequence[tuple[Sequence[int], float]]
+) -> dict[str, Any]:
     units = [title, *(ids for ids, _ in labelled)]
-    return {"units": units, "labels": [value for _, value in labelled], "length": sum(map(len, units))}
+    return {
+        "units": units,
+        "labels": [value for _, value in labelled],
+        "length": sum(map(len, units)),
+    }
 
 
 def token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:
     """Return the first `TEXT_LENGTH` tokens of each text."""
-    encoded = tokenizer.backend_tokenizer.encode_batch_fast([text.strip() for text in texts], add_special_tokens=False)
+    encoded = tokenizer.backend_tokenizer.encode_batch_fast(
+        [text.strip() for text in texts], add_special_tokens=False
+    )
     return [tuple(text.ids[:TEXT_LENGTH]) for text in encoded]

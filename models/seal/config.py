@@ -11,8 +11,20 @@ from longsumbench.rouge.all_pairs import PAIR_MEASURES
 # SEAL §4: "stated" is as in the text (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m" is
 # the reading that explains its count of 223M (12 + 12 layers, d 768, d_ff 3072).
 _SIZES = {
-    "stated": {"d_model": 512, "d_ff": 512, "num_heads": 8, "encoder_layers": 2, "decoder_layers": 6},
-    "223m": {"d_model": 768, "d_ff": 3072, "num_heads": 12, "encoder_layers": 12, "decoder_layers": 12},
+    "stated": {
+        "d_model": 512,
+        "d_ff": 512,
+        "num_heads": 8,
+        "encoder_layers": 2,
+        "decoder_layers": 6,
+    },
+    "223m": {
+        "d_model": 768,
+        "d_ff": 3072,
+        "num_heads": 12,
+        "encoder_layers": 12,
+        "decoder_layers": 12,
+    },
 }
 _SealSize = Annotated[str, core.OneOf(*_SIZES)]
 _NormPosition = Annotated[str, core.OneOf("pre", "post")]
@@ -26,8 +38,12 @@ class FamilyConfig(NeuralConfig):
     """Settings that the systems of the family share."""
 
     name: core.Text = core.setting("", "name of the system")
-    snippet_length: core.TokenCount = core.setting(128, "longest snippet", "tokens", "SEAL, Table 4", decides="units")
-    num_snippets: core.Count = core.setting(224, "most snippets", source="SEAL, Table 4: arXiv", decides="units")
+    snippet_length: core.TokenCount = core.setting(
+        128, "longest snippet", "tokens", "SEAL, Table 4", decides="units"
+    )
+    num_snippets: core.Count = core.setting(
+        224, "most snippets", source="SEAL, Table 4: arXiv", decides="units"
+    )
     decode_length: core.TargetTokens = core.setting(
         768, "longest target and output", "tokens", "SEAL, Table 4: arXiv", decides="units"
     )
@@ -40,8 +56,12 @@ class FamilyConfig(NeuralConfig):
     encoder_layers: core.Depth | None = core.setting(None, "depth of the encoder", "layers")
     decoder_layers: core.Depth | None = core.setting(None, "depth of the decoder", "layers")
     dropout: core.FractionBelowOne = core.setting(0.1, "dropout probability", source="SEAL §4")
-    norm: _NormPosition = core.setting("pre", "pre | post: position of LayerNorm; unstated in the paper")
-    tokenizer: core.Text = core.setting("trained", "trained (byte-level BPE) | words (word level) | hub name or folder")
+    norm: _NormPosition = core.setting(
+        "pre", "pre | post: position of LayerNorm; unstated in the paper"
+    )
+    tokenizer: core.Text = core.setting(
+        "trained", "trained (byte-level BPE) | words (word level) | hub name or folder"
+    )
     vocabulary_size: core.VocabularySize = core.setting(
         32_776, "size of a trained tokenizer's vocabulary", "entries", "SEAL §3"
     )
@@ -76,7 +96,10 @@ class CAConfig(FamilyConfig):
         1024, "approximate number of all groups", "vectors", "SEAL, Table 4: L_ext"
     )
     group_size: core.Count = core.setting(
-        4, "size of a group (k) of single documents; unstated in the paper", "snippets", decides="units"
+        4,
+        "size of a group (k) of single documents; unstated in the paper",
+        "snippets",
+        decides="units",
     )
     compressed_length: core.TokenCount | None = core.setting(
         None, "length of a compressed group (c); null: extractive_length / most groups", "vectors"
@@ -87,7 +110,10 @@ class CAConfig(FamilyConfig):
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions, and of vectors of a group."""
-        return {**super().model_entries(multi_document), "compressed_length": self.vectors_of_a_group(multi_document)}
+        return {
+            **super().model_entries(multi_document),
+            "compressed_length": self.vectors_of_a_group(multi_document),
+        }
 
     def vectors_of_a_group(self, multi_document: bool) -> int:
         """Return c: `compressed_length` if it is given, else max(1, ⌊extractive_length / the most groups possible⌋)."""
@@ -101,10 +127,16 @@ class EAConfig(FamilyConfig):
 
     name: core.Text = core.setting("ea", "name of the system")
     extractive_length: core.TokenCount = core.setting(
-        1024, "total length of the selected snippets", "tokens", "SEAL, Table 4: L_ext", decides="use"
+        1024,
+        "total length of the selected snippets",
+        "tokens",
+        "SEAL, Table 4: L_ext",
+        decides="use",
     )
     scorer_layers: core.Depth = core.setting(1, "depth of the scorer", "layers", "SEAL §5")
-    max_documents: Documents = core.setting(128, "document embeddings; the rest shares the last", decides="units")
+    max_documents: Documents = core.setting(
+        128, "document embeddings; the rest shares the last", decides="units"
+    )
     proxy_ngram: Order = core.setting(
         2, "1 | 2: n of the ROUGE-n of the proxy labels", source="SEAL, Table 3", decides="labels"
     )
@@ -125,11 +157,16 @@ class EAConfig(FamilyConfig):
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions, and of embedded documents if texts have several."""
-        return {**super().model_entries(multi_document), "max_documents": self.max_documents if multi_document else 0}
+        return {
+            **super().model_entries(multi_document),
+            "max_documents": self.max_documents if multi_document else 0,
+        }
 
     def without_effect(self, train: core.Recipe, decode: core.Decoding) -> set[str]:
         """Return the settings that change nothing: extracts of a scorer that is trained alone select no snippets."""
-        return {"extractive_length"} if train.only == "scorer" and decode.mode == "extract" else set()
+        return (
+            {"extractive_length"} if train.only == "scorer" and decode.mode == "extract" else set()
+        )
 
 
 @dataclass

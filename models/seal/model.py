@@ -20,7 +20,12 @@ from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.models.pegasus.modeling_pegasus import PegasusForConditionalGeneration
 
 from longsumbench.modeling.nn.device import on_host
-from longsumbench.modeling.nn.encoder_decoder import Decoded, UnitsToText, fold_cross_attention, use_post_norms
+from longsumbench.modeling.nn.encoder_decoder import (
+    Decoded,
+    UnitsToText,
+    fold_cross_attention,
+    use_post_norms,
+)
 from longsumbench.modeling.nn.folded_attention import FoldedCache
 from longsumbench.modeling.nn.masks import never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
@@ -71,8 +76,12 @@ class SealModelConfig(EAModelConfig):
 class SelectionCache(FoldedCache):
     """As FoldedCache, plus the tokens that each beam may attend to and the segments that it has written."""
 
-    mask: Tensor | None = None  # [Q, S], True where a beam may attend to the memory; None before the first selection
-    history: Tensor | None = None  # [Q, j, D], the pooled earlier segments of each beam; None in the first segment
+    mask: Tensor | None = (
+        None  # [Q, S], True where a beam may attend to the memory; None before the first selection
+    )
+    history: Tensor | None = (
+        None  # [Q, j, D], the pooled earlier segments of each beam; None in the first segment
+    )
     history_mask: Tensor | None = None  # [Q, j], True where a segment holds a token
 
     def forget_memory(self) -> None:
@@ -84,7 +93,10 @@ class SelectionCache(FoldedCache):
     def remember(self, segment: Tensor, mask: Tensor) -> None:
         """Append a pooled segment: [Q, 1, D], [Q, 1]."""
         if self.history is not None and self.history_mask is not None:
-            segment, mask = torch.cat([self.history, segment], 1), torch.cat([self.history_mask, mask], 1)
+            segment, mask = (
+                torch.cat([self.history, segment], 1),
+                torch.cat([self.history_mask, mask], 1),
+            )
         self.history, self.history_mask = segment, mask
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
@@ -180,9 +192,13 @@ class EAForConditionalGeneration(TruncForConditionalGeneration):
         """
         scores = self.unit_scores(reading, history)
         count = scores.shape[1]
-        starts, lengths = (rows.repeat_interleave(count, 0) for rows in (reading.starts, reading.lengths))
+        starts, lengths = (
+            rows.repeat_interleave(count, 0) for rows in (reading.starts, reading.lengths)
+        )
         longest = int(on_host(reading.lengths).sum(-1).max())
-        return scores, select(scores.flatten(0, 1), starts, lengths, self.config.extractive_length, longest)
+        return scores, select(
+            scores.flatten(0, 1), starts, lengths, self.config.extractive_length, longest
+        )
 
     def unit_scores(self, reading: TokenTable, history: Tensor) -> Tensor:
         """Score all snippets, once for each segment of a summary: [Q, m, U] (arguments: see `select`)."""
@@ -309,14 +325,19 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         queries, width = history.shape
         count, length = self.segments_of(width)
         snippets, real, score = reading.pooled, reading.real, self.model.encoder.scorer
-        scores: Tensor = score(snippets, real)[:, None]  # [Q, 1, U]: the first segment has no history
+        scores: Tensor = score(snippets, real)[
+            :, None
+        ]  # [Q, 1, U]: the first segment has no history
         if (num_past := count - 1) > 0:
             segments = history[:, 1 : 1 + num_past * length].reshape(queries, num_past, length)
             vectors, real_segments = self.pool_segments(segments)  # [Q, m - 1, D], [Q, m - 1]
-            causal = torch.ones(num_past, num_past, dtype=torch.bool, device=real_segments.device).tril()
+            causal = torch.ones(
+                num_past, num_past, dtype=torch.bool, device=real_segments.device
+            ).tril()
             looked_at = (real_segments[:, None] & causal).flatten(0, 1)  # [Q·(m - 1), m - 1]
             snippets, real, vectors = (
-                rows[:, None].expand(-1, num_past, *rows.shape[1:]).flatten(0, 1) for rows in (snippets, real, vectors)
+                rows[:, None].expand(-1, num_past, *rows.shape[1:]).flatten(0, 1)
+                for rows in (snippets, real, vectors)
             )
             scores_of_later = score(snippets, real, vectors, looked_at).view(queries, num_past, -1)
             scores = torch.cat([scores, scores_of_later], 1)  # [Q, m, U]
@@ -329,12 +350,17 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         the best given those before.
         """
         free = reading.real.clone()  # [B, U]
-        rows, scores = torch.arange(len(free), device=free.device), free.new_zeros(free.shape, dtype=torch.float)
+        rows, scores = (
+            torch.arange(len(free), device=free.device),
+            free.new_zeros(free.shape, dtype=torch.float),
+        )
         history: list[Tensor] = []
         masks: list[Tensor] = []
         while free.any():
             segments = (torch.cat(history, 1), torch.cat(masks, 1)) if history else ()
-            unit_scores = self.model.encoder.scorer(reading.pooled, reading.real, *segments)  # [B, U]
+            unit_scores = self.model.encoder.scorer(
+                reading.pooled, reading.real, *segments
+            )  # [B, U]
             best = unit_scores.masked_fill(~free, -torch.inf).argmax(-1)  # [B]
             scores[rows, best] = torch.where(free[rows, best], free.sum(-1), scores[rows, best])
             free[rows, best] = False
@@ -354,7 +380,9 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         inputs: dict[str, Any] = super().prepare_inputs_for_generation(input_ids, **kwargs)
         return {**inputs, "decoder_history_ids": input_ids}
 
-    def _decode_in_order(self, reading: TokenTable, ids: Tensor, cache: SelectionCache, history: Tensor) -> Tensor:
+    def _decode_in_order(
+        self, reading: TokenTable, ids: Tensor, cache: SelectionCache, history: Tensor
+    ) -> Tensor:
         """Decode the tokens after those in the cache, segment by segment: [Q, T] → [Q, T, D]."""
         length, num_done, hidden = self.config.segment_length, cache.get_seq_length(), []
         for piece in torch.split(ids, split_at_segments(num_done, ids.shape[1], length), 1):
@@ -372,8 +400,12 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         if history.shape[1] > 1:
             cache.remember(*self.pool_segments(history[:, None, -length:]))
         per_beam = _repeated(reading, beams)
-        scores = self.model.encoder.scorer(per_beam.pooled, per_beam.real, cache.history, cache.history_mask)
-        counts = select(scores, per_beam.starts, per_beam.lengths, self.config.extractive_length).counts  # [Q, U]
+        scores = self.model.encoder.scorer(
+            per_beam.pooled, per_beam.real, cache.history, cache.history_mask
+        )
+        counts = select(
+            scores, per_beam.starts, per_beam.lengths, self.config.extractive_length
+        ).counts  # [Q, U]
         by_any = counts.view(-1, beams, counts.shape[1]).amax(1)  # [B, U]
         tokens = spread_units(reading.starts, by_any)
         memory = gather(reading.last_hidden_state, tokens.positions, tokens.mask)
@@ -387,7 +419,9 @@ def _repeated(reading: TokenTable, beams: int) -> TokenTable:
     """Repeat every example's rows for its beams: [B · beams, …]."""
     if beams == 1:
         return reading
-    return TokenTable(reading.last_hidden_state, *(rows.repeat_interleave(beams, 0) for rows in reading[1:]))
+    return TokenTable(
+        reading.last_hidden_state, *(rows.repeat_interleave(beams, 0) for rows in reading[1:])
+    )
 
 
 def _unread(reading: TokenTable) -> Tensor:
@@ -412,4 +446,8 @@ def draw_units(batch: dict[str, Tensor], share: float) -> dict[str, Tensor]:
     """
     in_sample = torch.rand(batch["unit_mask"].shape[:2]) < share
     expected = (batch["num_proxy_labels"] * share).round().clamp(min=1).long()
-    return {**batch, "unit_mask": batch["unit_mask"] & in_sample[..., None], "num_proxy_labels": expected}
+    return {
+        **batch,
+        "unit_mask": batch["unit_mask"] & in_sample[..., None],
+        "num_proxy_labels": expected,
+    }

@@ -34,7 +34,9 @@ class SnippetReader(UnitReader):
     def snippets(self, example: Example, reserved: int = 0) -> packing.Units:
         """Return the snippets (SEAL §3.1); `reserved` tokens of each are left free."""
         encoded = [self.encode(list(document.sentences())) for document in example.documents]
-        return packing.split_snippets(encoded, self.config.snippet_length - reserved, self.config.num_snippets)
+        return packing.split_snippets(
+            encoded, self.config.snippet_length - reserved, self.config.num_snippets
+        )
 
 
 class TruncReader(SnippetReader):
@@ -46,9 +48,13 @@ class TruncReader(SnippetReader):
         """Return one unit: the joined snippets."""
         units = self.snippets(example)
         if self.config.rank != "none":
-            units = packing.reorder(units, self.ranking.order(example, self.tokenizer.batch_decode(units.ids)))
+            units = packing.reorder(
+                units, self.ranking.order(example, self.tokenizer.batch_decode(units.ids))
+            )
         query = self.query(example, self.config.input_length)
-        return packing.prepend_query(packing.join_units(units, self.config.input_length - len(query)), query)
+        return packing.prepend_query(
+            packing.join_units(units, self.config.input_length - len(query)), query
+        )
 
 
 class CAReader(SnippetReader):
@@ -67,7 +73,9 @@ class CAReader(SnippetReader):
             keys: Sequence[int] = units.documents
         else:
             keys = [index // self.config.group_size for index in range(len(units.ids))]
-        return packing.prepend_query(packing.group_units(units, keys), self.query(example, self.config.snippet_length))
+        return packing.prepend_query(
+            packing.group_units(units, keys), self.query(example, self.config.snippet_length)
+        )
 
 
 class LabelledCollator(UnitCollator):
@@ -95,10 +103,15 @@ class EAReader(SnippetReader):
         query = self.query(example, self.config.snippet_length)
         units = self.snippets(example, reserved=len(query))
         return packing.prepend_query(
-            packing.number_documents(units, self.config.max_documents) if self.multi_document else units, query
+            packing.number_documents(units, self.config.max_documents)
+            if self.multi_document
+            else units,
+            query,
         )
 
-    def rows(self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False) -> Rows:
+    def rows(
+        self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False
+    ) -> Rows:
         """As UnitReader; the labels are the proxy labels, which are cached for the same units and settings."""
         rows = super().rows(split, examples, stages)
         if not with_labels:
@@ -110,19 +123,32 @@ class EAReader(SnippetReader):
             "version": _LABELS_VERSION,
         }
         columns = rows.select_columns(["units", "labels", "query_length"])
-        labelled = ({"proxy_labels": self.labels_of(item)} for item in track(columns, "labelling", len(rows)))
+        labelled = (
+            {"proxy_labels": self.labels_of(item)}
+            for item in track(columns, "labelling", len(rows))
+        )
         values = datasets.List(datasets.List(datasets.Value("float32")))
-        labels = stored_rows("labels", inputs, datasets.Features({"proxy_labels": values}), labelled, stages)
+        labels = stored_rows(
+            "labels", inputs, datasets.Features({"proxy_labels": values}), labelled, stages
+        )
         return datasets.concatenate_datasets([rows, labels], axis=1)
 
     def labels_of(self, item: Mapping[str, Any]) -> list[list[float]]:
         """Return the proxy labels of a training row: [m][U]; the query before a snippet is ignored."""
         config = self.config
-        length = getattr(config, "segment_length", len(item["labels"]))  # EA: the whole target is one segment
+        length = getattr(
+            config, "segment_length", len(item["labels"])
+        )  # EA: the whole target is one segment
         segments = target_segments(item["labels"], length, self.tokenizer.eos_token_id)
-        ngram, measure, sequential = config.proxy_ngram, config.proxy_measure, config.proxy_sequential
+        ngram, measure, sequential = (
+            config.proxy_ngram,
+            config.proxy_measure,
+            config.proxy_sequential,
+        )
         texts = [unit[item["query_length"] :] for unit in item["units"]]
-        labels: list[list[float]] = proxy_labels(texts, segments, ngram, measure, sequential).tolist()
+        labels: list[list[float]] = proxy_labels(
+            texts, segments, ngram, measure, sequential
+        ).tolist()
         return labels
 
 
@@ -139,7 +165,10 @@ def target_segments(labels: Sequence[int], segment_length: int, end: int) -> lis
     if not len(labels) or labels[-1] != end:
         raise ValueError(f"the target does not end with the end token {end}")
     starts = range(0, len(labels), segment_length)
-    return [[token for token in labels[start : start + segment_length] if token != end] for start in starts]
+    return [
+        [token for token in labels[start : start + segment_length] if token != end]
+        for start in starts
+    ]
 
 
 def proxy_labels(
@@ -167,6 +196,8 @@ def proxy_labels(
     if not sequential:
         return rouge_n(snippets, segments, ngram)[measure].astype(np.float32)
     labels = np.zeros((len(segments), len(snippets)), np.float32)
-    for row, indices in zip(labels, sequential_selection(snippets, segments, ngram, measure), strict=True):
+    for row, indices in zip(
+        labels, sequential_selection(snippets, segments, ngram, measure), strict=True
+    ):
         row[indices] = 1
     return labels

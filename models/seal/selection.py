@@ -48,14 +48,19 @@ class ScorerLayer(TransformerLayer):
         super().__init__(config, config.norm == "pre")
         if looks_back:
             self.encoder_attn = PegasusAttention(
-                self.embed_dim, config.encoder_attention_heads, config.attention_dropout, config=config
+                self.embed_dim,
+                config.encoder_attention_heads,
+                config.attention_dropout,
+                config=config,
             )
             self.encoder_attn_layer_norm = nn.LayerNorm(self.embed_dim)
 
     def look_back(self, snippets: Tensor, history: Tensor, attention_mask: Tensor) -> Tensor:
         """Cross-attention to earlier segments: [Q, U, D], [Q, J, D] → [Q, U, D]."""
         norm, attention = self.encoder_attn_layer_norm, self.encoder_attn
-        return self.residual(snippets, norm, lambda x: attend(attention, x, history, attention_mask))
+        return self.residual(
+            snippets, norm, lambda x: attend(attention, x, history, attention_mask)
+        )
 
 
 class Scorer(nn.Module):
@@ -70,7 +75,9 @@ class Scorer(nn.Module):
         self.pooling = AttentionPooling(width)
         self.order = SinusoidalPositions(width)
         self.documents = nn.Embedding(config.max_documents, width) if config.max_documents else None
-        self.layers = nn.ModuleList(ScorerLayer(config, looks_back) for _ in range(config.scorer_layers))
+        self.layers = nn.ModuleList(
+            ScorerLayer(config, looks_back) for _ in range(config.scorer_layers)
+        )
         self.layer_norm = nn.LayerNorm(width) if config.norm == "pre" else nn.Identity()
         self.score = nn.Linear(width, 1)
 
@@ -87,12 +94,18 @@ class Scorer(nn.Module):
         """
         snippets = pooled + self.order.upto(pooled.shape[1])
         if self.documents is not None:
-            snippets = snippets + self.documents(unit_documents.clamp(max=self.documents.num_embeddings - 1))
+            snippets = snippets + self.documents(
+                unit_documents.clamp(max=self.documents.num_embeddings - 1)
+            )
         with torch.autocast(pooled.device.type, enabled=False):
             return self._layers()[0].relate(snippets, self._allowed(mask, snippets))
 
     def forward(
-        self, snippets: Tensor, mask: Tensor, history: Tensor | None = None, history_mask: Tensor | None = None
+        self,
+        snippets: Tensor,
+        mask: Tensor,
+        history: Tensor | None = None,
+        history_mask: Tensor | None = None,
     ) -> Tensor:
         """Return scores [Q, U], linear and not bounded; those of absent snippets are undefined.
 
@@ -108,10 +121,16 @@ class Scorer(nn.Module):
                 if index:
                     snippets = layer.relate(snippets, self._allowed(mask, snippets))
                 if history is not None and history_mask is not None:
-                    snippets = layer.look_back(snippets, history, self._allowed(history_mask, snippets))
+                    snippets = layer.look_back(
+                        snippets, history, self._allowed(history_mask, snippets)
+                    )
                 snippets = layer.conclude(snippets)
-            last = at_least_single(self.layer_norm(snippets))  # in half precision scores would be equal
-            scores = F.linear(last, at_least_single(self.score.weight), at_least_single(self.score.bias))
+            last = at_least_single(
+                self.layer_norm(snippets)
+            )  # in half precision scores would be equal
+            scores = F.linear(
+                last, at_least_single(self.score.weight), at_least_single(self.score.bias)
+            )
         return scores.squeeze(-1)
 
     def _allowed(self, mask: Tensor, states: Tensor) -> Tensor:
@@ -132,12 +151,16 @@ class Compressor(UnitEncoder):
         super().__init__(config, config.norm == "pre")
         self.vectors = nn.Embedding(config.compressed_length, config.d_model)
 
-    def read(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def read(
+        self, input_ids: Tensor, mask: Tensor, places: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Compress a few groups: [r, L] → [r · compressed_length, D]."""
         count = self.vectors.num_embeddings
         learned = (self.vectors.weight * self.embed_scale).expand(len(input_ids), -1, -1)
         states = torch.cat([learned, self.embed(input_ids, places)], 1)  # [r, c + L, D]
-        states = self.run_layers(states, to_device(F.pad(on_host(mask), (count, 0), value=True), mask.device))
+        states = self.run_layers(
+            states, to_device(F.pad(on_host(mask), (count, 0), value=True), mask.device)
+        )
         vectors, sizes = states[:, :count].flatten(0, 1), torch.full((len(mask),), count)
         return vectors, sizes, self.pool(states[:, count:], mask)
 
@@ -180,7 +203,11 @@ class GateSelection(NamedTuple):
 
 
 def select(
-    scores: Tensor, starts: Tensor, lengths: Tensor, extractive_length: int, longest: int | None = None
+    scores: Tensor,
+    starts: Tensor,
+    lengths: Tensor,
+    extractive_length: int,
+    longest: int | None = None,
 ) -> GateSelection:
     """Sort snippets by score and concatenate their real tokens up to `extractive_length` tokens (SEAL §3.4).
 
@@ -194,9 +221,19 @@ def select(
         extractive_length: the most tokens to select.
         longest: the largest sum of a row of `lengths`; None: it is computed, for which a GPU may have to wait.
     """
-    order = scores.detach().masked_fill(lengths == 0, -torch.inf).argsort(dim=-1, descending=True, stable=True)
+    order = (
+        scores.detach()
+        .masked_fill(lengths == 0, -torch.inf)
+        .argsort(dim=-1, descending=True, stable=True)
+    )
     sorted_lengths = lengths.gather(1, order)
     tokens_above = sorted_lengths.cumsum(-1) - sorted_lengths  # [Q, U], in score order
     counts = (extractive_length - tokens_above).clamp(min=0).minimum(sorted_lengths)
-    tokens = spread_units(starts.gather(1, order), counts, None if longest is None else min(extractive_length, longest))
-    return GateSelection(tokens.positions, tokens.mask, torch.zeros_like(lengths).scatter(1, order, counts))
+    tokens = spread_units(
+        starts.gather(1, order),
+        counts,
+        None if longest is None else min(extractive_length, longest),
+    )
+    return GateSelection(
+        tokens.positions, tokens.mask, torch.zeros_like(lengths).scatter(1, order, counts)
+    )

@@ -35,7 +35,9 @@ class EA(NeuralSystem):
     """EA: snippets encoded alone and scored; the decoder attends to the best ones (SEAL §3.4)."""
 
     Config, Reader, Model = EAConfig, EAReader, networks.EAForConditionalGeneration
-    capabilities = Capabilities(keeps_evidence=True, gives_attention=True, extracts=True, trains_scorer=True)
+    capabilities = Capabilities(
+        keeps_evidence=True, gives_attention=True, extracts=True, trains_scorer=True
+    )
 
     def objective(self, recipe: Recipe) -> Objective | None:
         """Return the loss l_e if the scorer is trained alone, with the encoder; the decoder then stays as it is."""
@@ -46,11 +48,18 @@ class EA(NeuralSystem):
         draw = partial(networks.draw_units, share=recipe.scored_share)
         return Objective(self.model.score_alone, mean_over="num_proxy_labels", draw=draw)
 
-    def score_source(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[ScoredSpans]:
+    def score_source(
+        self, examples: Sequence[Example], decoding: Decoding
+    ) -> Iterator[ScoredSpans]:
         """Yield the scores of the snippets, each a span of sentences."""
         units_of_examples = [self.reader.units(example) for example in examples]
-        model = self.model.to(choose_device(decoding.device)).eval()  # not in inference mode, as in `decode`
-        batch = {name: value.to(model.device) for name, value in collate_units(self.reader, units_of_examples).items()}
+        model = self.model.to(
+            choose_device(decoding.device)
+        ).eval()  # not in inference mode, as in `decode`
+        batch = {
+            name: value.to(model.device)
+            for name, value in collate_units(self.reader, units_of_examples).items()
+        }
         with torch.inference_mode(), ranked_search(model, decoding):
             reading = model.model.encoder(**batch)
             scores = model.scores_to_extract(reading, batch["input_ids"]).cpu().double().numpy()
@@ -64,17 +73,24 @@ class EA(NeuralSystem):
         length = max(1, len(output_ids) + output.complete)  # the end token is written, too
         start = model.config.decoder_start_token_id
         history = torch.tensor([[start, *output_ids][:length]], device=model.device)
-        scores, selection = model.select(model.model.encoder(**text_batch(model, self.reader, output)), history)
+        scores, selection = model.select(
+            model.model.encoder(**text_batch(model, self.reader, output)), history
+        )
         count, size = model.segments_of(length)
         segments = [output_ids[begin : begin + size] for begin in range(0, count * size, size)]
         arrays = {"scores": scores[0].float(), "selected_tokens": selection.counts.to(torch.int32)}
         decode = self.tokenizer.batch_decode
         return Evidence(
-            arrays={name: value.cpu().numpy()[:, : len(output.units.ids)] for name, value in arrays.items()},
+            arrays={
+                name: value.cpu().numpy()[:, : len(output.units.ids)]
+                for name, value in arrays.items()
+            },
             axes=dict.fromkeys(arrays, ("segment", "unit")),
             texts={
                 "unit": tuple(text.strip() for text in decode(output.units.ids)),
-                "segment": tuple(text.strip() for text in decode(segments, skip_special_tokens=True)),
+                "segment": tuple(
+                    text.strip() for text in decode(segments, skip_special_tokens=True)
+                ),
             },
         )
 

@@ -43,7 +43,9 @@ class Seq2SeqBuilder(ModelBuilder):
     def initial_folder(self) -> Path:
         """Return the folder of the checkpoint, fetched from the hub if it is there."""
         config = self.config
-        return checkpoints.model_folder(config.checkpoint, "model.checkpoint", revision=config.revision, pickled=True)
+        return checkpoints.model_folder(
+            config.checkpoint, "model.checkpoint", revision=config.revision, pickled=True
+        )
 
     @property
     def described(self) -> PreTrainedConfig:
@@ -83,26 +85,37 @@ class Seq2SeqBuilder(ModelBuilder):
         width: int = getattr(model.config, "d_model", 0)
         if width and not hasattr(model.config, "initializer_factor"):
             xavier(model, width)
-        if not getattr(model.config, "scale_embedding", False):  # tokens are N(0, 1/width): so are positions
+        if not getattr(
+            model.config, "scale_embedding", False
+        ):  # tokens are N(0, 1/width): so are positions
             for part in model.modules():
                 if isinstance(part, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):
                     part.weight.data *= width**-0.5
         return model
 
-    def blank_model(self, special: tuple[int, int | None, int], multi_document: bool = False) -> PreTrainedModel:
+    def blank_model(
+        self, special: tuple[int, int | None, int], multi_document: bool = False
+    ) -> PreTrainedModel:
         """Return the checkpoint's model without its weights."""
-        model: PreTrainedModel = self.Model.from_config(deepcopy(self.described), dtype=torch.float32)
+        model: PreTrainedModel = self.Model.from_config(
+            deepcopy(self.described), dtype=torch.float32
+        )
         return model
 
     def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
         """Load the checkpoint, and merge the weights of the adapter into it."""
         model = self._load(self.initial_folder(), self.shown_as, tokenizer, **options)
-        folder, adapter_name = adapter_folder(self.config.adapter), f"model.adapter={self.config.adapter}"
+        folder, adapter_name = (
+            adapter_folder(self.config.adapter),
+            f"model.adapter={self.config.adapter}",
+        )
         if folder is not None:
             try:
                 from peft import PeftModel, get_peft_model_state_dict, load_peft_weights
             except ImportError as error:
-                raise EnvironmentProblem(f"{adapter_name} needs the package peft: pip install peft") from error
+                raise EnvironmentProblem(
+                    f"{adapter_name} needs the package peft: pip install peft"
+                ) from error
             with checkpoints.reading_checkpoint(adapter_name):
                 adapted = PeftModel.from_pretrained(model, folder, local_files_only=True)
                 names = get_peft_model_state_dict(adapted, save_embedding_layers=False).keys()
@@ -113,34 +126,49 @@ class Seq2SeqBuilder(ModelBuilder):
             checkpoints.check_weights(model, adapter_name)
         return model
 
-    def writer(self, tokenizer: PreTrainedTokenizerBase, folder: Path | None = None) -> PreTrainedModel:
+    def writer(
+        self, tokenizer: PreTrainedTokenizerBase, folder: Path | None = None
+    ) -> PreTrainedModel:
         """Return the model in a folder, or the checkpoint, for writing: in `dtype`, on the devices of `device_map`."""
         options = {"device_map": self.config.device_map} if self.config.device_map else {}
         options["dtype"] = getattr(torch, self.config.dtype)
         load = partial(self._load, folder, f"the checkpoint {folder}") if folder else self._start
         return load(tokenizer, **options)
 
-    def _load(self, folder: Path, shown_as: str, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
+    def _load(
+        self, folder: Path, shown_as: str, tokenizer: PreTrainedTokenizerBase, **options: Any
+    ) -> PreTrainedModel:
         """Load a model and its weights, all of which must be there."""
         config = _load_config(folder, shown_as)
         safe = checkpoints.weights_format(folder) != "bin"
-        model = checkpoints.load_network(self.Model, folder, shown_as, config, use_safetensors=safe, **options)
+        model = checkpoints.load_network(
+            self.Model, folder, shown_as, config, use_safetensors=safe, **options
+        )
         return self._with_token_rules(model, tokenizer)
 
-    def _with_token_rules(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+    def _with_token_rules(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
+    ) -> PreTrainedModel:
         """Keep only what a model's generation settings say of tokens; `decode.*` decides all others."""
         card, config = model.generation_config, model.config
         special = {name: getattr(card, name, None) for name in _SPECIAL}
-        special = {name: getattr(config, name, None) if token is None else token for name, token in special.items()}
+        special = {
+            name: getattr(config, name, None) if token is None else token
+            for name, token in special.items()
+        }
         rules = {name: getattr(card, name) for name in TOKEN_RULES}
-        if self.config.target_language is not None:  # mBART starts with the language; others write it first
+        if (
+            self.config.target_language is not None
+        ):  # mBART starts with the language; others write it first
             start_ids, end_ids = special_tokens(tokenizer, "text_target")
             rules["forced_bos_token_id"] = start_ids[0] if start_ids else None
             special |= {} if start_ids else {"decoder_start_token_id": end_ids[-1]}
         if special["decoder_start_token_id"] is None:  # as in the library's `generate`
             special["decoder_start_token_id"] = special["bos_token_id"]
         if special["decoder_start_token_id"] is None:
-            raise DataError(f"{self.shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}")
+            raise DataError(
+                f"{self.shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}"
+            )
         for name, token in special.items():
             setattr(config, name, token)
         with checkpoints.reading_checkpoint(self.shown_as):
@@ -155,7 +183,9 @@ class Seq2SeqBuilder(ModelBuilder):
     def identity(self) -> dict[str, Any]:
         """Return the digest of the checkpoint's files and its commit, in place of its name."""
         adapter = (
-            {"adapter": checkpoints.model_digest(folder)} if (folder := adapter_folder(self.config.adapter)) else {}
+            {"adapter": checkpoints.model_digest(folder)}
+            if (folder := adapter_folder(self.config.adapter))
+            else {}
         )
         return {**checkpoints.checkpoint_identity(self.initial_folder()), **adapter}
 
@@ -176,7 +206,9 @@ def adapter_folder(name: str | None) -> Path | None:
     folder = Path(name).expanduser()
     folder = folder if folder.is_dir() else checkpoints.fetch_files(name, "model.adapter", _ADAPTER)
     if missing := [file for file in _ADAPTER if not (folder / file).is_file()]:
-        raise UsageError(f"model.adapter={name}: no {' and no '.join(missing)} in its folder; save it with PEFT")
+        raise UsageError(
+            f"model.adapter={name}: no {' and no '.join(missing)} in its folder; save it with PEFT"
+        )
     return folder
 
 
@@ -187,26 +219,36 @@ def _load_config(folder: Path, shown_as: str) -> PreTrainedConfig:
         advice = f"choose model=prompt {shown_as}"
         if not checkpoints.is_language_model(config):
             advice = "give an encoder-decoder, or a language model with model=prompt"
-        raise UsageError(f"{shown_as} is a checkpoint of '{kind}', not of an encoder-decoder: {advice}")
+        raise UsageError(
+            f"{shown_as} is a checkpoint of '{kind}', not of an encoder-decoder: {advice}"
+        )
     return config
 
 
 def _check_lengths(config: Seq2SeqConfig, described: PreTrainedConfig, shown_as: str) -> None:
     if config.input_length is None and _stack_positions(described, "encoder") is None:
         unlimited = f"{shown_as} ('{described.model_type}') has no number of positions"
-        raise UsageError(f"model.input_length is missing, and {unlimited}: give the longest input in tokens")
+        raise UsageError(
+            f"model.input_length is missing, and {unlimited}: give the longest input in tokens"
+        )
     for name, stack in (("input_length", "encoder"), ("decode_length", "decoder")):
         length, positions = getattr(config, name), _stack_positions(described, stack)
         if length is not None and positions is not None and length > positions:
-            raise UsageError(f"model.{name}={length}: {shown_as} has only {positions} positions: choose less")
+            raise UsageError(
+                f"model.{name}={length}: {shown_as} has only {positions} positions: choose less"
+            )
     multiple, positions = config.pad_to_multiple_of or 1, _stack_positions(described, "encoder")
     length = config.input_length or positions or 0
     if positions is not None and -(-length // multiple) * multiple > positions:
         padded = f"model.pad_to_multiple_of={multiple} pads inputs of {length} tokens beyond"
-        raise UsageError(f"{padded} the {positions} positions of {shown_as}: choose a shorter model.input_length")
+        raise UsageError(
+            f"{padded} the {positions} positions of {shown_as}: choose a shorter model.input_length"
+        )
     if config.global_attention not in (None, "none") and described.model_type != "led":
         asked_for = f"model.global_attention={config.global_attention}"
-        raise UsageError(f"{asked_for} goes with LED, not with '{described.model_type}': leave it out")
+        raise UsageError(
+            f"{asked_for} goes with LED, not with '{described.model_type}': leave it out"
+        )
 
 
 def _load_tokenizer(
@@ -214,14 +256,22 @@ def _load_tokenizer(
 ) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a checkpoint, set its languages, and check that every token has an embedding."""
     tokenizer = load_tokenizer(folder, fast=False)
-    checkpoints.check_vocabulary(tokenizer, _stack_config(described, "encoder").vocab_size, shown_as)
+    checkpoints.check_vocabulary(
+        tokenizer, _stack_config(described, "encoder").vocab_size, shown_as
+    )
     language_codes = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
     default_language = getattr(tokenizer, "src_lang", None)  # None: the tokenizer has no languages
     for attribute, setting in (("src_lang", "source_language"), ("tgt_lang", "target_language")):
         if (language := getattr(config, setting)) is not None:
             if default_language is None or language not in language_codes:
-                advice = f"choose one of its codes, as {default_language}" if default_language else "leave it out"
-                raise UsageError(f"model.{setting}={language} is no language of {shown_as}: {advice}")
+                advice = (
+                    f"choose one of its codes, as {default_language}"
+                    if default_language
+                    else "leave it out"
+                )
+                raise UsageError(
+                    f"model.{setting}={language} is no language of {shown_as}: {advice}"
+                )
             setattr(tokenizer, attribute, language)
     if default_language and tokenizer.tgt_lang is None:
         tokenizer.tgt_lang = tokenizer.src_lang

@@ -30,7 +30,11 @@ from longsumbench.modeling.unit_reader import UnitReader
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder, adapter_folder
 
-_LINE_BREAKERS = ("pegasus", "pegasus_x", "bigbird_pegasus")  # model types that write line breaks as "<n>"
+_LINE_BREAKERS = (
+    "pegasus",
+    "pegasus_x",
+    "bigbird_pegasus",
+)  # model types that write line breaks as "<n>"
 _Sentences: TypeAlias = list[packing.EncodedSentence]  # of a document
 
 
@@ -61,7 +65,9 @@ class TextCollator(UnitCollator):
             batch["global_attention_mask"][:, 0] = 1
             if self.marked is not None:
                 batch["global_attention_mask"][input_ids == self.marked] = 1
-        return batch | ({"labels": units["labels"], "unit_mask": unit_mask} if "labels" in units else {})
+        return batch | (
+            {"labels": units["labels"], "unit_mask": unit_mask} if "labels" in units else {}
+        )
 
 
 class TextReader(UnitReader):
@@ -87,7 +93,9 @@ class TextReader(UnitReader):
 
     def encode_target(self, text: str) -> packing.EncodedSentence:
         """Tokenize a target; Marian has another vocabulary for it."""
-        ids = self.tokenizer(text_target=text, add_special_tokens=False, split_special_tokens=True, verbose=False)
+        ids = self.tokenizer(
+            text_target=text, add_special_tokens=False, split_special_tokens=True, verbose=False
+        )
         return packing.EncodedSentence(ids["input_ids"], core.count_words([text]))
 
     def target(self, ids: Sequence[int]) -> list[int]:
@@ -105,7 +113,9 @@ class TextReader(UnitReader):
         _, room = self.separator_id, self.room
         if room < 2:
             length = f"model.input_length={self.builder.input_length}"
-            raise UsageError(f"{length} leaves no room for text after the prefix and special tokens: choose more")
+            raise UsageError(
+                f"{length} leaves no room for text after the prefix and special tokens: choose more"
+            )
 
     @cached_property
     def separator_id(self) -> int | None:
@@ -118,7 +128,9 @@ class TextReader(UnitReader):
         if separator is None:
             return None
         token_id = self.tokenizer.convert_tokens_to_ids(separator)
-        if token_id is None or (token_id == self.tokenizer.unk_token_id and separator != self.tokenizer.unk_token):
+        if token_id is None or (
+            token_id == self.tokenizer.unk_token_id and separator != self.tokenizer.unk_token
+        ):
             unknown = f"model.separator={separator} is no token of model.checkpoint={self.config.checkpoint}"
             raise UsageError(f"{unknown}: choose one of its tokens, or model.separator=null")
         return int(token_id)
@@ -137,13 +149,18 @@ class TextReader(UnitReader):
         counts = packing.tokens_and_words(self._with_separators(documents))
         zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
         units = packing.Units(
-            tuple(list(sentence.ids) for sentence in sentences), zeros, words, core.Truncation(*counts, cuts)
+            tuple(list(sentence.ids) for sentence in sentences),
+            zeros,
+            words,
+            core.Truncation(*counts, cuts),
         )
         units = packing.prepend_query(packing.join_units(units, room - len(query_head)), query_head)
         start_ids, end_ids = self.special_tokens
         text = [*start_ids, *prefix.ids, *(units.ids[0] if units.ids else ()), *end_ids]
         words = units.words or (0,)
-        return replace(units, ids=(text or [self.tokenizer.eos_token_id],), documents=(0,), words=words)
+        return replace(
+            units, ids=(text or [self.tokenizer.eos_token_id],), documents=(0,), words=words
+        )
 
     @cached_property
     def room(self) -> int:
@@ -151,7 +168,9 @@ class TextReader(UnitReader):
         prefix = self.encode([self.config.prefix.rstrip()])[0]
         return self.builder.input_length - sum(map(len, self.special_tokens)) - len(prefix.ids)
 
-    def _shares(self, documents: Sequence[_Sentences], room: int) -> tuple[Sequence[_Sentences], tuple[core.Cut, ...]]:
+    def _shares(
+        self, documents: Sequence[_Sentences], room: int
+    ) -> tuple[Sequence[_Sentences], tuple[core.Cut, ...]]:
         """Return the start of each document that the setting `share` keeps, and what it cuts.
 
         Each of n documents has a part of 1/n of the tokens, in which the special tokens count, as in PRIMERA's script.
@@ -161,7 +180,9 @@ class TextReader(UnitReader):
         special = sum(map(len, self.special_tokens))
         share = max(0, (room + special) // len(documents) - special)
         shares = [packing.first_tokens(document, share) for document in documents]
-        counts, share_counts = (packing.tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares))
+        counts, share_counts = (
+            packing.tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares)
+        )
         cut = core.Cut("share", counts[0] - share_counts[0], counts[1] - share_counts[1])
         return shares, (cut,) if cut.tokens else ()
 
@@ -169,21 +190,31 @@ class TextReader(UnitReader):
         """Return all sentences, with the separator between documents; with `share=documents`, after each."""
         separator, ends = self.separator_id, len(documents) - (self.config.share == "text")
         mark = [] if separator is None else [packing.EncodedSentence([separator], 0)]
-        marked = ([*document, *(mark if place < ends else ())] for place, document in enumerate(documents))
+        marked = (
+            [*document, *(mark if place < ends else ())] for place, document in enumerate(documents)
+        )
         return list(chain.from_iterable(marked))
 
     def _encoded(
         self, example: core.Example
     ) -> tuple[packing.EncodedSentence, packing.EncodedSentence, list[_Sentences]]:
         """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
-        documents = [sentences for document in example.documents if (sentences := list(document.sentences()))]
+        documents = [
+            sentences for document in example.documents if (sentences := list(document.sentences()))
+        ]
         if self.separator_id is None:
             documents = [list(chain.from_iterable(documents))]
         prefix, query = self.config.prefix.rstrip(), example.query or ""
         first, *later_documents = documents or [[]]
         head = self.encode([text for text in (prefix, query) if text] + first)
-        starts = [head.pop(0) if text else packing.EncodedSentence((), 0) for text in (prefix, query)]
-        return starts[0], starts[1], [document for document in (head, *map(self.encode, later_documents)) if document]
+        starts = [
+            head.pop(0) if text else packing.EncodedSentence((), 0) for text in (prefix, query)
+        ]
+        return (
+            starts[0],
+            starts[1],
+            [document for document in (head, *map(self.encode, later_documents)) if document],
+        )
 
     def collator(self) -> TextCollator:
         """Return the collator of rows.
@@ -192,20 +223,31 @@ class TextReader(UnitReader):
         inputs have the same length.
         """
         described, length, padded_length = self.builder.described, self.builder.input_length, 0
-        attention = self.config.global_attention or ("first" if described.model_type == "led" else "none")
+        attention = self.config.global_attention or (
+            "first" if described.model_type == "led" else "none"
+        )
         window = getattr(described, "attention_window", 1)  # of LED
-        multiple = self.config.pad_to_multiple_of or (window if isinstance(window, int) else max(window))
+        multiple = self.config.pad_to_multiple_of or (
+            window if isinstance(window, int) else max(window)
+        )
         if described.model_type == "bigbird_pegasus":
             block = described.block_size
             padded_length = min(-(-length // block) * block, described.max_position_embeddings)
         marked = self.separator_id if attention == "separator" else None
-        return TextCollator(self.tokenizer.pad_token_id, multiple, padded_length, attention != "none", marked)
+        return TextCollator(
+            self.tokenizer.pad_token_id, multiple, padded_length, attention != "none", marked
+        )
 
 
 class Seq2Seq(NeuralSystem):
     """An encoder-decoder of transformers: it reads the start of all text, and is used as it is or trained further."""
 
-    Config, Reader, Model, Builder = Seq2SeqConfig, TextReader, AutoModelForSeq2SeqLM, Seq2SeqBuilder
+    Config, Reader, Model, Builder = (
+        Seq2SeqConfig,
+        TextReader,
+        AutoModelForSeq2SeqLM,
+        Seq2SeqBuilder,
+    )
     capabilities = core.Capabilities(runs_untrained=True)
     config: Seq2SeqConfig
     reader: TextReader
@@ -220,7 +262,9 @@ class Seq2Seq(NeuralSystem):
         if context.recipe.max_steps:
             return super().fit(context)
         if self.config.init == "random":
-            raise UsageError("model.init=random needs training: set train.max_steps, or choose model.init=checkpoint")
+            raise UsageError(
+                "model.init=random needs training: set train.max_steps, or choose model.init=checkpoint"
+            )
         with first_process_first():
             self.prepare(context)
             self.model = self.builder.writer(self.tokenizer)
@@ -239,18 +283,31 @@ class Seq2Seq(NeuralSystem):
         return Objective(partial(self._output, recipe.label_smoothing))
 
     def _output(
-        self, smoothing: float, labels: Tensor, unit_mask: Tensor, num_items_in_batch: Tensor | int, **inputs: Tensor
+        self,
+        smoothing: float,
+        labels: Tensor,
+        unit_mask: Tensor,
+        num_items_in_batch: Tensor | int,
+        **inputs: Tensor,
     ) -> Seq2SeqLMOutput:
         """Return logits [B, T, V] and loss of a batch; the library's own loss has no label smoothing."""
         config = self.model.config
         shift = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
-        fed = shift(labels) if shift else shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
+        fed = (
+            shift(labels)
+            if shift
+            else shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
+        )
         with checkpoints.reading_checkpoint(self.builder.shown_as):
             logits = self.model(**inputs, decoder_input_ids=fed, use_cache=False).logits
-        loss = token_cross_entropy(logits, labels, num_items_in_batch, smoothing if self.model.training else 0.0)
+        loss = token_cross_entropy(
+            logits, labels, num_items_in_batch, smoothing if self.model.training else 0.0
+        )
         return Seq2SeqLMOutput(loss=loss, logits=logits)
 
-    def summarize(self, examples: Sequence[core.Example], decoding: core.Decoding) -> Iterator[core.Summary]:
+    def summarize(
+        self, examples: Sequence[core.Example], decoding: core.Decoding
+    ) -> Iterator[core.Summary]:
         """Decode one batch; what the checkpoint writes for a line break becomes one."""
         for summary in super().summarize(examples, decoding):
             if self.builder.described.model_type in _LINE_BREAKERS:
@@ -261,6 +318,8 @@ class Seq2Seq(NeuralSystem):
         """Return where the weights are from, their number, and the longest input."""
         facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.builder.initial_folder())
         if folder := adapter_folder(self.config.adapter):
-            facts["checkpoint"] += f" + {checkpoints.checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
+            facts["checkpoint"] += (
+                f" + {checkpoints.checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
+            )
         sizes = {"parameters": parameters(self.model), "context": self.builder.input_length}
         return {"released": self.config.released, **facts, **sizes}

@@ -40,13 +40,17 @@ class TdmcaCache(FoldedCache):
 
     def __init__(self, *caches: Any) -> None:
         super().__init__(*caches)
-        self.targets: dict[tuple[int, str], KeptTarget] = {}  # (layer, "keys" or "values") → the cached ones
+        self.targets: dict[
+            tuple[int, str], KeptTarget
+        ] = {}  # (layer, "keys" or "values") → the cached ones
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the caches of the beams."""
         super().reorder_cache(beam_idx)
         for name, (compressed, pending) in self.targets.items():
-            self.targets[name] = KeptTarget(compressed.index_select(0, beam_idx), pending.index_select(0, beam_idx))
+            self.targets[name] = KeptTarget(
+                compressed.index_select(0, beam_idx), pending.index_select(0, beam_idx)
+            )
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,9 @@ class CausalAttention(PegasusAttention):
             [R, L, D].
         """
         probability = self.dropout if self.training else 0.0
-        return self.joined(F.scaled_dot_product_attention(queries, keys, values, mask, probability, mask is None))
+        return self.joined(
+            F.scaled_dot_product_attention(queries, keys, values, mask, probability, mask is None)
+        )
 
 
 class LocalAttention(CausalAttention):
@@ -139,7 +145,11 @@ class LocalAttention(CausalAttention):
 
     def project(self, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values: [R, L, D] → three of [R, H, L, E]."""
-        return self.by_head(self.q_proj(states)), self.by_head(self.k_proj(states)), self.by_head(self.v_proj(states))
+        return (
+            self.by_head(self.q_proj(states)),
+            self.by_head(self.k_proj(states)),
+            self.by_head(self.v_proj(states)),
+        )
 
 
 class CompressedAttention(CausalAttention):
@@ -155,31 +165,45 @@ class CompressedAttention(CausalAttention):
         """Compress the source, its last window padded with zeros: [B, S, D], [B, S]."""
         filled = -mask.shape[1] % self.window
         sides = []
-        for project, compress in ((self.k_proj, self.key_compression), (self.v_proj, self.value_compression)):
+        for project, compress in (
+            (self.k_proj, self.key_compression),
+            (self.v_proj, self.value_compression),
+        ):
             projected = project(states).masked_fill(~mask[..., None], 0.0)
             compressed = compress(F.pad(projected, (0, 0, 0, filled)))
             sides.append(self.by_head(torch.cat([projected[:, :1], compressed], 1)))
-        return CompressedWindows(sides[0], sides[1], torch.cat([mask[:, :1], mask[:, :: self.window]], 1))
+        return CompressedWindows(
+            sides[0], sides[1], torch.cat([mask[:, :1], mask[:, :: self.window]], 1)
+        )
 
     def over_source(self, states: Tensor, windows: CompressedWindows) -> Tensor:
         """Attend to the windows of the source: [B, S, D] → [B, S, D]."""
         queries = self.by_head(self.q_proj(states))
-        return self.attend(queries, windows.keys, windows.values, self.complete(0, states.shape[1], windows.keys))
+        return self.attend(
+            queries, windows.keys, windows.values, self.complete(0, states.shape[1], windows.keys)
+        )
 
     def over_target(self, states: Tensor, windows: CompressedWindows, past: Past) -> Tensor:
         """Attend from the target tokens after those in the cache: [Q, T, D] → [Q, T, D].
 
         The beams of an example share the windows of its source. One softmax is over these and the beam's own windows.
         """
-        keys, values = self.keep(states, "keys", past.cache), self.keep(states, "values", past.cache)
+        keys, values = (
+            self.keep(states, "keys", past.cache),
+            self.keep(states, "values", past.cache),
+        )
         queries, rows = self.by_head(self.q_proj(states)) * self.scaling, len(windows.keys)
         source_scores = _unfolded(
             _folded(queries, rows) @ windows.keys.transpose(-1, -2), len(states)
         )  # [Q, H, T, 1 + W]
         scores = torch.cat([source_scores, queries @ keys.transpose(-1, -2)], -1)
-        real = windows.mask.repeat_interleave(len(states) // rows, 0)[:, None, None].expand(-1, 1, states.shape[1], -1)
+        real = windows.mask.repeat_interleave(len(states) // rows, 0)[:, None, None].expand(
+            -1, 1, states.shape[1], -1
+        )
         own_mask = self.complete(past.length, states.shape[1], keys)
-        visible = torch.cat([real, own_mask.expand(len(states), 1, -1, -1)], -1)  # [Q, 1, T, 1 + W + 1 + n]
+        visible = torch.cat(
+            [real, own_mask.expand(len(states), 1, -1, -1)], -1
+        )  # [Q, 1, T, 1 + W + 1 + n]
         precise = torch.promote_types(scores.dtype, torch.float32)
         weights = scores.masked_fill(~visible, -torch.inf).softmax(-1, precise).to(values.dtype)
         weights = F.dropout(weights, self.dropout, self.training)
@@ -190,14 +214,20 @@ class CompressedAttention(CausalAttention):
     def keep(self, states: Tensor, side: str, cache: TdmcaCache | None) -> Tensor:
         """Add target tokens to the cached keys, or values: [Q, T, D] → [Q, H, 1 + n, E]."""
         is_keys = side == "keys"
-        project, compress = (self.k_proj, self.key_compression) if is_keys else (self.v_proj, self.value_compression)
+        project, compress = (
+            (self.k_proj, self.key_compression)
+            if is_keys
+            else (self.v_proj, self.value_compression)
+        )
         projected = project(states)
         target = KeptTarget(projected[:, :1], projected[:, :0])
         if cache is not None:
             target = cache.targets.get((self.layer_idx, side), target)
         pending = torch.cat([target.pending, projected], 1)
         complete_length = pending.shape[1] // self.window * self.window
-        target = KeptTarget(torch.cat([target.compressed, compress(pending)], 1), pending[:, complete_length:])
+        target = KeptTarget(
+            torch.cat([target.compressed, compress(pending)], 1), pending[:, complete_length:]
+        )
         if cache is not None:
             cache.targets[self.layer_idx, side] = target
         return self.by_head(target.compressed)
@@ -220,10 +250,16 @@ class CompressedAttention(CausalAttention):
 def _folded(states: Tensor, rows: int) -> Tensor:
     """Join the beams of each of the B examples: [Q, H, T, E] → [B, H, K·T, E]."""
     _, heads, length, width = states.shape
-    return states.view(rows, -1, heads, length, width).transpose(1, 2).reshape(rows, heads, -1, width)
+    return (
+        states.view(rows, -1, heads, length, width).transpose(1, 2).reshape(rows, heads, -1, width)
+    )
 
 
 def _unfolded(states: Tensor, queries: int) -> Tensor:
     """Undo `_folded`: [B, H, K·T, E] → [Q, H, T, E]."""
     rows, heads, _, width = states.shape
-    return states.view(rows, heads, queries // rows, -1, width).transpose(1, 2).reshape(queries, heads, -1, width)
+    return (
+        states.view(rows, heads, queries // rows, -1, width)
+        .transpose(1, 2)
+        .reshape(queries, heads, -1, width)
+    )

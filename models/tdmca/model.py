@@ -43,7 +43,13 @@ from longsumbench.modeling.nn.initialization import InitializesModules
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 from longsumbench.modeling.nn.unit_encoder import real_rows
-from longsumbench.models.tdmca.attention import CompressedAttention, CompressedWindows, LocalAttention, Past, TdmcaCache
+from longsumbench.models.tdmca.attention import (
+    CompressedAttention,
+    CompressedWindows,
+    LocalAttention,
+    Past,
+    TdmcaCache,
+)
 
 _PIECE_TOKENS = 512  # source tokens with logits in memory at once: 64 MB for 32,000 entries
 
@@ -99,7 +105,9 @@ class TdmcaLayer(TransformerLayer):
 
     def remember(self, states: Tensor, mask: Tensor) -> CompressedWindows | None:
         """Return the source's windows in this layer: [B, S, D], [B, S]."""
-        windows: CompressedWindows | None = self.self_attn.remember(self.self_attn_layer_norm(states), mask)
+        windows: CompressedWindows | None = self.self_attn.remember(
+            self.self_attn_layer_norm(states), mask
+        )
         return windows
 
     def forward(self, states: Tensor, attend: Callable[[Tensor], Tensor]) -> Tensor:  # type: ignore[override]
@@ -117,7 +125,9 @@ class TdmcaStack(nn.Module):
         self.config = config
         self.embed_tokens = nn.Embedding(config.vocab_size, config.d_model, config.pad_token_id)
         self.embed_positions = SinusoidalPositions(config.d_model)
-        self.layers = nn.ModuleList(TdmcaLayer(config, index) for index in range(config.decoder_layers))
+        self.layers = nn.ModuleList(
+            TdmcaLayer(config, index) for index in range(config.decoder_layers)
+        )
         self.layer_norm = nn.LayerNorm(config.d_model)
 
     def forward(self, input_ids: Tensor, unit_mask: Tensor, **kwargs: Any) -> Prefix:
@@ -174,10 +184,14 @@ class TdmcaStack(nn.Module):
     def embed(self, ids: Tensor, positions: Tensor) -> Tensor:
         """Return scaled embeddings with positions: [R, L], [L, D] or [R, L, D] → [R, L, D]."""
         scale = math.sqrt(self.config.d_model) if self.config.scale_embedding else 1.0
-        return dropout(self.embed_tokens(ids) * scale + positions, self.config.dropout, self.training)
+        return dropout(
+            self.embed_tokens(ids) * scale + positions, self.config.dropout, self.training
+        )
 
 
-class TdmcaForConditionalGeneration(InitializesModules, UnitsToText, PegasusPreTrainedModel, GenerationMixin):
+class TdmcaForConditionalGeneration(
+    InitializesModules, UnitsToText, PegasusPreTrainedModel, GenerationMixin
+):
     """T-DMCA: reads one unit, the whole source; its output is tied to the embeddings.
 
     With `source_loss`, training also predicts the source's next tokens, as Liu et al. do. Choice: the mean
@@ -189,11 +203,15 @@ class TdmcaForConditionalGeneration(InitializesModules, UnitsToText, PegasusPreT
     config: TdmcaModelConfig
     cache_class = TdmcaCache
     base_model_prefix = "model"
-    _tied_weights_keys: ClassVar[dict[str, str]] = {"lm_head.weight": "model.encoder.embed_tokens.weight"}
+    _tied_weights_keys: ClassVar[dict[str, str]] = {
+        "lm_head.weight": "model.encoder.embed_tokens.weight"
+    }
 
     def __init__(self, config: TdmcaModelConfig) -> None:
         super().__init__(config)
-        self.model = nn.ModuleDict({"encoder": TdmcaStack(config)})  # names that the library expects
+        self.model = nn.ModuleDict(
+            {"encoder": TdmcaStack(config)}
+        )  # names that the library expects
         self.lm_head = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.post_init()
 
@@ -231,12 +249,18 @@ class TdmcaForConditionalGeneration(InitializesModules, UnitsToText, PegasusPreT
         if not self.config.source_loss:
             return 0.0
         has_next = F.pad(reading.mask[:, 1:], (0, 1))  # [B, S], True where a source token follows
-        next_ids = F.pad(reading.input_ids[:, 1:], (0, 1)).masked_fill(~has_next, self.config.decoder_start_token_id)
+        next_ids = F.pad(reading.input_ids[:, 1:], (0, 1)).masked_fill(
+            ~has_next, self.config.decoder_start_token_id
+        )
         states = real_rows(reading.last_hidden_state, reading.mask)  # [N, D]
         targets = real_rows(next_ids[..., None], reading.mask)[:, 0]  # [N]
         total = states.new_zeros((), dtype=torch.float32)
-        for some, target in zip(torch.split(states, _PIECE_TOKENS), torch.split(targets, _PIECE_TOKENS), strict=True):
-            total = total + checkpoint(self._summed_cross_entropy, some, target, use_reentrant=False)
+        for some, target in zip(
+            torch.split(states, _PIECE_TOKENS), torch.split(targets, _PIECE_TOKENS), strict=True
+        ):
+            total = total + checkpoint(
+                self._summed_cross_entropy, some, target, use_reentrant=False
+            )
         return total / (max(len(targets), 1) if num_source_tokens is None else num_source_tokens)
 
     def _summed_cross_entropy(self, states: Tensor, targets: Tensor) -> Tensor:

@@ -27,8 +27,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("texts")
     for name, size in (("train", 3), ("validation", 3), ("test", 12)):
         draw_ = random.Random(name)
-        rows = [{"id": f"{name}-{n}", "document": text(draw_, 15), "summary": text(draw_, 4)} for n in range(size)]
-        (made / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        rows = [
+            {"id": f"{name}-{n}", "document": text(draw_, 15), "summary": text(draw_, 4)}
+            for n in range(size)
+        ]
+        (made / f"{name}.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
     return made
 
 
@@ -36,7 +41,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(folder: Path, tmp_path: Path) -> Results:
     """A folder with finished runs of Lead and Random, the latter on the first eight examples."""
     root = tmp_path / "results"
-    common = ["run", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={root}", "baselines=false"]
+    common = [
+        "run",
+        "dataset=jsonl",
+        f"dataset.path={folder}",
+        f"results_dir={root}",
+        "baselines=false",
+    ]
     assert main([*common, "model=lead"]) == 0
     assert main([*common, "model=random", "decode.limit=8"]) == 0
     return Results(root)
@@ -67,7 +78,9 @@ def test_every_analysis_writes_its_files(
         assert main(["analyze", *words, *of_texts, "--output", str(output)]) == 0
         printed = " ".join(capsys.readouterr().out.split())
         assert str(output / f"{words[0]}.csv") in printed
-        assert set(files(output)) == {f"{words[0]}.{kind}" for kind in ("csv", "png", "svg")} | extra
+        assert (
+            set(files(output)) == {f"{words[0]}.{kind}" for kind in ("csv", "png", "svg")} | extra
+        )
         of_runs = "8 of 12 examples, of those that all runs summarized, drawn by seed 1"
         assert (of_runs if len(words) > 1 else "all 12 examples") in printed
     assert main(["analyze", "fusion", f"run={runs}", *of_texts]) == 0
@@ -77,13 +90,19 @@ def test_every_analysis_writes_its_files(
 def test_what_is_drawn(folder: Path, results: Results) -> None:
     """So many examples of the split, in its order, the same for the same seed; of runs, those that all summarized."""
     texts = DatasetSettings(name="jsonl", path=str(folder))
-    first, again, other = (sample_dataset(texts, SampleSettings(sample=5, seed=seed)) for seed in (1, 1, 2))
+    first, again, other = (
+        sample_dataset(texts, SampleSettings(sample=5, seed=seed)) for seed in (1, 1, 2)
+    )
     assert first.places == again.places != other.places
     assert first.places == sorted(set(first.places))
     assert len(first) == 5
     assert list(sample_dataset(texts, SampleSettings(sample=None)).places) == list(range(12))
-    assert list(sample_dataset(texts, SampleSettings(), ids(results)[1], results).places) == list(range(8))
-    assert [one.id for one in first.examples("looking")] == [f"test-{place}" for place in first.places]
+    assert list(sample_dataset(texts, SampleSettings(), ids(results)[1], results).places) == list(
+        range(8)
+    )
+    assert [one.id for one in first.examples("looking")] == [
+        f"test-{place}" for place in first.places
+    ]
 
 
 def test_words_that_cannot_be_meant(
@@ -110,7 +129,19 @@ def test_words_that_cannot_be_meant(
         (["fusion", *of_texts, "sampel=3"], "unknown setting 'sampel' (did you mean 'sample'?)"),
         (["fuson"], "unknown analysis 'fuson' (did you mean 'fusion'?)"),
     ):
-        assert main(["analyze", *words, "--results-dir", str(results.root), "--output", str(tmp_path / "out")]) == 2
+        assert (
+            main(
+                [
+                    "analyze",
+                    *words,
+                    "--results-dir",
+                    str(results.root),
+                    "--output",
+                    str(tmp_path / "out"),
+                ]
+            )
+            == 2
+        )
         (error,) = capsys.readouterr().err.strip().splitlines()
         assert message in error
     assert not list((tmp_path / "out").iterdir())
@@ -119,6 +150,10 @@ def test_words_that_cannot_be_meant(
 def test_an_id_that_looks_like_a_number_stays_text(tmp_path: Path) -> None:
     """Ids such as 12345678 and 80176e73 are not read as numbers, typed or as arguments."""
     for run in ("12345678", "80176e73", "007"):
-        for given in ({"words": [f"run={run}", "sample=null"]}, {"run": run, "sample": None}, {"run": [run]}):
+        for given in (
+            {"words": [f"run={run}", "sample=null"]},
+            {"run": run, "sample": None},
+            {"run": [run]},
+        ):
             with pytest.raises(UsageError, match=f"no finished run is called '{run}'"):
                 analyze("fusion", dataset="pydoc", results_dir=tmp_path, **given)

@@ -11,7 +11,13 @@ from support.drawn import drawn, example
 from support.run_records import TRAINED, record
 from support.tiny_bert import write_bert
 
-from longsumbench.analysis.coherence import REFERENCE, SHUFFLED, NextSentences, score_texts, shuffled
+from longsumbench.analysis.coherence import (
+    REFERENCE,
+    SHUFFLED,
+    NextSentences,
+    score_texts,
+    shuffled,
+)
 from longsumbench.core import Example, Scoring
 from longsumbench.errors import DataError
 from longsumbench.metrics.coherence import Coherence
@@ -39,7 +45,10 @@ class Ordered(Coherence):
 
 def examples(size: int) -> list[Example]:
     """Return examples whose references are in alphabetical order; the first has one sentence."""
-    return [example(f"{n}", ["x"], reference=[f"{letter} is." for letter in "abcde"[: n + 1]]) for n in range(size)]
+    return [
+        example(f"{n}", ["x"], reference=[f"{letter} is." for letter in "abcde"[: n + 1]])
+        for n in range(size)
+    ]
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 8])
@@ -62,9 +71,14 @@ def test_rows_and_tests() -> None:
     """
     all_, down = examples(5), {f"{n}": "z is.\ny is.\nx is." for n in range(4)} | {"4": "one."}
     up = {f"{n}": "a is.\nb is." for n in range(5)}
-    found = score_texts(drawn(all_, (record("up", 1.0), up), (record("down", 1.0), down)), Ordered())
+    found = score_texts(
+        drawn(all_, (record("up", 1.0), up), (record("down", 1.0), down)), Ordered()
+    )
     table: Any = found.table().set_index("row")
-    run, other = (one.record.run_id for one in drawn(all_, (record("up", 1), up), (record("down", 1), down)).runs)
+    run, other = (
+        one.record.run_id
+        for one in drawn(all_, (record("up", 1), up), (record("down", 1), down)).runs
+    )
     assert list(table.index) == [REFERENCE, SHUFFLED, run, other]
     assert table["coherence"].tolist()[::2] == [100.0, 100.0]
     assert table.loc[other, "coherence"] == 0.0
@@ -75,7 +89,9 @@ def test_rows_and_tests() -> None:
     assert math.isnan(table.loc[run, "p_holm"])
     expected = [
         paired_effect(gaps[np.isfinite(gaps), None]).p_value()
-        for gaps in (100 * (found.scores[name] - found.scores[run]) for name in (REFERENCE, SHUFFLED, other))
+        for gaps in (
+            100 * (found.scores[name] - found.scores[run]) for name in (REFERENCE, SHUFFLED, other)
+        )
     ]
     assert table.loc[[REFERENCE, SHUFFLED, other], "p_holm"].tolist() == holm(expected).tolist()
 
@@ -85,7 +101,9 @@ def test_a_trained_run_has_one_seed_and_no_verdict() -> None:
     all_ = examples(40)
     first = record("up", 1.0), {f"{n}": "a is.\nb is." for n in range(40)}
     texts = {f"{n}": "z is.\ny is." for n in range(40)}
-    found = score_texts(drawn(all_, first, (record("down", 1.0, fit=TRAINED, seed=1), texts)), Ordered())
+    found = score_texts(
+        drawn(all_, first, (record("down", 1.0, fit=TRAINED, seed=1), texts)), Ordered()
+    )
     (row,) = [row for row in found.blocks()[0].rows if "down" in row[0]]
     assert row[-2:] == ["-100.00", ""]
     assert "another may differ" in found.render()
@@ -111,7 +129,9 @@ def test_the_metric_by_a_model(tmp_path: Path) -> None:
     metric = NextSentences(Scoring(coherence_model=str(bert), device="cpu"))
     example_ = example("e", ["x"], reference=SENTENCES)
     found = score_texts(drawn([example_], (record("one", 1.0), {"e": " ".join(SENTENCES)})), metric)
-    expected = Coherence(Scoring(coherence_model=str(bert), device="cpu")).score("\n".join(SENTENCES), example_)
+    expected = Coherence(Scoring(coherence_model=str(bert), device="cpu")).score(
+        "\n".join(SENTENCES), example_
+    )
     by_row = [float(scores[0]) for scores in found.scores.values()]
     assert by_row[0] == by_row[2] == expected["coherence"]
     assert by_row[1] != by_row[0]

@@ -26,23 +26,35 @@ def written(*texts: str) -> list[tuple[RunRecord, dict[str, str]]]:
 
 def test_worked_example() -> None:
     """Half of h is in sentence 1 of 10, half in 10: a pair at distance 9/10, of recall 1, each alone 1/2."""
-    found = find_fusions(drawn([example("e", FILLED, reference=[FUSED, "ash birch cedar"])]), FusionSettings())
+    found = find_fusions(
+        drawn([example("e", FILLED, reference=[FUSED, "ash birch cedar"])]), FusionSettings()
+    )
     (one,) = found.fusions
     assert (one.place, one.numbers, one.of, one.bar, one.distance) == (1, (1, 10), 10, 9, 0.9)
-    assert (one.score, one.alone, one.sources) == (1.0, (0.5, 0.5), ("ash birch cedar", "elm fir oak"))
+    assert (one.score, one.alone, one.sources) == (
+        1.0,
+        (0.5, 0.5),
+        ("ash birch cedar", "elm fir oak"),
+    )
     assert found.bars()["pairs"].tolist() == [0] * 9 + [1]
     assert found.num_sentences == 2  # sentence 1 says all of the second: nothing is fused there
     assert "1 of 2 reference sentences (50.0 %)" in found.render()
 
 
 def texts(draw_: random.Random, sentences: int) -> list[str]:
-    return [" ".join(draw_.choices([*WORDS, "oaks"], k=draw_.randrange(1, 6))) for _ in range(sentences)]
+    return [
+        " ".join(draw_.choices([*WORDS, "oaks"], k=draw_.randrange(1, 6))) for _ in range(sentences)
+    ]
 
 
 @pytest.mark.parametrize("rouge", ["1", "2", "L"])
 def test_pairs_are_those_of_rouge_score(rouge: str) -> None:
     """The best of all pairs, by rouge_score's recall of h, and whether it passes both thresholds (Eqs. 13 to 16)."""
-    draw_, peer, kind = random.Random(rouge), Peer([f"rouge{rouge}"], use_stemmer=True), f"rouge{rouge}"
+    draw_, peer, kind = (
+        random.Random(rouge),
+        Peer([f"rouge{rouge}"], use_stemmer=True),
+        f"rouge{rouge}",
+    )
     settings = FusionSettings(rouge=rouge, overlap=15, rise=8)
 
     def recall(summary: str, text: str) -> float:
@@ -52,12 +64,19 @@ def test_pairs_are_those_of_rouge_score(rouge: str) -> None:
         source, reference = texts(draw_, draw_.randrange(2, 12)), texts(draw_, 4)
         expected = []
         for place, one in enumerate(reference, 1):
-            scores = {pair: recall(one, " ".join(source[index] for index in pair)) for pair in pairs(len(source))}
+            scores = {
+                pair: recall(one, " ".join(source[index] for index in pair))
+                for pair in pairs(len(source))
+            }
             best = max(scores, key=lambda pair: (scores[pair], -pair[0], -pair[1]))
             alone = [recall(one, source[index]) for index in best]
             if min(alone) > 0.15 + 1e-9 and scores[best] - max(alone) > 0.08 + 1e-9:
-                expected.append((place, tuple(index + 1 for index in best), pytest.approx(scores[best])))
-        found = find_fusions(drawn([example(f"{number}", source, reference=reference)]), settings).fusions
+                expected.append(
+                    (place, tuple(index + 1 for index in best), pytest.approx(scores[best]))
+                )
+        found = find_fusions(
+            drawn([example(f"{number}", source, reference=reference)]), settings
+        ).fusions
         assert [(one.place, one.numbers, one.score) for one in found] == expected
 
 
@@ -79,8 +98,14 @@ def test_chances_are_those_of_all_pairs(size: int, bins: int) -> None:
 def test_bars_hold_every_pair_once() -> None:
     """The bars' counts are those of the pairs, their shares make 100, whoever drew them; so do a run's four ways."""
     draw_ = random.Random(5)
-    examples = [example(f"{n}", texts(draw_, 9), texts(draw_, 8), reference=texts(draw_, 5)) for n in range(8)]
-    outputs = [(record(name, 1.0), {one.id: " .\n".join(texts(draw_, 3)) for one in examples}) for name in ("a", "b")]
+    examples = [
+        example(f"{n}", texts(draw_, 9), texts(draw_, 8), reference=texts(draw_, 5))
+        for n in range(8)
+    ]
+    outputs = [
+        (record(name, 1.0), {one.id: " .\n".join(texts(draw_, 3)) for one in examples})
+        for name in ("a", "b")
+    ]
     found = find_fusions(drawn(examples, *outputs), FusionSettings(bins=7))
     bars, runs = found.bars(), found.by_run()
     assert bars["pairs"].sum() == len(found.fusions) > 10
@@ -88,11 +113,15 @@ def test_bars_hold_every_pair_once() -> None:
     assert bars["chance"].sum() == pytest.approx(100)
     assert ((bars["low"] <= bars["share"]) & (bars["share"] <= bars["high"])).all()
     assert sum(len(found.of_bar(bar)) for bar in range(7)) == len(found.fusions)
-    assert runs[["both", "first", "second", "neither"]].sum(axis=1).tolist() == pytest.approx([100.0] * len(runs))
+    assert runs[["both", "first", "second", "neither"]].sum(axis=1).tolist() == pytest.approx(
+        [100.0] * len(runs)
+    )
     for _, rows in runs.groupby("run_id"):
         of_all, of_bars = rows[rows["bar"] == "all"], rows[rows["bar"] != "all"]
         assert of_all["n"].tolist() == [of_bars["n"].sum()] == [len(found.fusions)]
-        assert (of_bars["both"] * of_bars["n"]).sum() / of_bars["n"].sum() == pytest.approx(of_all["both"].iloc[0])
+        assert (of_bars["both"] * of_bars["n"]).sum() / of_bars["n"].sum() == pytest.approx(
+            of_all["both"].iloc[0]
+        )
     assert {one.documents for one in found.fusions} >= {(1, 2)}
     assert "of two documents" in found.render()
 
@@ -103,7 +132,10 @@ def test_words_that_one_source_alone_gives() -> None:
     assert stated_shares(["b"], h, first, second) == (1.0, 0.0)
     assert stated_shares(["a", "d"], h, first, second) == (0.0, 0.0)
     assert stated_shares(["c", "b"], h, first, second) == (1.0, 1.0)
-    assert stated_shares(["a"], ["a", "a"], ["a", "a"], ["a"]) == (1.0, 1.0)  # the second a is the first's; s2 has none
+    assert stated_shares(["a"], ["a", "a"], ["a", "a"], ["a"]) == (
+        1.0,
+        1.0,
+    )  # the second a is the first's; s2 has none
 
 
 @pytest.mark.parametrize(
@@ -119,7 +151,9 @@ def test_words_that_one_source_alone_gives() -> None:
 )
 def test_what_an_output_says(output: str, says: str, joined: bool) -> None:
     """Half of the words of a source are enough, in one sentence; joined are both in the sentence closest to h."""
-    found = find_fusions(drawn([example("e", FILLED, reference=[FUSED])], *written(output)), FusionSettings())
+    found = find_fusions(
+        drawn([example("e", FILLED, reference=[FUSED])], *written(output)), FusionSettings()
+    )
     ((one,),) = (fusion.outputs for fusion in found.fusions)
     assert (one.says, one.joined) == (says, joined)
     assert one.closest in (output.splitlines() or [""])
@@ -137,7 +171,9 @@ def test_what_cannot_be_looked_at() -> None:
 
 def test_files_are_the_same_again() -> None:
     """The same texts give the same bytes; each pair is a line, with what the outputs say of it."""
-    sampled = drawn([example("e", FILLED, reference=[FUSED])], *written("Birch and elm.", "$x$ fir"))
+    sampled = drawn(
+        [example("e", FILLED, reference=[FUSED])], *written("Birch and elm.", "$x$ fir")
+    )
     first, again = (find_fusions(sampled, FusionSettings()) for _ in range(2))
     assert first.pictures() == again.pictures()
     assert first.more_files() == again.more_files()

@@ -8,11 +8,28 @@ import pytest
 from support.drawn import drawn, example
 
 from longsumbench.analysis import locality
-from longsumbench.analysis.locality import ACROSS, ALL, WITHIN, TfIdf, bins, compare_sentences, similarity_by_distance
+from longsumbench.analysis.locality import (
+    ACROSS,
+    ALL,
+    WITHIN,
+    TfIdf,
+    bins,
+    compare_sentences,
+    similarity_by_distance,
+)
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import similarities
 
-TEXTS = ["the cat sat", "a cat ran", "dogs bark", "the dog sat", "", "birds sing a song", "a song for dogs", "cat"]
+TEXTS = [
+    "the cat sat",
+    "a cat ran",
+    "dogs bark",
+    "the dog sat",
+    "",
+    "birds sing a song",
+    "a song for dogs",
+    "cat",
+]
 
 
 class Given:
@@ -39,7 +56,9 @@ def all_pairs(cosines: np.ndarray) -> dict[int, list[float]]:
 
 def test_worked_example() -> None:
     """Of directions east, east, north, neighbours have cosines 1 and 0, the ends 0: means 1/2, 0, and 1/3 of all."""
-    found = compare_sentences(drawn([example("e", ["0", "1", "2"])]), Given([[1, 0], [1, 0], [0, 1]]))
+    found = compare_sentences(
+        drawn([example("e", ["0", "1", "2"])]), Given([[1, 0], [1, 0], [0, 1]])
+    )
     table = found.table().set_index("from")
     assert found.edges.tolist() == [1, 2, 3]
     distances = table[table["pairs of"] == "a distance"]
@@ -61,18 +80,24 @@ def test_sums_are_those_of_all_pairs(at_once: int, monkeypatch: pytest.MonkeyPat
         expected = all_pairs(cosines)
         found = similarity_by_distance(vectors)
         assert found[0] == 0
-        assert found[1:] == pytest.approx([sum(expected[distance]) for distance in range(1, len(found))])
+        assert found[1:] == pytest.approx(
+            [sum(expected[distance]) for distance in range(1, len(found))]
+        )
 
 
 def test_examples_count_alike_and_pairs_are_all_there() -> None:
     """A distance's mean is over the means of the examples that have it; blank sentences are none; no pair is lost."""
     long, short = [text for text in TEXTS if text], ["cat and dog", "dog and cat", "a bird"]
-    found = compare_sentences(drawn([example("l", TEXTS), example("s", short), example("none", ["one"])]), TfIdf(), 3)
+    found = compare_sentences(
+        drawn([example("l", TEXTS), example("s", short), example("none", ["one"])]), TfIdf(), 3
+    )
     table = found.table()
     of_each = [all_pairs(similarities(texts)) for texts in (long, short)]
     first = table[table["from"] == 2].iloc[0]
     assert first["similarity"] == pytest.approx(np.mean([np.mean(one[2]) for one in of_each]))
-    total = np.mean([np.mean([value for values in one.values() for value in values]) for one in of_each])
+    total = np.mean(
+        [np.mean([value for values in one.values() for value in values]) for one in of_each]
+    )
     assert table[table["pairs of"] == ALL]["similarity"].iloc[0] == pytest.approx(total)
     assert table[table["pairs of"] == "a distance"]["pairs"].sum() == 7 * 6 // 2 + 3
     assert table[table["pairs of"] == ALL]["pairs"].iloc[0] == 24
@@ -83,7 +108,11 @@ def test_examples_count_alike_and_pairs_are_all_there() -> None:
 def test_pairs_within_and_across_documents() -> None:
     """They make up all pairs; of two documents of one direction each, those within have cosine 1, the others 0."""
     example_ = example("e", ["0", "0", "0"], ["1", "1"])
-    table = compare_sentences(drawn([example_, example_]), Given([[1, 0], [0, 1]])).table().set_index("pairs of")
+    table = (
+        compare_sentences(drawn([example_, example_]), Given([[1, 0], [0, 1]]))
+        .table()
+        .set_index("pairs of")
+    )
     assert table.loc[WITHIN, "similarity"] == pytest.approx(1)
     assert table.loc[ACROSS, "similarity"] == pytest.approx(0)
     assert (table.loc[WITHIN, "pairs"], table.loc[ACROSS, "pairs"]) == (8, 12)
@@ -91,7 +120,9 @@ def test_pairs_within_and_across_documents() -> None:
     assert not {WITHIN, ACROSS} & set(one["pairs of"])
 
 
-@pytest.mark.parametrize(("distance", "longest"), [(1, 1), (1, 40), (5, 3), (5, 5), (5, 6), (50, 4999)])
+@pytest.mark.parametrize(
+    ("distance", "longest"), [(1, 1), (1, 40), (5, 3), (5, 5), (5, 6), (50, 4999)]
+)
 def test_bins_hold_every_distance_once(distance: int, longest: int) -> None:
     """They begin at 1 and end at the longest distance, each wider than none, and up to `distance` of width 1."""
     edges = bins(distance, longest)
@@ -105,10 +136,15 @@ def test_order_is_what_counts() -> None:
     topics = [[float(place == topic) for place in range(6)] for topic in range(6) for _ in range(4)]
     ordered = [str(place) for place in range(24)]
     mixed = [ordered[place] for place in np.random.default_rng(3).permutation(24)]
-    tables = [compare_sentences(drawn([example("e", one)] * 3), Given(topics)) for one in (ordered, mixed)]
+    tables = [
+        compare_sentences(drawn([example("e", one)] * 3), Given(topics)) for one in (ordered, mixed)
+    ]
     by_order, by_chance = (one.table().set_index("pairs of") for one in tables)
     assert by_order.loc[ALL, "similarity"] == pytest.approx(by_chance.loc[ALL, "similarity"])
-    assert by_order.loc[["a distance"], "similarity"].iloc[0] > by_chance.loc[["a distance"], "similarity"].iloc[0]
+    assert (
+        by_order.loc[["a distance"], "similarity"].iloc[0]
+        > by_chance.loc[["a distance"], "similarity"].iloc[0]
+    )
     assert tables[0].reach() == 4
 
 

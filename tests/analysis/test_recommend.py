@@ -10,7 +10,11 @@ from support.run_records import TRAINED, record
 from support.toys import write_jsonl
 
 from longsumbench.analysis import recommend as recommendation
-from longsumbench.analysis.recommend import describe_choice, describe_recommendation, texts_overrides
+from longsumbench.analysis.recommend import (
+    describe_choice,
+    describe_recommendation,
+    texts_overrides,
+)
 from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
@@ -29,7 +33,9 @@ def table(**better: float) -> dict[str, pd.DataFrame]:
     for seed, (name, more) in enumerate(better.items()):
         drawn = (BASE + more + np.random.default_rng(seed).normal(0, 0.05, len(BASE))).clip(0, 1)
         columns = {f"{kind}_{part}": drawn for kind in ROUGE_HEADINGS for part in "prf"}
-        found[name] = pd.DataFrame(columns, index=pd.Index([f"{n:02d}" for n in range(len(BASE))], name="id"))
+        found[name] = pd.DataFrame(
+            columns, index=pd.Index([f"{n:02d}" for n in range(len(BASE))], name="id")
+        )
     return found
 
 
@@ -49,15 +55,26 @@ def test_the_first_sentence_names_the_best_or_the_cheapest_of_those_like_it() ->
     """A clear winner is chosen with its difference from the next; without one, the cheapest system is."""
     apart, alike = table(ea=0.10, lead=0.0), table(ea=0.004, lead=0.0)
     clear, unclear = (
-        sentences([finished("ea", one["ea"], 40), finished("lead", one["lead"], 1)], one)[0] for one in (apart, alike)
+        sentences([finished("ea", one["ea"], 40), finished("lead", one["lead"], 1)], one)[0]
+        for one in (apart, alike)
     )
     assert clear.startswith("Choose ea: its R-Lsum is +")
     assert clear.endswith("from the next, lead; distinguished.")
-    assert unclear == "Choose lead: no difference in R-Lsum is shown between it and ea, and it costs the least."
+    assert (
+        unclear
+        == "Choose lead: no difference in R-Lsum is shown between it and ea, and it costs the least."
+    )
     dearer = [finished("ea", alike["ea"], 1), finished("lead", alike["lead"], 40)]
-    assert sentences(dearer, alike)[0].startswith("Choose ea: no difference in R-Lsum is shown between it and lead,")
-    trained = [finished("ea", apart["ea"], 40, fit=TRAINED, seed=1), finished("lead", apart["lead"], 1)]
-    assert sentences(trained, apart)[0].endswith("from the next, lead; one seed: another may differ.")
+    assert sentences(dearer, alike)[0].startswith(
+        "Choose ea: no difference in R-Lsum is shown between it and lead,"
+    )
+    trained = [
+        finished("ea", apart["ea"], 40, fit=TRAINED, seed=1),
+        finished("lead", apart["lead"], 1),
+    ]
+    assert sentences(trained, apart)[0].endswith(
+        "from the next, lead; one seed: another may differ."
+    )
 
 
 def test_price_goes_before_time() -> None:
@@ -67,7 +84,9 @@ def test_price_goes_before_time() -> None:
     chosen = sentences([paid, finished("lead", scores["lead"], 40)], scores)
     assert chosen[0].startswith("Choose lead")
     assert "US$" not in chosen[2]
-    assert sentences([paid], scores)[2] == "prompt takes 0.013 s a text, and US$ 5.00 for 1,000 texts."
+    assert (
+        sentences([paid], scores)[2] == "prompt takes 0.013 s a text, and US$ 5.00 for 1,000 texts."
+    )
 
 
 def test_the_second_sentence_says_what_is_never_read() -> None:
@@ -89,7 +108,8 @@ def test_the_third_sentence_says_what_it_takes() -> None:
     """80 texts in 40 s are half a second each; training is named only if there was any."""
     scores = table(ea=0.1)
     trained, untrained = (
-        sentences([finished("ea", scores["ea"], 40, **more)], scores)[2] for more in ({"fit": TRAINED}, {})
+        sentences([finished("ea", scores["ea"], 40, **more)], scores)[2]
+        for more in ({"fit": TRAINED}, {})
     )
     assert trained == "ea takes 90 s of training, then 0.5 s a text."
     assert untrained == "ea takes 0.5 s a text."
@@ -98,20 +118,30 @@ def test_the_third_sentence_says_what_it_takes() -> None:
 def test_oracles_and_random_sentences_are_not_chosen() -> None:
     """Neither is recommended, however good or quick it is; nor is a run on other examples in the table."""
     scores = table(oracle=0.3, lead=0.0, random=0.001)
-    runs = [finished("oracle", scores["oracle"], 1, oracle=True), finished("lead", scores["lead"], 1)]
+    runs = [
+        finished("oracle", scores["oracle"], 1, oracle=True),
+        finished("lead", scores["lead"], 1),
+    ]
     runs.append(finished("random", scores["random"], 0))
     assert sentences(runs, scores)[0] == "Choose lead: it is the only one with a place."
     oracle = ComparableRows((SeedGroup((runs[0],)),))
     assert describe_choice(oracle) == ["No system can be recommended: none is ranked."]
-    assert "other" not in describe_recommendation([*runs, finished("other", scores["lead"], 1, examples="e2")], scores)
+    assert "other" not in describe_recommendation(
+        [*runs, finished("other", scores["lead"], 1, examples="e2")], scores
+    )
 
 
 def test_texts_are_a_path_or_settings(tmp_path: Path) -> None:
     """A folder becomes a jsonl dataset with a name of its own; a file is split by id; settings stay as typed."""
     file = tmp_path / "my texts.jsonl"
     file.touch()
-    assert texts_overrides([str(tmp_path), "seed=2"])[:2] == ["dataset=jsonl", f"dataset.name=texts-{tmp_path.name}"]
-    assert {"dataset.name=texts-my-texts", "dataset.split_by_hash=true"} <= set(texts_overrides([str(file)]))
+    assert texts_overrides([str(tmp_path), "seed=2"])[:2] == [
+        "dataset=jsonl",
+        f"dataset.name=texts-{tmp_path.name}",
+    ]
+    assert {"dataset.name=texts-my-texts", "dataset.split_by_hash=true"} <= set(
+        texts_overrides([str(file)])
+    )
     assert texts_overrides(["dataset=pydoc", "seed=2"]) == ["dataset=pydoc", "seed=2"]
     with pytest.raises(UsageError, match="one file or folder"):
         texts_overrides([str(file), "dataset=pydoc"])
@@ -151,5 +181,8 @@ def test_the_command_recommends(
         assert f" {name} " in printed.out
     assert "Choose " in printed.out
     assert "s a text" in printed.out
-    commands = [json.loads(path.read_text())["command"] for path in Path("results").glob("runs/*/*/*/record.json")]
+    commands = [
+        json.loads(path.read_text())["command"]
+        for path in Path("results").glob("runs/*/*/*/record.json")
+    ]
     assert commands[0][:3] == ["longsumbench", "recommend", "toys"]

@@ -45,7 +45,10 @@ def configured(bert: Path, folder: Path, pooling: dict[str, object], *more: str)
     """Copy an encoder, with the files that sentence-transformers writes; return its folder."""
     shutil.copytree(bert, folder)
     names = ["Transformer", "Pooling", *more]
-    modules = [{"path": name if name != "Transformer" else "", "type": f"x.models.{name}"} for name in names]
+    modules = [
+        {"path": name if name != "Transformer" else "", "type": f"x.models.{name}"}
+        for name in names
+    ]
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "Pooling").mkdir()
     (folder / "Pooling" / "config.json").write_text(json.dumps(pooling))
@@ -54,8 +57,12 @@ def configured(bert: Path, folder: Path, pooling: dict[str, object], *more: str)
 
 def test_its_own_configuration_says_how(bert: Path, tmp_path: Path) -> None:
     """Pooling, the longest input and the case follow sentence-transformers' files; without them it is the mean."""
-    cls = configured(bert, tmp_path / "cls", {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False})
-    (tmp_path / "cls" / "sentence_bert_config.json").write_text('{"max_seq_length": 4, "do_lower_case": true}')
+    cls = configured(
+        bert, tmp_path / "cls", {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
+    )
+    (tmp_path / "cls" / "sentence_bert_config.json").write_text(
+        '{"max_seq_length": 4, "do_lower_case": true}'
+    )
     encoder = Encoder(cls, device="cpu")
     assert "pooling:cls" in encoder.signature
     assert encoder(["The CAT"])[0] == pytest.approx(encoder(["the cat"])[0])
@@ -77,7 +84,9 @@ def test_which_encoders_cannot_be_meant(bert: Path, tmp_path: Path) -> None:
     dense = configured(bert, tmp_path / "dense", {"pooling_mode_cls_token": True}, "Dense")
     weighted = configured(bert, tmp_path / "weighted", {"pooling_mode_weightedmean_tokens": True})
     prompted = configured(bert, tmp_path / "prompted", {"pooling_mode_cls_token": True})
-    (tmp_path / "prompted" / "config_sentence_transformers.json").write_text('{"default_prompt_name": "query"}')
+    (tmp_path / "prompted" / "config_sentence_transformers.json").write_text(
+        '{"default_prompt_name": "query"}'
+    )
     (tmp_path / "empty").mkdir()
     for folder, message in (
         (dense, "Dense of sentence-transformers is not supported"),

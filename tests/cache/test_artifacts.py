@@ -55,7 +55,11 @@ def test_a_finished_stage_is_found_again(tmp_path: Path) -> None:
     folder = ArtifactCache(tmp_path).get("corpus", {"a": 1, "b": [2]}, writes("x"))
     assert ArtifactCache(tmp_path).get("corpus", {"b": [2], "a": 1}, never) == folder
     assert (folder / "text").read_text(encoding="utf-8") == "x"
-    for name, inputs in (("tokenizer", {"a": 1, "b": [2]}), ("corpus", {"a": 1, "b": [3]}), ("corpus", {"a": 1})):
+    for name, inputs in (
+        ("tokenizer", {"a": 1, "b": [2]}),
+        ("corpus", {"a": 1, "b": [3]}),
+        ("corpus", {"a": 1}),
+    ):
         assert ArtifactCache(tmp_path).get(name, inputs, writes("y")) != folder
 
 
@@ -84,7 +88,10 @@ def test_a_failed_build_is_continued_or_cleared(tmp_path: Path) -> None:
 def test_a_store_knows_what_was_used(tmp_path: Path) -> None:
     """Every stage asked for is listed by its name; a second of the same name carries its key."""
     store = ArtifactCache(tmp_path)
-    one, two = store.get("units", {"split": "train"}, writes("x")), store.get("units", {"split": "test"}, writes("y"))
+    one, two = (
+        store.get("units", {"split": "train"}, writes("x")),
+        store.get("units", {"split": "test"}, writes("y")),
+    )
     store.get("units", {"split": "train"}, never)
     assert store.folders == {"units": one, f"units-{two.name[:8]}": two}
 
@@ -113,7 +120,9 @@ def test_a_stage_is_built_again_on_request(tmp_path: Path) -> None:
     old, now = ArtifactCache(tmp_path).get("checkpoint", {}, writes("old")), time.time()
     ArtifactCache(tmp_path).get("tokenizer", {}, writes("old"))
     os.utime(old / "inputs.json", (now - 60, now - 60))
-    first, second = (ArtifactCache(tmp_path, frozenset({"checkpoint"}), cutoff=now - 30) for _ in range(2))
+    first, second = (
+        ArtifactCache(tmp_path, frozenset({"checkpoint"}), cutoff=now - 30) for _ in range(2)
+    )
 
     def is_killed(partial: Path) -> None:
         (partial / "half").write_text("new", encoding="utf-8")
@@ -126,12 +135,16 @@ def test_a_stage_is_built_again_on_request(tmp_path: Path) -> None:
     with (old / "text").open(encoding="utf-8") as opened:
         with pytest.raises(KeyboardInterrupt):
             first.get("checkpoint", {}, is_killed)
-        assert (first.get("checkpoint", {}, continues) / "text").read_text(encoding="utf-8") == "new"
+        assert (first.get("checkpoint", {}, continues) / "text").read_text(
+            encoding="utf-8"
+        ) == "new"
         assert opened.read() == "old"
     second.get("checkpoint", {}, never)
     second.get("tokenizer", {}, never)
     again = ArtifactCache(tmp_path, frozenset({"checkpoint"}))
-    assert (again.get("checkpoint", {}, writes("newest")) / "text").read_text(encoding="utf-8") == "newest"
+    assert (again.get("checkpoint", {}, writes("newest")) / "text").read_text(
+        encoding="utf-8"
+    ) == "newest"
     again.get("checkpoint", {}, never)
     assert [path.name for path in old.parent.iterdir() if path.is_dir()] == [old.name]
 
@@ -139,7 +152,11 @@ def test_a_stage_is_built_again_on_request(tmp_path: Path) -> None:
 def test_a_stage_that_cannot_be_read(tmp_path: Path) -> None:
     """One line names the stage and what to do; a problem of the machine is no damage."""
     folder = ArtifactCache(tmp_path).get("corpus", {}, writes("x"))
-    for error in (OSError(28, "No space left on device"), MemoryError(), PermissionError(13, "Permission denied")):
+    for error in (
+        OSError(28, "No space left on device"),
+        MemoryError(),
+        PermissionError(13, "Permission denied"),
+    ):
         with pytest.raises(type(error)), reading_artifact(folder):
             raise error
     with pytest.raises(EnvironmentProblem), reading_artifact(folder):
@@ -150,5 +167,8 @@ def test_a_stage_that_cannot_be_read(tmp_path: Path) -> None:
         f"{folder}: this finished corpus cannot be read (KeyError: 'splits'); remove it"
     )
     shutil.rmtree(folder)
-    with pytest.raises(DataError, match="this corpus was deleted from the cache"), reading_artifact(folder):
+    with (
+        pytest.raises(DataError, match="this corpus was deleted from the cache"),
+        reading_artifact(folder),
+    ):
         (folder / "text").read_text()

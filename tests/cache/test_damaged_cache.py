@@ -23,7 +23,10 @@ def build(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "problem"),
-    [(lambda path: os.truncate(path, 3), "text has 3 bytes instead of 9"), (Path.unlink, "text is missing")],
+    [
+        (lambda path: os.truncate(path, 3), "text has 3 bytes instead of 9"),
+        (Path.unlink, "text is missing"),
+    ],
 )
 def test_a_damaged_stage_is_refused_until_it_is_deleted(
     damage: Callable[[Path], None], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -39,14 +42,18 @@ def test_a_damaged_stage_is_refused_until_it_is_deleted(
         f"{folder}: this stage is damaged ({problem}); remove it by `{command}` and run the same command again"
     )
     assert main(command.split()[1:]) == 0
-    assert ArtifactCache(tmp_path).get("corpus", {}, build).joinpath("text").read_text() == "some text"
+    assert (
+        ArtifactCache(tmp_path).get("corpus", {}, build).joinpath("text").read_text() == "some text"
+    )
 
 
 def test_other_times_alone_are_no_damage(tmp_path: Path) -> None:
     """A copied cache is used as it is."""
     ArtifactCache(tmp_path / "cache").get("corpus", {}, build)
     shutil.copytree(tmp_path / "cache", tmp_path / "copy", copy_function=shutil.copy)
-    folder = ArtifactCache(tmp_path / "copy").get("corpus", {}, lambda folder: pytest.fail("built again"))
+    folder = ArtifactCache(tmp_path / "copy").get(
+        "corpus", {}, lambda folder: pytest.fail("built again")
+    )
     assert folder.is_relative_to(tmp_path / "copy")
 
 
@@ -56,7 +63,14 @@ def test_changed_content_is_found_when_it_is_read(
     """A run names the changed file and its stage; without the stage, the same command builds it again."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     data, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
-    run = ["run", "model=lead", "model.length=9", "dataset=jsonl", f"dataset.path={data}", f"results_dir={results}"]
+    run = [
+        "run",
+        "model=lead",
+        "model.length=9",
+        "dataset=jsonl",
+        f"dataset.path={data}",
+        f"results_dir={results}",
+    ]
     assert main([*run, "baselines=false"]) == 0
     shutil.rmtree(results)
     (path,) = tmp_path.glob("cache/corpus/*/test.arrow")
@@ -65,7 +79,10 @@ def test_changed_content_is_found_when_it_is_read(
     key = path.parent.name
     capsys.readouterr()
     assert main([*run, "baselines=false"]) == 3
-    assert f"{path.parent}: this stage is damaged (test.arrow has other content)" in capsys.readouterr().err
+    assert (
+        f"{path.parent}: this stage is damaged (test.arrow has other content)"
+        in capsys.readouterr().err
+    )
     assert main(["cache", "prune", key]) == 0
     assert main([*run, "baselines=false"]) == 0
     assert path.read_bytes() == content
@@ -94,9 +111,21 @@ def _training(folder: Path) -> list[str]:
     names = {item.name for item in fields(FlatTransformerConfig)}
     sizes = [f"model.{name}={value}" for name, value in TINY_FOR_ALL.items() if name in names]
     return [
-        *("run", "model=flat_transformer", *sizes, "scale=tiny", "dataset=jsonl", f"dataset.path={data}"),
+        *(
+            "run",
+            "model=flat_transformer",
+            *sizes,
+            "scale=tiny",
+            "dataset=jsonl",
+            f"dataset.path={data}",
+        ),
         "train.max_steps=2",
-        *("decode.max_length=10", "baselines=false", "device=cpu", f"results_dir={folder / 'results'}"),
+        *(
+            "decode.max_length=10",
+            "baselines=false",
+            "device=cpu",
+            f"results_dir={folder / 'results'}",
+        ),
     ]
 
 
@@ -113,7 +142,12 @@ def _training(folder: Path) -> list[str]:
     ],
 )
 def test_a_flipped_bit_is_found_when_the_file_is_read(
-    file: str, part: bytes, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    file: str,
+    part: bytes,
+    trained: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Any,
 ) -> None:
     """Content of the same size that can be read gives no score: the file is named with the command that removes it."""
     cache = tmp_path / "cache"

@@ -43,7 +43,10 @@ def test_a_waiting_process_learns_the_holder(tmp_path: Path) -> None:
         waited.append(holder)
         process.communicate("\n", timeout=PATIENCE)
 
-    with pytest.raises(TimeoutError, match=f"process {process.pid} on "), exclusive_lock(lock, give_up):
+    with (
+        pytest.raises(TimeoutError, match=f"process {process.pid} on "),
+        exclusive_lock(lock, give_up),
+    ):
         pass
     since: Any = pytest.approx(time.time(), abs=PATIENCE)
     with exclusive_lock(lock, let_go):
@@ -69,7 +72,9 @@ def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
-def test_a_file_system_without_locks(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One line names the folder and how to choose another one; nothing runs unlocked."""
 
     def refuse(*arguments: object) -> None:

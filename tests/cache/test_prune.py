@@ -61,7 +61,9 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_kinds_and_stages_are_listed_with_their_sizes(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kinds_and_stages_are_listed_with_their_sizes(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each kind has a row with number, size and last use; `list` describes each stage by its inputs."""
     assert printed(capsys) == printed(capsys, "list") == [f"{root}: no stages"]
     make(root, "units", 3_000_000, system="seal", split="ab")
@@ -78,7 +80,9 @@ def test_kinds_and_stages_are_listed_with_their_sizes(root: Path, capsys: pytest
     assert sorted(row.split()[-1] for row in rows) == ["pydoc", "seal", "trunc"]
 
 
-def test_what_was_not_used_for_long_is_deleted(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_not_used_for_long_is_deleted(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Stages unused for 30 days or the given time are deleted; a request is a use. Other files stay."""
     for kind, days in (("units", 29.9), ("labels", 30.1), ("tokenizer", 400.0)):
         make(root, kind, days_ago=days)
@@ -121,7 +125,9 @@ def test_what_is_being_built_stays(root: Path, capsys: pytest.CaptureFixture[str
     assert not list((root / "checkpoint").iterdir())
 
 
-def test_a_stage_that_is_used_meanwhile_stays(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stage_that_is_used_meanwhile_stays(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A stage that a process asks for after it was listed as unused is kept."""
     make(root, "units", days_ago=40)
     listed = artifacts_in(root)
@@ -136,7 +142,10 @@ def test_a_stage_that_is_used_meanwhile_stays(root: Path, capsys: pytest.Capture
     [
         (["--dry-run"], "--dry-run needs `longsumbench cache prune`"),
         (["list", "--all"], "--all needs `longsumbench cache prune`"),
-        (["prune", "--unused-for", "30"], "--unused-for 30: write a number followed by s, m, h, w, d, as in 30d"),
+        (
+            ["prune", "--unused-for", "30"],
+            "--unused-for 30: write a number followed by s, m, h, w, d, as in 30d",
+        ),
         (["prune", "--all", "--unused-for", "1d"], "--all and --unused-for cannot be combined"),
         (["prune", "xyz"], "no stages begin with 'xyz'; `longsumbench cache list` lists them"),
         (["prune", ""], "2 stages begin with ''"),
@@ -160,8 +169,15 @@ def test_times_and_sizes_by_hand(root: Path, capsys: pytest.CaptureFixture[str])
     """Times and sizes are parsed, and written for people, as worked out by hand."""
     for days in (1, 20):
         make(root, f"units{days}", 1_400_000, days_ago=days)
-    printed_lines = [printed(capsys, "prune", "--dry-run", "--unused-for", span)[0] for span in ("90s", "36.5h", "3w")]
-    freed = ["would free 2.8 MB (1 units1, 1 units20)", "would free 1.4 MB (1 units20)", "would free 0.0 MB"]
+    printed_lines = [
+        printed(capsys, "prune", "--dry-run", "--unused-for", span)[0]
+        for span in ("90s", "36.5h", "3w")
+    ]
+    freed = [
+        "would free 2.8 MB (1 units1, 1 units20)",
+        "would free 1.4 MB (1 units20)",
+        "would free 0.0 MB",
+    ]
     assert printed_lines == freed
     sizes = [format_bytes(size) for size in (0, 1, 123_456, 999_900_000, 1_460_000_000)]
     assert sizes == ["0.0 MB", "< 0.1 MB", "0.1 MB", "999.9 MB", "1.5 GB"]

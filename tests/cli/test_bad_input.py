@@ -29,15 +29,27 @@ BAD_ROWS = {
         b'{"id": "x", "document": "One."}\n',
         "test.jsonl:2: the fields 'summary' and 'references' are missing",
     ),
-    "no id": (b'{"document": "One.", "summary": "One."}\n', "test.jsonl:2: the field 'id' is missing"),
+    "no id": (
+        b'{"document": "One.", "summary": "One."}\n',
+        "test.jsonl:2: the field 'id' is missing",
+    ),
     "number for text": (
         b'{"id": "x", "document": 5, "summary": "One."}\n',
         "test.jsonl:2: the field 'document' must be",
     ),
-    "empty document": (b'{"id": "x", "document": "", "summary": "One."}\n', "test.jsonl:2: the document is empty"),
+    "empty document": (
+        b'{"id": "x", "document": "", "summary": "One."}\n',
+        "test.jsonl:2: the document is empty",
+    ),
     "same id": (TEXT.encode(), "test.jsonl:2: the id is used twice"),
-    "not UTF-8": (b'{"id": "x", "document": "\xff", "summary": "One."}\n', "test.jsonl:2: not UTF-8: byte 26"),
-    "half a character": (b'{"id": "x", "document": "\\ud800.", "summary": "One."}\n', "test.jsonl:2: half a character"),
+    "not UTF-8": (
+        b'{"id": "x", "document": "\xff", "summary": "One."}\n',
+        "test.jsonl:2: not UTF-8: byte 26",
+    ),
+    "half a character": (
+        b'{"id": "x", "document": "\\ud800.", "summary": "One."}\n',
+        "test.jsonl:2: half a character",
+    ),
 }
 USAGE = {
     "model=led": "unknown model 'led' (did you mean 'lead'?)",
@@ -87,16 +99,31 @@ def toy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder) -> Callable[..., str]:
+def fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> Callable[..., str]:
     """A command line that must end with a code and one line, which is returned."""
 
     def check(code: int, *overrides: str) -> str:
-        assert main(["run", "model=lead", "dataset=jsonl", f"results_dir={tmp_path / 'results'}", *overrides]) == code
+        assert (
+            main(
+                [
+                    "run",
+                    "model=lead",
+                    "dataset=jsonl",
+                    f"results_dir={tmp_path / 'results'}",
+                    *overrides,
+                ]
+            )
+            == code
+        )
         error = told_in(capsys.readouterr().err)
         assert len(error) == 1, error
         assert error[0].startswith("longsumbench: ")
         assert "Traceback" not in error[0]
-        assert [one.message for one in recwarn if issubclass(one.category, UserWarning)] == []  # users would see them
+        assert [
+            one.message for one in recwarn if issubclass(one.category, UserWarning)
+        ] == []  # users would see them
         return error[0]
 
     return check
@@ -104,7 +131,13 @@ def fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.Wa
 
 def works(folder: Path, tmp_path: Path, *overrides: str) -> Path:
     results = tmp_path / "results"
-    common = ["run", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={results}", "baselines=false"]
+    common = [
+        "run",
+        "dataset=jsonl",
+        f"dataset.path={folder}",
+        f"results_dir={results}",
+        "baselines=false",
+    ]
     assert main([*common, "score.resamples=100", *overrides]) == 0
     (record,) = results.glob("runs/jsonl/*/*/record.json")
     return record.parent
@@ -135,7 +168,9 @@ def test_wrong_usage_is_told_with_the_nearest_name(toy: Path, fails: Callable[..
     assert not (toy.parent / "results").exists()
 
 
-def test_one_wrong_point_ends_a_sweep_before_it_begins(toy: Path, fails: Callable[..., str]) -> None:
+def test_one_wrong_point_ends_a_sweep_before_it_begins(
+    toy: Path, fails: Callable[..., str]
+) -> None:
     """A sweep with an invalid name or value does none of its points."""
     assert "unknown model 'nosuch'" in fails(2, "-m", f"dataset.path={toy}", "model=lead,nosuch")
     assert "seed='abc'" in fails(2, "-m", f"dataset.path={toy}", "seed=1,abc")
@@ -149,12 +184,23 @@ def test_a_missing_folder_is_named(tmp_path: Path, fails: Callable[..., str]) ->
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "p.txt", "p.csv", "p.jsonl.gz"])
-def test_a_pipe_is_refused(name: str, toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_is_refused(
+    name: str, toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """No command waits for a pipe that nobody writes to: one line says that it is not a regular file."""
     pipe = tmp_path / name
     os.mkfifo(pipe)
-    words = ["--model=theirs", "--dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'results'}"]
-    for command in (["score", f"{pipe}", f"{pipe}"], ["import", f"{pipe}", *words], ["summarize", "lead", f"{pipe}"]):
+    words = [
+        "--model=theirs",
+        "--dataset=jsonl",
+        f"dataset.path={toy}",
+        f"results_dir={tmp_path / 'results'}",
+    ]
+    for command in (
+        ["score", f"{pipe}", f"{pipe}"],
+        ["import", f"{pipe}", *words],
+        ["summarize", "lead", f"{pipe}"],
+    ):
         code = main(command)
         (line,) = capsys.readouterr().err.splitlines()[-1:]
         assert (code, "not a regular file" in line) == (3, True), (command, line)
@@ -162,9 +208,16 @@ def test_a_pipe_is_refused(name: str, toy: Path, tmp_path: Path, capsys: pytest.
 
 def test_an_empty_reference_is_left_out_of_the_means(toy: Path, tmp_path: Path) -> None:
     """An example without a reference is summarized, not scored, and named in the record."""
-    empty = [{**GOOD, "id": "a", "summary": ""}, {"id": "b", "document": "One two.", "references": []}]
-    (toy / "test.jsonl").write_text(TEXT + "".join(json.dumps(row) + "\n" for row in empty), encoding="utf-8")
-    record = json.loads((works(toy, tmp_path, "model=oracle") / "record.json").read_text(encoding="utf-8"))
+    empty = [
+        {**GOOD, "id": "a", "summary": ""},
+        {"id": "b", "document": "One two.", "references": []},
+    ]
+    (toy / "test.jsonl").write_text(
+        TEXT + "".join(json.dumps(row) + "\n" for row in empty), encoding="utf-8"
+    )
+    record = json.loads(
+        (works(toy, tmp_path, "model=oracle") / "record.json").read_text(encoding="utf-8")
+    )
     assert (record["n"], record["empty_references"]) == (1, ["a", "b"])
 
 
@@ -175,21 +228,30 @@ def test_no_reference_at_all_cannot_be_scored(toy: Path, fails: Callable[..., st
 
 
 @pytest.mark.parametrize("model", ["lead", "random", "trunc"])
-def test_a_missing_train_split_is_told(model: str, tmp_path: Path, fails: Callable[..., str]) -> None:
+def test_a_missing_train_split_is_told(
+    model: str, tmp_path: Path, fails: Callable[..., str]
+) -> None:
     """What learns from a training split says so where there is none, and names other ways if there are any."""
     folder = write_jsonl(tmp_path / "toy", train=0, validation=0)
     expected = "train" if model == "trunc" else "choose model.length=<words> or =reference"
-    assert expected in fails(3, f"dataset.path={folder}", f"model={model}", "scale=tiny")  # paper: told to want a GPU
+    assert expected in fails(
+        3, f"dataset.path={folder}", f"model={model}", "scale=tiny"
+    )  # paper: told to want a GPU
 
 
 def test_a_missing_split_is_told(tmp_path: Path, fails: Callable[..., str]) -> None:
     """The split to summarize must be there; the others are named."""
     folder = write_jsonl(tmp_path / "toy", validation=0)
     expected = fails(3, f"dataset.path={folder}", "dataset.split=validation")
-    assert "has no validation split; choose dataset.split=train, test (read: train.jsonl, test.jsonl)" in expected
+    assert (
+        "has no validation split; choose dataset.split=train, test (read: train.jsonl, test.jsonl)"
+        in expected
+    )
 
 
-def test_one_file_without_a_split_is_told_how_to_get_some(tmp_path: Path, fails: Callable[..., str]) -> None:
+def test_one_file_without_a_split_is_told_how_to_get_some(
+    tmp_path: Path, fails: Callable[..., str]
+) -> None:
     """Where one file is the test split, the setting that deals it into three is named."""
     file = write_jsonl(tmp_path / "toy") / "test.jsonl"
     advice = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE divides one file into three)"
@@ -202,9 +264,17 @@ def test_odd_documents_simply_work(model: str, toy: Path, tmp_path: Path) -> Non
     """A huge sentence, a huge document and odd characters are summarized like any other."""
     odd = ["w" * 500_000 + ". One two three.", "Some words stand here now. " * 20_000]
     odd += ["One\u2028two\x00three.\u0085Four."]
-    rows = [{**GOOD, "id": f"{number}", "document": text} for number, text in enumerate(odd)] + [GOOD]
-    (toy / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    settings = [word for word in tiny_overrides(toy, steps=1) if model == "trunc" or not word.startswith("model.")]
+    rows = [{**GOOD, "id": f"{number}", "document": text} for number, text in enumerate(odd)] + [
+        GOOD
+    ]
+    (toy / "test.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
+    settings = [
+        word
+        for word in tiny_overrides(toy, steps=1)
+        if model == "trunc" or not word.startswith("model.")
+    ]
     folder = works(toy, tmp_path, *settings, f"model={model}")
     predictions = (folder / "predictions.jsonl").read_text(encoding="utf-8").split("\n")
     assert [json.loads(line)["id"] for line in predictions if line] == ["0", "1", "2", "good"]
@@ -275,25 +345,33 @@ def test_a_full_disk_loses_nothing(
     fill: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, fails: Callable[..., str]
 ) -> None:
     """ENOSPC ends with exit code 4; the same command afterwards ends as if nothing had happened."""
-    folder = write_jsonl(tmp_path / "toy", train=31 if fill is full_at_a_checkpoint else 24)  # a training of its own
+    folder = write_jsonl(
+        tmp_path / "toy", train=31 if fill is full_at_a_checkpoint else 24
+    )  # a training of its own
     overrides = [*tiny_overrides(folder), "model=trunc", "seed=7", "baselines=false"]
     with pytest.MonkeyPatch.context() as monkeypatch:
         fill(monkeypatch)
         assert "the disk is full" in fails(4, *overrides)
     interrupted = works(folder, tmp_path, *overrides)
     undisturbed = works(folder, tmp_path / "again", *overrides)
-    assert (interrupted / "predictions.jsonl").read_bytes() == (undisturbed / "predictions.jsonl").read_bytes()
+    assert (interrupted / "predictions.jsonl").read_bytes() == (
+        undisturbed / "predictions.jsonl"
+    ).read_bytes()
     assert json.loads((interrupted / "record.json").read_text())["fit"]["steps"] == 6
 
 
-def test_too_little_memory_is_told(toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_told(
+    toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Running out of memory ends with exit code 4 and what to make smaller."""
 
     def exhausted(*_: Any, **__: Any) -> None:
         raise MemoryError
 
     monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", exhausted)
-    assert "a smaller train.batch_size with a larger train.accumulation" in fails(4, f"dataset.path={toy}")
+    assert "a smaller train.batch_size with a larger train.accumulation" in fails(
+        4, f"dataset.path={toy}"
+    )
 
 
 def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None:
@@ -302,34 +380,58 @@ def test_no_network_is_told_before_a_network_is_imported(tmp_path: Path) -> None
         "import sys\nfrom longsumbench.cli.main import main\ncode = main(sys.argv[1:])\n"
         "print('torch' in sys.modules)\nsys.exit(code)"
     )
-    command = [sys.executable, "-c", code, "run", "model=trunc", "dataset=arxiv", f"results_dir={tmp_path / 'r'}"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "run",
+        "model=trunc",
+        "dataset=arxiv",
+        f"results_dir={tmp_path / 'r'}",
+    ]
     with socket.socket() as free:  # a port where nobody listens
         free.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{free.getsockname()[1]}"
-        own = {"HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **own}, check=False)
+        own = {
+            "HF_ENDPOINT": endpoint,
+            "HF_HOME": str(tmp_path),
+            "NO_PROXY": "127.0.0.1",
+            "no_proxy": "127.0.0.1",
+        }
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, **own}, check=False
+        )
     assert (done.returncode, done.stdout) == (4, "False\n"), done.stderr
     assert "dataset 'arxiv' (ccdv/arxiv-summarization) is not on this machine" in done.stderr
 
 
-def test_a_checkpoint_of_another_system_is_refused(toy: Path, tmp_path: Path, fails: Callable[..., str]) -> None:
+def test_a_checkpoint_of_another_system_is_refused(
+    toy: Path, tmp_path: Path, fails: Callable[..., str]
+) -> None:
     """model.init takes a checkpoint of the same system only; the message names the system it is of."""
     other = tmp_path / "other"
     other.mkdir()
-    (other / "system.json").write_text('{"system": "lead", "config": {}, "state": {}}', encoding="utf-8")
+    (other / "system.json").write_text(
+        '{"system": "lead", "config": {}, "state": {}}', encoding="utf-8"
+    )
     words = [*tiny_overrides(toy), "model=trunc"]
     assert "is a checkpoint of 'lead', not of 'trunc'" in fails(2, *words, f"model.init={other}")
-    assert "is not a checkpoint of this suite" in fails(2, *words, f"model.init={tmp_path / 'nowhere'}")
+    assert "is not a checkpoint of this suite" in fails(
+        2, *words, f"model.init={tmp_path / 'nowhere'}"
+    )
 
 
 def test_a_bug_is_one_line_and_its_traceback_is_in_a_log(
     toy: Path, fails: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error that nobody expected ends with exit code 70; the log that the line names holds the traceback."""
-    monkeypatch.setattr("longsumbench.runs.pipeline.summarize_split", lambda *_, **__: dict[str, str]()["no\nsuch"])
+    monkeypatch.setattr(
+        "longsumbench.runs.pipeline.summarize_split", lambda *_, **__: dict[str, str]()["no\nsuch"]
+    )
     expected = fails(70, f"dataset.path={toy}")
     match = re.search(
-        r"unexpected error in longsumbench: KeyError: 'no\\nsuch'; its traceback is in (\S+\.log)", expected
+        r"unexpected error in longsumbench: KeyError: 'no\\nsuch'; its traceback is in (\S+\.log)",
+        expected,
     )
     assert match is not None
     assert "please report it, with that file, to the project" in expected
@@ -354,7 +456,14 @@ def test_verbose_and_quiet(place: int, capsys: pytest.CaptureFixture[str]) -> No
 def test_levels_of_messages(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`-q` leaves warnings, here of examples in two splits; `-v` adds debug messages."""
     (toy / "test.jsonl").write_bytes((toy / "train.jsonl").read_bytes())
-    words = ["run", "model=lead", "dataset=jsonl", f"dataset.path={toy}", "baselines=false", "score.resamples=100"]
+    words = [
+        "run",
+        "model=lead",
+        "dataset=jsonl",
+        f"dataset.path={toy}",
+        "baselines=false",
+        "score.resamples=100",
+    ]
     shown = []
     for flags in (["-q"], ["-v"], []):
         assert main([*words, f"results_dir={tmp_path / 'results'}", *flags]) == 0
@@ -365,14 +474,21 @@ def test_levels_of_messages(toy: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert usual == verbose[1:]
 
 
-@pytest.mark.parametrize(("during", "sent"), [("training", signal.SIGINT), ("summarizing", signal.SIGTERM)])
+@pytest.mark.parametrize(
+    ("during", "sent"), [("training", signal.SIGINT), ("summarizing", signal.SIGTERM)]
+)
 def test_an_interrupt_is_continued(
     during: str, sent: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C and SIGTERM end with exit code 130 and one line; the same command completes."""
     folder = write_jsonl(tmp_path / "toy", train=21, test=24)
     results, steps = tmp_path / "results", 100 if during == "training" else 2
-    words = [*tiny_overrides(folder, steps=steps), "decode.batch_size=1", "train.eval_steps=20", "baselines=false"]
+    words = [
+        *tiny_overrides(folder, steps=steps),
+        "decode.batch_size=1",
+        "train.eval_steps=20",
+        "baselines=false",
+    ]
     command = ["run", *words, f"results_dir={results}"]
     monkeypatch.setenv("LONGSUMBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
@@ -381,7 +497,9 @@ def test_an_interrupt_is_continued(
     process = subprocess.Popen([*program, *command], **pipes, preexec_fn=heed_interrupts)
     seen = {
         "training": lambda: any((tmp_path / "cache").glob("checkpoint/*/trainer/checkpoint-*")),
-        "summarizing": lambda: any(path.stat().st_size for path in results.glob("runs/*/*/*/predictions.jsonl")),
+        "summarizing": lambda: any(
+            path.stat().st_size for path in results.glob("runs/*/*/*/predictions.jsonl")
+        ),
     }[during]
     wait_until(seen, process)
     process.send_signal(sent)
@@ -400,13 +518,22 @@ TORN = {"half": b'{\n "run_id": "0123', "no record": b"{}", "a field of another 
 
 
 @pytest.mark.parametrize("kind", TORN)
-def test_a_torn_record_is_made_again(kind: str, toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_torn_record_is_made_again(
+    kind: str, toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Commands that need it end with exit code 3 and name the file; the same run makes it again, and says so."""
     folder = works(toy, tmp_path, "model=lead")
-    path, whole = folder / "record.json", json.loads((folder / "record.json").read_text(encoding="utf-8"))
+    path, whole = (
+        folder / "record.json",
+        json.loads((folder / "record.json").read_text(encoding="utf-8")),
+    )
     path.write_bytes(TORN[kind] or json.dumps({**whole, "command": 5}).encode())
     where = ["--results-dir", str(tmp_path / "results")]
-    for words in (["leaderboard"], ["compare", folder.name, folder.name], ["inspect", folder.name, "0"]):
+    for words in (
+        ["leaderboard"],
+        ["compare", folder.name, folder.name],
+        ["inspect", folder.name, "0"],
+    ):
         capsys.readouterr()
         assert main([*words, *where]) == 3
         error, *more = capsys.readouterr().err.splitlines()
@@ -415,12 +542,19 @@ def test_a_torn_record_is_made_again(kind: str, toy: Path, tmp_path: Path, capsy
         assert "the same `longsumbench run` command makes it again" in error
         assert len(more) == (words == ["leaderboard"])  # which then has no run at all
     assert works(toy, tmp_path, "model=lead") == folder
-    assert f"the record of this run cannot be read; the run is repeated: {path}" in capsys.readouterr().err
+    assert (
+        f"the record of this run cannot be read; the run is repeated: {path}"
+        in capsys.readouterr().err
+    )
     again = json.loads(path.read_text(encoding="utf-8"))
-    assert {again[name] == whole[name] for name in ("run_id", "scores", "n", "config", "signature")} == {True}
+    assert {
+        again[name] == whole[name] for name in ("run_id", "scores", "n", "config", "signature")
+    } == {True}
 
 
-def test_results_that_may_only_be_read(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_that_may_only_be_read(
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each command that would write there ends with exit code 4 and one line that names the folder or the file."""
     results = tmp_path / "results"
     where = ["--results-dir", str(results)]
@@ -429,7 +563,10 @@ def test_results_that_may_only_be_read(toy: Path, tmp_path: Path, capsys: pytest
     assert main([*run, "-m", "model=lead,oracle"]) == 0
     runs = [path.parent.name for path in results.glob("runs/*/*/*/record.json")]
     commands = {
-        "run": ([*run, "model=random"], f"cannot write to {results} (Permission denied); choose another folder by"),
+        "run": (
+            [*run, "model=random"],
+            f"cannot write to {results} (Permission denied); choose another folder by",
+        ),
         "leaderboard": (["leaderboard", *where], f"no permission to use {results}/"),
         "compare": (["compare", *runs, *where], f"cannot write to {results}/comparisons"),
     }

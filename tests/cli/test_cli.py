@@ -35,13 +35,19 @@ def words(tmp_path: Path) -> list[str]:
 def test_help_imports_nothing_heavy() -> None:
     """Until a command runs, no library beyond the standard one is imported."""
     code = "import sys; from longsumbench.cli.main import parser; parser(); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    assert not {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"} & set(loaded)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert not {"torch", "transformers", "hydra", "omegaconf", "numpy", "pandas", "tabulate"} & set(
+        loaded
+    )
 
 
 def test_commands_on_finished_runs_import_little(words: list[str]) -> None:
     """Tables, comparisons, examples and lists of finished runs need none of the large libraries."""
-    lead, lexrank = longsumbench.sweep(**dict(word.split("=") for word in words[1:]), model=["lead", "lexrank"])
+    lead, lexrank = longsumbench.sweep(
+        **dict(word.split("=") for word in words[1:]), model=["lead", "lexrank"]
+    )
     results_dir = ["--results-dir", words[3].removeprefix("results_dir=")]
     commands = [
         ["leaderboard", "jsonl"],
@@ -49,19 +55,25 @@ def test_commands_on_finished_runs_import_little(words: list[str]) -> None:
         ["inspect", lead.run_id, "0"],
         ["list", "runs"],
     ]
-    code = (
-        f"import sys; from longsumbench.cli.main import main\nfor words in {commands}: main([*words, *{results_dir}])\n"
-    )
+    code = f"import sys; from longsumbench.cli.main import main\nfor words in {commands}: main([*words, *{results_dir}])\n"
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}print(*sys.modules)"], check=True, capture_output=True, text=True
+        [sys.executable, "-c", f"{code}print(*sys.modules)"],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "longsumbench.outputs.compare" in loaded
-    assert not {"torch", "transformers", "datasets", "hydra", "pandas", "sklearn", "matplotlib"} & loaded
+    assert (
+        not {"torch", "transformers", "datasets", "hydra", "pandas", "sklearn", "matplotlib"}
+        & loaded
+    )
 
 
 @pytest.mark.parametrize("command", ["", *(command.name for command in COMMANDS)])
-def test_help_teaches(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_teaches(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Every help shows examples that can be typed, and the exit codes; no line is wider than the terminal."""
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as ended:
@@ -69,8 +81,9 @@ def test_help_teaches(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     text = capsys.readouterr().out
     assert ended.value.code == 0
     assert len(re.findall(r"^  longsumbench \w+", text, re.MULTILINE)) >= 2
-    assert "exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data," in " ".join(
-        text.split()
+    assert (
+        "exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data,"
+        in " ".join(text.split())
     )
     assert max(map(len, text.splitlines())) <= 80
 
@@ -79,7 +92,9 @@ def test_a_broken_line_of_help_can_be_copied(monkeypatch: pytest.MonkeyPatch) ->
     """A shell joins a broken example again, what it means is a comment, and prose has all its words."""
     monkeypatch.setenv("COLUMNS", "60")
     example = 'longsumbench import out.jsonl --variant "a beam of 5" --model theirs'
-    text = Parser("it", description=f"Put outputs\ninto\nthe table.\n\n  {example}   where they are\n").format_help()
+    text = Parser(
+        "it", description=f"Put outputs\ninto\nthe table.\n\n  {example}   where they are\n"
+    ).format_help()
     lines = [line.rstrip() for line in text.partition("\n\n")[2].splitlines()[:5]]
     assert lines == [
         "Put outputs into the table.",
@@ -94,7 +109,9 @@ LISTS = ("models", "datasets", "scales", "experiments", "recipes", "metrics", "r
 
 
 @pytest.mark.parametrize("kind", LISTS)
-def test_lists_fit_the_terminal(kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lists_fit_the_terminal(
+    kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """No line of a list is wider than 80 columns, and no name is broken."""
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["list", kind]) == 0
@@ -115,9 +132,22 @@ def test_screens_of_a_sweep_fit_the_terminal(
     monkeypatch.chdir(tmp_path)
     write_jsonl(tmp_path / "toy", train=0, validation=0)
     sweep = ["model=lead,lexrank", "model.length=train,20,30", "dataset=jsonl", "dataset.path=toy"]
-    assert main(["run", "-m", *sweep, "score.resamples=100", "score.metrics=[novel_ngrams,extractive,repetition]"]) == 1
+    assert (
+        main(
+            [
+                "run",
+                "-m",
+                *sweep,
+                "score.resamples=100",
+                "score.metrics=[novel_ngrams,extractive,repetition]",
+            ]
+        )
+        == 1
+    )
     written = capsys.readouterr()
-    table = written.err.partition("\npoint  ")[2].partition("\nlongsumbench: 2 of 6 points failed")[0]
+    table = written.err.partition("\npoint  ")[2].partition("\nlongsumbench: 2 of 6 points failed")[
+        0
+    ]
     assert len(re.findall(r"^[1-6] +model=", table, re.MULTILINE)) == 6
     screens = [written.out, table]
     for command in ("status", "list runs", "cache list", "cache", "leaderboard jsonl"):
@@ -167,9 +197,18 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
         ("run --overwrite -m", "'--overwrite' is not a flag: write overwrite=VALUE"),
         ("run max_steps=3", "unknown setting 'max_steps' (did you mean 'train.max_steps'?)"),
         ("run lr=3", "unknown setting 'lr' (did you mean 'train.learning_rate'?)"),
-        ("run model=org/bart", "model=org/bart is a checkpoint: write model=seq2seq model.checkpoint=org/bart"),
-        ("score a b score.empty_references=zero", "is for `run`; here write --empty-references zero"),
-        ("run limit=3", "unknown setting 'limit' (did you mean 'dataset.limit' or 'decode.limit'?)"),
+        (
+            "run model=org/bart",
+            "model=org/bart is a checkpoint: write model=seq2seq model.checkpoint=org/bart",
+        ),
+        (
+            "score a b score.empty_references=zero",
+            "is for `run`; here write --empty-references zero",
+        ),
+        (
+            "run limit=3",
+            "unknown setting 'limit' (did you mean 'dataset.limit' or 'decode.limit'?)",
+        ),
         ("run num_pages=3", "unknown setting 'num_pages' (did you mean 'model.num_pages'?)"),
         ("run dataset=tests", "dataset=tests is a path: write dataset=jsonl dataset.path=tests"),
         ("run tests", "'tests' is not an override: write key=value"),
@@ -178,32 +217,57 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
         ("dataset", "the following arguments are required: ACTION, NAME; ACTION: add or remove"),
         ("completion", "SHELL: bash, zsh, fish"),
         ("--columns", "COMMAND: run, leaderboard"),
-        ("run -m model=lead, random", "a blank after ',' divides 'model=lead, random': write model=lead,random"),
-        ("run -m model=lead, random, ea seed=1", "'model=lead, random, ea': write model=lead,random,ea"),
+        (
+            "run -m model=lead, random",
+            "a blank after ',' divides 'model=lead, random': write model=lead,random",
+        ),
+        (
+            "run -m model=lead, random, ea seed=1",
+            "'model=lead, random, ea': write model=lead,random,ea",
+        ),
         ("run -m model=lead ,random", "a blank before ',' divides 'model=lead ,random'"),
         ("run seed=1, -m 2", "'2' is not an override"),
         ("run model = lead", "a blank before '=' divides 'model = lead': write model=lead"),
         ("run model= lead", "a blank after '=' divides 'model= lead': write model=lead"),
         ("run model.focus_layers=[1, 2]", "write model.focus_layers=[1,2]"),
         ("stats model=trunc, seal", "write model=trunc,seal"),
-        ("import out.jsonl --model a --dataset b score.metrics=[x, y]", "write score.metrics=[x,y]"),
+        (
+            "import out.jsonl --model a --dataset b score.metrics=[x, y]",
+            "write score.metrics=[x,y]",
+        ),
         ("leaderboard pydoc --columns rouge1, rouge2", "write rouge1,rouge2"),
         ("list models lead", "'lead' is an extra argument"),
         ("list settings led", "unknown model 'led' (did you mean 'lead'?)"),
         ("leaderboard a b", "unknown argument 'b'"),
-        ("leaderboard --measure recal", "--measure=recal (did you mean 'recall'?); allowed: f1, precision, recall"),
+        (
+            "leaderboard --measure recal",
+            "--measure=recal (did you mean 'recall'?); allowed: f1, precision, recall",
+        ),
         ("run experiment=first-probe", "experiment=first-probe has several points: run it with -m"),
-        ("run -m experiment=first-prob", "unknown experiment 'first-prob' (did you mean 'first-probe'?)"),
+        (
+            "run -m experiment=first-prob",
+            "unknown experiment 'first-prob' (did you mean 'first-probe'?)",
+        ),
         ("leaderboard --latx", "unknown flag '--latx' (did you mean '--latex'?)"),
         ("compare one", "name two or more runs; the others are compared with the first"),
-        ("compare one two --results-dir nowhere", "called 'one' under nowhere; `longsumbench list runs` shows the ids"),
+        (
+            "compare one two --results-dir nowhere",
+            "called 'one' under nowhere; `longsumbench list runs` shows the ids",
+        ),
         ("run --sho", "unknown flag '--sho' (did you mean '--show'?)"),
         ("run --config-dir", "expected one argument"),
-        ("leaderboard --results-dir nowhere", "no finished run under nowhere: start with `longsumbench run`"),
+        (
+            "leaderboard --results-dir nowhere",
+            "no finished run under nowhere: start with `longsumbench run`",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line(
-    words: str, message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: str,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Wrong usage ends with exit code 2 and one line on stderr that says what was meant."""
     (tmp_path / "tests").mkdir()
@@ -231,7 +295,8 @@ def test_a_blank_that_divides_nothing_is_no_slip(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "word"), [*(("list", kind) for kind in LISTED_KINDS), *(("analyze", name) for name in ANALYSES)]
+    ("command", "word"),
+    [*(("list", kind) for kind in LISTED_KINDS), *(("analyze", name) for name in ANALYSES)],
 )
 def test_a_command_without_its_word_lists_what_there_is(
     command: str, word: str, capsys: pytest.CaptureFixture[str]
@@ -245,7 +310,10 @@ def test_a_command_without_its_word_lists_what_there_is(
 def test_settings_in_one_pair_of_quotes(capsys: pytest.CaptureFixture[str]) -> None:
     """A word that holds several settings is refused with what to do; a text with the sign "=" is not."""
     assert main(["run", "model=lead dataset=pydoc"]) == 2
-    assert "has several settings in one pair of quotes: leave the quotes out" in capsys.readouterr().err
+    assert (
+        "has several settings in one pair of quotes: leave the quotes out"
+        in capsys.readouterr().err
+    )
     assert as_hydra("dataset.path='a dataset=b'") == "++dataset.path='a dataset=b'"
     assert as_hydra("dataset.path=a=b") == "++dataset.path=a=b"
 
@@ -254,9 +322,14 @@ def test_the_settings_of_models_are_known_without_a_network() -> None:
     """A model's setting that lacks its section is found among the settings of all systems, and torch is not loaded."""
     code = "import sys; from longsumbench.runs.overrides import unknown_setting as u; print(u('num_snippets', []))"
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}; print('torch' in sys.modules)"], check=True, capture_output=True, text=True
+        [sys.executable, "-c", f"{code}; print('torch' in sys.modules)"],
+        check=True,
+        capture_output=True,
+        text=True,
     )
-    assert done.stdout.splitlines()[0].startswith("unknown setting 'num_snippets' (did you mean 'model.num_snippets'?)")
+    assert done.stdout.splitlines()[0].startswith(
+        "unknown setting 'num_snippets' (did you mean 'model.num_snippets'?)"
+    )
     assert done.stdout.splitlines()[1] == "False"
 
 
@@ -270,10 +343,15 @@ def test_the_settings_of_models_are_known_without_a_network() -> None:
         ("rankers", {"tfidf", "title"}),
     ],
 )
-def test_what_can_be_named_is_listed(kind: str, named: set[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_can_be_named_is_listed(
+    kind: str, named: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Every name has a line that says what it is, not its place."""
     assert main(["list", kind]) == 0
-    message = {line.split()[0]: line.partition(" ")[2].strip() for line in capsys.readouterr().out.splitlines()}
+    message = {
+        line.split()[0]: line.partition(" ")[2].strip()
+        for line in capsys.readouterr().out.splitlines()
+    }
     assert named <= set(message)
     assert all(" " in about for about in message.values())
 
@@ -320,10 +398,15 @@ def test_a_run_without_arguments_compares(capsys: pytest.CaptureFixture[str]) ->
     }
     for words in (["model=seal", "dataset=pydoc"], ["-m"]):
         assert main(["run", *words, "--show"]) == 0
-        assert re.findall(r"^  name: (\w+)$", capsys.readouterr().out, re.MULTILINE) == ["seal", "pydoc"]
+        assert re.findall(r"^  name: (\w+)$", capsys.readouterr().out, re.MULTILINE) == [
+            "seal",
+            "pydoc",
+        ]
 
 
-def test_a_leaderboard_is_printed(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_leaderboard_is_printed(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`leaderboard` prints the table that `run` has written, of one dataset or of all; with --latex for a paper."""
     main(["run", *words])
     assert "longsumbench leaderboard jsonl --results-dir" in capsys.readouterr().out
@@ -335,21 +418,44 @@ def test_a_leaderboard_is_printed(words: list[str], tmp_path: Path, capsys: pyte
     assert "test split" in printed.pop()
     assert main(["leaderboard", "--latex", "--results-dir", str(tmp_path / "r")]) == 0
     assert "\\toprule" in capsys.readouterr().out
-    assert main(["leaderboard", "jsonl", "--latex", str(tmp_path / "t.tex"), "--results-dir", str(tmp_path / "r")]) == 0
+    assert (
+        main(
+            [
+                "leaderboard",
+                "jsonl",
+                "--latex",
+                str(tmp_path / "t.tex"),
+                "--results-dir",
+                str(tmp_path / "r"),
+            ]
+        )
+        == 0
+    )
     assert capsys.readouterr().out.split() == [str(tmp_path / "t.tex")]
     assert r"\begin{table}" in (tmp_path / "t.tex").read_text(encoding="utf-8")
     assert main(["leaderboard", "--latex", "jsonl", "--results-dir", str(tmp_path / "r")]) == 2
     assert "name one DATASET first, then a file that ends in .tex" in capsys.readouterr().err
-    assert main(["leaderboard", "jsonl", "--measure", "recall", "--results-dir", str(tmp_path / "r")]) == 0
+    assert (
+        main(["leaderboard", "jsonl", "--measure", "recall", "--results-dir", str(tmp_path / "r")])
+        == 0
+    )
     assert "jsonl, ROUGE recall" in capsys.readouterr().out
     assert main(["leaderboard", "jsnl", "--results-dir", str(tmp_path / "r")]) == 2
     assert "(did you mean 'jsonl'?)" in capsys.readouterr().err
 
 
-def test_a_sweep_with_a_failing_point_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_with_a_failing_point_ends_with_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The table of what was finished is printed, then which points failed and why; so does the code."""
     toy = write_jsonl(tmp_path / "toy", train=0, validation=0)
-    sweep = ["-m", "model=lead,oracle", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}"]
+    sweep = [
+        "-m",
+        "model=lead,oracle",
+        "dataset=jsonl",
+        f"dataset.path={toy}",
+        f"results_dir={tmp_path / 'r'}",
+    ]
     assert main(["run", *sweep, "score.resamples=100"]) == 1
     output = capsys.readouterr()
     assert output.out.count("test split, 8 examples") == 1
@@ -373,7 +479,9 @@ def test_a_torn_record_of_others_ends_no_sweep(
     assert "length=5" in table
 
 
-def test_what_would_be_run_is_shown(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_would_be_run_is_shown(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """--show prints the resolved configuration and does nothing."""
     assert main(["run", *words, "--show", "seed=7"]) == 0
     assert "seed: 7\n" in capsys.readouterr().out

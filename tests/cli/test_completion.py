@@ -48,7 +48,9 @@ def test_bash_completes_lines(tmp_path: Path, own_config: Path) -> None:
     run.write(Results(tmp_path / "results").run_folder(run))
     environment = {**os.environ, "PYTHON": sys.executable}
     command = ["bash", "-c", BASH, "bash", *(f"longsumbench {line}" for line in LINES)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=tmp_path, env=environment
+    )
     assert dict(zip(LINES, map(str.strip, done.stdout.splitlines()), strict=True)) == LINES
 
 
@@ -70,7 +72,9 @@ def test_an_answer_needs_no_heavy_library(own_config: Path) -> None:
     code = "import sys; from longsumbench.cli.completers import complete_override\n"
     code += "print(*complete_override('model.')); print(*sys.modules)"
     environment = {**os.environ, "COMP_LINE": "longsumbench run model=seal model."}
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment
+    )
     found, loaded = done.stdout.splitlines()
     assert "model.segment_length=" in found.split()
     assert not {"torch", "transformers", "hydra", "pandas"} & set(loaded.split())
@@ -91,8 +95,12 @@ def test_groups_settings_and_names_of_groups(prefix: str, offered: set[str]) -> 
     assert list(complete_override("seed=")) == []
 
 
-@pytest.mark.parametrize(("shell", "file"), [("bash", "~/.bashrc"), ("zsh", "~/.zshrc"), ("fish", "longsumbench.fish")])
-def test_the_code_says_where_it_goes(shell: str, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("shell", "file"), [("bash", "~/.bashrc"), ("zsh", "~/.zshrc"), ("fish", "longsumbench.fish")]
+)
+def test_the_code_says_where_it_goes(
+    shell: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each shell has code whose first line is a comment on how to install it."""
     assert main(["completion", shell]) == 0
     first, *code = capsys.readouterr().out.splitlines()

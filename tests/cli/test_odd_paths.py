@@ -19,15 +19,35 @@ SECONDS = 30  # that no command may take
 CODES = (0, 2, 3, 4)
 RUN = ["run", "model=lead", "dataset=jsonl", "baselines=false", "score.resamples=100"]
 STATS = ["stats", "dataset=jsonl", "dataset.path=TOY"]
-IMPORT = ["--dataset", "jsonl", "dataset.path=TOY", "baselines=false", "score.resamples=100", "results_dir=NEW"]
+IMPORT = [
+    "--dataset",
+    "jsonl",
+    "dataset.path=TOY",
+    "baselines=false",
+    "score.resamples=100",
+    "results_dir=NEW",
+]
 SCORE = ["score", "--resamples", "100"]
 ARGUMENTS = {  # PATH: where the odd path is put; TOY, OUT, REF, RUN: paths of things that are there
     "dataset.path": [*RUN, "dataset.path=PATH", "results_dir=NEW"],
     "results_dir": [*RUN, "dataset.path=TOY", "results_dir=PATH"],
     "run --config-dir": [*RUN, "dataset.path=TOY", "results_dir=NEW", "--config-dir", "PATH"],
-    "dataset.path of a release": ["run", "model=lead", "dataset=qmsum", "dataset.path=PATH", "results_dir=NEW"],
+    "dataset.path of a release": [
+        "run",
+        "model=lead",
+        "dataset=qmsum",
+        "dataset.path=PATH",
+        "results_dir=NEW",
+    ],
     "dataset=": ["run", "model=lead", "dataset=PATH", "results_dir=NEW"],
-    "model.init": [*RUN, "model=trunc", "scale=tiny", "dataset.path=TOY", "results_dir=NEW", "model.init=PATH"],
+    "model.init": [
+        *RUN,
+        "model=trunc",
+        "scale=tiny",
+        "dataset.path=TOY",
+        "results_dir=NEW",
+        "model.init=PATH",
+    ],
     "leaderboard --results-dir": ["leaderboard", "--results-dir", "PATH"],
     "status --results-dir": ["status", "--results-dir", "PATH"],
     "summarize CHECKPOINT": ["summarize", "PATH", "TEXT"],
@@ -35,7 +55,15 @@ ARGUMENTS = {  # PATH: where the odd path is put; TOY, OUT, REF, RUN: paths of t
     "score PREDICTIONS": [*SCORE, "PATH", "REF"],
     "import OUTPUTS": ["import", "PATH", "--model", "theirs", *IMPORT],
     "import --model": ["import", "OUT", "--model", "PATH", *IMPORT],
-    "import --dataset": ["import", "OUT", "--model", "theirs", "--dataset", "PATH", "results_dir=NEW"],
+    "import --dataset": [
+        "import",
+        "OUT",
+        "--model",
+        "theirs",
+        "--dataset",
+        "PATH",
+        "results_dir=NEW",
+    ],
     "score REFERENCES": [*SCORE, "OUT", "PATH"],
     "score --per-example": [*SCORE, "OUT", "REF", "--per-example", "PATH"],
     "score --wordnet": [*SCORE, "OUT", "REF", "--mode", "perl", "--wordnet", "PATH"],
@@ -46,7 +74,14 @@ ARGUMENTS = {  # PATH: where the odd path is put; TOY, OUT, REF, RUN: paths of t
     "stats dataset.path": ["stats", "dataset=jsonl", "dataset.path=PATH"],
     "stats --csv": [*STATS, "--csv", "PATH"],
     "stats --output": [*STATS, "--output", "PATH"],
-    "analyze --output": ["analyze", "fusion", "dataset=jsonl", "dataset.path=TOY", "--output", "PATH"],
+    "analyze --output": [
+        "analyze",
+        "fusion",
+        "dataset=jsonl",
+        "dataset.path=TOY",
+        "--output",
+        "PATH",
+    ],
     "run --config": ["run", "--config", "PATH"],
     "the cache": [*RUN, "dataset.path=TOY", "results_dir=NEW"],
 }
@@ -103,7 +138,12 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What the other arguments of a command name: all of it is there."""
     folder = tmp_path_factory.mktemp("there")
     toy = write_jsonl(folder / "toy")
-    names = {"TOY": toy, "OUT": folder / "out.txt", "REF": folder / "ref.txt", "TEXT": folder / "text.txt"}
+    names = {
+        "TOY": toy,
+        "OUT": folder / "out.txt",
+        "REF": folder / "ref.txt",
+        "TEXT": folder / "text.txt",
+    }
     for name in ("OUT", "REF", "TEXT"):
         names[name].write_text("One two three.\n", encoding="utf-8")
     results = folder / "results"
@@ -146,7 +186,10 @@ def typed(word: str, path: str, names: dict[str, str]) -> str:
 @pytest.mark.usefixtures("limited")
 @pytest.mark.parametrize(
     ("argument", "odd"),
-    [pytest.param(*case, id="-".join(case), marks=[] if case in QUICK else [pytest.mark.slow]) for case in EVERY],
+    [
+        pytest.param(*case, id="-".join(case), marks=[] if case in QUICK else [pytest.mark.slow])
+        for case in EVERY
+    ],
 )
 def test_an_odd_path_ends_in_one_line(
     argument: str,
@@ -164,7 +207,9 @@ def test_an_odd_path_ends_in_one_line(
             pytest.skip("no environment variable can have it")
         monkeypatch.setenv(CACHE_VARIABLE, path)
     monkeypatch.chdir(tmp_path)
-    words = [typed(word, path, {**there, "NEW": str(tmp_path / "new")}) for word in ARGUMENTS[argument]]
+    words = [
+        typed(word, path, {**there, "NEW": str(tmp_path / "new")}) for word in ARGUMENTS[argument]
+    ]
     with heeded():
         code = main(words)
     error = capsys.readouterr().err

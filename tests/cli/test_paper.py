@@ -17,10 +17,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_table_is_printed_with_its_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_is_printed_with_its_files(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The tables, the verdicts and the paths of the files are on stdout; overrides may follow flags."""
     texts = write_jsonl(folder / "texts")
-    assert main(["paper", "toy-table1", "--results-dir", "r", f"path.toys={texts}", "score.resamples=100"]) == 0
+    assert (
+        main(
+            [
+                "paper",
+                "toy-table1",
+                "--results-dir",
+                "r",
+                f"path.toys={texts}",
+                "score.resamples=100",
+            ]
+        )
+        == 0
+    )
     said = capsys.readouterr().out
     assert "What the paper claims" in said
     assert said.splitlines()[-5:] == [
@@ -40,11 +54,23 @@ def test_no_run_runs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("words", "code", "problem"),
     [
-        (["toy-tabel1"], 2, "unknown table or figure 'toy-tabel1' (did you mean 'toy-table1'?); known: toy-table1"),
-        (["toy-table1", "scale=small"], 2, "toy-table1 has no scale=small: choose one of probe, paper"),
+        (
+            ["toy-tabel1"],
+            2,
+            "unknown table or figure 'toy-tabel1' (did you mean 'toy-table1'?); known: toy-table1",
+        ),
+        (
+            ["toy-table1", "scale=small"],
+            2,
+            "toy-table1 has no scale=small: choose one of probe, paper",
+        ),
         (["toy-table1"], 2, "dataset 'toys' is read from files: add path.toys=FOLDER"),
         (["toy-table1", "path.toys=gone"], 2, "path.toys=gone: no such file or folder"),
-        (["toy-table1", "model.lenght=3"], 2, "unknown setting 'model.lenght' (did you mean 'length'?)"),
+        (
+            ["toy-table1", "model.lenght=3"],
+            2,
+            "unknown setting 'model.lenght' (did you mean 'length'?)",
+        ),
         (["list", "seed=1"], 2, "'seed=1' is an extra argument: longsumbench paper list"),
         (["toy-table1", "--norun"], 2, "unknown flag '--norun' (did you mean '--no-run'?)"),
     ],
@@ -72,10 +98,17 @@ def test_an_interrupt_shows_the_finished_runs_and_how_to_continue(
     assert main(["paper", "toy-table1", f"path.toys={texts}", "score.resamples=100"]) == 130
     said = capsys.readouterr()
     assert "1 of 3 runs finished" in said.out
-    assert said.err.splitlines()[-1].endswith("the page shows the finished runs, and the same command continues")
+    assert said.err.splitlines()[-1].endswith(
+        "the page shows the finished runs, and the same command continues"
+    )
 
 
-def test_a_missing_name_is_one_line_that_says_where_names_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_name_is_one_line_that_says_where_names_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """One line says where the names are."""
     assert main(["paper"]) == 2
-    assert capsys.readouterr().err == "longsumbench: name a table or figure: `longsumbench paper list` shows all\n"
+    assert (
+        capsys.readouterr().err
+        == "longsumbench: name a table or figure: `longsumbench paper list` shows all\n"
+    )

@@ -28,14 +28,21 @@ COMMAND = "import sys; from longsumbench.cli.main import main; sys.exit(main(sys
 def write_corpus(folder: Path, megabytes: float) -> int:
     """Write random sentences as a `jsonl` dataset with a training split of some size; return its examples."""
     chance = random.Random(1)
-    sentences = [" ".join(chance.choices(WORDS, k=chance.randint(5, 25))).capitalize() + "." for _ in range(5_000)]
+    sentences = [
+        " ".join(chance.choices(WORDS, k=chance.randint(5, 25))).capitalize() + "."
+        for _ in range(5_000)
+    ]
     folder.mkdir()
     written = number = 0
     with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
         while written < megabytes * 1e6:
             chosen = chance.choices(sentences, k=DOCUMENT // 75)
             paragraphs = [" ".join(chosen[start : start + 8]) for start in range(0, len(chosen), 8)]
-            row = {"id": f"{number}", "document": "\n\n".join(paragraphs), "summary": " ".join(chosen[:3])}
+            row = {
+                "id": f"{number}",
+                "document": "\n\n".join(paragraphs),
+                "summary": " ".join(chosen[:3]),
+            }
             written += file.write(json.dumps(row) + "\n")
             number += 1
     row = {"id": "tested", "document": " ".join(sentences[:300]), "summary": sentences[0]}
@@ -58,22 +65,32 @@ def private_megabytes(process: psutil.Process) -> float:
 def run(folder: Path, megabytes: float) -> float:
     """Read such a corpus, tokenize it, and train two steps on it; return the peak of private memory, in megabytes."""
     examples = write_corpus(folder / "texts", megabytes)
-    words = [*tiny_overrides(folder / "texts", steps=2), "baselines=false", f"results_dir={folder / 'results'}"]
+    words = [
+        *tiny_overrides(folder / "texts", steps=2),
+        "baselines=false",
+        f"results_dir={folder / 'results'}",
+    ]
     environment = {**os.environ, CACHE_VARIABLE: str(folder / "cache"), "OMP_NUM_THREADS": "1"}
     started, peak, before = time.monotonic(), 0.0, 0.0
-    with subprocess.Popen([sys.executable, "-c", COMMAND, "run", *words], env=environment) as running:
+    with subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "run", *words], env=environment
+    ) as running:
         watched = psutil.Process(running.pid)
         while running.poll() is None:
             try:
                 now = private_megabytes(watched)
-                peak = max(peak, min(before, now))  # of two looks: a command that is being started counts twice in one
+                peak = max(
+                    peak, min(before, now)
+                )  # of two looks: a command that is being started counts twice in one
                 before = now
             except psutil.NoSuchProcess:
                 break
             time.sleep(0.1)
     assert running.returncode == 0
     seconds = time.monotonic() - started
-    print(f"{megabytes:,.0f} MB, {examples:,} examples: {peak:,.0f} MB of private memory, {seconds:,.0f} s")
+    print(
+        f"{megabytes:,.0f} MB, {examples:,} examples: {peak:,.0f} MB of private memory, {seconds:,.0f} s"
+    )
     return peak
 
 

@@ -60,7 +60,11 @@ def test_thoughts_are_removed_wherever_they_are(name: str) -> None:
     """A thought before, after or inside an answer leaves its text whole, and is all of the thinking."""
     thought = THOUGHTS[name]
     first, second = TEXT.split(", ")
-    for written in (f"{thought}\n{TEXT}", f"{TEXT}{thought}", f"{thought}{first}, {thought}{second}{thought}"):
+    for written in (
+        f"{thought}\n{TEXT}",
+        f"{TEXT}{thought}",
+        f"{thought}{first}, {thought}{second}{thought}",
+    ):
         answer = split_answer(written, "</think>")
         assert answer == (TEXT, thought * written.count(thought), False)
 
@@ -122,7 +126,9 @@ def test_texts_with_signs_stay_as_they_are(text: str) -> None:
     assert UNKNOWN_MARK.search(text) is None
 
 
-@pytest.mark.parametrize("mark", ["<|odd|>", "<｜odd｜>", "<odd|>", "</tool>", "<seed:budget>", "[TOOL_CALLS]"])
+@pytest.mark.parametrize(
+    "mark", ["<|odd|>", "<｜odd｜>", "<odd|>", "</tool>", "<seed:budget>", "[TOOL_CALLS]"]
+)
 def test_unknown_marks_stay_and_are_seen(mark: str) -> None:
     """What looks like a mark and is not known stays in the text, where a warning can name it."""
     text = split_answer(f"{TEXT}{mark}", "</think>").text
@@ -132,7 +138,9 @@ def test_unknown_marks_stay_and_are_seen(mark: str) -> None:
     assert found[0] == mark
 
 
-@pytest.mark.parametrize("text", ["The tag <think> is not defined. They met.", "Use [THINK] blocks. They met."])
+@pytest.mark.parametrize(
+    "text", ["The tag <think> is not defined. They met.", "Use [THINK] blocks. They met."]
+)
 def test_an_answer_about_a_mark_is_not_cut(text: str) -> None:
     """A mark that begins a thought stays within a sentence, if no thought ends after it."""
     assert split_answer(text, "</think>") == (text, "", False)

@@ -14,7 +14,15 @@ from longsumbench.analysis.dataset.rank_recall import RankRecallSettings
 from longsumbench.analysis.dataset.stats import StatsSettings
 from longsumbench.analysis.plan import ANALYSES
 from longsumbench.cli.main import main
-from longsumbench.core import SECTIONS, Between, RankerSettings, RunConfig, bounds_of, build_settings, registry
+from longsumbench.core import (
+    SECTIONS,
+    Between,
+    RankerSettings,
+    RunConfig,
+    bounds_of,
+    build_settings,
+    registry,
+)
 from longsumbench.core.bounds import Date
 from longsumbench.core.registry import config_of
 from longsumbench.errors import UsageError
@@ -22,16 +30,45 @@ from longsumbench.runs import plan as planning
 
 MODELS = {name: config_of(name) for name in registry.systems.built_in}
 ANALYSIS_SETTINGS = {name: analysis.settings for name, analysis in ANALYSES.items()}
-COMMANDS = {"ranker": RankerSettings, "stats": StatsSettings, "rank": RankRecallSettings, **ANALYSIS_SETTINGS}
+COMMANDS = {
+    "ranker": RankerSettings,
+    "stats": StatsSettings,
+    "rank": RankRecallSettings,
+    **ANALYSIS_SETTINGS,
+}
 SCHEMAS = {**MODELS, **SECTIONS, **COMMANDS, "run": RunConfig}
-SECTION_KEYS = [f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)]
-TOP_KEYS = [item.name for item in fields(RunConfig) if item.name not in (*SECTIONS, "model", "scale")]
+SECTION_KEYS = [
+    f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)
+]
+TOP_KEYS = [
+    item.name for item in fields(RunConfig) if item.name not in (*SECTIONS, "model", "scale")
+]
 JUNK = (
     *("-1", "0", "1.5", "1e30", "-1e30", "nan", "inf", "-inf", "1e-300", f"{2**63}", f"{10**30}"),
-    *("abc", "''", "null", "true", "[]", "{}", "[1", "'[--5]'", "'[a,1]'", "${x}", "x" * 10_000, "'a\x00\x1b[2Jb'"),
+    *(
+        "abc",
+        "''",
+        "null",
+        "true",
+        "[]",
+        "{}",
+        "[1",
+        "'[--5]'",
+        "'[a,1]'",
+        "${x}",
+        "x" * 10_000,
+        "'a\x00\x1b[2Jb'",
+    ),
 )
 LIKELY = ("0", "1.5", "1e-300", "null", "true", "abc", "-1")
-ODD = ("sample=[1", "sample=1e30", "sample=nan", "seed=-1", "seed=99999999999", "seed='\\x00'")  # of commands
+ODD = (
+    "sample=[1",
+    "sample=1e30",
+    "sample=nan",
+    "seed=-1",
+    "seed=99999999999",
+    "seed='\\x00'",
+)  # of commands
 BY_NAME = {  # messages that name what a setting chooses instead of its key
     "model.tokenizer": "tokenizer '",
     "score.metrics": "unknown metric '",
@@ -48,7 +85,9 @@ def settings_of(model: str) -> list[str]:
 
 def cases(seed: int, models: tuple[str, ...] = tuple(MODELS)) -> Iterator[tuple[str, str, str]]:
     """Yield all (model, key, junk), in an order that the seed decides."""
-    shuffled = [(model, key, value) for model in models for key in settings_of(model) for value in JUNK]
+    shuffled = [
+        (model, key, value) for model in models for key in settings_of(model) for value in JUNK
+    ]
     random.Random(seed).shuffle(shuffled)
     yield from shuffled
 
@@ -56,8 +95,18 @@ def cases(seed: int, models: tuple[str, ...] = tuple(MODELS)) -> Iterator[tuple[
 def words_of(model: str, key: str, value: str, folder: Path) -> list[str]:
     """Return the words of a command line that sets one key, on toy data."""
     start = [f"model={model}", "dataset=jsonl", f"dataset.path={folder}"]
-    server = ("engine=api", "checkpoint=tiny", "base_url=http://localhost:9/v1", "truncate=none", "length=20")
-    needed = {"pagesum": ("init=random",), "seq2seq": (f"checkpoint={tiny_checkpoint()}",), "prompt": server}
+    server = (
+        "engine=api",
+        "checkpoint=tiny",
+        "base_url=http://localhost:9/v1",
+        "truncate=none",
+        "length=20",
+    )
+    needed = {
+        "pagesum": ("init=random",),
+        "seq2seq": (f"checkpoint={tiny_checkpoint()}",),
+        "prompt": server,
+    }
     given = (f"model.{word}" for word in needed.get(model, ()))
     return [*start, *(word for word in given if word.partition("=")[0] != key), f"{key}={value}"]
 
@@ -113,32 +162,62 @@ def test_no_number_is_nan_or_infinite_or_enormous(section: str) -> None:
     schema = SCHEMAS[section]
     given = dict.fromkeys(["model", *SECTIONS]) if schema is RunConfig else {}
     for key, bound in bounds_of(schema).items():
-        for value in ("nan", "inf", "-inf", "1e30", f"{10**30}") if isinstance(bound, Between) else ():
+        for value in (
+            ("nan", "inf", "-inf", "1e30", f"{10**30}") if isinstance(bound, Between) else ()
+        ):
             with pytest.raises(UsageError, match=key):
                 build_settings(schema, {key: value}, "", given)
 
 
-ENDS = [("lead", ("dataset.", "decode.", "score.", *TOP_KEYS), 12), ("trunc", ("model.", "train.", "decode."), 4)]
+ENDS = [
+    ("lead", ("dataset.", "decode.", "score.", *TOP_KEYS), 12),
+    ("trunc", ("model.", "train.", "decode."), 4),
+]
 
 
 @pytest.mark.parametrize(
-    ("model", "sections", "most"), [*ENDS, *(pytest.param(*case[:2], None, marks=pytest.mark.slow) for case in ENDS)]
+    ("model", "sections", "most"),
+    [*ENDS, *(pytest.param(*case[:2], None, marks=pytest.mark.slow) for case in ENDS)],
 )
 def test_a_run_ends_as_documented(
-    model: str, sections: tuple[str, ...], most: int | None, toy: Path, capsys: pytest.CaptureFixture[str]
+    model: str,
+    sections: tuple[str, ...],
+    most: int | None,
+    toy: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Whatever a setting is, a run of a baseline or of a tiny network ends with an exit code and no traceback."""
-    likely = [f"{key}={value}" for _, key, value in cases(2, (model,)) if value in LIKELY and key.startswith(sections)]
-    words = tiny_overrides(toy, steps=2) if model == "trunc" else ["dataset=jsonl", f"dataset.path={toy}"]
+    likely = [
+        f"{key}={value}"
+        for _, key, value in cases(2, (model,))
+        if value in LIKELY and key.startswith(sections)
+    ]
+    words = (
+        tiny_overrides(toy, steps=2)
+        if model == "trunc"
+        else ["dataset=jsonl", f"dataset.path={toy}"]
+    )
     for word in likely[:most]:
-        code = main(["run", f"model={model}", *words, "baselines=false", "score.resamples=100", "device=cpu", word])
+        code = main(
+            [
+                "run",
+                f"model={model}",
+                *words,
+                "baselines=false",
+                "score.resamples=100",
+                "device=cpu",
+                word,
+            ]
+        )
         assert code in EXIT_CODES, word
         assert "Traceback" not in capsys.readouterr().err, word
 
 
 @pytest.mark.parametrize("word", ODD)
 @pytest.mark.parametrize("command", [["stats"], ["analyze", "fusion"]])
-def test_commands_refuse_junk(command: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_refuse_junk(
+    command: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The settings of commands that look at a dataset end in one line with exit code 2, too."""
     assert main([*command, word]) == 2
     (line,) = capsys.readouterr().err.splitlines()

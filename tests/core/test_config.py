@@ -33,13 +33,20 @@ def test_nothing_given_is_the_dataclasses() -> None:
 def test_departures_win_over_defaults() -> None:
     """What is given replaces the default, and nothing else changes."""
     config = settled(model={"snippet_length": 64}, train={"max_steps": 5}, scale="tiny")
-    assert config == RunConfig(model=ModelConfig(snippet_length=64), train=Recipe(max_steps=5), scale="tiny")
+    assert config == RunConfig(
+        model=ModelConfig(snippet_length=64), train=Recipe(max_steps=5), scale="tiny"
+    )
 
 
 def test_seed_and_device_are_inherited() -> None:
     """The top-level seed and device reach training and decoding, unless a section has its own."""
     config = settled(seed=7, device="cpu", train={"seed": 3})
-    assert (config.seed, config.train.seed, config.decode.seed, config.decode.device) == (7, 3, 7, "cpu")
+    assert (config.seed, config.train.seed, config.decode.seed, config.decode.device) == (
+        7,
+        3,
+        7,
+        "cpu",
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,11 +89,17 @@ def test_a_wrong_value_names_its_key(composed: dict[str, Any], message: str) -> 
 @pytest.mark.parametrize(
     ("composed", "message"),
     [
-        ({"train": {"optimizer": "adm"}}, r"train\.optimizer=adm \(did you mean 'adam'\?\); allowed: adafactor, adam"),
+        (
+            {"train": {"optimizer": "adm"}},
+            r"train\.optimizer=adm \(did you mean 'adam'\?\); allowed: adafactor, adam",
+        ),
         ({"dataset": {"split": "tests"}}, r"allowed: train, validation, test"),
         ({"device": "gpu"}, r"device=gpu.*allowed: auto, cpu, cuda"),
         ({"train": {"batch_size": 0}}, r"train\.batch_size=0 is below 1"),
-        ({"decode": {"min_length": 9, "max_length": 5}}, r"decode\.max_length=5 is below decode\.min_length=9"),
+        (
+            {"decode": {"min_length": 9, "max_length": 5}},
+            r"decode\.max_length=5 is below decode\.min_length=9",
+        ),
     ],
 )
 def test_values_outside_the_allowed_are_refused(composed: dict[str, Any], message: str) -> None:
@@ -97,7 +110,13 @@ def test_values_outside_the_allowed_are_refused(composed: dict[str, Any], messag
 
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
-    [("ratio", 1, 1.0), ("snippet_length", "64", 64), ("name", 50, "50"), ("width", None, None), ("width", 3, 3)],
+    [
+        ("ratio", 1, 1.0),
+        ("snippet_length", "64", 64),
+        ("name", 50, "50"),
+        ("width", None, None),
+        ("width", 3, 3),
+    ],
 )
 def test_values_from_a_command_line_get_their_type(key: str, value: Any, expected: Any) -> None:
     """A whole number is good for a float, digits for a number, a number for text; None where it is allowed."""

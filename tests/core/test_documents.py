@@ -29,12 +29,16 @@ EXAMPLES = st.builds(
     st.lists(DOCUMENTS, min_size=1, max_size=2).map(tuple),
     st.lists(SENTENCES, min_size=1, max_size=2).map(tuple),
 )
-CUTS = st.lists(st.sampled_from(["input_length", "num_snippets", "page_size"]), unique=True, max_size=3).flatmap(
+CUTS = st.lists(
+    st.sampled_from(["input_length", "num_snippets", "page_size"]), unique=True, max_size=3
+).flatmap(
     lambda causes: st.tuples(
         *[st.builds(Cut, st.just(cause), st.integers(1, 9), st.integers(0, 9)) for cause in causes]
     )
 )
-LEDGERS = st.lists(st.builds(Truncation, st.integers(30, 99), st.integers(30, 99), CUTS), max_size=4)
+LEDGERS = st.lists(
+    st.builds(Truncation, st.integers(30, 99), st.integers(30, 99), CUTS), max_size=4
+)
 
 
 @given(EXAMPLES)
@@ -53,7 +57,13 @@ def test_sentences_come_in_reading_order() -> None:
     """Sentences run across paragraphs, sections and documents as they are."""
     one = Document("one", (Section("First", (("a", "b"), ("c",))), Section(None, (("d",),))))
     two = Document(None, (Section(None, ((), ("e",))),))
-    assert list(Example("x", "Title", None, (one, two), ()).sentences()) == ["a", "b", "c", "d", "e"]
+    assert list(Example("x", "Title", None, (one, two), ()).sentences()) == [
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+    ]
 
 
 def test_texts_are_frozen() -> None:
@@ -85,7 +95,9 @@ def test_the_ledger_in_words() -> None:
     """Without a ledger or cuts all was read; else the share in whole percent, rounded down, and what cut the rest."""
     assert describe_reading(None) == "read all of the text"
     assert describe_reading(Truncation(2_000, 1_200)) == "read all of the text, 1,200 words"
-    cut = Truncation(2_000, 1_800, (Cut("page_size", 900, 601), Cut("max_pages", 9, 1_000)), documents_merged=2)
+    cut = Truncation(
+        2_000, 1_800, (Cut("page_size", 900, 601), Cut("max_pages", 9, 1_000)), documents_merged=2
+    )
     assert describe_reading(cut) == (
         "read 11 % of the text: page_size cut 601 words, max_pages cut 1,000 words; "
         "2 documents beyond max_documents share the last one's place"

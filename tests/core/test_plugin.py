@@ -63,10 +63,27 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
     (source / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     (source / "last.py").write_text(SYSTEM, encoding="utf-8")
-    if find_spec("setuptools") is None:  # not imported: it would put its own packages on this process's path
+    if (
+        find_spec("setuptools") is None
+    ):  # not imported: it would put its own packages on this process's path
         pytest.skip("setuptools")
-    offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "install", *offline, "--target", str(target), str(source)]
+    offline = [
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+        "--disable-pip-version-check",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        *offline,
+        "--target",
+        str(target),
+        str(source),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return target
@@ -76,7 +93,12 @@ def run(installed: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """Run Python with the package on its path."""
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=PATIENCE,
+        check=False,
     )
 
 
@@ -97,7 +119,9 @@ def test_it_is_listed(installed: Path) -> None:
 def test_it_runs_and_is_tabled_next_to_the_baselines(installed: Path, tmp_path: Path) -> None:
     """It is run, scored and tabled next to the baselines, with the settings of a YAML file."""
     (tmp_path / "conf" / "model").mkdir(parents=True)
-    (tmp_path / "conf" / "model" / "last.yaml").write_text("# Six.\nname: last\nwords: 6\n", encoding="utf-8")
+    (tmp_path / "conf" / "model" / "last.yaml").write_text(
+        "# Six.\nname: last\nwords: 6\n", encoding="utf-8"
+    )
     flags = ["--config-dir", str(tmp_path / "conf")]
     toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
     words = [f"dataset.path={toy}", f"results_dir={results}", "score.resamples=100"]
@@ -111,10 +135,19 @@ def test_it_runs_and_is_tabled_next_to_the_baselines(installed: Path, tmp_path: 
 def test_it_is_swept_over(installed: Path, tmp_path: Path) -> None:
     """In a sweep, its settings are its own, and the variant says which point is which."""
     toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
-    words = ["model=lead,last", "model.words=3,6", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={results}"]
+    words = [
+        "model=lead,last",
+        "model.words=3,6",
+        "dataset=jsonl",
+        f"dataset.path={toy}",
+        f"results_dir={results}",
+    ]
     done = suite(installed, "run", "-m", *words, "baselines=false", "score.resamples=100")
     assert done.returncode == 0, done.stderr
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in results.glob("runs/*/*/*/record.json")]
+    records = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in results.glob("runs/*/*/*/record.json")
+    ]
     assert sorted((one["model"], one["variant"]) for one in records) == [
         ("last", "words=3"),
         ("last", "words=6"),

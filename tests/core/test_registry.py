@@ -11,13 +11,19 @@ from longsumbench.core import registry
 from longsumbench.core.registry import Registry
 from longsumbench.errors import UnknownName, UsageError
 
-KIND = Registry("model", "longsumbench.systems", MappingProxyType({"path": "pathlib:Path", "gone": "nowhere:Thing"}))
+KIND = Registry(
+    "model",
+    "longsumbench.systems",
+    MappingProxyType({"path": "pathlib:Path", "gone": "nowhere:Thing"}),
+)
 
 
 def plug_in(monkeypatch: pytest.MonkeyPatch, **targets: str) -> None:
     """Pretend that another package declares these entry points."""
     points = [EntryPoint(name, target, "longsumbench.systems") for name, target in targets.items()]
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point for point in points if point.group == group])
+    monkeypatch.setattr(
+        registry, "entry_points", lambda group: [point for point in points if point.group == group]
+    )
 
 
 def test_a_plug_in_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,12 +48,19 @@ def test_plug_ins_of_other_groups_are_not_seen(monkeypatch: pytest.MonkeyPatch) 
 def test_an_unknown_name_says_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error knows plug-ins too."""
     plug_in(monkeypatch, mine="pathlib:PurePath")
-    with pytest.raises(UnknownName, match=r"unknown model 'mien' \(did you mean 'mine'\?\); known: gone, mine, path"):
+    with pytest.raises(
+        UnknownName,
+        match=r"unknown model 'mien' \(did you mean 'mine'\?\); known: gone, mine, path",
+    ):
         KIND.load("mien")
 
 
-@pytest.mark.parametrize("target", ["nowhere:Thing", "pathlib:Nothing", "pathlib", "broken_plug_in:Thing"])
-def test_a_broken_plug_in_harms_only_itself(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "target", ["nowhere:Thing", "pathlib:Nothing", "pathlib", "broken_plug_in:Thing"]
+)
+def test_a_broken_plug_in_harms_only_itself(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever its import raises is one usage error that names it; listing and other names still work."""
     (tmp_path / "broken_plug_in.py").write_text("raise RuntimeError('at import')")
     monkeypatch.syspath_prepend(tmp_path)
@@ -58,7 +71,9 @@ def test_a_broken_plug_in_harms_only_itself(target: str, tmp_path: Path, monkeyp
     assert KIND.load("path") is Path
 
 
-@pytest.mark.parametrize("table", [registry.systems, registry.corpora, registry.metrics, registry.rankers])
+@pytest.mark.parametrize(
+    "table", [registry.systems, registry.corpora, registry.metrics, registry.rankers]
+)
 def test_every_built_in_name_can_be_loaded(table: Registry) -> None:
     """No built-in name means something that is missing."""
     for name in table.built_in:
@@ -72,10 +87,14 @@ def test_listing_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "longsumbench.models.baselines.system" not in sys.modules
 
 
-def test_settings_are_found_where_there_is_no_module_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_found_where_there_is_no_module_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A built-in system may keep its settings next to itself."""
     (tmp_path / "tail").mkdir()
-    (tmp_path / "tail" / "system.py").write_text("class Config: ...\nclass Tail:\n    Config = Config\n")
+    (tmp_path / "tail" / "system.py").write_text(
+        "class Config: ...\nclass Tail:\n    Config = Config\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     built_in = MappingProxyType({"tail": "tail.system:Tail"})
     monkeypatch.setattr(registry, "systems", Registry("model", "longsumbench.systems", built_in))

@@ -69,14 +69,27 @@ def test_every_setting_has_a_meaning(schema: type) -> None:
 def test_where_and_what_is_kept_changes_no_run() -> None:
     """Device and evidence leave what decides the outcome of decoding as it is; a search setting does not."""
     same = replace(Decoding(), device="cpu", evidence="all", reference_evidence=True)
-    assert outcome_settings(same) == outcome_settings(Decoding()) != outcome_settings(Decoding(num_beams=4))
+    assert (
+        outcome_settings(same)
+        == outcome_settings(Decoding())
+        != outcome_settings(Decoding(num_beams=4))
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "variant"),
     [
         (["model.input_length=64", "decode.num_beams=4"], "input_length=64,num_beams=4"),
-        (["model.input_length=1024", "decode.device=cpu", "decode.limit=5", "decode.evidence=all", "seed=2"], ""),
+        (
+            [
+                "model.input_length=1024",
+                "decode.device=cpu",
+                "decode.limit=5",
+                "decode.evidence=all",
+                "seed=2",
+            ],
+            "",
+        ),
         (["model.size=223m", "decode.max_length=null"], "size=223m"),
     ],
 )

@@ -14,9 +14,7 @@ from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.cnn_dailymail import from_story
 from longsumbench.corpora.reading.load import Texts, load_texts
 
-STORY = (
-    "It was late. Nobody came.\n\nThe end .\n\n@highlight\n\nNobody came\n\n@highlight\n\nIt was late. Very late .\n"
-)
+STORY = "It was late. Nobody came.\n\nThe end .\n\n@highlight\n\nNobody came\n\n@highlight\n\nIt was late. Very late .\n"
 
 
 def url(number: int) -> str:
@@ -76,10 +74,14 @@ def test_a_story_is_paragraphs_and_a_sentence_for_each_highlight() -> None:
     )
     document = Document("http://x", (Section(None, paragraphs),))
     reference = ("Bishop ill. He rests .", "NEW: Dr. Who sees him")
-    assert from_story(text, "abc", "http://x") == Example("abc", None, None, (document,), (reference,))
+    assert from_story(text, "abc", "http://x") == Example(
+        "abc", None, None, (document,), (reference,)
+    )
 
 
-def test_the_lists_of_a_release_decide_splits_and_order(release: Path, stages: ArtifactCache) -> None:
+def test_the_lists_of_a_release_decide_splits_and_order(
+    release: Path, stages: ArtifactCache
+) -> None:
     """The lists say the splits and the order, in folders of any name; a story that none of them names is ignored."""
     texts = read(release, stages)
     assert {name: split.ids for name, split in texts.splits.items()} == {
@@ -89,9 +91,14 @@ def test_the_lists_of_a_release_decide_splits_and_order(release: Path, stages: A
     }
     example = texts.splits["test"][0]
     assert example.documents[0].source == url(4)
-    assert example.documents[0].sections[0].paragraphs == (("It was late.", "Nobody came."), ("The end .",))
+    assert example.documents[0].sections[0].paragraphs == (
+        ("It was late.", "Nobody came."),
+        ("The end .",),
+    )
     assert example.references == (("Nobody came", "It was late. Very late ."),)
-    assert texts.facts["files"] == [f"url_lists/all_{split}.txt" for split in ("train", "val", "test")]
+    assert texts.facts["files"] == [
+        f"url_lists/all_{split}.txt" for split in ("train", "val", "test")
+    ]
     assert str(release) not in json.dumps(dict(texts.facts))
     assert not texts.multi_document
 
@@ -107,7 +114,10 @@ def test_the_limit_reads_nothing_beyond_it(release: Path, stages: ArtifactCache)
 
 
 BAD_STORIES = {
-    "only highlights": (b"\n\n@highlight\n\nNobody came\n", "the article is empty: dataset.strict=false leaves"),
+    "only highlights": (
+        b"\n\n@highlight\n\nNobody came\n",
+        "the article is empty: dataset.strict=false leaves",
+    ),
     "no highlights": (b"It was late.\n", "there is no highlight"),
     "empty highlights": (b"It was late.\n\n@highlight\n\n@highlight\n", "there is no highlight"),
     "nothing": (b"", "the article is empty"),
@@ -136,10 +146,14 @@ def test_a_missing_story_is_named_with_its_list(release: Path, stages: ArtifactC
     """It is named with the list and line that name it; not strict, it is counted."""
     (release / "cnn" / "stories" / f"{digest(1)}.story").unlink()
     message = problem(release, stages)
-    assert message.startswith(f"{release / 'url_lists' / 'all_train.txt'}:2: the story is missing: ")
+    assert message.startswith(
+        f"{release / 'url_lists' / 'all_train.txt'}:2: the story is missing: "
+    )
     assert digest(1) in message
     assert url(1) in message
-    assert read(release, stages, strict=False).facts["skipped"] == {"train": {"the story is missing": 1}}
+    assert read(release, stages, strict=False).facts["skipped"] == {
+        "train": {"the story is missing": 1}
+    }
 
 
 def test_what_is_no_release_is_named(release: Path, stages: ArtifactCache) -> None:
@@ -147,14 +161,21 @@ def test_what_is_no_release_is_named(release: Path, stages: ArtifactCache) -> No
     assert "none of the url lists" in problem(release / "cnn", stages)
     empty = write_list(release / "url_lists" / "all_val.txt", [])
     assert problem(release, stages) == f"{empty}: the file is empty"
-    assert problem(release / "url_lists", stages).startswith(f"{release / 'url_lists'}: no .story files")
+    assert problem(release / "url_lists", stages).startswith(
+        f"{release / 'url_lists'}: no .story files"
+    )
     assert "no such file or folder" in problem(release / "absent", stages)
 
 
 def row(number: int, **changes: Any) -> dict[str, Any]:
     """A row of the hub."""
     highlights = "Nobody came .\nIt was late. Very late ."
-    return {"id": f"x{number}", "article": "It was late. Nobody came.", "highlights": highlights, **changes}
+    return {
+        "id": f"x{number}",
+        "article": "It was late. Nobody came.",
+        "highlights": highlights,
+        **changes,
+    }
 
 
 ROW = Example(
@@ -166,7 +187,9 @@ ROW = Example(
 )
 
 
-def test_rows_of_the_hub(stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_the_hub(
+    stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They come from version 3.0.0, keep their ids, and are read from JSON lines, too; a highlight is a sentence."""
     asked = offer_on_hub(monkeypatch, tmp_path, [row(1), row(2)])
     texts = load_texts(DatasetSettings(name="cnn_dailymail"), stages)

@@ -27,21 +27,35 @@ def section(title: str | None, *paragraphs: str, below: Any = ()) -> dict[str, A
 def crs(number: int = 1, **changes: Any) -> dict[str, Any]:
     """A report of the Congressional Research Service, with sections on three levels."""
     funding = section("Funding", "It cost $5. Too much.", below=[section("2019", "More.")])
-    body = section("", below=[section("Introduction", "It began."), section("Background", below=[funding])])
+    body = section(
+        "", below=[section("Introduction", "It began."), section("Background", below=[funding])]
+    )
     summary = ["It began. It ended.", " ", "Nobody paid."]
     return {"id": f"R{number}", "title": "On roads", "reports": body, "summary": summary, **changes}
 
 
 def gao(number: int = 1, **changes: Any) -> dict[str, Any]:
     """A report of the Government Accountability Office: a letter with sections below it, and an appendix."""
-    letter = section("Letter", "Dear Sir:", "We wrote.", below=[section("Background", "Roads are old.")])
+    letter = section(
+        "Letter", "Dear Sir:", "We wrote.", below=[section("Background", "Roads are old.")]
+    )
     highlights = [
         {"section_title": "Why GAO Did This Study", "paragraphs": ["Roads are old."]},
         {"section_title": "What GAO Found", "paragraphs": ["They are bad. Very bad."]},
         {"section_title": "What GAO Recommends", "paragraphs": ["Mend them.", "Agreed."]},
     ]
-    row = {"id": f"GAO-{number}", "title": "Roads", "url": "https://gao.gov/1", "highlight": highlights}
-    return {**row, "report": [letter, section("Appendix I", "We counted.")], "fastfact": ["Short."], **changes}
+    row = {
+        "id": f"GAO-{number}",
+        "title": "Roads",
+        "url": "https://gao.gov/1",
+        "highlight": highlights,
+    }
+    return {
+        **row,
+        "report": [letter, section("Appendix I", "We counted.")],
+        "fastfact": ["Short."],
+        **changes,
+    }
 
 
 CRS_SECTIONS = (
@@ -49,7 +63,10 @@ CRS_SECTIONS = (
     Section("Background > Funding", (("It cost $5.", "Too much."),)),
     Section("Background > Funding > 2019", (("More.",),)),
 )
-GAO_SECTIONS = (Section("Background", (("Roads are old.",),)), Section("Appendix I", (("We counted.",),)))
+GAO_SECTIONS = (
+    Section("Background", (("Roads are old.",),)),
+    Section("Appendix I", (("We counted.",),)),
+)
 
 
 def sections(row: dict[str, Any]) -> tuple[Section, ...]:
@@ -64,10 +81,14 @@ def write(root: Path, **splits: list[dict[str, Any]]) -> Path:
         ids: dict[str, list[str]] = {"crs": [], "gao": []}
         for row in rows:
             agency = "gao" if "highlight" in row else "crs"
-            (root / agency / f"{row['id']}.json").write_text(json.dumps(row, indent=1), encoding="utf-8")
+            (root / agency / f"{row['id']}.json").write_text(
+                json.dumps(row, indent=1), encoding="utf-8"
+            )
             ids[agency].append(row["id"])
         for agency, named in ids.items():
-            (root / "split_ids" / f"{agency}_{split}.ids").write_text("".join(f"{name}\n" for name in named))
+            (root / "split_ids" / f"{agency}_{split}.ids").write_text(
+                "".join(f"{name}\n" for name in named)
+            )
     return root
 
 
@@ -99,13 +120,21 @@ def test_a_section_is_named_by_the_path_of_headings() -> None:
 def test_letter_and_recommendations_are_left_out_and_counted() -> None:
     """The letter's paragraphs and the recommendations are left out and counted, what is below the letter moves up."""
     reference = ("Roads are old.", "They are bad.", "Very bad.")
-    example = Example("GAO-1", "Roads", None, (Document("https://gao.gov/1", GAO_SECTIONS),), (reference,))
-    assert gov_report_example(gao()) == (example, {"letter paragraphs": 2, "recommendation paragraphs": 2})
+    example = Example(
+        "GAO-1", "Roads", None, (Document("https://gao.gov/1", GAO_SECTIONS),), (reference,)
+    )
+    assert gov_report_example(gao()) == (
+        example,
+        {"letter paragraphs": 2, "recommendation paragraphs": 2},
+    )
 
 
 def test_a_report_with_nothing_else() -> None:
     """A letter without anything below it stays, and recommendations without other highlights."""
-    row = gao(report=[section("Letter", "We wrote.")], highlight=[section("What GAO Recommends", "Mend them.")])
+    row = gao(
+        report=[section("Letter", "We wrote.")],
+        highlight=[section("What GAO Recommends", "Mend them.")],
+    )
     ((example, left_out),) = thinned_examples(gov_report_example(row))
     assert example.documents[0].sections == (Section("Letter", (("We wrote.",),)),)
     assert example.references == (("Mend them.",),)
@@ -114,13 +143,22 @@ def test_a_report_with_nothing_else() -> None:
 
 def test_a_letter_of_the_other_agency() -> None:
     """Only GAO's letters are left out."""
-    assert sections(crs(reports=section("Letter", "Dear Sir:"))) == (Section("Letter", (("Dear Sir:",),)),)
+    assert sections(crs(reports=section("Letter", "Dear Sir:"))) == (
+        Section("Letter", (("Dear Sir:",),)),
+    )
 
 
 def test_fields_that_may_be_missing() -> None:
     """Headings, paragraphs, subsections, title and address may be missing, null or blank."""
-    odd = {"subsections": [{"section_title": None, "paragraphs": ["A."]}, {"paragraphs": None, "subsections": None}]}
-    example = thinned_examples(gov_report_example(gao(report=[odd], title=" ", url=None)))[0].example
+    odd = {
+        "subsections": [
+            {"section_title": None, "paragraphs": ["A."]},
+            {"paragraphs": None, "subsections": None},
+        ]
+    }
+    example = thinned_examples(gov_report_example(gao(report=[odd], title=" ", url=None)))[
+        0
+    ].example
     assert example.documents == (Document(None, (Section(None, (("A.",),)),)),)
     assert example.title is None
 
@@ -166,7 +204,9 @@ def test_nothing_of_a_nested_report_is_lost(tree: dict[str, Any]) -> None:
     assert found == depth_first(tree, [])
 
 
-def test_the_lists_of_a_release_decide_splits_and_order(release: Path, stages: ArtifactCache) -> None:
+def test_the_lists_of_a_release_decide_splits_and_order(
+    release: Path, stages: ArtifactCache
+) -> None:
     """The lists say the splits; reports of the agencies come in turn; the folder above it will do, too."""
     texts = read(release, stages)
     assert {name: split.ids for name, split in texts.splits.items()} == {
@@ -176,14 +216,19 @@ def test_the_lists_of_a_release_decide_splits_and_order(release: Path, stages: A
     }
     assert texts.splits["test"][0].documents[0].sections == CRS_SECTIONS
     assert texts.facts["files"][:2] == ["split_ids/crs_train.ids", "split_ids/gao_train.ids"]
-    assert texts.facts["left_out"]["test"] == {"letter paragraphs": 2, "recommendation paragraphs": 2}
+    assert texts.facts["left_out"]["test"] == {
+        "letter paragraphs": 2,
+        "recommendation paragraphs": 2,
+    }
     assert str(release) not in json.dumps(dict(texts.facts))
     assert not texts.multi_document
     assert read(release.parent, stages).fingerprint == texts.fingerprint
     assert read(release, stages, limit=2).splits["train"].ids == ["R1", "GAO-1"]
 
 
-def test_json_lines_are_the_same_texts(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_json_lines_are_the_same_texts(
+    release: Path, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """Rows of both agencies, one a line, give the examples and the fingerprint of the release."""
     rows = {"train": [crs(1), gao(1), crs(2)], "valid": [crs(3), gao(2)], "test": [crs(4), gao(3)]}
     for split, listed in rows.items():
@@ -193,10 +238,19 @@ def test_json_lines_are_the_same_texts(release: Path, tmp_path: Path, stages: Ar
 
 
 BAD_FILES = {
-    "latin-1": ('{"id": "é"}'.encode("latin-1"), "not UTF-8: byte 9 of the file; save the file as UTF-8"),
+    "latin-1": (
+        '{"id": "é"}'.encode("latin-1"),
+        "not UTF-8: byte 9 of the file; save the file as UTF-8",
+    ),
     "cut off": (b'{"id": "R1", "reports": {', "not a JSON object: "),
-    "no summary": (json.dumps(crs(summary=[" "])).encode(), "the summary is empty: dataset.strict=false leaves"),
-    "no report": (json.dumps(crs(reports=section("A", " "))).encode(), "the report is empty: dataset.strict=false"),
+    "no summary": (
+        json.dumps(crs(summary=[" "])).encode(),
+        "the summary is empty: dataset.strict=false leaves",
+    ),
+    "no report": (
+        json.dumps(crs(reports=section("A", " "))).encode(),
+        "the report is empty: dataset.strict=false",
+    ),
 }
 
 
@@ -218,8 +272,12 @@ def test_a_missing_report_is_named_with_its_list(release: Path, stages: Artifact
     """It is named with the list and the line that name it; not strict, it is counted."""
     (release / "gao" / "GAO-1.json").unlink()
     message = problem(release, stages)
-    assert message.startswith(f"{release / 'split_ids' / 'gao_train.ids'}:1: the report is missing: no gao/GAO-1.json")
-    assert read(release, stages, strict=False).facts["skipped"] == {"train": {"the report is missing": 1}}
+    assert message.startswith(
+        f"{release / 'split_ids' / 'gao_train.ids'}:1: the report is missing: no gao/GAO-1.json"
+    )
+    assert read(release, stages, strict=False).facts["skipped"] == {
+        "train": {"the report is missing": 1}
+    }
 
 
 def test_what_is_no_release_is_named(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
@@ -228,13 +286,17 @@ def test_what_is_no_release_is_named(release: Path, tmp_path: Path, stages: Arti
     with pytest.raises(UsageError, match=r"leave out dataset\.split_by_hash"):
         read(release, stages, split_by_hash=True)
     (lists / "gao_test.ids").rename(lists / "kept")
-    assert problem(release, stages).startswith(f"{lists}: crs_test.ids, but no such list of the other agency; add it")
+    assert problem(release, stages).startswith(
+        f"{lists}: crs_test.ids, but no such list of the other agency; add it"
+    )
     (lists / "gao_test.ids").write_text("")
     assert read(release, stages).splits["test"].ids == ["R4"]
     (lists / "crs_test.ids").write_text("\n")
     assert "the lists of this split are empty" in problem(release, stages)
     (lists / "crs_val.ids").write_text("R1\n")
-    assert "two files for the split 'validation', crs_val.ids and crs_valid.ids" in problem(release, stages)
+    assert "two files for the split 'validation', crs_val.ids and crs_valid.ids" in problem(
+        release, stages
+    )
     (tmp_path / "empty" / "split_ids").mkdir(parents=True)
     assert "none of the lists" in problem(tmp_path / "empty", stages)
     assert "no folder split_ids with crs and gao" in problem(release / "crs", stages)
@@ -245,7 +307,10 @@ def test_a_line_of_a_row_of_the_hub_is_a_paragraph(
     stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They come from the configuration `document`, get ids, and a line of a report is a paragraph."""
-    rows = [{"report": "A b. C d.\n\n E f.", "summary": "It is.\nSo."}, {"report": "G.", "summary": "No."}]
+    rows = [
+        {"report": "A b. C d.\n\n E f.", "summary": "It is.\nSo."},
+        {"report": "G.", "summary": "No."},
+    ]
 
     asked = offer_on_hub(monkeypatch, tmp_path, rows)
     texts = load_texts(DatasetSettings(name="gov_report"), stages)
@@ -253,7 +318,9 @@ def test_a_line_of_a_row_of_the_hub_is_a_paragraph(
     assert texts.facts["source"] == "ccdv/govreport-summarization@0123abc"
     assert texts.splits["validation"].ids == ["validation-0", "validation-1"]
     document = Document(None, (Section(None, (("A b.", "C d."), ("E f.",))),))
-    assert texts.splits["test"][0] == Example("test-0", None, None, (document,), (("It is.", "So."),))
+    assert texts.splits["test"][0] == Example(
+        "test-0", None, None, (document,), (("It is.", "So."),)
+    )
 
 
 def test_json_lines_of_the_hubs_rows() -> None:

@@ -12,21 +12,39 @@ from longsumbench.corpora.reading.fields import BadRow
 def test_blank_lines_separate_paragraphs() -> None:
     """Blank lines separate paragraphs, soft line breaks do not, a number may be the id."""
     example = jsonl_example(
-        {"id": 7, "document": "One. Two\nlines.\n \n\nThree.", "summary": "Good. Bad.", "title": "", "query": "Q"}
+        {
+            "id": 7,
+            "document": "One. Two\nlines.\n \n\nThree.",
+            "summary": "Good. Bad.",
+            "title": "",
+            "query": "Q",
+        }
     )
     assert (example.id, example.title, example.query) == ("7", None, "Q")
-    assert example.documents == (Document(None, (Section(None, (("One.", "Two lines."), ("Three.",))),)),)
+    assert example.documents == (
+        Document(None, (Section(None, (("One.", "Two lines."), ("Three.",))),)),
+    )
     assert example.references == (("Good.", "Bad."),)
 
 
 def test_documents_keep_sources_names_and_paragraphs() -> None:
     """Documents keep sources, section names and paragraphs; references are split unless given as sentences."""
     documents = [
-        {"source": "s", "sections": [{"name": "n", "paragraphs": ["One. Two.", "", "Three."]}, {"text": "D.\n\nE."}]},
+        {
+            "source": "s",
+            "sections": [
+                {"name": "n", "paragraphs": ["One. Two.", "", "Three."]},
+                {"text": "D.\n\nE."},
+            ],
+        },
         {"sections": [{"text": " "}]},
     ]
-    example = jsonl_example({"id": "x", "documents": documents, "references": ["Good. Bad.", ["Good. Bad.", " C "]]})
-    expected = Document("s", (Section("n", (("One.", "Two."), ("Three.",))), Section(None, (("D.",), ("E.",)))))
+    example = jsonl_example(
+        {"id": "x", "documents": documents, "references": ["Good. Bad.", ["Good. Bad.", " C "]]}
+    )
+    expected = Document(
+        "s", (Section("n", (("One.", "Two."), ("Three.",))), Section(None, (("D.",), ("E.",))))
+    )
     assert example.documents == (expected,)
     assert example.references == (("Good.", "Bad."), ("Good. Bad.", "C"))
 
@@ -38,19 +56,30 @@ def test_empty_references_are_dropped_next_to_others() -> None:
         (["A.", [" "], "B."], (("A.",), ("B.",))),
         (["", []], ((),)),
     ):
-        assert jsonl_example({"id": "x", "document": "D.", "references": given}).references == expected
+        assert (
+            jsonl_example({"id": "x", "document": "D.", "references": given}).references == expected
+        )
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({"documents": "text"}, "'documents' must be a list, not text"),
-        ({"documents": ["text"]}, "'documents' must be a list of objects, not a list with text in it"),
+        (
+            {"documents": ["text"]},
+            "'documents' must be a list of objects, not a list with text in it",
+        ),
         ({"documents": [{}]}, "'sections' is missing"),
         ({"documents": [{"sections": [{}]}]}, "'paragraphs' and 'text' are missing"),
-        ({"documents": [{"sections": [{"paragraphs": [1]}]}]}, "'paragraphs' must be a list of sentences or text"),
+        (
+            {"documents": [{"sections": [{"paragraphs": [1]}]}]},
+            "'paragraphs' must be a list of sentences or text",
+        ),
         ({"documents": [], "references": "text"}, "'references' must be a list, not text"),
-        ({"documents": [], "references": [{}]}, "'references' must be a list of sentences or text, not an object"),
+        (
+            {"documents": [], "references": [{}]},
+            "'references' must be a list of sentences or text, not an object",
+        ),
         ({"documents": [], "summary": True}, "'summary' must be text, not true/false"),
         ({"documents": [], "id": True}, "'id' must be text, not true/false"),
     ],

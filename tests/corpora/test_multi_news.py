@@ -18,7 +18,11 @@ SUMMARY = "– It snowed. Nobody came."
 FIRST = Section(None, (("It snowed.", "It froze."), ("Nobody came.",)))
 SECOND = Section(None, (("Snow fell.",),))
 EXAMPLE = Example(
-    "test-0", None, None, (Document(None, (FIRST,)), Document(None, (SECOND,))), (("– It snowed.", "Nobody came."),)
+    "test-0",
+    None,
+    None,
+    (Document(None, (FIRST,)), Document(None, (SECOND,))),
+    (("– It snowed.", "Nobody came."),),
 )
 
 
@@ -30,7 +34,9 @@ def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
     return one_line(lambda: read(path, stages, **settings))
 
 
-def write(folder: Path, split: str, clusters: list[str], summaries: list[str], ending: str = "src.cleaned") -> Path:
+def write(
+    folder: Path, split: str, clusters: list[str], summaries: list[str], ending: str = "src.cleaned"
+) -> Path:
     """Write both files of a split."""
     folder.mkdir(exist_ok=True)
     (folder / f"{split}.{ending}").write_text("".join(f"{line}\n" for line in clusters))
@@ -42,13 +48,17 @@ def test_an_article_is_a_document_and_a_line_a_paragraph() -> None:
     """Each article is a document and each of its lines a paragraph; empty ones are left out, the dash stays."""
     assert multi_news_example({"id": "test-0", "document": CLUSTER, "summary": SUMMARY}) == EXAMPLE
     assert (
-        multi_news_example({"id": "test-0", "document": CLUSTER.replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY})
+        multi_news_example(
+            {"id": "test-0", "document": CLUSTER.replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY}
+        )
         == EXAMPLE
     )
 
 
 @pytest.mark.parametrize("ending", ["src.cleaned", "src"])
-def test_files_of_the_release_become_splits(ending: str, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_files_of_the_release_become_splits(
+    ending: str, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """Its files become splits, with ids by the number of the line; the record names the files."""
     for split, count in (("train", 3), ("val", 2), ("test", 1)):
         write(tmp_path, split, [CLUSTER] * count, [SUMMARY] * count, ending)
@@ -58,12 +68,18 @@ def test_files_of_the_release_become_splits(ending: str, tmp_path: Path, stages:
     assert list(texts.splits["test"]) == [EXAMPLE]
     assert texts.multi_document
     assert texts.facts["files"][:2] == [f"train.{ending}", "train.tgt"]
-    assert read(tmp_path, stages, limit=1).facts["examples"] == {"train": 1, "validation": 1, "test": 1}
+    assert read(tmp_path, stages, limit=1).facts["examples"] == {
+        "train": 1,
+        "validation": 1,
+        "test": 1,
+    }
 
 
 def test_packed_files_and_line_breaks_of_other_kinds(tmp_path: Path, stages: ArtifactCache) -> None:
     """Files may be packed; only a line feed ends a line, not other signs in a text."""
-    (tmp_path / "test.src.cleaned.gz").write_bytes(gzip.compress("A\u2028b. ||||| C\x0bd.\r\n".encode()))
+    (tmp_path / "test.src.cleaned.gz").write_bytes(
+        gzip.compress("A\u2028b. ||||| C\x0bd.\r\n".encode())
+    )
     (tmp_path / "test.tgt").write_bytes(b"\xef\xbb\xbfE.")
     example = read(tmp_path, stages).splits["test"][0]
     assert list(example.sentences()) == ["A b.", "C d."]
@@ -74,7 +90,10 @@ def test_the_hub_and_the_release_are_the_same_texts(
     tmp_path: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of the hub become the examples, ids and fingerprint of the release's lines."""
-    rows = [{"document": f"{CLUSTER}{n}".replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY} for n in range(2)]
+    rows = [
+        {"document": f"{CLUSTER}{n}".replace("NEWLINE_CHAR", "\n"), "summary": SUMMARY}
+        for n in range(2)
+    ]
     asked = offer_on_hub(monkeypatch, tmp_path, rows)
     fetched = load_texts(DatasetSettings(name="multi_news"), stages)
     assert asked == [("Awesome075/multi_news_parquet", None)]
@@ -88,7 +107,11 @@ def test_the_hub_and_the_release_are_the_same_texts(
     [
         (["A b.", "|||||"], ["C.", "D."], "test.src.cleaned:2: the cluster is empty"),
         (["A b.", ""], ["C.", "D."], "test.src.cleaned:2: the cluster is empty"),
-        (["A b.", "C d."], ["C.", ""], "test.src.cleaned:2: the summary is empty: line 2 of test.tgt"),
+        (
+            ["A b.", "C d."],
+            ["C.", ""],
+            "test.src.cleaned:2: the summary is empty: line 2 of test.tgt",
+        ),
     ],
 )
 def test_a_bad_line_is_named_or_left_out(
@@ -123,5 +146,7 @@ def test_files_that_are_missing_or_too_many(tmp_path: Path, stages: ArtifactCach
     write(tmp_path, "train", [], [])
     assert "train.src.cleaned: the file is empty" in problem(tmp_path, stages)
     write(tmp_path, "train", ["A."], ["B."], "src")
-    assert "two files for the split 'train', train.src and train.src.cleaned" in problem(tmp_path, stages)
+    assert "two files for the split 'train', train.src and train.src.cleaned" in problem(
+        tmp_path, stages
+    )
     assert "half of a split: give the folder" in problem(tmp_path / "train.src", stages)

@@ -34,7 +34,13 @@ def test_a_row_is_two_examples() -> None:
     """Each summary is the reference of its own topic, whose words are the query; line breaks end its sentences."""
     documents = (Document("e2be", (Section(None, (("It snowed.", "She was rescued."),)),)),)
     assert newts_example(story()) == (
-        Example("A1-218", None, "snow, weather, cold", documents, (("It was cold.", "It snowed.", "She froze"),)),
+        Example(
+            "A1-218",
+            None,
+            "snow, weather, cold",
+            documents,
+            (("It was cold.", "It snowed.", "She froze"),),
+        ),
         Example("A1-62", None, "island, rescue", documents, (("A rescue.",),)),
     )
 
@@ -59,15 +65,22 @@ def test_the_examples_of_a_row_stay_together(tmp_path: Path, stages: ArtifactCac
     """Dealt by a hash, no row is in two splits."""
     path = write(tmp_path / "x.jsonl", [story(number) for number in range(100)])
     texts = load_texts(DatasetSettings(name="newts", path=path, split_by_hash=True), stages)
-    stories = [{identity.partition("-")[0] for identity in split.ids} for split in texts.splits.values()]
+    stories = [
+        {identity.partition("-")[0] for identity in split.ids} for split in texts.splits.values()
+    ]
     assert sum(map(len, stories)) == len(set.union(*stories)) == 100
-    assert all(len(split.ids) == 2 * len(names) for split, names in zip(texts.splits.values(), stories, strict=True))
+    assert all(
+        len(split.ids) == 2 * len(names)
+        for split, names in zip(texts.splits.values(), stories, strict=True)
+    )
 
 
 def test_one_example_of_a_row_that_cannot_be_used(tmp_path: Path, stages: ArtifactCache) -> None:
     """It ends the reading with the row's line; not strict, it alone is left out and counted."""
     path = write(tmp_path / "test.jsonl", [story(1), story(1, tid2="63")])
-    with pytest.raises(DataError, match=r"test\.jsonl:2: the id is used twice in this split: 'A1-218'"):
+    with pytest.raises(
+        DataError, match=r"test\.jsonl:2: the id is used twice in this split: 'A1-218'"
+    ):
         load_texts(DatasetSettings(name="newts", path=path), stages)
     texts = load_texts(DatasetSettings(name="newts", path=path, strict=False), stages)
     assert texts.splits["test"].ids == ["A1-218", "A1-62", "A1-63"]

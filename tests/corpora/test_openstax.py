@@ -19,11 +19,23 @@ SHARED = SHARED_ROOT / "data" / "openstax"
 
 
 def module(number: int, *paragraphs: str, summary: str = "In short. So.") -> dict[str, Any]:
-    return {"module_id": f"m{number}", "title": f"Part {number}", "paragraphs": [*paragraphs], "summary": [summary]}
+    return {
+        "module_id": f"m{number}",
+        "title": f"Part {number}",
+        "paragraphs": [*paragraphs],
+        "summary": [summary],
+    }
 
 
 def chapter(*modules: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return {"id": "b/m0", "book": "B", "chapter": "Voting", "license": "free", "modules": [*modules], **changes}
+    return {
+        "id": "b/m0",
+        "book": "B",
+        "chapter": "Voting",
+        "license": "free",
+        "modules": [*modules],
+        **changes,
+    }
 
 
 ROW = chapter(
@@ -45,7 +57,10 @@ def test_its_modules_by_hand() -> None:
     """Module by module the same texts are single documents, each with its own summary."""
     first = Example("b/m0/m1", "Part 1", None, (Document("Voting", FIRST),), (("First.",),))
     second = Example("b/m0/m2", "Part 2", None, (Document("Voting", SECOND),), (("Second.",),))
-    assert openstax_modules.openstax_modules_example(ROW) == ((first, {BARE: 1}), (second, {BARE: 0}))
+    assert openstax_modules.openstax_modules_example(ROW) == (
+        (first, {BARE: 1}),
+        (second, {BARE: 0}),
+    )
 
 
 def test_an_empty_module_is_no_document() -> None:
@@ -73,7 +88,9 @@ def test_real_chapters_and_modules_keep_every_word(stages: ArtifactCache) -> Non
     for example, row in zip(texts.splits["test"], rows, strict=True):
         assert len(example.documents) == len(row["modules"])
         for document, given in zip(example.documents, row["modules"], strict=True):
-            text = " ".join(item for item in given["paragraphs"] if not item.startswith(MODULE_HEADING)).split()
+            text = " ".join(
+                item for item in given["paragraphs"] if not item.startswith(MODULE_HEADING)
+            ).split()
             assert " ".join(document.sentences()).split() == text
             single = next(singles)
             assert list(single.sentences()) == list(document.sentences())

@@ -92,14 +92,29 @@ def test_markdown_by_hand(tmp_path: Path) -> None:
     assert only(path) == Input(path, example, words_left_out=3 + 5 + 2 + 6)
 
 
-WORDS = st.text("abcXY é", min_size=1, max_size=12).filter(str.strip).map(lambda text: " ".join(text.split()))
+WORDS = (
+    st.text("abcXY é", min_size=1, max_size=12)
+    .filter(str.strip)
+    .map(lambda text: " ".join(text.split()))
+)
 
 
-@given(st.lists(st.tuples(st.integers(1, 6), WORDS, st.lists(WORDS, min_size=1, max_size=3)), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 6), WORDS, st.lists(WORDS, min_size=1, max_size=3)),
+        min_size=1,
+        max_size=5,
+    )
+)
 def test_every_heading_is_found(sections: list[tuple[int, str, list[str]]]) -> None:
     """Written as Markdown and read again, sections of any level keep names, paragraphs and order."""
-    text = "".join(f"{'#' * level} {name}\n\n" + "\n\n".join(words) + "\n\n" for level, name, words in sections)
-    found = [(section.name, [" ".join(one) for one in section.paragraphs]) for section in MarkdownReader(text).sections]
+    text = "".join(
+        f"{'#' * level} {name}\n\n" + "\n\n".join(words) + "\n\n" for level, name, words in sections
+    )
+    found = [
+        (section.name, [" ".join(one) for one in section.paragraphs])
+        for section in MarkdownReader(text).sections
+    ]
     assert found == [(name, words) for _, name, words in sections]
 
 
@@ -111,7 +126,9 @@ def test_blank_lines_separate_paragraphs(name: str, newline: str, tmp_path: Path
     path = write(tmp_path / name, newline.join(lines))
     example = only(path).example
     assert (example.id, example.title, example.references) == (path, None, ((),))
-    assert example.documents == (Document(path, (Section(None, (("One two.", "Three four."), ("# Five.",))),)),)
+    assert example.documents == (
+        Document(path, (Section(None, (("One two.", "Three four."), ("# Five.",))),)),
+    )
 
 
 def test_standard_input_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,12 +145,18 @@ def test_rows_need_no_summaries(name: str, tmp_path: Path) -> None:
     rows = [
         {"id": 1, "document": "One.\n\nTwo.", "title": "t", "query": "q"},
         {"id": "b", "document": "Three.", "summary": 5},
-        {"id": "b", "documents": [{"source": "s", "sections": [{"name": "n", "text": "Four."}]}], "references": ["x"]},
+        {
+            "id": "b",
+            "documents": [{"source": "s", "sections": [{"name": "n", "text": "Four."}]}],
+            "references": ["x"],
+        },
     ]
     text = "".join(json.dumps(row) + "\n" for row in rows).encode()
     path = write(tmp_path / name, gzip.compress(text) if name.endswith("gz") else text)
     found = read_inputs([path, path])
-    assert [one.name for one in found] == [f"{path}: {identity}" for identity in ("1", "b", "b")] * 2
+    assert [one.name for one in found] == [
+        f"{path}: {identity}" for identity in ("1", "b", "b")
+    ] * 2
     examples = [one.example for one in found[:3]]
     assert [(one.id, one.title, one.query) for one in examples] == [
         ("1", "t", "q"),
@@ -164,13 +187,19 @@ def test_together_they_are_one_example_of_several_documents(tmp_path: Path) -> N
     found = merge_inputs(read_inputs([one, two, row]))
     assert [document.source for document in found.example.documents] == [one, two, None]
     assert list(found.example.sentences()) == ["One.", "Two.", "R."]
-    assert (found.name, found.example.title, found.example.query) == (f"{one} + 2 more", "A title", "q")
+    assert (found.name, found.example.title, found.example.query) == (
+        f"{one} + 2 more",
+        "A title",
+        "q",
+    )
     assert found.words_left_out == 2
 
 
 def test_two_questions_are_not_put_together(tmp_path: Path) -> None:
     """One summary cannot answer two questions; of two titles none is the title."""
-    rows = '{"id": "1", "document": "A.", "query": "q"}\n{"id": "2", "document": "B.", "query": "p"}\n'
+    rows = (
+        '{"id": "1", "document": "A.", "query": "q"}\n{"id": "2", "document": "B.", "query": "p"}\n'
+    )
     with pytest.raises(UsageError, match="2 different queries"):
         merge_inputs(read_inputs([write(tmp_path / "r.jsonl", rows)]))
     titled = [write(tmp_path / f"{name}.md", f"# {name}\ntext") for name in "ab"]
@@ -181,17 +210,35 @@ BAD = {
     "nothing.txt": (b"", "nothing.txt: the file is empty"),
     "blank.txt": (b" \n\n", "blank.txt: the file is empty"),
     "blank.md": (b"\n", "blank.md: the file is empty"),
-    "code.md": (b"```\na b c\n```\n", "code.md: there is no text to summarize in it (3 words of code or HTML"),
+    "code.md": (
+        b"```\na b c\n```\n",
+        "code.md: there is no text to summarize in it (3 words of code or HTML",
+    ),
     "utf16.txt": ("Grüße".encode("utf-16-le"), "utf16.txt: not UTF-8: byte 5 of the file"),
-    "zeros.txt": ("Text".encode("utf-16-le"), "zeros.txt: the character NUL: character 2 of the file"),
+    "zeros.txt": (
+        "Text".encode("utf-16-le"),
+        "zeros.txt: the character NUL: character 2 of the file",
+    ),
     "latin.txt": ("Grüße".encode("latin-1"), "latin.txt: not UTF-8: byte 3 of the file"),
     "empty.jsonl": (b"", "empty.jsonl: the file is empty"),
-    "broken.jsonl": (b'{"id": "a", "document": "A."}\n{"id"\n', "broken.jsonl:2: not a JSON object on one line"),
-    "none.jsonl": (b'{"id": "a"}\n', "none.jsonl:1: the fields 'document' and 'documents' are missing"),
-    "void.jsonl": (b'{"id": "a", "document": ""}\n', "void.jsonl:1: there is no text to summarize in it"),
+    "broken.jsonl": (
+        b'{"id": "a", "document": "A."}\n{"id"\n',
+        "broken.jsonl:2: not a JSON object on one line",
+    ),
+    "none.jsonl": (
+        b'{"id": "a"}\n',
+        "none.jsonl:1: the fields 'document' and 'documents' are missing",
+    ),
+    "void.jsonl": (
+        b'{"id": "a", "document": ""}\n',
+        "void.jsonl:1: there is no text to summarize in it",
+    ),
     "nested.md": (b"[" * 20_000, "nested.md: its quotes or brackets are nested too deep"),
     "half.jsonl": (b'{"id": "a", "document": "\\ud800"}\n', "half.jsonl:1: half a character"),
-    "torn.jsonl.gz": (gzip.compress(b'{"id": "a", "document": "A."}\n')[:-9], "torn.jsonl.gz: not a whole gzip file"),
+    "torn.jsonl.gz": (
+        gzip.compress(b'{"id": "a", "document": "A."}\n')[:-9],
+        "torn.jsonl.gz: not a whole gzip file",
+    ),
 }
 
 

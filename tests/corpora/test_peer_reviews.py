@@ -25,7 +25,9 @@ Why SUMMARY: of sheep?"""
 
 
 def paper(*comments: Any, **changes: Any) -> dict[str, Any]:
-    reviews = [{"comments": text, "RECOMMENDATION": 7, "REVIEWER_CONFIDENCE": 4} for text in comments]
+    reviews = [
+        {"comments": text, "RECOMMENDATION": 7, "REVIEWER_CONFIDENCE": 4} for text in comments
+    ]
     return {
         "id": "p1",
         "title": "Sheep",
@@ -39,7 +41,9 @@ def paper(*comments: Any, **changes: Any) -> dict[str, Any]:
 
 def without_headings(text: str) -> str:
     """A review's text without the lines that are headings of the form, and without any white space."""
-    return "".join("".join(line for line in text.split("\n") if line.rstrip() not in HEADINGS).split())
+    return "".join(
+        "".join(line for line in text.split("\n") if line.rstrip() not in HEADINGS).split()
+    )
 
 
 def test_a_field_of_the_form_is_a_section() -> None:
@@ -55,7 +59,10 @@ def test_a_field_of_the_form_is_a_section() -> None:
         None,
         (
             Document("review 1", sections),
-            Document("review 2", (Section(None, (("Good.",),)), Section("STRENGTHS AND WEAKNESSES", (("Both.",),)))),
+            Document(
+                "review 2",
+                (Section(None, (("Good.",),)), Section("STRENGTHS AND WEAKNESSES", (("Both.",),))),
+            ),
         ),
         (("All agree.", "Accept it.", "Thanks."),),
     )
@@ -63,11 +70,17 @@ def test_a_field_of_the_form_is_a_section() -> None:
 
 def test_empty_reviews_are_left_out_and_others_keep_their_numbers() -> None:
     """One without text is left out, headings or none, and the others keep their numbers."""
-    example = peer_reviews_example(paper(" ", "SUMMARY:\nFine.", "SUMMARY:\n\nLIMITATIONS:\n", "Good."))
+    example = peer_reviews_example(
+        paper(" ", "SUMMARY:\nFine.", "SUMMARY:\n\nLIMITATIONS:\n", "Good.")
+    )
     assert [document.source for document in example.documents] == ["review 2", "review 4"]
 
 
-LINES = st.lists(st.sampled_from(HEADINGS) | st.sampled_from(["", " ", "Q1: why?", "NOTE:"]) | st.text(max_size=20))
+LINES = st.lists(
+    st.sampled_from(HEADINGS)
+    | st.sampled_from(["", " ", "Q1: why?", "NOTE:"])
+    | st.text(max_size=20)
+)
 
 
 @given(LINES.map("\n".join))
@@ -75,6 +88,8 @@ def test_nothing_is_lost(comments: str) -> None:
     """Whatever is in a review is in its sections but the form's headings, which are their names, in order."""
     (document, _) = peer_reviews_example(paper(f"Begun. {comments}", "Good.")).documents
     assert "".join("".join(document.sentences()).split()) == without_headings(f"Begun. {comments}")
-    asked = [line.rstrip()[:-1] for line in f"Begun. {comments}".split("\n") if line.rstrip() in HEADINGS]
+    asked = [
+        line.rstrip()[:-1] for line in f"Begun. {comments}".split("\n") if line.rstrip() in HEADINGS
+    ]
     rest = iter(asked)
     assert all((section.name or "") in rest for section in document.sections[1:])

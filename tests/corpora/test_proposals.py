@@ -18,8 +18,12 @@ ROW = {
 }
 
 
-@pytest.mark.parametrize(("name", "source"), [("proposals", ROW["url"]), ("sumpubmed", None), ("elife", None)])
-def test_sections_keep_their_names_and_a_proposal_its_address(name: str, source: str | None) -> None:
+@pytest.mark.parametrize(
+    ("name", "source"), [("proposals", ROW["url"]), ("sumpubmed", None), ("elife", None)]
+)
+def test_sections_keep_their_names_and_a_proposal_its_address(
+    name: str, source: str | None
+) -> None:
     """Sections keep their names, the abstract is the reference, and a proposal says where it is from."""
     sections = (Section("Layout", (("Indent.",),)), Section("Lines", (("Wrap.",),)))
     corpus = registry.corpora.load(name)

@@ -25,4 +25,7 @@ def test_the_record_gets_the_month(tmp_path: Path, stages: ArtifactCache) -> Non
     for name, row, month in (("opinosis", topic, "2010-08"), ("jsonl", own, None)):
         path = tmp_path / f"{name}.jsonl"
         path.write_text(json.dumps(row), encoding="utf-8")
-        assert load_texts(DatasetSettings(name=name, path=str(path)), stages).facts.get("published") == month
+        assert (
+            load_texts(DatasetSettings(name=name, path=str(path)), stages).facts.get("published")
+            == month
+        )

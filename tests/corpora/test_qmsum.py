@@ -17,14 +17,24 @@ from longsumbench.errors import DataError
 
 def meeting(*turns: str, **changes: Any) -> dict[str, Any]:
     """A meeting of A and B in turn, with one question of each kind."""
-    given = turns or ("Shall we begin ? Yes {disfmarker} .", "{vocalsound}", "It is cheap .", "Bye .")
+    given = turns or (
+        "Shall we begin ? Yes {disfmarker} .",
+        "{vocalsound}",
+        "It is cheap .",
+        "Bye .",
+    )
     return {
         "meeting_id": "M1",
         "topic_list": [{"topic": "Price", "relevant_text_span": [["1", "2"]]}],
-        "general_query_list": [{"query": "Summarize the meeting", "answer": "It was cheap. It ended."}],
-        "specific_query_list": [{"query": "What cost?", "answer": "Little.", "relevant_text_span": [["2", "2"]]}],
+        "general_query_list": [
+            {"query": "Summarize the meeting", "answer": "It was cheap. It ended."}
+        ],
+        "specific_query_list": [
+            {"query": "What cost?", "answer": "Little.", "relevant_text_span": [["2", "2"]]}
+        ],
         "meeting_transcripts": [
-            {"speaker": "AB"[number % 2], "content": content} for number, content in enumerate(given)
+            {"speaker": "AB"[number % 2], "content": content}
+            for number, content in enumerate(given)
         ],
         **changes,
     }
@@ -32,7 +42,10 @@ def meeting(*turns: str, **changes: Any) -> dict[str, Any]:
 
 def sections_of(*turns: str, topics: list[tuple[str, int, int]]) -> list[tuple[str | None, str]]:
     """Return the name and the words of every section, of a meeting with the given topics."""
-    spans = [{"topic": name, "relevant_text_span": [[str(first), str(last)]]} for name, first, last in topics]
+    spans = [
+        {"topic": name, "relevant_text_span": [[str(first), str(last)]]}
+        for name, first, last in topics
+    ]
     document = qmsum_example(meeting(*turns, topic_list=spans))[0].example.documents[0]
     return [(section.name, " ".join(section.sentences())) for section in document.sections]
 
@@ -45,7 +58,9 @@ def test_a_meeting_by_hand() -> None:
         Section(None, (("B: Bye .",),)),
     )
     documents = (Document("M1", sections),)
-    general = Example("M1-general-0", None, "Summarize the meeting", documents, (("It was cheap.", "It ended."),))
+    general = Example(
+        "M1-general-0", None, "Summarize the meeting", documents, (("It was cheap.", "It ended."),)
+    )
     specific = Example("M1-specific-0", None, "What cost?", documents, (("Little.",),))
     counts = {SOUND_MARKS: 2, SILENT: 1}
     assert qmsum_example(meeting()) == ((general, counts), (specific, counts))
@@ -62,14 +77,18 @@ def test_a_meeting_by_hand() -> None:
         ([("X", 0, 0), ("X", 1, 2), (" ", 3, 3)], [("X", "A: a B: b A: c"), (None, "B: d")]),
     ],
 )
-def test_every_turn_is_in_one_section(topics: list[tuple[str, int, int]], expected: list[tuple[str, str]]) -> None:
+def test_every_turn_is_in_one_section(
+    topics: list[tuple[str, int, int]], expected: list[tuple[str, str]]
+) -> None:
     """Wherever topics begin and end, nothing is lost or doubled; of two on a turn, the one that begins later has it."""
     assert sections_of("a", "b", "c", "d", topics=topics) == expected
 
 
 def test_other_braces_and_brackets_stay() -> None:
     """Only the transcript's own marks are taken out: what people wrote in brackets is text."""
-    read = qmsum_example(meeting("{ gap } The {set} [Laughter.] {pause}ends{comment}.", topic_list=None))[0]
+    read = qmsum_example(
+        meeting("{ gap } The {set} [Laughter.] {pause}ends{comment}.", topic_list=None)
+    )[0]
     assert list(read.example.sentences()) == ["A: The {set} [Laughter.] ends ."]
     assert read.left_out == {SOUND_MARKS: 3, SILENT: 0}
 
@@ -77,11 +96,26 @@ def test_other_braces_and_brackets_stay() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"topic_list": [{"topic": "X", "relevant_text_span": [["0", "4"]]}]}, "is not in the meeting: 0 to 4, of 4"),
-        ({"topic_list": [{"topic": "X", "relevant_text_span": [["2", "1"]]}]}, "is not in the meeting: 2 to 1"),
-        ({"topic_list": [{"topic": "X", "relevant_text_span": [["2"]]}]}, "must be two numbers of turns"),
-        ({"topic_list": [{"topic": "X", "relevant_text_span": [["-1", "2"]]}]}, "must be two numbers of turns"),
-        ({"topic_list": [{"topic": "X", "relevant_text_span": [["9" * 5000, "2"]]}]}, "must be two numbers of turns"),
+        (
+            {"topic_list": [{"topic": "X", "relevant_text_span": [["0", "4"]]}]},
+            "is not in the meeting: 0 to 4, of 4",
+        ),
+        (
+            {"topic_list": [{"topic": "X", "relevant_text_span": [["2", "1"]]}]},
+            "is not in the meeting: 2 to 1",
+        ),
+        (
+            {"topic_list": [{"topic": "X", "relevant_text_span": [["2"]]}]},
+            "must be two numbers of turns",
+        ),
+        (
+            {"topic_list": [{"topic": "X", "relevant_text_span": [["-1", "2"]]}]},
+            "must be two numbers of turns",
+        ),
+        (
+            {"topic_list": [{"topic": "X", "relevant_text_span": [["9" * 5000, "2"]]}]},
+            "must be two numbers of turns",
+        ),
         ({"general_query_list": [], "specific_query_list": []}, "no question: 'M1'"),
         ({"meeting_id": None}, "'meeting_id' is missing"),
     ],
@@ -93,7 +127,9 @@ def test_a_bad_meeting_says_why(changes: dict[str, Any], expected: str) -> None:
         qmsum_example(meeting(**{**topics, **changes}))
 
 
-def test_a_folder_of_meetings_reads_as_its_json_lines(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_folder_of_meetings_reads_as_its_json_lines(
+    tmp_path: Path, stages: ArtifactCache
+) -> None:
     """A folder with a file a meeting reads as the lines do, under the files' names; its errors name the file."""
     for folder, name in (("train", "T1"), ("val", "V1"), ("test", "M2"), ("test", "M1")):
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -101,7 +137,9 @@ def test_a_folder_of_meetings_reads_as_its_json_lines(tmp_path: Path, stages: Ar
         (tmp_path / folder / f"{name}.json").write_text(json.dumps(row, indent=1))
     texts = load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
     assert list(texts.splits) == ["train", "validation", "test"]
-    assert texts.splits["test"].ids == [f"{name}-{kind}-0" for name in ("M1", "M2") for kind in ("general", "specific")]
+    assert texts.splits["test"].ids == [
+        f"{name}-{kind}-0" for name in ("M1", "M2") for kind in ("general", "specific")
+    ]
     assert texts.splits["test"][0] == qmsum_example(meeting())[0].example
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / "V2.json").write_text("{}")

@@ -21,7 +21,15 @@ def group(**changes: Any) -> dict[str, Any]:
     """Eight reviews and three summaries; a field set to None is left out."""
     reviews = {f"rev{number}": f"Review {number}. Good." for number in range(1, 9)}
     summaries = {f"summ{number}": f"Summary {number}." for number in range(1, 4)}
-    row = {"cat": "cloth", "group_id": "B0", **reviews, **summaries, "rating1": "4.0", "domain": "amazon", **changes}
+    row = {
+        "cat": "cloth",
+        "group_id": "B0",
+        **reviews,
+        **summaries,
+        "rating1": "4.0",
+        "domain": "amazon",
+        **changes,
+    }
     return {field: value for field, value in row.items() if value is not None}
 
 
@@ -39,7 +47,9 @@ def test_a_topic_by_hand() -> None:
     }
     document = Document(None, (Section(None, (("It lasts . Long .",), ("Not bad",))),))
     references = (("Good.", "It lasts"), ("Good.",), ("Good.",))
-    expected = Example("battery-life_amazon_kindle", "battery-life amazon kindle", None, (document,), references)
+    expected = Example(
+        "battery-life_amazon_kindle", "battery-life amazon kindle", None, (document,), references
+    )
     assert opinosis.opinosis_example(row) == expected
 
 
@@ -57,8 +67,12 @@ def test_real_topics_keep_all_sentences_and_summaries(stages: ArtifactCache) -> 
     texts = load_texts(DatasetSettings(name="opinosis", path=str(SHARED / "opinosis")), stages)
     assert texts.facts["examples"] == {"test": 51}
     for example, row in zip(texts.splits["test"], rows("opinosis"), strict=True):
-        assert [sentence.split() for sentence in example.sentences()] == [one.split() for one in row["sentences"]]
-        assert [" ".join(one).split() for one in example.references] == [one.split() for one in row["summaries"]]
+        assert [sentence.split() for sentence in example.sentences()] == [
+            one.split() for one in row["sentences"]
+        ]
+        assert [" ".join(one).split() for one in example.references] == [
+            one.split() for one in row["summaries"]
+        ]
 
 
 @pytest.mark.skipif(not (SHARED / "fewsum").is_dir(), reason=SHARED_FOLDER)
@@ -70,4 +84,6 @@ def test_real_groups_keep_all_reviews_and_summaries(stages: ArtifactCache) -> No
     for example, row in zip(texts.splits["test"], rows("fewsum"), strict=True):
         for number, document in enumerate(example.documents, start=1):
             assert " ".join(document.sentences()).split() == row[f"rev{number}"].split()
-        assert [" ".join(one).split() for one in example.references] == [row[f"summ{n}"].split() for n in (1, 2, 3)]
+        assert [" ".join(one).split() for one in example.references] == [
+            row[f"summ{n}"].split() for n in (1, 2, 3)
+        ]

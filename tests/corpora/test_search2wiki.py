@@ -25,12 +25,22 @@ def page(text: str, number: int = 1, **changes: Any) -> dict[str, Any]:
 
 def article(*results: Any, **changes: Any) -> dict[str, Any]:
     sections = [{"title": "History", "paragraphs": [HISTORY]}]
-    return {"id": "7", "title": "Sheep", "lead": [LEAD], "sections": sections, "results": list(results), **changes}
+    return {
+        "id": "7",
+        "title": "Sheep",
+        "lead": [LEAD],
+        "sections": sections,
+        "results": list(results),
+        **changes,
+    }
 
 
 def kept(*results: Any, **changes: Any) -> list[str | None]:
     """The sources of the pages that stay."""
-    return [document.source for document in search2wiki_example(article(*results, **changes)).example.documents]
+    return [
+        document.source
+        for document in search2wiki_example(article(*results, **changes)).example.documents
+    ]
 
 
 def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
@@ -43,7 +53,11 @@ def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
 
 def test_the_whole_article_is_the_reference_and_a_result_a_document() -> None:
     """The whole article is the reference, a result a document with its address, its title and its paragraphs."""
-    row = article(page("One. Two.\n\nThree."), {"source": "s", "paragraphs": ["Four.\n\nFive.", " "]}, {"text": "Six."})
+    row = article(
+        page("One. Two.\n\nThree."),
+        {"source": "s", "paragraphs": ["Four.\n\nFive.", " "]},
+        {"text": "Six."},
+    )
     documents = (
         Document("https://1.org", (Section("Page 1", (("One.", "Two."), ("Three.",))),)),
         Document("s", (Section(None, (("Four.", "Five."),)),)),
@@ -70,7 +84,11 @@ def test_the_row_chooses_the_rule() -> None:
     """Words in any order are a clone by WikiSum's rule alone; by none nothing is."""
     shuffled = page("Time, tamed: wild, once they were, upon a …", 1)
     results = shuffled, page(COPY, 2), page("Wool is warm.", 3)
-    assert kept(*results, clones=None) == kept(*results, clones="search2wiki") == ["https://1.org", "https://3.org"]
+    assert (
+        kept(*results, clones=None)
+        == kept(*results, clones="search2wiki")
+        == ["https://1.org", "https://3.org"]
+    )
     assert kept(*results, clones="wikisum") == ["https://3.org"]
     assert kept(*results, clones="none") == ["https://1.org", "https://2.org", "https://3.org"]
 
@@ -95,11 +113,15 @@ def test_section_recall_by_hand() -> None:
 def test_thresholds_are_strict() -> None:
     """A fifth of the 6-grams, or half of the words, is no clone yet; one more is."""
     ten = " ".join(f"w{number}" for number in range(10))  # five 6-grams
-    assert PAGE_RULES["search2wiki"].clones([(ten,)], [("w0 w1 w2 w3 w4 w5",), ("w0 w1 w2 w3 w4 w5 w6",)]) == [
+    assert PAGE_RULES["search2wiki"].clones(
+        [(ten,)], [("w0 w1 w2 w3 w4 w5",), ("w0 w1 w2 w3 w4 w5 w6",)]
+    ) == [
         False,
         True,
     ]
-    assert PAGE_RULES["wikisum"].clones([(ten,)], [("w9 w7 w5 w3 w1",), ("w9 w7 w5 w3 w1 w0",)]) == [False, True]
+    assert PAGE_RULES["wikisum"].clones(
+        [(ten,)], [("w9 w7 w5 w3 w1",), ("w9 w7 w5 w3 w1 w0",)]
+    ) == [False, True]
     assert PAGE_RULES == {"search2wiki": (6, 0.2), "wikisum": (1, 0.5)}
     assert RULES == ("search2wiki", "wikisum", "none")
 
@@ -108,7 +130,9 @@ WORDS = st.lists(st.sampled_from("abc"), max_size=12)
 
 
 @given(WORDS, st.lists(WORDS, max_size=4), st.integers(1, 4))
-def test_section_recall_equals_a_plain_count(text: list[str], sections: list[list[str]], length: int) -> None:
+def test_section_recall_equals_a_plain_count(
+    text: list[str], sections: list[list[str]], length: int
+) -> None:
     """It agrees with a search for each n-gram of each section in the page's words."""
 
     def stands(gram: list[str]) -> bool:
@@ -123,7 +147,9 @@ def test_section_recall_equals_a_plain_count(text: list[str], sections: list[lis
     assert section_recall((" ".join(text),), given_sections, length) == max(shares, default=0)
 
 
-def test_the_record_counts_clones_and_a_row_of_clones_is_named(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_the_record_counts_clones_and_a_row_of_clones_is_named(
+    tmp_path: Path, stages: ArtifactCache
+) -> None:
     """Clones are counted in the record, examples are several documents, and a row of clones alone is named."""
     rows = [article(page("Wool is warm."), page(COPY), id="1"), article(page(COPY), id="2")]
     path = tmp_path / "test.jsonl"

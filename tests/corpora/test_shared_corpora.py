@@ -19,7 +19,16 @@ DOCUMENTS = {
     "openstax": range(1, 25),
     "multinews_sample": range(5, 6),
 }
-NAMED = {"elife", "proposals", "sumpubmed", "wiki_sections", "openstax", "openstax_modules", "qmsum", "peer_reviews"}
+NAMED = {
+    "elife",
+    "proposals",
+    "sumpubmed",
+    "wiki_sections",
+    "openstax",
+    "openstax_modules",
+    "qmsum",
+    "peer_reviews",
+}
 QUERIED = {"qmsum", "squality", "newts"}
 
 
@@ -51,7 +60,9 @@ def test_counts_by_hand(stages: ArtifactCache, tmp_path: Path) -> None:
         '{"id": "b", "documents": [{"sections": [{"text": "A b."}, {"text": "C."}]}, {"sections": [{"text": "D."}]}],'
         ' "summary": "E."}\n'
     )
-    examples: list[Example] = list(load_texts(DatasetSettings(name="jsonl", path=str(tmp_path)), stages).splits["test"])
+    examples: list[Example] = list(
+        load_texts(DatasetSettings(name="jsonl", path=str(tmp_path)), stages).splits["test"]
+    )
     assert read_corpora.counted(examples) == {
         "documents": 3,
         "sections": 4,

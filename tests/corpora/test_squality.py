@@ -11,7 +11,9 @@ def question(number: int, *responses: str) -> dict[str, Any]:
     return {
         "question_text": f"Why {number}?",
         "question_number": number,
-        "responses": [{"worker_id": "1", "uid": "u", "response_text": response} for response in responses],
+        "responses": [
+            {"worker_id": "1", "uid": "u", "response_text": response} for response in responses
+        ],
     }
 
 
@@ -27,7 +29,9 @@ def story(*questions: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 def test_a_story_by_hand() -> None:
     """Questions share the story; each response is a reference in its order, whose line breaks end sentences."""
-    documents = (Document("63521", (Section(None, (("It rained.", "She left."), ("He stayed.",))),)),)
+    documents = (
+        Document("63521", (Section(None, (("It rained.", "She left."), ("He stayed.",))),)),
+    )
     row = story(question(1, "One. Two.", "A\n\n B"), question(2, "Only."))
     assert squality_example(row) == (
         Example("63521-1", None, "Why 1?", documents, (("One.", "Two."), ("A", "B"))),

@@ -28,7 +28,9 @@ def write_table(path: Path, rows: list[dict[str, Any]] = ROWS, /, **names: str) 
     """Write rows as a table, by the ending of its name; `names` are those of columns."""
     table = pd.DataFrame(rows).rename(columns=names)
     if path.suffix == ".csv":
-        table.to_csv(path, index=False, encoding="utf-8-sig")  # as spreadsheets write it, with a byte order mark
+        table.to_csv(
+            path, index=False, encoding="utf-8-sig"
+        )  # as spreadsheets write it, with a byte order mark
     else:
         table.to_parquet(path, index=False)
     return path
@@ -39,7 +41,9 @@ def examples(texts: Texts, split: str = "test") -> list[Example]:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_table_holds_the_texts_of_json_lines(ending: str, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_table_holds_the_texts_of_json_lines(
+    ending: str, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """The same rows as JSON lines, as CSV and as Parquet are the same texts, under other column names, too."""
     (tmp_path / "lines").mkdir()
     (tmp_path / "table").mkdir()
@@ -51,14 +55,20 @@ def test_a_table_holds_the_texts_of_json_lines(ending: str, tmp_path: Path, stag
     assert (table.fingerprint, examples(table)[0].references) == (lines.fingerprint, (("NA",),))
     columns = {**OTHER_NAMES, "title": "title"}
     assert (
-        load_texts(DatasetSettings("mine", path=str(renamed), columns=columns), stages).fingerprint == lines.fingerprint
+        load_texts(DatasetSettings("mine", path=str(renamed), columns=columns), stages).fingerprint
+        == lines.fingerprint
     )
-    assert [item.example.title for item in read_inputs([str(tmp_path / "table")])] == ["Grüße", None]
+    assert [item.example.title for item in read_inputs([str(tmp_path / "table")])] == [
+        "Grüße",
+        None,
+    ]
 
 
 def test_nested_columns_of_parquet(tmp_path: Path, stages: ArtifactCache) -> None:
     """Lists in a Parquet file are several references, as in JSON lines; numbers are ids."""
-    path = write_table(tmp_path / "a.parquet", [{"id": 3, "document": "Text.", "references": ["One.", "Two."]}])
+    path = write_table(
+        tmp_path / "a.parquet", [{"id": 3, "document": "Text.", "references": ["One.", "Two."]}]
+    )
     (example,) = examples(load_texts(DatasetSettings("mine", path=str(path)), stages))
     assert (example.id, example.references) == ("3", (("One.",), ("Two.",)))
 
@@ -66,13 +76,31 @@ def test_nested_columns_of_parquet(tmp_path: Path, stages: ArtifactCache) -> Non
 BAD = {
     "a.parquet": (b"no table", r"a\.parquet: not a Parquet file"),
     "a.csv": (b"\xff\xfea", r"a\.csv: not UTF-16-LE, which its first bytes announce"),
-    "b.csv": (b"id,document\n1,a,b,c\n", r"b\.csv:2: the row has another number of values .*: 4 for 'id', 'document'"),
-    "c.csv": (b"id,document\n1,Text.\n", r"c\.csv:2: the fields 'summary' and 'references' are missing"),
+    "b.csv": (
+        b"id,document\n1,a,b,c\n",
+        r"b\.csv:2: the row has another number of values .*: 4 for 'id', 'document'",
+    ),
+    "c.csv": (
+        b"id,document\n1,Text.\n",
+        r"c\.csv:2: the fields 'summary' and 'references' are missing",
+    ),
     "d.csv": (b"id,document\n", r"d\.csv: the file is empty"),
-    "e.csv": (b'id,document\n1,"a\n\nb"\n2,d,e\n', r"e\.csv:2: the fields 'summary' and 'references' are missing"),
-    "f.csv": (b'id,document,summary\n1,"a\nb",c\n2,"d,e\n', r"f\.csv:4: .*unexpected end of data\); close every quote"),
-    "g.csv": (b"id,Text,document,text\n1,a,b,c\n", r"g\.csv:2: the fields 'summary' and 'references' are missing"),
-    "h.csv": (b"id,Text,text,summary\n1,a,b,c\n", r"h\.csv:2: two fields could be the document: 'Text', 'text'"),
+    "e.csv": (
+        b'id,document\n1,"a\n\nb"\n2,d,e\n',
+        r"e\.csv:2: the fields 'summary' and 'references' are missing",
+    ),
+    "f.csv": (
+        b'id,document,summary\n1,"a\nb",c\n2,"d,e\n',
+        r"f\.csv:4: .*unexpected end of data\); close every quote",
+    ),
+    "g.csv": (
+        b"id,Text,document,text\n1,a,b,c\n",
+        r"g\.csv:2: the fields 'summary' and 'references' are missing",
+    ),
+    "h.csv": (
+        b"id,Text,text,summary\n1,a,b,c\n",
+        r"h\.csv:2: two fields could be the document: 'Text', 'text'",
+    ),
     "i.csv": (b"id,summary,document,summary\n1,a,b,c\n", r"i\.csv:1: a column is given twice"),
     "j.csv": (b"id,document,summary\n1,a\0,c\n", r"j\.csv:2: the character NUL: character 4"),
     "k.csv": ("id,document,summary\n1,Café,c\n".encode("cp1252"), r"k\.csv:2: not UTF-8: byte 6"),
@@ -80,7 +108,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_table_is_an_error_of_one_line(name: str, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_bad_table_is_an_error_of_one_line(
+    name: str, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """What is no table, and a row that cannot be used, are named with the file and the row."""
     (tmp_path / name).write_bytes(BAD[name][0])
     with pytest.raises(DataError, match=BAD[name][1]):
@@ -90,7 +120,9 @@ def test_a_bad_table_is_an_error_of_one_line(name: str, tmp_path: Path, stages: 
 def test_a_column_that_is_missing(tmp_path: Path, stages: ArtifactCache) -> None:
     """A wrong column is named, with those that are there."""
     path = write_table(tmp_path / "a.csv")
-    with pytest.raises(DataError, match=r"a\.csv:2: the column 'text' is missing: the row has 'id', 'document'"):
+    with pytest.raises(
+        DataError, match=r"a\.csv:2: the column 'text' is missing: the row has 'id', 'document'"
+    ):
         load_texts(DatasetSettings("mine", path=str(path), columns={"document": "text"}), stages)
 
 
@@ -99,10 +131,17 @@ def on_hub(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """A replacement of the hub with `ROWS` under other names, without ids; returns the calls that asked for rows."""
     calls: list[tuple[Any, ...]] = []
 
-    def load_dataset(repository: str, config: str | None, revision: str | None) -> datasets.DatasetDict:
+    def load_dataset(
+        repository: str, config: str | None, revision: str | None
+    ) -> datasets.DatasetDict:
         calls.append((repository, config))
-        rows = [{OTHER_NAMES.get(name, name): row[name] for name in ("document", "summary")} for row in ROWS]
-        return datasets.DatasetDict({split: datasets.Dataset.from_list(rows) for split in ("train", "test")})
+        rows = [
+            {OTHER_NAMES.get(name, name): row[name] for name in ("document", "summary")}
+            for row in ROWS
+        ]
+        return datasets.DatasetDict(
+            {split: datasets.Dataset.from_list(rows) for split in ("train", "test")}
+        )
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     monkeypatch.setattr(hub, "unreachable", lambda: None)
@@ -111,7 +150,9 @@ def on_hub(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     return calls
 
 
-def test_any_dataset_of_the_hub(on_hub: list[tuple[Any, ...]], tmp_path: Path, own_config: Path) -> None:
+def test_any_dataset_of_the_hub(
+    on_hub: list[tuple[Any, ...]], tmp_path: Path, own_config: Path
+) -> None:
     """Named by the command line with its columns, a dataset of the hub is run, and can be given a name."""
     columns = [f"dataset.columns.{field}={column}" for field, column in OTHER_NAMES.items()]
     words = ["dataset=hub", *columns, "dataset.split=train"]
@@ -129,14 +170,28 @@ def test_a_hub_dataset_needs_its_name(stages: ArtifactCache) -> None:
             load_texts(DatasetSettings("hub", path=path), stages)
 
 
-def test_another_script_is_said_before_and_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_script_is_said_before_and_after(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Texts without a letter from a to z: a warning before the run's work, and the error, name the setting for them."""
-    rows = [{"id": str(n), "document": f"Жёлтый дом стоит {'на' * n}.", "summary": "Дом."} for n in range(3)]
+    rows = [
+        {"id": str(n), "document": f"Жёлтый дом стоит {'на' * n}.", "summary": "Дом."}
+        for n in range(3)
+    ]
     path = write_table(tmp_path / "a.csv", rows)
-    words = ["run", "model=lead", "model.length=3", "dataset=jsonl", f"dataset.path={path}", f"results_dir={tmp_path}"]
+    words = [
+        "run",
+        "model=lead",
+        "model.length=3",
+        "dataset=jsonl",
+        f"dataset.path={path}",
+        f"results_dir={tmp_path}",
+    ]
     assert main([*words, "baselines=false"]) == 3
     first, *_, last = capsys.readouterr().err.splitlines()
-    assert first.startswith("warning: score.tokenizer=default drops 100 % of the references' letters and digits")
+    assert first.startswith(
+        "warning: score.tokenizer=default drops 100 % of the references' letters and digits"
+    )
     assert "score.tokenizer=unicode keeps the letters of every script" in last
     assert main([*words, "baselines=false", "score.tokenizer=unicode"]) == 0
     assert "drops" not in capsys.readouterr().err
@@ -145,13 +200,18 @@ def test_another_script_is_said_before_and_after(tmp_path: Path, capsys: pytest.
 def test_only_a_missing_split_names_the_division(tmp_path: Path, stages: ArtifactCache) -> None:
     """A system without a training split names how a file can be divided; a damaged checkpoint has its own error."""
     texts = load_texts(DatasetSettings("mine", path=str(write_table(tmp_path / "a.csv"))), stages)
-    for error, has_hint in ((MissingSplit("no train split"), True), (DataError("a damaged split of weights"), False)):
+    for error, has_hint in (
+        (MissingSplit("no train split"), True),
+        (DataError("a damaged split of weights"), False),
+    ):
         with pytest.raises(type(error)) as raised, texts.naming_files():
             raise error
         assert ("dataset.split_by_hash=true" in str(raised.value)) == has_hint
 
 
-def test_one_file_names_the_division(tmp_path: Path, own_config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_file_names_the_division(
+    tmp_path: Path, own_config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A file that is all test split has a message on how to divide it; a divided one and a folder have none."""
     path = write_table(tmp_path / "a.csv", [{**ROWS[0], "id": str(number)} for number in range(40)])
     hint = "dataset.split_by_hash=true divides one file into three"

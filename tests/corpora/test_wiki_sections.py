@@ -28,10 +28,14 @@ def test_headings_paragraphs_and_lead_are_kept() -> None:
     )
     document = Document("https://en.wikipedia.org/?curid=7", sections)
     reference = ("Sheep are kept.", "They eat.", "They sleep.")
-    assert wiki_sections_example(article()) == Example("7", "Sheep", None, (document,), (reference,))
+    assert wiki_sections_example(article()) == Example(
+        "7", "Sheep", None, (document,), (reference,)
+    )
 
 
 def test_empty_sections_and_paragraphs_are_left_out() -> None:
     """A section without text and an empty paragraph are left out; a section may have no heading."""
     sections = [{"title": "Empty", "paragraphs": [" "]}, {"paragraphs": ["", "Grass."]}]
-    assert wiki_sections_example(article(sections=sections)).documents[0].sections == (Section(None, (("Grass.",),)),)
+    assert wiki_sections_example(article(sections=sections)).documents[0].sections == (
+        Section(None, (("Grass.",),)),
+    )

@@ -24,7 +24,13 @@ def paragraph(text: str, source: str | None = "a") -> dict[str, Any]:
 
 
 def article(*paragraphs: Any, **changes: Any) -> dict[str, Any]:
-    return {"id": "7", "title": "Sheep", "paragraphs": list(paragraphs), "summary": SUMMARY, **changes}
+    return {
+        "id": "7",
+        "title": "Sheep",
+        "paragraphs": list(paragraphs),
+        "summary": SUMMARY,
+        **changes,
+    }
 
 
 def documents(*paragraphs: Any, **changes: Any) -> list[tuple[str | None, list[str]]]:
@@ -54,12 +60,21 @@ def test_paragraphs_sources_and_reference_are_kept() -> None:
 def test_the_lead_is_the_summary() -> None:
     """A lead's paragraphs are one reference, of their sentences."""
     row = article("x y", summary=None, lead=["Sheep are kept. They eat.", " ", "They sleep."])
-    assert wikisum_example(row).example.references == (("Sheep are kept.", "They eat.", "They sleep."),)
+    assert wikisum_example(row).example.references == (
+        ("Sheep are kept.", "They eat.", "They sleep."),
+    )
 
 
 def test_a_document_is_a_stretch_of_one_page() -> None:
     """It ends where the source changes; a page that comes again is another; without a source each is alone."""
-    given = (paragraph("a1"), paragraph("a2"), paragraph("b1", "b"), paragraph("a3"), paragraph("c1", None), "c2")
+    given = (
+        paragraph("a1"),
+        paragraph("a2"),
+        paragraph("b1", "b"),
+        paragraph("a3"),
+        paragraph("c1", None),
+        "c2",
+    )
     expected = [("a", ["a1", "a2"]), ("b", ["b1"]), ("a", ["a3"]), (None, ["c1"]), (None, ["c2"])]
     assert documents(*given) == expected
 
@@ -81,10 +96,20 @@ def test_no_title_and_one_paragraph() -> None:
 def test_clones_by_hand() -> None:
     """More than 80 % of the summary's bigrams, of 5 here, make a clone; a repeated one counts as often as in both."""
     summary = ("A b, c.", "D e f.")
-    cases = {"x a-b c d e y": False, "a b c d e f": True, "A B C D. E F": True, "e f a b c d": False, "b a": False}
+    cases = {
+        "x a-b c d e y": False,
+        "a b c d e f": True,
+        "A B C D. E F": True,
+        "e f a b c d": False,
+        "b a": False,
+    }
     assert clones_of(summary, [(text,) for text in cases]) == list(cases.values())
     repeated = ("a b a b a b",)  # a b three times, b a twice
-    assert clones_of(repeated, [("a b a",), ("a b a b a",), ("b a b a b a b",)]) == [False, False, True]
+    assert clones_of(repeated, [("a b a",), ("a b a b a",), ("b a b a b a b",)]) == [
+        False,
+        False,
+        True,
+    ]
     assert clones_of(("word",), [("word",), ("word word",)]) == [False, False]
 
 
@@ -94,8 +119,13 @@ def test_clones_equal_a_plain_count() -> None:
     for _ in range(200):
         summary, *paragraphs = (dice.choices("abc", k=dice.randint(1, 9)) for _ in range(6))
         wanted = Counter(pairwise(summary))
-        recalls = [sum((wanted & Counter(pairwise(words))).values()) * 10 > wanted.total() * 8 for words in paragraphs]
-        assert clones_of((" ".join(summary),), [(" ".join(words),) for words in paragraphs]) == recalls
+        recalls = [
+            sum((wanted & Counter(pairwise(words))).values()) * 10 > wanted.total() * 8
+            for words in paragraphs
+        ]
+        assert (
+            clones_of((" ".join(summary),), [(" ".join(words),) for words in paragraphs]) == recalls
+        )
 
 
 def test_the_record_counts_clones(tmp_path: Path, stages: ArtifactCache) -> None:

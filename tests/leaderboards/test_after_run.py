@@ -31,7 +31,9 @@ def describe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Describe:
         for run in (*others, *done):
             run.write(results.run_folder(run))
         names = sorted({run.dataset for run in done})
-        text = describe_runs([UpdatedTable(read_table(results, name), results) for name in names], done)
+        text = describe_runs(
+            [UpdatedTable(read_table(results, name), results) for name in names], done
+        )
         assert max(map(len, text.splitlines())) <= 80
         return text.splitlines()
 
@@ -40,7 +42,11 @@ def describe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Describe:
 
 def seal(f: float, number: int = 0, **changes: object) -> RunRecord:
     """A trained run with other settings than the runs of other numbers."""
-    made = {"run_id": f"{number:04d}seal{f:04.0f}", "variant": f"segment_length={number}", "fit": TRAINED}
+    made = {
+        "run_id": f"{number:04d}seal{f:04.0f}",
+        "variant": f"segment_length={number}",
+        "fit": TRAINED,
+    }
     return record("seal", f, config={"model": {"segment_length": number}}, **{**made, **changes})
 
 
@@ -67,15 +73,22 @@ def test_words_of_the_table_are_explained(describe: Describe) -> None:
     meanings = "→: a run of this command; R-Lsum: ROUGE-Lsum, 0–100; ±: half the 95 % interval"
     legend = f"Legend: {meanings} (of one seed: over examples only)."
     assert legend in text
-    assert "oracle: copies the sentences" in " ".join(describe([], [record("oracle", 40, oracle=True)]))
+    assert "oracle: copies the sentences" in " ".join(
+        describe([], [record("oracle", 40, oracle=True)])
+    )
 
 
 def test_runs_in_other_blocks_are_counted(describe: Describe) -> None:
     """What may not be compared is counted, with the reason."""
     others = [seal(40, number, n=7, examples="e2") for number in range(1, 4)]
-    lines = describe([*others, seal(50, 9, signature="rouge:x|n:20|v:1")], [seal(30, 0), record("lead", 20)])
+    lines = describe(
+        [*others, seal(50, 9, signature="rouge:x|n:20|v:1")], [seal(30, 0), record("lead", 20)]
+    )
     text = " ".join(lines)
-    assert "In other blocks: 4 runs (3 with other examples (7 instead of 20); 1 with rouge:x instead of" in text
+    assert (
+        "In other blocks: 4 runs (3 with other examples (7 instead of 20); 1 with rouge:x instead of"
+        in text
+    )
     assert sum(line.startswith("→") for line in lines) == 2
 
 
@@ -93,7 +106,10 @@ def test_a_checkpoint_that_was_not_trained(describe: Describe) -> None:
 def test_a_sweep_is_described_shortly(describe: Describe) -> None:
     """Of many points the best ones are shown; long settings are cut, and all lines fit."""
     variant = ",".join(f"setting_number_{number}={number}" for number in range(9))
-    points = [seal(30 + number, number, variant=f"x={number},{variant}", seed=number) for number in range(12)]
+    points = [
+        seal(30 + number, number, variant=f"x={number},{variant}", seed=number)
+        for number in range(12)
+    ]
     lines = describe([record(f"system{number}", 20 + number) for number in range(30)], points)
     assert len(lines) <= 25
     assert lines[1].startswith("Done: 12 runs, seal x=0")
@@ -103,11 +119,15 @@ def test_warnings_on_outputs(describe: Describe) -> None:
     """The screen warns of what is wrong with the outputs of the runs just done, also in lines of many datasets."""
     alike: dict[str, Any] = {"outputs": OutputFacts(20, 20, 3, 0), "outputs_cut": 19}
     other = record("other", 25, outputs=OutputFacts(20, 20, 2, 0))
-    warning = "nearly identical outputs, 3 of 20 distinct; 19 of 20 outputs stopped at the length limit."
+    warning = (
+        "nearly identical outputs, 3 of 20 distinct; 19 of 20 outputs stopped at the length limit."
+    )
     text = " ".join(describe([other], [seal(30, **alike)]))
     assert f"Warning, seal 0000seal: {warning}" in text
     assert "Warning, other" not in text
-    lines = describe([], [seal(30 + number, number, dataset=f"corpus{number}", **alike) for number in range(4)])
+    lines = describe(
+        [], [seal(30 + number, number, dataset=f"corpus{number}", **alike) for number in range(4)]
+    )
     assert [line.partition(":")[0] for line in lines if "arning" in line] == [
         "Warning, seal 0000seal",
         "Warning, seal 0001seal",
@@ -117,19 +137,30 @@ def test_warnings_on_outputs(describe: Describe) -> None:
 
 def test_lengths_that_differ_and_equal_outputs_are_said(describe: Describe) -> None:
     """What the table says below about lengths and equal outputs, the screen says, too."""
-    lengths = {"outputs": OutputFacts(20, 20, 20, 0, words=100.0, reference_words=100.0), "outputs_digest": "a"}
+    lengths = {
+        "outputs": OutputFacts(20, 20, 20, 0, words=100.0, reference_words=100.0),
+        "outputs_digest": "a",
+    }
     longer = {"outputs": OutputFacts(20, 20, 20, 0, words=276.0, reference_words=100.0)}
     rows = [record("lead", 20, **lengths), record("random", 18, **longer)]
     text = " ".join(describe(rows, [record("lexrank", 20, **lengths)]))
     assert "Equal outputs: lead = lexrank." in text
-    assert "Lengths differ: outputs have 1.00 (lexrank) to 2.76 (random) times the words of the references." in text
+    assert (
+        "Lengths differ: outputs have 1.00 (lexrank) to 2.76 (random) times the words of the references."
+        in text
+    )
 
 
 def test_two_datasets_have_a_table_each(describe: Describe) -> None:
     """Both tables are shown, what was found of planted facts, and that training does not help; the commands once."""
     means = {"fact_recall": 90.0, "fact_recall_single": 90.0, "fact_recall_chance": 4.2}
     probe = [
-        record(name, 30, dataset="probe", measures=measured({key: value - less for key, value in means.items()}))
+        record(
+            name,
+            30,
+            dataset="probe",
+            measures=measured({key: value - less for key, value in means.items()}),
+        )
         for name, less in (("seal", 0.0), ("ea", 50.0))
     ]
     lines = describe([record("lead", 31, dataset="pydoc")], [*probe, seal(30, dataset="pydoc")])
@@ -161,9 +192,13 @@ def test_what_is_left_out_is_counted(describe: Describe, more: int, noun: str) -
     """One more dataset is a dataset, and one more run with a warning is a run."""
     runs = [seal(30 + number, dataset=f"corpus{number}") for number in range(22 + more)]
     assert describe([], runs)[-2] == f"… and {more} more {noun}."
-    alike = [seal(30 + number, number, outputs=OutputFacts(20, 20, 3, 0)) for number in range(2 + more)]
+    alike = [
+        seal(30 + number, number, outputs=OutputFacts(20, 20, 3, 0)) for number in range(2 + more)
+    ]
     lines = warnings_on_outputs(alike, 2)
-    assert lines[-1] == f"Such warnings for {more} more run{'s' * (more > 1)} (outputs_* in the CSV)."
+    assert (
+        lines[-1] == f"Such warnings for {more} more run{'s' * (more > 1)} (outputs_* in the CSV)."
+    )
 
 
 def test_one_run_among_five_hundred(
@@ -181,7 +216,9 @@ def test_one_run_among_five_hundred(
     for number in range(500):
         scores = {kind: replace(score, f=number / 5) for kind, score in lead.scores.items()}
         settings = {**lead.config, "model": {"name": "seal", "segment_length": number % 100}}
-        made = replace(lead, run_id=f"{number:012d}", model="seal", variant=f"segment_length={number % 100}")
+        made = replace(
+            lead, run_id=f"{number:012d}", model="seal", variant=f"segment_length={number % 100}"
+        )
         made = replace(made, seed=number // 100, scores=scores, config=settings, fit=TRAINED)
         made.write(results.run_folder(made))
     assert main(words) == 0

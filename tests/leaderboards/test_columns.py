@@ -23,11 +23,31 @@ def seal(seed: int, **changes: object) -> RunRecord:
     """A trained run on one seed."""
     config = {"train": {**RECIPE, "seed": seed}, "model": {"page_size": 256}}
     fit = replace(TRAINED, seconds=60.0 * seed)
-    made = {"seed": seed, "fit": fit, "outputs": FACTS, "config": config, "measures": measured({"novel_ngrams_2": 40})}
-    return record("seal", 30 + seed, run_id=f"seal{seed}seal{seed}", ranked_by="rougeLsum", **{**made, **changes})
+    made = {
+        "seed": seed,
+        "fit": fit,
+        "outputs": FACTS,
+        "config": config,
+        "measures": measured({"novel_ngrams_2": 40}),
+    }
+    return record(
+        "seal",
+        30 + seed,
+        run_id=f"seal{seed}seal{seed}",
+        ranked_by="rougeLsum",
+        **{**made, **changes},
+    )
 
 
-SETTINGS = ("baselines", "device", "name", "overwrite", "results_dir", "scale", "timeout_minutes")  # no group
+SETTINGS = (
+    "baselines",
+    "device",
+    "name",
+    "overwrite",
+    "results_dir",
+    "scale",
+    "timeout_minutes",
+)  # no group
 RUNS = [seal(1), seal(2), record("lead", 20)]
 
 
@@ -75,7 +95,10 @@ def test_settings_say_what_differs_between_rows() -> None:
         "page_size=128",
     ]
     server = "base_url=http://localhost"
-    runs = [varied(f, f"{server},checkpoint={name}", checkpoint=name) for f, name in ((2, "qwen"), (1, "llama"))]
+    runs = [
+        varied(f, f"{server},checkpoint={name}", checkpoint=name)
+        for f, name in ((2, "qwen"), (1, "llama"))
+    ]
     assert settings_cells(*runs) == [f"checkpoint=qwen, {server}", f"checkpoint=llama, {server}"]
     assert settings_cells(varied(2, "page_size=64", "best", page_size=64)) == ["best, page_size=64"]
     many = [varied(2, "a=1,b=1,c=1,d=1", a=1, b=1, c=1, d=1), varied(1, a=0, b=0, c=0, d=0)]
@@ -90,7 +113,11 @@ CUT = Truncation(1000, 1000, (Cut("length", 950, 950),))
     ("run", "read", "copied"),
     [
         (record("lead", 1, source=CUT, words_copied=50), "5 %", "5 %"),
-        (record("lexrank", 1, source=Truncation(40_000, 40_000), words_copied=2_400), "100 %", "6 %"),
+        (
+            record("lexrank", 1, source=Truncation(40_000, 40_000), words_copied=2_400),
+            "100 %",
+            "6 %",
+        ),
         (record("ranker", 1, source=Truncation(40_000, 40_000)), "100 %", ""),
         (seal(1, source=Truncation(400, 200, (Cut("num_snippets", 100, 50),))), "75 %", ""),
         (record("ea", 1, source=Truncation(9, 40_000), words_copied=2_400), "100 %", "6 %"),
@@ -100,7 +127,10 @@ CUT = Truncation(1000, 1000, (Cut("length", 950, 950),))
 def test_what_is_read_and_what_is_copied(run: RunRecord, read: str, copied: str) -> None:
     """A system that ranks all of the source has read it, however little it copies; what is written is not copied."""
     (row,) = group_by_seed([run], {})
-    assert [column.cell(row) for column in choose_columns(["source_seen", "source_copied"], columns_of([run]))] == [
+    assert [
+        column.cell(row)
+        for column in choose_columns(["source_seen", "source_copied"], columns_of([run]))
+    ] == [
         read,
         copied,
     ]
@@ -110,11 +140,20 @@ def test_what_is_read_and_what_is_copied(run: RunRecord, read: str, copied: str)
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("rougeLsun", r"no run has a column 'rougeLsun' \(did you mean 'rougeLsum'\?\); --columns help lists all"),
+        (
+            "rougeLsun",
+            r"no run has a column 'rougeLsun' \(did you mean 'rougeLsum'\?\); --columns help lists all",
+        ),
         ("page_sise", r"no run has a column 'page_sise' \(did you mean 'page_size'\?\)"),
         ("novel_trigrams", r"score.metrics=\[novel_ngrams\], which trains nothing again"),
-        ("bertscore", r"'bertscore'; to compute it, repeat their commands with score.metrics=\[bertscore\]"),
-        ("redundancy", r"--columns redundancy may be dataset.redundancy or decode.redundancy: type one of these"),
+        (
+            "bertscore",
+            r"'bertscore'; to compute it, repeat their commands with score.metrics=\[bertscore\]",
+        ),
+        (
+            "redundancy",
+            r"--columns redundancy may be dataset.redundancy or decode.redundancy: type one of these",
+        ),
     ],
 )
 def test_a_column_that_no_run_has(name: str, message: str) -> None:
@@ -127,8 +166,12 @@ def test_every_column_of_an_optional_metric_names_the_metric() -> None:
     """For each column that a built-in metric can give and no run has, the error says which metric to add."""
     for name in registry.metrics.built_in.keys() - {"rouge"}:
         metric = registry.metrics.load(name)
-        for column in {name, *metric.columns, *metric.further, *metric.units} - columns_of(RUNS).keys():
-            with pytest.raises(UsageError, match=rf"'{column}'; to compute it, .* score.metrics=\[{name}\]"):
+        for column in {name, *metric.columns, *metric.further, *metric.units} - columns_of(
+            RUNS
+        ).keys():
+            with pytest.raises(
+                UsageError, match=rf"'{column}'; to compute it, .* score.metrics=\[{name}\]"
+            ):
                 choose_columns([column], columns_of(RUNS))
 
 
@@ -137,7 +180,9 @@ def test_the_settings_of_a_group_share_a_line() -> None:
     columns = columns_of(RUNS)
     lines = list_columns(columns).splitlines()
     groups = [line for line in lines if "SETTING" in line]
-    assert len(lines) == len(groups) + sum("." not in name and name not in SETTINGS for name in columns)
+    assert len(lines) == len(groups) + sum(
+        "." not in name and name not in SETTINGS for name in columns
+    )
     [of_model] = [line for line in groups if line.startswith("model.SETTING ")]
     assert of_model.split("settings: ")[1].split(", ") == sorted(
         name.removeprefix("model.") for name in columns if name.startswith("model.")
@@ -153,9 +198,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path)
 
 
-def test_the_command_prints_the_chosen_columns(root: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_chosen_columns(
+    root: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The chosen columns are printed after system and settings; the files keep the default ones."""
-    assert main(["leaderboard", "--columns", "seconds, rouge1,page_size", "--results-dir", root]) == 0
+    assert (
+        main(["leaderboard", "--columns", "seconds, rouge1,page_size", "--results-dir", root]) == 0
+    )
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines if line.startswith(("1 ", "2 "))] == [
         ["1", "seal", "90", "s", "*34.5", "256"],
@@ -174,5 +223,9 @@ def test_one_row_for_each_run(root: str, capsys: pytest.CaptureFixture[str]) -> 
         lines = capsys.readouterr().out.partition("\n\n")[2].partition("\n* best")[0].splitlines()
         rows[len(flags)] = [line.split() for line in lines if line.startswith(("1 ", "2 ", "3 "))]
     assert [row[:3] for row in rows[0]] == [["1", "seal", "2"], ["2", "lead", "23.0"]]
-    assert [row[:3] for row in rows[1]] == [["1", "seal", "2"], ["2", "seal", "1"], ["3", "lead", "23.0"]]
+    assert [row[:3] for row in rows[1]] == [
+        ["1", "seal", "2"],
+        ["2", "seal", "1"],
+        ["3", "lead", "23.0"],
+    ]
     assert [row[-1] for row in rows[1]] == ["seal2sea", "seal1sea", "lead0000"]

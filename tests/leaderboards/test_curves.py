@@ -31,12 +31,16 @@ def error(records: list[RunRecord], *words: str) -> str:
     return str(caught.value)
 
 
-PAGES = [trained("pagesum", 20 + place, page_size=size) for place, size in enumerate((1024, 128, 512))]
+PAGES = [
+    trained("pagesum", 20 + place, page_size=size) for place, size in enumerate((1024, 128, 512))
+]
 
 
 def test_a_curve_by_hand() -> None:
     """Runs that differ only in the page size are a curve, by size; systems without one are reference lines."""
-    found = sweep([*PAGES, trained("trunc", 18), baseline("lead", 30), baseline("oracle", 45)], "page_size")
+    found = sweep(
+        [*PAGES, trained("trunc", 18), baseline("lead", 30), baseline("oracle", 45)], "page_size"
+    )
     assert found.keys == ("model.page_size",)
     (group,) = found.groups
     assert curves(found) == {"pagesum": {("128",): 21, ("512",): 22, ("1024",): 20}}
@@ -80,24 +84,36 @@ def test_what_decides_nothing_does_not_part_runs() -> None:
 
 def test_seeds_are_averaged() -> None:
     """A point is the mean of its seeds; without per-example scores, it has no interval."""
-    records = [*PAGES, trained("pagesum", 25, seed=2, page_size=128), trained("pagesum", 29, seed=3, page_size=128)]
+    records = [
+        *PAGES,
+        trained("pagesum", 25, seed=2, page_size=128),
+        trained("pagesum", 29, seed=3, page_size=128),
+    ]
     point = sweep(records, "page_size").groups[0].curves[0].points["128",]
     assert [run.seed for run in point.runs] == [1, 2, 3]
     mean, low, high = point.numbers["rougeLsum"]
     assert mean == 25
     assert math.isnan(low)
     assert math.isnan(high)
-    ten = sweep([*records, trained("pagesum", 27, seed=10, page_size=128)], "page_size").groups[0].curves[0]
+    ten = (
+        sweep([*records, trained("pagesum", 27, seed=10, page_size=128)], "page_size")
+        .groups[0]
+        .curves[0]
+    )
     assert [run.seed for run in ten.points["128",].runs] == [1, 2, 3, 10]
 
 
 def test_the_group_of_wanted_runs_is_drawn() -> None:
     """Though another is larger; not if nothing varies in it."""
-    longer = [trained("pagesum", 30, train={"max_steps": 600}, page_size=size) for size in (128, 256)]
+    longer = [
+        trained("pagesum", 30, train={"max_steps": 600}, page_size=size) for size in (128, 256)
+    ]
     other = trained("pagesum", 30, train={"max_steps": 900}, page_size=128)
     records = [*PAGES, *longer, other]
     for wanted, sizes in ((longer[:1], [2, 3, 1]), ([other], [3, 2, 1]), ([], [3, 2, 1])):
-        found = sweep_of("arxiv", records, ["page_size"], run_ids=[record.run_id for record in wanted])
+        found = sweep_of(
+            "arxiv", records, ["page_size"], run_ids=[record.run_id for record in wanted]
+        )
         assert [len(group.curves[0].points) for group in found.groups] == sizes
 
 
@@ -116,7 +132,9 @@ def test_two_settings() -> None:
 def test_words_take_the_meaning_from_other_settings() -> None:
     """The number of pages is null if pages are documents; that is no difference, unless it has two other values."""
     document = trained("pagesum", 20, locality="document", num_pages=None)
-    spatial = [trained("pagesum", 10 + pages, locality="spatial", num_pages=pages) for pages in (5, 7)]
+    spatial = [
+        trained("pagesum", 10 + pages, locality="spatial", num_pages=pages) for pages in (5, 7)
+    ]
     found = sweep([document, spatial[0]], "locality")
     assert curves(found) == {"pagesum": {("document",): 20, ("spatial",): 15}}
     assert found.groups[0].curves[0].follows == {"model.num_pages": "5"}
@@ -128,7 +146,11 @@ def test_words_take_the_meaning_from_other_settings() -> None:
 
 def test_labels_tell_curves_apart() -> None:
     """By what the curves of a model differ in; of many settings, by those that most have otherwise; else by an id."""
-    pages = [trained("pagesum", 9, page_size=size, locality=where) for size in (1, 2) for where in ("a", "b")]
+    pages = [
+        trained("pagesum", 9, page_size=size, locality=where)
+        for size in (1, 2)
+        for where in ("a", "b")
+    ]
     assert list(curves(sweep(pages, "page_size"))) == ["pagesum locality=a", "pagesum locality=b"]
     usual: dict[str, Any] = {"heads": 4, "layers": 2, "graph": "none"}
     for changed in ({}, {"heads": 1}, {"layers": 9}, {"graph": "x"}):
@@ -146,8 +168,14 @@ def test_errors_name_what_varies() -> None:
         + vary
     )
     constant = "no two comparable runs on arxiv differ only in decode.num_beams; " + vary
-    assert error(records, "decode.num_beams") == error(records, "page_size", "num_beams") == constant
+    assert (
+        error(records, "decode.num_beams") == error(records, "page_size", "num_beams") == constant
+    )
     assert error(records, "seed") == f"--against seed: a curve is the mean over seeds; {vary}"
-    assert error(records, "a", "b", "c").startswith("--against takes one or two settings, and 3 are given")
-    assert error(records, "page_size", "model.page_size").startswith("--against model.page_size is given twice")
+    assert error(records, "a", "b", "c").startswith(
+        "--against takes one or two settings, and 3 are given"
+    )
+    assert error(records, "page_size", "model.page_size").startswith(
+        "--against model.page_size is given twice"
+    )
     assert error(records[:1], "page_size").endswith("comparable runs differ in no single setting")

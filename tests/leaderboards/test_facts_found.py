@@ -8,7 +8,14 @@ import pytest
 from support.run_records import TRAINED, measured, record
 
 from longsumbench.leaderboards.after_run import describe_facts_found
-from longsumbench.leaderboards.seed_groups import LEARNED, NOT_LEARNED, STILL_LEARNING, UNKNOWN, Learned, group_by_seed
+from longsumbench.leaderboards.seed_groups import (
+    LEARNED,
+    NOT_LEARNED,
+    STILL_LEARNING,
+    UNKNOWN,
+    Learned,
+    group_by_seed,
+)
 from longsumbench.leaderboards.significance import ComparableRows, against_best, comparable_rows
 from longsumbench.runs.record import RunRecord
 
@@ -28,10 +35,20 @@ def system(
     """A run that states `single` percent right ±2, everything in the first half, and a share of the second half."""
     means = {"fact_recall": single, "fact_recall_single": single, "fact_recall_chance": 4.2}
     means |= {"fact_recall_silent_same": silent_same, "fact_recall_silent_other": silent_other}
-    run = record(model, single, run_id=f"{seed}{model}000000"[:12], seed=seed, measures=measured(means, 2.0, 2.0))
-    right, stated = ([float(n < share * EXAMPLES) for n in range(EXAMPLES)] for share in (second_half, single / 100))
+    run = record(
+        model,
+        single,
+        run_id=f"{seed}{model}000000"[:12],
+        seed=seed,
+        measures=measured(means, 2.0, 2.0),
+    )
+    right, stated = (
+        [float(n < share * EXAMPLES) for n in range(EXAMPLES)]
+        for share in (second_half, single / 100)
+    )
     return run, pd.DataFrame(
-        {"fact_recall_single": stated} | {name: 1.0 if place < 5 else right for place, name in enumerate(TENTHS)},
+        {"fact_recall_single": stated}
+        | {name: 1.0 if place < 5 else right for place, name in enumerate(TENTHS)},
         index=[f"e{number}" for number in range(EXAMPLES)],
     )
 
@@ -44,7 +61,9 @@ def sentences(systems: Sequence[_System]) -> list[str]:
 
 def test_systems_places_and_distances() -> None:
     """Each number has its interval; the best system comes first."""
-    assert sentences([system("trunc", 25, second_half=0), system("pagesum", 98, silent_other=53)]) == [
+    assert sentences(
+        [system("trunc", 25, second_half=0), system("pagesum", 98, silent_other=53)]
+    ) == [
         "Single facts (in one place), stated right (guesses: right in 4 %): pagesum 98 % (96 to 100), "
         "trunc 25 % (23 to 27).",
         "Single facts, in the first half of the source against the second: pagesum 100 % (91 to 100) against 100 % "
@@ -61,8 +80,16 @@ def test_relayed_facts_have_their_own_sentence() -> None:
     relayed = {"ea": 88.0, "seal": 5.0}
     more = [
         (
-            replace(run, measures=dict(run.measures) | measured({"fact_recall_relayed": relayed[run.model]}, 2.0, 2.0)),
-            table.assign(fact_recall_relayed=[float(n < relayed[run.model] * EXAMPLES / 100) for n in range(EXAMPLES)]),
+            replace(
+                run,
+                measures=dict(run.measures)
+                | measured({"fact_recall_relayed": relayed[run.model]}, 2.0, 2.0),
+            ),
+            table.assign(
+                fact_recall_relayed=[
+                    float(n < relayed[run.model] * EXAMPLES / 100) for n in range(EXAMPLES)
+                ]
+            ),
         )
         for run, table in runs
     ]
@@ -73,16 +100,22 @@ def test_relayed_facts_have_their_own_sentence() -> None:
 def test_ties_are_those_of_the_table() -> None:
     """Systems that the column's test does not distinguish from its best row are named, whatever their intervals."""
     (ahead, first), (behind, second) = systems = [system("ea", 55), system("seal", 53)]
-    assert sentences([*systems, system("trunc", 25)])[0].endswith(" Not distinguished from the best: seal.")
+    assert sentences([*systems, system("trunc", 25)])[0].endswith(
+        " Not distinguished from the best: seal."
+    )
     better = first.assign(fact_recall_single=second["fact_recall_single"] * 0.9 + 0.1)
     worse = second.assign(fact_recall_single=second["fact_recall_single"] * 0.9)
     assert sentences([(ahead, better), (behind, worse)])[0].endswith("seal 53 % (51 to 55).")
 
 
-@pytest.mark.parametrize(("seeds", "tie"), [((1,), ""), ((1, 2, 3), " Not distinguished from the best: seal.")])
+@pytest.mark.parametrize(
+    ("seeds", "tie"), [((1,), ""), ((1, 2, 3), " Not distinguished from the best: seal.")]
+)
 def test_one_seed_is_no_verdict(seeds: Sequence[int], tie: str) -> None:
     """Of single runs of trained systems only the numbers are given; the same scores over three seeds name a tie."""
-    systems = [system(name, share, seed) for name, share in (("ea", 55), ("seal", 53)) for seed in seeds]
+    systems = [
+        system(name, share, seed) for name, share in (("ea", 55), ("seal", 53)) for seed in seeds
+    ]
     scores = {run.run_id: table for run, table in systems}
     groups = group_by_seed([replace(run, fit=TRAINED) for run, _ in systems], scores)
     rows = [replace(row, learned=Learned(LEARNED)) for row in groups]
@@ -105,7 +138,10 @@ def test_systems_that_did_not_learn_are_left_out(word: str) -> None:
 
 def test_the_best_row_of_each_model_counts() -> None:
     """Further rows of a model are left out; the label then has the settings."""
-    runs = [replace(system("ea", single, seed)[0], variant=f"x={seed}") for seed, single in ((1, 40.0), (2, 60.0))]
+    runs = [
+        replace(system("ea", single, seed)[0], variant=f"x={seed}")
+        for seed, single in ((1, 40.0), (2, 60.0))
+    ]
     assert describe_facts_found(ComparableRows(group_by_seed(runs, {})), {})[0].endswith(
         "(guesses: right in 4 %): ea x=2 60 % (58 to 62)."
     )

@@ -6,8 +6,20 @@ import pytest
 from support.run_records import record
 
 from longsumbench.leaderboards.columns import columns_of
-from longsumbench.leaderboards.notes import describe_equal, describe_lengths, describe_unlearned, footnotes
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, NOT_RANKED, NOT_SHOWN, UNKNOWN, Learned, SeedGroup
+from longsumbench.leaderboards.notes import (
+    describe_equal,
+    describe_lengths,
+    describe_unlearned,
+    footnotes,
+)
+from longsumbench.leaderboards.seed_groups import (
+    NOT_LEARNED,
+    NOT_RANKED,
+    NOT_SHOWN,
+    UNKNOWN,
+    Learned,
+    SeedGroup,
+)
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs, RunRecord, split_variant
@@ -18,7 +30,9 @@ ORIGIN = "a paper, CC BY 4.0"
 def imported(name: str, words: float, **changes: object) -> RunRecord:
     """Imported outputs with a mean length, for references of 100 words."""
     outputs = OutputFacts(20, 20, 20, 0, words=words, reference_words=100.0)
-    return record(name, 30, imported=ImportedOutputs(f"{name}.txt", "0", ORIGIN), outputs=outputs, **changes)
+    return record(
+        name, 30, imported=ImportedOutputs(f"{name}.txt", "0", ORIGIN), outputs=outputs, **changes
+    )
 
 
 def lengths(*runs: RunRecord, part: str = "f") -> str:
@@ -53,9 +67,17 @@ def test_rows_with_equal_outputs_are_named() -> None:
         assert describe_equal(block.rows) in ("", *footnotes(block, {"rougeLsum"}))
         return describe_equal(block.rows)
 
-    seeds = [replace(record("random", 20, seed=seed), outputs_digest=f"r{seed}", run_id=f"r{seed}") for seed in (1, 2)]
-    lead, lexrank, other = (replace(record(name, 20), outputs_digest="a") for name in ("lead", "lexrank", "other"))
-    assert equal(lead, lexrank, replace(other, outputs_digest="b"), *seeds) == "Equal outputs: lead = lexrank."
+    seeds = [
+        replace(record("random", 20, seed=seed), outputs_digest=f"r{seed}", run_id=f"r{seed}")
+        for seed in (1, 2)
+    ]
+    lead, lexrank, other = (
+        replace(record(name, 20), outputs_digest="a") for name in ("lead", "lexrank", "other")
+    )
+    assert (
+        equal(lead, lexrank, replace(other, outputs_digest="b"), *seeds)
+        == "Equal outputs: lead = lexrank."
+    )
     assert equal(lead, lexrank, other) == "Equal outputs: lead = lexrank = other."
     assert equal(replace(lead, outputs_digest="r1"), *seeds) == ""
     assert equal(*(replace(run, outputs_digest="") for run in (lead, lexrank))) == ""
@@ -68,7 +90,9 @@ def test_the_source_of_outputs_is_below_the_table_once() -> None:
         ((record("lead", 20),), []),
     ):
         (block,) = comparable_rows(runs)
-        assert [line for line in footnotes(block, {"rougeLsum"}) if line.startswith("Imported")] == lines
+        assert [
+            line for line in footnotes(block, {"rougeLsum"}) if line.startswith("Imported")
+        ] == lines
 
 
 @pytest.mark.parametrize(("word", "reason"), [(NOT_RANKED, ""), (NOT_LEARNED, "not learned: ")])
@@ -77,7 +101,10 @@ def test_how_outputs_came_about_is_not_judged(word: str, reason: str) -> None:
     run = record("them", 30)
     row = SeedGroup((run,), learned=Learned(word, "12 of 20 outputs repeat themselves"))
     assert columns_of([run])["settings"].cell(row).endswith(word)
-    assert describe_unlearned([row]) == f"Not ranked: them ({reason}12 of 20 outputs repeat themselves)."
+    assert (
+        describe_unlearned([row])
+        == f"Not ranked: them ({reason}12 of 20 outputs repeat themselves)."
+    )
     for unsure in (UNKNOWN, NOT_SHOWN):
         row = replace(row, learned=Learned(unsure, "the reason"))
         assert row.ranked

@@ -31,7 +31,9 @@ from longsumbench.render.tables import Stressed, Tied
 from longsumbench.runs.record import ImportedOutputs, RunRecord, is_untrained
 
 EXAMPLES = 100
-LEVELLED = FitReport(steps=400, first_loss=9.0, validation_losses=((100, 4.0), (200, 3.1), (300, 3.05), (400, 3.0)))
+LEVELLED = FitReport(
+    steps=400, first_loss=9.0, validation_losses=((100, 4.0), (200, 3.1), (300, 3.05), (400, 3.0))
+)
 FALLING = replace(LEVELLED, validation_losses=((200, 5.0), (400, 3.0)))
 Scored = tuple[RunRecord, pd.DataFrame]
 
@@ -42,7 +44,9 @@ def spread(name: str, size: float) -> Any:
     return values - values.mean()
 
 
-def trained(name: str, score: float, floor: float | None = 20.0, bigrams: float = 12.0, **changes: Any) -> Scored:
+def trained(
+    name: str, score: float, floor: float | None = 20.0, bigrams: float = 12.0, **changes: Any
+) -> Scored:
     """A trained run with these means of ROUGE-Lsum and R-2 (0–100), and its scores; the floor of R-2 is 2."""
     columns = {
         f"{kind}_{part}": (score + spread(name, 3)) / 100
@@ -54,13 +58,21 @@ def trained(name: str, score: float, floor: float | None = 20.0, bigrams: float 
         columns["rougeLsum_floor"] = (floor + spread(f"floor of {name}", 3)) / 100
     scores = pd.DataFrame(columns, index=[f"{number:03d}" for number in range(EXAMPLES)])
     floors = {} if floor is None else {"rouge2": 2.0, "rougeLsum": floor}
-    run = replace(record(name, score, run_id=f"{name}-{changes.get('seed', 1)}", n=EXAMPLES), floor=floors)
-    return replace(run, **{"fit": LEVELLED, "outputs": OutputFacts(EXAMPLES, EXAMPLES, EXAMPLES, 0), **changes}), scores
+    run = replace(
+        record(name, score, run_id=f"{name}-{changes.get('seed', 1)}", n=EXAMPLES), floor=floors
+    )
+    return replace(
+        run, **{"fit": LEVELLED, "outputs": OutputFacts(EXAMPLES, EXAMPLES, EXAMPLES, 0), **changes}
+    ), scores
 
 
 def imported(name: str, *numbers: float, **changes: Any) -> Scored:
     """As `trained`, but imported."""
-    return trained(name, *numbers, **{"fit": FitReport(), "imported": ImportedOutputs("them.txt", "0", ""), **changes})
+    return trained(
+        name,
+        *numbers,
+        **{"fit": FitReport(), "imported": ImportedOutputs("them.txt", "0", ""), **changes},
+    )
 
 
 def first(scored: Scored, number: int) -> Scored:
@@ -68,7 +80,9 @@ def first(scored: Scored, number: int) -> Scored:
     return replace(scored[0], n=number, examples="few"), scored[1].head(number)
 
 
-def planted(name: str, share: float, chance: float = 0.042, seen: float = 1.0, **changes: Any) -> Scored:
+def planted(
+    name: str, share: float, chance: float = 0.042, seen: float = 1.0, **changes: Any
+) -> Scored:
     """A trained run that states this share of the planted facts right; it read the share `seen` of the sources."""
     run, scores = trained(name, 90, floor=None, **changes)
     scores = scores.assign(fact_recall=share + spread(name, 0.05), fact_recall_chance=chance)
@@ -79,7 +93,9 @@ def planted(name: str, share: float, chance: float = 0.042, seen: float = 1.0, *
 
 def judged(*runs: Scored) -> ComparableRows:
     """The runs as a block of a table."""
-    (block,) = comparable_rows([run for run, _ in runs], {run.run_id: scores for run, scores in runs})
+    (block,) = comparable_rows(
+        [run for run, _ in runs], {run.run_id: scores for run, scores in runs}
+    )
     return block
 
 
@@ -94,7 +110,9 @@ def words(*runs: Scored) -> dict[str, str]:
 
 
 BEST = trained("best", 40)
-RANDOM_RUN = trained(RANDOM, 30, bigrams=6.0, fit=FitReport())  # gains 4 in R-2, and in nearly all examples
+RANDOM_RUN = trained(
+    RANDOM, 30, bigrams=6.0, fit=FitReport()
+)  # gains 4 in R-2, and in nearly all examples
 
 
 def test_half_of_randoms_gain_in_bigrams_is_required() -> None:
@@ -104,7 +122,12 @@ def test_half_of_randoms_gain_in_bigrams_is_required() -> None:
     )
     assert learned["best"] == (LEARNED, "", pytest.approx(20), pytest.approx(250))
     assert learned["near"] == (LEARNED, "", pytest.approx(20), pytest.approx(62.5))
-    assert learned["words"] == (NOT_LEARNED, "gains 1.0 in R-2, Random 4.0", pytest.approx(20), pytest.approx(25))
+    assert learned["words"] == (
+        NOT_LEARNED,
+        "gains 1.0 in R-2, Random 4.0",
+        pytest.approx(20),
+        pytest.approx(25),
+    )
     assert learned[RANDOM] == ("", "", pytest.approx(20), pytest.approx(100))
 
 
@@ -133,7 +156,9 @@ def test_other_rows_change_nothing(seed: int) -> None:
         changes: dict[str, Any] = {"fit": FALLING} if place > 3 else {}
         rows.append(trained(f"row{place}", score, floor, draw.uniform(2, 8), **changes))
     rows += [few_right("mixture"), imported("theirs", 35.0, 20.0, draw.uniform(2, 8))]
-    whole = gate(RANDOM_RUN, trained("perfect", 99, 10.0, 98.0), trained("oracle", 99, oracle=True), *rows)
+    whole = gate(
+        RANDOM_RUN, trained("perfect", 99, 10.0, 98.0), trained("oracle", 99, oracle=True), *rows
+    )
     alone = {run.model: gate(RANDOM_RUN, (run, scores))[run.model] for run, scores in rows}
     assert {name: whole[name] for name in alone} == alone
     assert len({learned.word for learned in alone.values()}) > 1
@@ -141,7 +166,12 @@ def test_other_rows_change_nothing(seed: int) -> None:
 
 def test_other_rows_change_nothing_in_planted_facts() -> None:
     """There, chance is known, so no row needs another one."""
-    rows = [planted("low", 0.1), planted("middle", 0.28), planted("high", 0.5), planted("trunc", 0.2, seen=0.25)]
+    rows = [
+        planted("low", 0.1),
+        planted("middle", 0.28),
+        planted("high", 0.5),
+        planted("trunc", 0.2, seen=0.25),
+    ]
     whole = gate(planted("perfect", 0.99), *rows)
     alone = {run.model: gate((run, scores))[run.model] for run, scores in rows}
     assert {name: whole[name] for name in alone} == alone
@@ -152,11 +182,17 @@ def test_a_copy_of_lead_is_ranked() -> None:
     same = OutputFacts(EXAMPLES, EXAMPLES, EXAMPLES // 8, 0)
     lead = trained("lead", 24, bigrams=4.2, fit=FitReport(), outputs=same)
     copy = imported("copy", 24.0, 20.0, 4.2, outputs=same)
-    rows = {row.first.model: row for row in judged(RANDOM_RUN, lead, copy, trained("perfect", 99, 10.0, 98.0)).rows}
+    rows = {
+        row.first.model: row
+        for row in judged(RANDOM_RUN, lead, copy, trained("perfect", 99, 10.0, 98.0)).rows
+    }
     assert rows["lead"].ranked
     assert rows["copy"].learned.word == DEPENDS
     constant = replace(without_gain("constant")[0], outputs=same), without_gain("constant")[1]
-    assert gate(RANDOM_RUN, constant)["constant"].reason == "nearly identical outputs, 12 of 100 distinct"
+    assert (
+        gate(RANDOM_RUN, constant)["constant"].reason
+        == "nearly identical outputs, 12 of 100 distinct"
+    )
 
 
 def test_twelve_examples_of_a_good_system() -> None:
@@ -174,7 +210,10 @@ def without_gain(name: str, **changes: Any) -> Scored:
 
 def test_outputs_that_fit_any_source_are_not_learned() -> None:
     """Also if they are the only trained ones."""
-    assert words(RANDOM_RUN, BEST, without_gain("constant")) == {"best": LEARNED, "constant": NOT_LEARNED}
+    assert words(RANDOM_RUN, BEST, without_gain("constant")) == {
+        "best": LEARNED,
+        "constant": NOT_LEARNED,
+    }
     assert words(RANDOM_RUN, without_gain("constant")) == {"constant": NOT_LEARNED}
 
 
@@ -186,7 +225,10 @@ def test_few_examples_show_nothing(examples: int) -> None:
     assert row.learned.word == NOT_SHOWN
     assert row.ranked
     counted = "1 example" if examples == 1 else f"{examples} examples"
-    assert f"few ({counted}: not shown that its outputs depend enough on their sources)" in describe_unlearned([row])
+    assert (
+        f"few ({counted}: not shown that its outputs depend enough on their sources)"
+        in describe_unlearned([row])
+    )
 
 
 @pytest.mark.parametrize(
@@ -218,8 +260,13 @@ def test_a_training_of_no_steps_is_untrained_and_not_ranked() -> None:
     no_steps = FitReport(parameters=9, ended_by="max_steps")
     plain, scores = trained("plain", 41, fit=no_steps)
     start = replace(plain, model="start", run_id="start-1")
-    start = replace(start, config={**plain.config, "model": {"name": "start", "init": "some/folder"}})
-    rows = {row.first.model: row for row in judged(RANDOM_RUN, BEST, (plain, scores), (start, scores)).rows}
+    start = replace(
+        start, config={**plain.config, "model": {"name": "start", "init": "some/folder"}}
+    )
+    rows = {
+        row.first.model: row
+        for row in judged(RANDOM_RUN, BEST, (plain, scores), (start, scores)).rows
+    }
     assert {name: row.ranked for name, row in rows.items()} == {
         RANDOM: True,
         "best": True,
@@ -237,16 +284,29 @@ def test_a_training_of_no_steps_is_untrained_and_not_ranked() -> None:
 def test_planted_facts_have_a_known_top() -> None:
     """12 % of the facts, where guesses reach 4 %, are 8 of 96 possible points, also for the best row of the table."""
     learned: Any = gate(planted("guess", 0.12, chance=0.04))["guess"]
-    assert learned == (NOT_LEARNED, "8.3 % of the possible gain", pytest.approx(4), pytest.approx(100 * 8 / 96))
+    assert learned == (
+        NOT_LEARNED,
+        "8.3 % of the possible gain",
+        pytest.approx(4),
+        pytest.approx(100 * 8 / 96),
+    )
 
 
 def test_a_system_is_judged_by_the_facts_that_it_can_see() -> None:
     """A perfect system that reads a quarter states 25 % and 4.2 % of the rest, all that it can."""
-    perfect, poor = planted("perfect", 0.25 + 0.75 * 0.042, seen=0.25), planted("poor", 0.065, seen=0.25)
+    perfect, poor = (
+        planted("perfect", 0.25 + 0.75 * 0.042, seen=0.25),
+        planted("poor", 0.065, seen=0.25),
+    )
     learned: dict[str, Any] = gate(perfect, poor)
     assert learned["perfect"] == (LEARNED, "", pytest.approx(4.2), pytest.approx(100))
     lift = 100 * (6.5 - 4.2) / (0.25 * (100 - 4.2))
-    assert learned["poor"] == (NOT_LEARNED, "9.6 % of the possible gain", pytest.approx(4.2), pytest.approx(lift))
+    assert learned["poor"] == (
+        NOT_LEARNED,
+        "9.6 % of the possible gain",
+        pytest.approx(4.2),
+        pytest.approx(lift),
+    )
     assert words(planted("whole", 0.277)) == {"whole": NOT_SHOWN}  # nearly a quarter of all facts
 
 
@@ -259,14 +319,20 @@ def test_the_last_fall_by_hand() -> None:
 
 def test_training_that_goes_on_falling_is_named() -> None:
     """A loss that falls by a sixth in the last quarter has not levelled off; near the top of all facts it may."""
-    assert words(RANDOM_RUN, BEST, trained("slow", 50, fit=FALLING)) == {"best": LEARNED, "slow": STILL_LEARNING}
+    assert words(RANDOM_RUN, BEST, trained("slow", 50, fit=FALLING)) == {
+        "best": LEARNED,
+        "slow": STILL_LEARNING,
+    }
     facts = planted("most", 0.93, fit=FALLING), planted("half", 0.5, fit=FALLING)
     assert words(*facts) == {"most": LEARNED, "half": STILL_LEARNING}
 
 
 def test_one_seed_that_did_not_learn_is_enough() -> None:
     """A row of three seeds learned if all did; the reason counts those that did not."""
-    runs = [trained("mixed", 40, bigrams=bigrams, seed=seed) for seed, bigrams in ((1, 12.0), (2, 11.0), (3, 2.5))]
+    runs = [
+        trained("mixed", 40, bigrams=bigrams, seed=seed)
+        for seed, bigrams in ((1, 12.0), (2, 11.0), (3, 2.5))
+    ]
     learned = gate(RANDOM_RUN, *runs)["mixed"]
     assert learned.word == NOT_LEARNED
     assert learned.reason.endswith("in 1 of 3 seeds")
@@ -275,7 +341,10 @@ def test_one_seed_that_did_not_learn_is_enough() -> None:
 def test_without_a_floor_it_is_not_known() -> None:
     """Of a trained system; extracts depend on their sources by construction, and Lead learns nothing."""
     run, scores = trained("extract", 40, floor=None)
-    extract = replace(run, config={**run.config, "decode": {**run.config["decode"], "mode": "extract"}}), scores
+    extract = (
+        replace(run, config={**run.config, "decode": {**run.config["decode"], "mode": "extract"}}),
+        scores,
+    )
     lead = trained("lead", 30, floor=None, fit=FitReport())
     learned = gate(RANDOM_RUN, trained("old", 40, floor=None), extract, lead)
     assert {name: learned[name].word for name in ("old", "extract", "lead")} == {
@@ -296,7 +365,9 @@ def test_without_random_it_is_not_known() -> None:
 
 def test_the_run_of_random_with_the_fewest_settings_counts() -> None:
     """Other runs of Random are other rows, which change nothing."""
-    long = trained(RANDOM, 60, bigrams=50.0, fit=FitReport(), run_id="a-long-one", variant="length=900")
+    long = trained(
+        RANDOM, 60, bigrams=50.0, fit=FitReport(), run_id="a-long-one", variant="length=900"
+    )
     assert gate(RANDOM_RUN, long, BEST)["best"] == gate(RANDOM_RUN, BEST)["best"]
 
 
@@ -306,10 +377,16 @@ def test_rows_that_did_not_learn_are_not_ranked() -> None:
     high = high[0], high[1].assign(rougeLsum_f=0.6, rougeLsum_floor=0.6)
     block = judged(RANDOM_RUN, BEST, high, near)
     cells = row_cells(
-        block, choose_columns(["system", "settings", "rougeLsum", "lift"], columns_of([BEST[0], high[0]]))
+        block,
+        choose_columns(["system", "settings", "rougeLsum", "lift"], columns_of([BEST[0], high[0]])),
     )
     lines = {line[1]: line for line in cells}
-    assert {name: line[0] for name, line in lines.items()} == {"high": "", "best": "1", "nearly": "2", RANDOM: "3"}
+    assert {name: line[0] for name, line in lines.items()} == {
+        "high": "",
+        "best": "1",
+        "nearly": "2",
+        RANDOM: "3",
+    }
     assert {name: type(line[3]) for name, line in lines.items()} == {
         "high": str,
         "best": Stressed,
@@ -319,4 +396,6 @@ def test_rows_that_did_not_learn_are_not_ranked() -> None:
     assert lines["high"][2] == NOT_LEARNED
     assert [lines[name][4] for name in ("best", "nearly", RANDOM)] == ["250 %", "250 %", "100 %"]
     assert all(row != high[0].run_id for row, _ in block.tests.differences)
-    assert describe_unlearned(block.rows).startswith("Not ranked: high (not learned: gains 0.0 in R-2, Random 4.0")
+    assert describe_unlearned(block.rows).startswith(
+        "Not ranked: high (not learned: gains 0.0 in R-2, Random 4.0"
+    )

@@ -33,7 +33,12 @@ from longsumbench.runs.results import Results
 
 
 def run_at(
-    model: str, mean: float, length: int, seen: float = 100, train: int | None = 1024, **changes: Any
+    model: str,
+    mean: float,
+    length: int,
+    seen: float = 100,
+    train: int | None = 1024,
+    **changes: Any,
 ) -> RunRecord:
     """A run that was trained on reports of `train` tokens at most, and stated `mean` percent of longer ones' facts."""
     options = changes.pop("options", {})
@@ -101,17 +106,36 @@ def test_who_is_not_drawn() -> None:
 def test_numbers_by_hand() -> None:
     """A row a system and length in the CSV, with what was seen."""
     found = systems_at_lengths(
-        [run_at("ea", 90, 1024), run_at("ea", 50, 65536), run_at("trunc", 20, 1024), run_at("trunc", 4, 65536, seen=1)]
+        [
+            run_at("ea", 90, 1024),
+            run_at("ea", 50, 65536),
+            run_at("trunc", 20, 1024),
+            run_at("trunc", 4, 65536, seen=1),
+        ]
     )
     rows = list(csv.DictReader(io.StringIO(lengths_csv(found))))
-    assert [(row["system"], row["train_length"], row["document_length"], row["source_seen"]) for row in rows] == [
+    assert [
+        (row["system"], row["train_length"], row["document_length"], row["source_seen"])
+        for row in rows
+    ] == [
         ("ea", "1024", "1024", "100.0"),
         ("ea", "1024", "65536", "100.0"),
         ("trunc", "1024", "1024", "100.0"),
         ("trunc", "1024", "65536", "1.0"),
     ]
-    assert (rows[1]["fact_recall_relayed"], rows[1]["fact_recall_relayed_lo"], rows[1]["n"]) == ("50.0", "46.0", "20")
-    assert list(map(in_thousands, (300, 1024, 1536, 2000, 65536, 2**20))) == ["300", "1k", "1.5k", "2k", "64k", "1M"]
+    assert (rows[1]["fact_recall_relayed"], rows[1]["fact_recall_relayed_lo"], rows[1]["n"]) == (
+        "50.0",
+        "46.0",
+        "20",
+    )
+    assert list(map(in_thousands, (300, 1024, 1536, 2000, 65536, 2**20))) == [
+        "300",
+        "1k",
+        "1.5k",
+        "2k",
+        "64k",
+        "1M",
+    ]
 
 
 def picture(records: Sequence[RunRecord]) -> bytes:
@@ -128,7 +152,9 @@ def test_beside_the_table(tmp_path: Path) -> None:
     table = leaderboard.update_table(results, "probe")
     folder = tmp_path / "leaderboard"
     assert table.pictures() == ["probe-lengths.png"]
-    assert "trained on 1k tokens at most](probe-lengths.png)" in (folder / "probe.md").read_text().replace(")]", "]")
+    assert "trained on 1k tokens at most](probe-lengths.png)" in (
+        folder / "probe.md"
+    ).read_text().replace(")]", "]")
     assert (folder / "probe-lengths.png").read_bytes() == picture(runs)
     assert (folder / "probe-lengths.csv").read_text() == lengths_csv(systems_at_lengths(runs))
     (results.run_folder(runs[0]) / "record.json").unlink()
@@ -147,7 +173,10 @@ def test_pictures_are_drawn_when_the_numbers_change_or_one_is_missing(tmp_path: 
     drawn.write_bytes(b"kept")
     (tmp_path / "leaderboard" / "probe.md").unlink()
     leaderboard.update_table(results, "probe")
-    assert (drawn.read_bytes(), (tmp_path / "leaderboard" / "probe.md").is_file()) == (b"kept", True)
+    assert (drawn.read_bytes(), (tmp_path / "leaderboard" / "probe.md").is_file()) == (
+        b"kept",
+        True,
+    )
     drawn.unlink()
     leaderboard.update_table(results, "probe")
     assert drawn.read_bytes() == picture(runs)
@@ -167,7 +196,9 @@ def test_whether_a_system_learned_is_judged_on_the_shortest_texts() -> None:
         )
         for run, length in zip(records, (1024, 65536) * 2, strict=True)
     }
-    assert {system.model: system.learned.word for system in systems_at_lengths(records, scores)} == {
+    assert {
+        system.model: system.learned.word for system in systems_at_lengths(records, scores)
+    } == {
         "ea": LEARNED,
         "trunc": NOT_LEARNED,
     }

@@ -27,7 +27,9 @@ from longsumbench.runs.results import Results
 
 def column(dataset: str, **means: float) -> MatrixColumn:
     cells = {label: Estimate(mean, mean - 1, mean + 1) for label, mean in means.items()}
-    return MatrixColumn(dataset, "rougeLsum", "test split, 20 examples", cells, ranked(cells), frozenset())
+    return MatrixColumn(
+        dataset, "rougeLsum", "test split, 20 examples", cells, ranked(cells), frozenset()
+    )
 
 
 THREE = (
@@ -45,7 +47,9 @@ def test_ranks_by_hand() -> None:
     """The highest is first; equal means share their average rank; a system's mean is over its datasets."""
     matrix = matrix_of([*THREE, column("d", lead=5, trunc=7)])
     assert THREE[0].ranks == {"lead": 3, "ea": 1.5, "seal": 1.5}
-    assert [(system, matrix.mean_rank(system), matrix.count(system)) for system in matrix.systems] == [
+    assert [
+        (system, matrix.mean_rank(system), matrix.count(system)) for system in matrix.systems
+    ] == [
         ("lead", pytest.approx((3 + 2 + 3 + 2) / 4), 4),
         ("seal", pytest.approx((1.5 + 1 + 1) / 3), 3),
         ("ea", pytest.approx((1.5 + 3 + 2) / 3), 3),
@@ -61,7 +65,12 @@ def write_runs(root: Path) -> None:
         for name, score in (("lead", 30), ("ea", 25 + shift * 3), ("seal", 20)):
             facts = measured({"facts": score})
             one = record(
-                name, score, dataset=dataset, run_id=f"{dataset[:3]}{name}", measures=facts, ranked_by="rougeLsum"
+                name,
+                score,
+                dataset=dataset,
+                run_id=f"{dataset[:3]}{name}",
+                measures=facts,
+                ranked_by="rougeLsum",
             )
             one.write(Results(root).run_folder(one))
     for number, examples in enumerate(("e1", "e1", "e2")):
@@ -83,14 +92,21 @@ def test_only_comparable_runs_are_in_a_column(tmp_path: Path) -> None:
     of_facts = read_matrix(Results(tmp_path), "facts")
     assert (len(of_facts.columns), of_facts.without) == (2, ("pydoc",))
     assert "No run has the number on pydoc." in notes(of_facts)
-    with pytest.raises(UsageError, match=r"no finished run has a number 'fact' \(did you mean 'facts'\?\)"):
+    with pytest.raises(
+        UsageError, match=r"no finished run has a number 'fact' \(did you mean 'facts'\?\)"
+    ):
         read_matrix(Results(tmp_path), "fact")
 
 
 def test_the_best_system_of_each_dataset_is_shown() -> None:
     """The terminal leaves out systems with one dataset, but never the best of a dataset that learned."""
     single = column("d", lexrank=40, lead=5, trunc=4, grey=99)
-    matrix = matrix_of([*THREE, replace(single, ranks={key: r for key, r in single.ranks.items() if key != "grey"})])
+    matrix = matrix_of(
+        [
+            *THREE,
+            replace(single, ranks={key: r for key, r in single.ranks.items() if key != "grey"}),
+        ]
+    )
     block = matrix_block(matrix, brief=True)
     assert [row[0] for row in block.rows] == ["lead", "seal", "ea", "lexrank"]
     assert "Other systems with one dataset, only in leaderboard/matrix.md: 2." in block.footnotes
@@ -108,7 +124,11 @@ def test_the_matrix_is_written_in_three_formats(tmp_path: Path) -> None:
         ("lead", "1.5", "2"),
         ("seal", "3.0", "2"),
     ]
-    assert (rows[1]["arxiv_facts"], rows[1]["arxiv_facts_lo"], rows[1]["arxiv_rank"]) == ("30.0", "28.0", "1.0")
+    assert (rows[1]["arxiv_facts"], rows[1]["arxiv_facts_lo"], rows[1]["arxiv_rank"]) == (
+        "30.0",
+        "28.0",
+        "1.0",
+    )
     assert (folder / "matrix.tex").exists()
 
 

@@ -19,7 +19,9 @@ NEXT = REFERENCES[1:] + REFERENCES[:1]
 OUTPUTS = {
     "constant": [REFERENCES[0]] * len(REPORTS),
     "form": NEXT,  # statements about the same sites, with facts of another report
-    "half": [[*own[:3], *other[3:]] for own, other in zip(REFERENCES, NEXT, strict=True)],  # half of the facts
+    "half": [
+        [*own[:3], *other[3:]] for own, other in zip(REFERENCES, NEXT, strict=True)
+    ],  # half of the facts
     "whole": REFERENCES,
 }
 
@@ -41,12 +43,18 @@ def results(texts: Path) -> Path:
     """The planted outputs as imported runs, and Random."""
     folder = texts.parent / "results"
     random: dict[str, Any] = {"model": {"name": "random", "length": 30}, "baselines": False}
-    longsumbench.run(dataset={"name": "jsonl", "path": str(texts)}, results_dir=str(folder), **random)
+    longsumbench.run(
+        dataset={"name": "jsonl", "path": str(texts)}, results_dir=str(folder), **random
+    )
     for name, outputs in OUTPUTS.items():
         path = texts.parent / f"{name}.txt"
-        path.write_text("".join(" ".join(sentences) + "\n" for sentences in outputs), encoding="utf-8")
+        path.write_text(
+            "".join(" ".join(sentences) + "\n" for sentences in outputs), encoding="utf-8"
+        )
         settings: dict[str, Any] = {"results_dir": str(folder), "baselines": False}
-        longsumbench.import_outputs(path, model=name, dataset={"name": "jsonl", "path": str(texts)}, **settings)
+        longsumbench.import_outputs(
+            path, model=name, dataset={"name": "jsonl", "path": str(texts)}, **settings
+        )
     return folder
 
 
@@ -63,18 +71,41 @@ def test_the_form_alone_is_not_learned(results: Path) -> None:
         "random": "",
     }
     assert rows["form"].numbers["rougeLsum"].mean > 75
-    assert (learned["form"].lift or 0) < 50 < (learned["half"].lift or 0) < (learned["whole"].lift or 0)
+    assert (
+        (learned["form"].lift or 0)
+        < 50
+        < (learned["half"].lift or 0)
+        < (learned["whole"].lift or 0)
+    )
 
 
 def test_a_constant_is_named_at_the_end_of_an_import(
     texts: Path, results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The screen has no place for it, and the reason; the screen of good outputs has neither."""
-    words = ["--dataset", "jsonl", f"dataset.path={texts}", f"results_dir={results}", "baselines=false"]
+    words = [
+        "--dataset",
+        "jsonl",
+        f"dataset.path={texts}",
+        f"results_dir={results}",
+        "baselines=false",
+    ]
     assert main(["import", str(texts.parent / "constant.txt"), "--model", "constant", *words]) == 0
     screen = capsys.readouterr().out
     assert "constant (nearly identical outputs, 1 of 60 distinct)" in " ".join(screen.split())
     assert "difference in" not in screen
-    assert main(["leaderboard", "jsonl", "--results-dir", str(results), "--columns", "floor,lift,learned"]) == 0
+    assert (
+        main(
+            [
+                "leaderboard",
+                "jsonl",
+                "--results-dir",
+                str(results),
+                "--columns",
+                "floor,lift,learned",
+            ]
+        )
+        == 0
+    )
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert next(line[1] for line in lines if line[:1] == ["1"]) == "whole"

@@ -14,7 +14,12 @@ from support.swept_runs import baseline, trained
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.notes import describe_equal
-from longsumbench.leaderboards.seed_groups import NO_INTERVAL, SeedGroup, compare_groups, group_by_seed
+from longsumbench.leaderboards.seed_groups import (
+    NO_INTERVAL,
+    SeedGroup,
+    compare_groups,
+    group_by_seed,
+)
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import mean_over_seeds
@@ -36,7 +41,9 @@ def system(name: str, better: float, seeds: Sequence[int], **changes: Any) -> li
     found = []
     for seed in seeds:
         values = HARD + better + DRAW.normal(0, 0.02, EXAMPLES) + DRAW.normal(0, 0.01)
-        found.append((trained(name, 100 * float(values.mean()), seed, n=EXAMPLES, **changes), values))
+        found.append(
+            (trained(name, 100 * float(values.mean()), seed, n=EXAMPLES, **changes), values)
+        )
     return found
 
 
@@ -55,7 +62,12 @@ def test_runs_that_differ_in_their_seed_are_a_row() -> None:
         baseline("oracle", 40),
     ]
     rows = group_by_seed(records, {})
-    assert [(row.first.model, len(row.runs)) for row in rows] == [("ea", 1), ("ea", 2), ("lead", 1), ("oracle", 1)]
+    assert [(row.first.model, len(row.runs)) for row in rows] == [
+        ("ea", 1),
+        ("ea", 2),
+        ("lead", 1),
+        ("oracle", 1),
+    ]
     assert rows[1].numbers["rougeLsum"] == Estimate(22, *NO_INTERVAL)
     assert [row.label for row in rows] == ["ea max_steps=500", "ea max_steps=300", "lead", "oracle"]
     assert [len(row.runs) for row in group_by_seed(records, {}, by_run=True)] == [1] * 5
@@ -63,19 +75,33 @@ def test_runs_that_differ_in_their_seed_are_a_row() -> None:
 
 def test_labels_of_rows_with_one_variant() -> None:
     """Rows with one label also name their scale, up to three settings, or the id of a run."""
-    tiny, paper = trained("ea", 1, scale="tiny"), trained("ea", 2, scale="paper", train={"a": 1, "b": 2})
-    assert [row.label for row in group_by_seed([tiny, paper], {})] == ["ea scale=paper", "ea scale=tiny"]
+    tiny, paper = (
+        trained("ea", 1, scale="tiny"),
+        trained("ea", 2, scale="paper", train={"a": 1, "b": 2}),
+    )
+    assert [row.label for row in group_by_seed([tiny, paper], {})] == [
+        "ea scale=paper",
+        "ea scale=tiny",
+    ]
     many = [trained("ea", score, train=dict.fromkeys("abcd", score)) for score in (1, 2)]
-    assert [row.label for row in group_by_seed(many, {})] == [f"ea [{run.run_id[:8]}]" for run in many[::-1]]
+    assert [row.label for row in group_by_seed(many, {})] == [
+        f"ea [{run.run_id[:8]}]" for run in many[::-1]
+    ]
     same = [trained("ea", 1, train={"beams": 1}, beams=beams) for beams in (1, 2)]
-    assert sorted(row.label for row in group_by_seed(same, {})) == ["ea num_beams=1", "ea num_beams=2"]
+    assert sorted(row.label for row in group_by_seed(same, {})) == [
+        "ea num_beams=1",
+        "ea num_beams=2",
+    ]
 
 
 def test_an_interval_covers_examples_and_seeds() -> None:
     """It holds the mean of the runs' means, and widens if seeds differ; one run keeps the interval of its record."""
     widths = []
     for apart in (0.0, 0.05):
-        runs = [trained("ea", 100 * float(np.mean(HARD + apart * seed)), seed, n=EXAMPLES) for seed in range(3)]
+        runs = [
+            trained("ea", 100 * float(np.mean(HARD + apart * seed)), seed, n=EXAMPLES)
+            for seed in range(3)
+        ]
         scores = {run.run_id: scores_of(HARD + apart * (run.seed or 0)) for run in runs}
         (row,) = group_by_seed(runs, scores)
         mean, low, high = row.numbers["rougeLsum"]
@@ -93,7 +119,9 @@ def test_an_interval_covers_examples_and_seeds() -> None:
 
 def test_a_difference_on_the_same_seeds() -> None:
     """It is paired by example and seed, 0–100; the other way it is negated."""
-    rows, scores = grouped(one := system("ea", 0.05, (1, 2, 3)), other := system("seal", 0, (1, 2, 3)))
+    rows, scores = grouped(
+        one := system("ea", 0.05, (1, 2, 3)), other := system("seal", 0, (1, 2, 3))
+    )
     found = compare_groups(rows[0], rows[1], "rougeLsum", scores)
     pairs = [(values, its) for (_, values), (_, its) in zip(one, other, strict=True)]
     by_hand = mean_over_seeds(100 * np.stack([values - its for values, its in pairs], axis=1))
@@ -109,14 +137,18 @@ def test_a_difference_from_a_system_without_seeds() -> None:
     runs, lead = system("ea", 0.05, (1, 2, 3)), baseline("lead", 30, n=EXAMPLES)
     rows, scores = grouped(runs, [(lead, HARD)])
     found = compare_groups(rows[1], rows[0], "rouge1", scores)
-    by_hand = mean_over_seeds(100 * (HARD[:, None] - np.stack([values for _, values in runs], axis=1)))
+    by_hand = mean_over_seeds(
+        100 * (HARD[:, None] - np.stack([values for _, values in runs], axis=1))
+    )
     assert found is not None
     assert tuple(found) == (pytest.approx(by_hand), EXAMPLES, 3, False)
 
 
 def test_a_difference_of_different_seeds() -> None:
     """The means over all seeds are compared, or two single runs, whatever their seeds; without scores there is none."""
-    rows, scores = grouped(one := system("ea", 0.1, (1, 2, 3)), other := system("seal", 0, (3, 4, 5)))
+    rows, scores = grouped(
+        one := system("ea", 0.1, (1, 2, 3)), other := system("seal", 0, (3, 4, 5))
+    )
     found = compare_groups(rows[0], rows[1], "rougeL", scores)
     assert found is not None
     means = [np.mean([values for _, values in runs]) for runs in (one, other)]
@@ -150,16 +182,23 @@ def test_who_has_one_seed() -> None:
 
 def test_equal_outputs_of_several_seeds_count_once() -> None:
     """The first of them is in the row, and a line names them; extracts, and outputs that are one text, may be equal."""
-    runs = [replace(trained("ea", 20, seed), outputs_digest="same" if seed < 3 else "other") for seed in (1, 2, 3)]
+    runs = [
+        replace(trained("ea", 20, seed), outputs_digest="same" if seed < 3 else "other")
+        for seed in (1, 2, 3)
+    ]
     (row,) = group_by_seed(runs, {})
     assert [run.seed for run in row.runs] == [1, 3]
     assert row.repeated == (runs[1],)
     assert describe_equal([row]) == "Equal outputs: seeds 1, 2 of ea, counted once."
     one_text = [replace(run, outputs=OutputFacts(20, 20, 1, 0)) for run in runs]
     extracts = [
-        replace(run, config={**run.config, "decode": {**run.config["decode"], "mode": "extract"}}) for run in runs
+        replace(run, config={**run.config, "decode": {**run.config["decode"], "mode": "extract"}})
+        for run in runs
     ]
-    draws = [replace(baseline("random", 20, seed=seed, run_id=f"r{seed}"), outputs_digest="same") for seed in (1, 2)]
+    draws = [
+        replace(baseline("random", 20, seed=seed, run_id=f"r{seed}"), outputs_digest="same")
+        for seed in (1, 2)
+    ]
     for honest in (one_text, extracts, draws):
         (row,) = group_by_seed(honest, {})
         assert (len(row.runs), describe_equal([row])) == (len(honest), "")

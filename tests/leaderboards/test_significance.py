@@ -26,9 +26,13 @@ BASE = np.random.default_rng(1).beta(4, 8, EXAMPLES)  # how well the examples go
 
 def per_example(better: float, seed: int, **measures: object) -> pd.DataFrame:
     """Scores that lie around `BASE` and `better`; ROUGE-2 and ROUGE-L follow ROUGE-Lsum."""
-    drawn = (BASE + better + np.random.default_rng(seed).normal(0, 0.05, EXAMPLES)).clip(0.0, 0.8)  # 1.2 × 0.8 < 1
+    drawn = (BASE + better + np.random.default_rng(seed).normal(0, 0.05, EXAMPLES)).clip(
+        0.0, 0.8
+    )  # 1.2 × 0.8 < 1
     factors = dict(zip(ROUGE_HEADINGS, (1.2, 0.5, 0.8, 1), strict=True))
-    columns = {f"{kind}_{part}": factor * drawn for kind, factor in factors.items() for part in "prf"}
+    columns = {
+        f"{kind}_{part}": factor * drawn for kind, factor in factors.items() for part in "prf"
+    }
     ids = [f"example {number:02d}" for number in range(EXAMPLES)]
     return pd.DataFrame({**columns, **measures}, index=pd.Index(ids, name="id"))
 
@@ -38,7 +42,14 @@ SCORES = {"best": per_example(0, 1), "near": per_example(-0.012, 2), "far": per_
 
 def finished(name: str, scores: pd.DataFrame, **changes: object) -> RunRecord:
     """A run of that name with these scores."""
-    return record(name, 0, run_id=name, n=len(scores), scores=aggregate(scores[[*SCORES["best"].columns]]), **changes)
+    return record(
+        name,
+        0,
+        run_id=name,
+        n=len(scores),
+        scores=aggregate(scores[[*SCORES["best"].columns]]),
+        **changes,
+    )
 
 
 RUNS = [finished(name, scores) for name, scores in SCORES.items()]
@@ -72,28 +83,44 @@ def test_p_values_are_of_paired_tests() -> None:
     tests = against_best_of(RUNS, SCORES).differences
     assert list(tests) == [(run, kind) for kind in ROUGE_HEADINGS for run in ("near", "far")]
     single = [
-        scipy.stats.ttest_rel(SCORES[run][f"{kind}_f"], SCORES["best"][f"{kind}_f"]).pvalue for run, kind in tests
+        scipy.stats.ttest_rel(SCORES[run][f"{kind}_f"], SCORES["best"][f"{kind}_f"]).pvalue
+        for run, kind in tests
     ]
-    corrected = [p for column in zip(single[::2], single[1::2], strict=True) for p in holm(column).tolist()]
+    corrected = [
+        p for column in zip(single[::2], single[1::2], strict=True) for p in holm(column).tolist()
+    ]
     assert [judged.p for judged in tests.values()] == pytest.approx(corrected)
 
 
-@pytest.mark.parametrize(("examples", "rivals", "tested"), [(5, 1, False), (6, 1, True), (6, 2, False), (7, 2, True)])
-def test_too_few_examples_are_no_tie(tmp_path: Path, examples: int, rivals: int, tested: bool) -> None:
+@pytest.mark.parametrize(
+    ("examples", "rivals", "tested"), [(5, 1, False), (6, 1, True), (6, 2, False), (7, 2, True)]
+)
+def test_too_few_examples_are_no_tie(
+    tmp_path: Path, examples: int, rivals: int, tested: bool
+) -> None:
     """Of n examples and m tests, p is at least m · 2¹⁻ⁿ: above 0.05 a line says so, and no row is marked."""
-    scores = {"best": SCORES["best"], **{f"rival{number}": per_example(-0.001, number) for number in range(rivals)}}
+    scores = {
+        "best": SCORES["best"],
+        **{f"rival{number}": per_example(-0.001, number) for number in range(rivals)},
+    }
     scores = {name: table[:examples] for name, table in scores.items()}
-    table = updated(tmp_path, [finished(name, part, examples="few") for name, part in scores.items()], scores)
+    table = updated(
+        tmp_path, [finished(name, part, examples="few") for name, part in scores.items()], scores
+    )
     labels = ", ".join(row.label for row in table.comparable[0].rows[1:])
     assert ("≈" in table.markdown()) == tested
-    assert (f"Too few examples for a test against the best: {labels}." in table.markdown()) == (not tested)
+    assert (f"Too few examples for a test against the best: {labels}." in table.markdown()) == (
+        not tested
+    )
 
 
 def test_many_tests_can_be_significant() -> None:
     """However many the tests, a run that is below is distinguished from the best: p-values can be small enough."""
     lower = per_example(-0.03, 3)
     runs = [RUNS[0], *(finished(f"lower{number}", lower) for number in range(60))]
-    tests = against_best_of(runs, {one.run_id: SCORES["best"] if one.run_id == "best" else lower for one in runs})
+    tests = against_best_of(
+        runs, {one.run_id: SCORES["best"] if one.run_id == "best" else lower for one in runs}
+    )
     assert len(tests.differences) == 240
     assert tests.tied() == frozenset()
 
@@ -102,7 +129,10 @@ def test_without_scores(tmp_path: Path) -> None:
     """Rows without scores.csv are named and bear no mark; without the best one's, or any, nothing is tested."""
     some = {name: SCORES[name] for name in ("best", "far")}
     text = updated(tmp_path / "some", RUNS, some).markdown()
-    assert "Not tested, because its scores.csv or that of the best row is missing: near (near)." in text
+    assert (
+        "Not tested, because its scores.csv or that of the best row is missing: near (near)."
+        in text
+    )
     for number, none in enumerate(({}, {"near": SCORES["near"], "far": SCORES["far"]})):
         text = updated(tmp_path / str(number), RUNS, none).markdown()
         assert "is missing: near (near), far (far)." in text
@@ -170,4 +200,7 @@ def test_the_set_needs_three_rows_with_scores() -> None:
     assert against_best_of(RUNS[:2], SCORES).best_set == ()
     assert against_best_of(RUNS, {name: SCORES[name] for name in ("best", "far")}).best_set == ()
     few = {name: scores.head(20) for name, scores in SCORES.items()}
-    assert against_best_of([finished(name, scores) for name, scores in few.items()], few).best_set == ()
+    assert (
+        against_best_of([finished(name, scores) for name, scores in few.items()], few).best_set
+        == ()
+    )

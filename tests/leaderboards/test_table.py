@@ -16,7 +16,12 @@ from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.notes import caution, describe_budget, describe_starts, describe_training_differences
+from longsumbench.leaderboards.notes import (
+    caution,
+    describe_budget,
+    describe_starts,
+    describe_training_differences,
+)
 from longsumbench.leaderboards.published import (
     COLUMNS as PUBLISHED_COLUMNS,
     OUR_PAPERS,
@@ -64,7 +69,9 @@ def cells(block: Block, heading: str) -> list[str]:
     return [row[block.columns.index(heading)] for row in block.rows]
 
 
-def test_the_csv_has_exactly_the_columns_that_others_rely_on(update: Callable[..., Table], tmp_path: Path) -> None:
+def test_the_csv_has_exactly_the_columns_that_others_rely_on(
+    update: Callable[..., Table], tmp_path: Path
+) -> None:
     """The CSV has exactly the columns that others rely on, and holds no published number."""
     update(record("lead", 30))
     lines = (tmp_path / "leaderboard" / "arxiv.csv").read_text().splitlines()
@@ -76,7 +83,11 @@ def test_a_row_holds_scores_what_was_read_and_costs(update: Callable[..., Table]
     """A row holds F1 with its interval, precision, recall, what was read and cut in percent, and the cost."""
     ledger = Truncation(200, 100, (Cut("input_length", 150, 70), Cut("snippet_length", 10, 5)))
     (row,) = rows(update(record("trunc", 30.123456, fit=TRAINED, source=ledger, seed=4)))
-    assert (row["rougeLsum"], row["rougeLsum_lo"], row["rougeLsum_hi"]) == ("30.1235", "29.1235", "30.7235")
+    assert (row["rougeLsum"], row["rougeLsum_lo"], row["rougeLsum_hi"]) == (
+        "30.1235",
+        "29.1235",
+        "30.7235",
+    )
     assert (row["rougeLsum_p"], row["rougeLsum_r"]) == ("40.1235", "25.1235")
     assert (row["source_seen"], row["targets_cut"], row["outputs_cut"]) == ("20.0", "5.0", "25.0")
     assert (row["train_steps"], row["train_examples"], row["train_seconds"], row["seed"]) == (
@@ -91,12 +102,16 @@ def test_a_row_holds_scores_what_was_read_and_costs(update: Callable[..., Table]
 def precise(model: str, f: float, precision: float, **changes: object) -> RunRecord:
     """Return a run whose precision is the same in every type of ROUGE."""
     made = record(model, f, **changes)
-    return replace(made, scores={kind: replace(score, p=precision) for kind, score in made.scores.items()})
+    return replace(
+        made, scores={kind: replace(score, p=precision) for kind, score in made.scores.items()}
+    )
 
 
 def test_by_precision(update: Callable[..., Table], tmp_path: Path) -> None:
     """By precision, runs are ranked by it, which every cell shows; the files, which hold F1, stay as they are."""
-    by_f1 = update(precise("a", 30, 20), precise("b", 20, 40), precise("c", 10, 30), record("lead", 5))
+    by_f1 = update(
+        precise("a", 30, 20), precise("b", 20, 40), precise("c", 10, 30), record("lead", 5)
+    )
     before = {path.name: path.read_bytes() for path in (tmp_path / "leaderboard").iterdir()}
     table = leaderboard.read_table(Results(tmp_path), "arxiv", "p")
     (block, *published) = table.blocks()
@@ -116,20 +131,30 @@ def test_by_precision(update: Callable[..., Table], tmp_path: Path) -> None:
 
 def test_order_of_finishing(update: Callable[..., Table], tmp_path: Path) -> None:
     """The three files are the same byte for byte in any order of the runs."""
-    records = [record(name, 20 + ord(name) % 3, signature=f"n:{ord(name) % 2}|v:1") for name in "abcdefg"]
+    records = [
+        record(name, 20 + ord(name) % 3, signature=f"n:{ord(name) % 2}|v:1") for name in "abcdefg"
+    ]
     contents = set()
     for seed in range(3):
         random.Random(seed).shuffle(records)
         root = tmp_path / str(seed)
         update(*records, root=root)
-        contents.add(tuple((root / "leaderboard" / f"arxiv.{suffix}").read_bytes() for suffix in ("csv", "md", "tex")))
+        contents.add(
+            tuple(
+                (root / "leaderboard" / f"arxiv.{suffix}").read_bytes()
+                for suffix in ("csv", "md", "tex")
+            )
+        )
     assert len(contents) == 1
 
 
 @pytest.mark.parametrize(
     ("changes", "difference"),
     [
-        ({"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"}, "stemmer:none instead of stemmer:porter"),
+        (
+            {"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"},
+            "stemmer:none instead of stemmer:porter",
+        ),
         ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
         ({"examples": "e2", "n": 7}, "other examples (7 instead of 20)"),
         ({"examples": "e2"}, "other examples"),
@@ -141,7 +166,10 @@ def test_a_run_under_another_condition_is_in_a_separate_block(
 ) -> None:
     """A run under another condition is in a separate block; the heading has the reason."""
     table = update(record("lead", 30), record("random", 20), record("winner", 99, **changes))
-    assert [[row.first.model for row in block.rows] for block in table.comparable] == [["lead", "random"], ["winner"]]
+    assert [[row.first.model for row in block.rows] for block in table.comparable] == [
+        ["lead", "random"],
+        ["winner"],
+    ]
     assert f"not comparable with the first block: {difference}" in table.markdown()
     assert "**33.0 ±0.8**" in table.markdown()
 
@@ -150,12 +178,20 @@ def test_a_trial_displaces_no_result(update: Callable[..., Table]) -> None:
     """The whole test split comes first, then blocks by their examples, whatever number of runs they have."""
     trial = [record(f"trial{number}", 90, n=5, examples="e5") for number in range(4)]
     longer = [record(f"longer{number}", 80, n=12, examples="e12") for number in range(2)]
-    limited = record("limited", 70, fingerprint="f2", config={"dataset": {"name": "arxiv", "limit": 19}}, n=19)
+    limited = record(
+        "limited", 70, fingerprint="f2", config={"dataset": {"name": "arxiv", "limit": 19}}, n=19
+    )
     validation = record("lead", 60, run_id="validation", split="validation", n=900, examples="v")
     left_out = record("lead", 50, n=18, empty_references=("x", "y"))
     table = update(*trial, *longer, limited, validation, left_out)
     blocks = [[row.first.model for row in block.rows] for block in table.comparable]
-    order = [["lead"], ["lead"], ["limited"], ["longer0", "longer1"], ["trial0", "trial1", "trial2", "trial3"]]
+    order = [
+        ["lead"],
+        ["lead"],
+        ["limited"],
+        ["longer0", "longer1"],
+        ["trial0", "trial1", "trial2", "trial3"],
+    ]
     assert blocks == order
     assert table.comparable[1].rows[0].first.split == "validation"
     assert table.frame()["block"].tolist() == [1, 2, 3, 4, 4, 5, 5, 5, 5]
@@ -185,25 +221,47 @@ def test_oracles_are_labelled_last_and_never_best(update: Callable[..., Table]) 
     """A run that its record calls an oracle is labelled, last, and never the best."""
     best = record("lead", 50, oracle=True, run_id="best")
     recipe = record("random", 45, oracle=True, run_id="recipe")
-    table = update(record("oracle", 60, oracle=True), best, recipe, record("lead", 30), record("random", 20))
-    assert [row["run_id"][:6] for row in rows(table)] == ["lead00", "random", "oracle", "best", "recipe"]
+    table = update(
+        record("oracle", 60, oracle=True), best, recipe, record("lead", 30), record("random", 20)
+    )
+    assert [row["run_id"][:6] for row in rows(table)] == [
+        "lead00",
+        "random",
+        "oracle",
+        "best",
+        "recipe",
+    ]
     (block,) = table.blocks()[:1]
     assert cells(block, "") == ["1", "2", "", "", ""]
-    assert cells(block, "system") == ["lead", "random", "oracle", "lead (oracle)", "random (oracle)"]
+    assert cells(block, "system") == [
+        "lead",
+        "random",
+        "oracle",
+        "lead (oracle)",
+        "random (oracle)",
+    ]
     assert [type(cell) for cell in cells(block, "R-Lsum")] == [Stressed, str, str, str, str]
-    assert "Oracles, in rows without a place, saw the references or their lengths." in block.footnotes
+    assert (
+        "Oracles, in rows without a place, saw the references or their lengths." in block.footnotes
+    )
 
 
 def recall(single: float, silent: float, **others: float) -> dict[str, MeasureMean]:
     """Measures of a run that states so many percent of single and of silent facts right."""
-    means = {"fact_recall": (single + silent) / 2, "fact_recall_single": single, "fact_recall_silent_other": silent}
+    means = {
+        "fact_recall": (single + silent) / 2,
+        "fact_recall_single": single,
+        "fact_recall_silent_other": silent,
+    }
     return measured({**means, **others, "fact_recall_chance": 4.2})
 
 
 def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., Table]) -> None:
     """Runs are ranked by their first measure; the main ones come before ROUGE, with the best of each stressed."""
     blind = record("blind", 80, measures=recall(90, 10))
-    table = update(blind, record("far", 40, measures=recall(88, 60)), record("mute", 1, measures=recall(0, 0)))
+    table = update(
+        blind, record("far", 40, measures=recall(88, 60)), record("mute", 1, measures=recall(0, 0))
+    )
     assert [row["model"] for row in rows(table)] == ["far", "blind", "mute"]
     (block, *_) = table.blocks()
     assert block.columns[:6] == ("", "system", "facts", "single", "silent\nother", "R-Lsum")
@@ -221,10 +279,21 @@ def test_what_was_measured_beside_rouge_is_ranked_by(update: Callable[..., Table
 
 def test_measures_in_the_csv(update: Callable[..., Table]) -> None:
     """After the fixed columns come all measures with their intervals, empty for runs without them."""
-    table = update(record("far", 40, measures=recall(90, 60, extra=5.123456)), record("b", 30, measures=recall(8, 9)))
+    table = update(
+        record("far", 40, measures=recall(90, 60, extra=5.123456)),
+        record("b", 30, measures=recall(8, 9)),
+    )
     header = table.csv().splitlines()[0]
-    names = ("fact_recall", "fact_recall_single", "fact_recall_silent_other", "extra", "fact_recall_chance")
-    assert header == ",".join([HEADER, *(f"{name}{bound}" for name in names for bound in ("", "_lo", "_hi")), "block"])
+    names = (
+        "fact_recall",
+        "fact_recall_single",
+        "fact_recall_silent_other",
+        "extra",
+        "fact_recall_chance",
+    )
+    assert header == ",".join(
+        [HEADER, *(f"{name}{bound}" for name in names for bound in ("", "_lo", "_hi")), "block"]
+    )
     far, other = rows(table)
     assert (far["extra"], far["extra_lo"], far["extra_hi"]) == ("5.1235", "3.1235", "6.1235")
     assert (other["extra"], other["fact_recall_single_hi"]) == ("", "9.0")
@@ -238,14 +307,26 @@ def test_one_note_compares_the_budgets_of_trained_runs() -> None:
     )
     longer = record("b", 1, fit=replace(TRAINED, steps=2000, examples=32000))
     assert (
-        describe_budget([one, longer]) == "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b)."
+        describe_budget([one, longer])
+        == "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b)."
     )
     assert describe_budget([record("lead", 1)]) == "Nothing was trained for these rows."
     by_words = {"train": {"batch_size": 16, "batch_words": 2048, "accumulation": 2}}
-    of_seeds = [record("a", 1, fit=replace(TRAINED, examples=drawn), config=by_words) for drawn in (5_000, 5_020)]
-    assert describe_budget(of_seeds) == "Equal budget: 300 steps × 2 × batches of 2,048 source words, 4 to 64 examples."
-    by_tokens = {"train": {"batch_size": 16, "batch_words": None, "batch_tokens": 4096, "accumulation": 4}}
-    of_tokens = [record("a", 1, fit=replace(TRAINED, examples=drawn), config=by_tokens) for drawn in (900, 2_000)]
+    of_seeds = [
+        record("a", 1, fit=replace(TRAINED, examples=drawn), config=by_words)
+        for drawn in (5_000, 5_020)
+    ]
+    assert (
+        describe_budget(of_seeds)
+        == "Equal budget: 300 steps × 2 × batches of 2,048 source words, 4 to 64 examples."
+    )
+    by_tokens = {
+        "train": {"batch_size": 16, "batch_words": None, "batch_tokens": 4096, "accumulation": 4}
+    }
+    of_tokens = [
+        record("a", 1, fit=replace(TRAINED, examples=drawn), config=by_tokens)
+        for drawn in (900, 2_000)
+    ]
     budget = "Equal budget: 300 steps × 4 × batches of 4,096 source tokens"
     assert describe_budget(of_tokens[:1]) == f"{budget}, 900 examples in all."
     assert describe_budget(of_tokens) == f"{budget}, 900 to 2,000 examples in all."
@@ -255,7 +336,14 @@ def test_rows_that_differ_in_training() -> None:
     """Train settings in which trained rows differ are listed with the runs they belong to; seeds and budget are not."""
 
     def trained(name: str, **recipe: object) -> RunRecord:
-        train = {"learning_rate": 0.001, "schedule": "linear", "patience": None, "batch_size": 16, "seed": 1, **recipe}
+        train = {
+            "learning_rate": 0.001,
+            "schedule": "linear",
+            "patience": None,
+            "batch_size": 16,
+            "seed": 1,
+            **recipe,
+        }
         return record(name, 1, fit=TRAINED, config={"train": train})
 
     lead = record("lead", 1, config={"train": {"learning_rate": 9.0}})
@@ -270,13 +358,22 @@ def test_rows_that_differ_in_training() -> None:
 
 def started(model: str, init: str, **changes: object) -> RunRecord:
     """A run with random initial weights, or weights from a checkpoint."""
-    return record(model, 30, config={**record(model, 30).config, "model": {"init": init}}, **changes)
+    return record(
+        model, 30, config={**record(model, 30).config, "model": {"init": init}}, **changes
+    )
 
 
 def test_where_weights_came_from(update: Callable[..., Table]) -> None:
     """A table names models by their initial weights, once for each start; without any there is no note."""
-    assert describe_starts([record("lead", 1), record("theirs", 1, config={"model": {"init": 0.02}})]) == ""
-    runs = [started("seal", "random", run_id="1"), started("seal", "random", run_id="2"), started("ca", "random")]
+    assert (
+        describe_starts([record("lead", 1), record("theirs", 1, config={"model": {"init": 0.02}})])
+        == ""
+    )
+    runs = [
+        started("seal", "random", run_id="1"),
+        started("seal", "random", run_id="2"),
+        started("ca", "random"),
+    ]
     runs += [started("pagesum", "facebook/bart_large"), record("lead", 20)]
     note = "Random initial weights: ca, seal. From a checkpoint: pagesum (facebook/bart_large)."
     assert describe_starts(runs) == note
@@ -305,7 +402,10 @@ def test_what_is_wrong_with_the_outputs(update: Callable[..., Table]) -> None:
         "12 of 20 outputs repeat themselves; 19 of 20 outputs stopped at the length limit."
     )
     assert cells(block, "words /\nreference") == ["52 / 60", "52 / 60", ""]
-    assert [(row["output_words"], row["reference_words"], row["outputs_distinct"]) for row in rows(table)] == [
+    assert [
+        (row["output_words"], row["reference_words"], row["outputs_distinct"])
+        for row in rows(table)
+    ] == [
         ("52.4", "60.0", "3"),
         ("52.4", "60.0", "20"),
         ("", "", ""),
@@ -316,21 +416,36 @@ def test_published_numbers_are_a_separate_block(update: Callable[..., Table]) ->
     """Published numbers are a separate block, with source, input and ROUGE-L by kind."""
     ours, published = update(record("lead", 30)).markdown().split("## Published numbers")
     assert "liu2022pagesum" not in ours
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in published.splitlines() if "|" in line]
+    cells = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in published.splitlines()
+        if "|" in line
+    ]
     table = [dict(zip(cells[0], line, strict=True)) for line in cells[2:]]
-    spatial = {(row["R-L sentence"], row["R-L summary"], row["input tokens"]) for row in table if row["R-1"] == "49.72"}
+    spatial = {
+        (row["R-L sentence"], row["R-L summary"], row["input tokens"])
+        for row in table
+        if row["R-1"] == "49.72"
+    }
     assert spatial == {("", "44.69", "7168")}
-    assert [(row["R-L sentence"], row["R-L summary"]) for row in table if row["system"] == "SEAL"] == [("26.3", "39.3")]
+    assert [
+        (row["R-L sentence"], row["R-L summary"]) for row in table if row["system"] == "SEAL"
+    ] == [("26.3", "39.3")]
 
 
 def test_published_on_the_terminal(update: Callable[..., Table]) -> None:
     """The terminal shows the best row that the suite's own papers report of each system, and counts the rest."""
     table = update(record("lead", 30))
-    (published,) = [block for block in table.blocks(brief=True) if block.heading == "Published numbers"]
+    (published,) = [
+        block for block in table.blocks(brief=True) if block.heading == "Published numbers"
+    ]
     assert all(source.startswith(OUR_PAPERS) for source in cells(published, "source"))
     assert {"SEAL", "PageSum"} <= set(cells(published, "system"))
     assert len(set(cells(published, "system"))) == len(published.rows)
-    assert f"{len(read_published(['arXiv'])) - len(published.rows)} more rows" in published.footnotes[0]
+    assert (
+        f"{len(read_published(['arXiv'])) - len(published.rows)} more rows"
+        in published.footnotes[0]
+    )
 
 
 def test_every_published_dataset_has_a_name() -> None:
@@ -348,10 +463,23 @@ def test_no_line_is_wider_than_the_terminal(
     """No line is wider than the terminal, with all measures at their widest, best and tied; a wide one shows all."""
     kinds = {f"fact_recall_{kind}": 100.0 for kind in ("relayed", "silent_same")}
     variant = ",".join(f"setting_{number}=123456" for number in range(6))
-    wide = {"variant": variant, "seed": 12, "fit": replace(TRAINED, steps=10_000), "source": Truncation(200, 100)}
+    wide = {
+        "variant": variant,
+        "seed": 12,
+        "fit": replace(TRAINED, steps=10_000),
+        "source": Truncation(200, 100),
+    }
     without_seed = {**wide, "seed": None}
-    best = record("hierarchical_transformer", 100, measures=recall(100, 100, **kinds), outputs=HEALTHY, **without_seed)
-    near = record("hiersumm", 99.99, measures=recall(99.99, 99.99, **dict.fromkeys(kinds, 99.99)), **wide)
+    best = record(
+        "hierarchical_transformer",
+        100,
+        measures=recall(100, 100, **kinds),
+        outputs=HEALTHY,
+        **without_seed,
+    )
+    near = record(
+        "hiersumm", 99.99, measures=recall(99.99, 99.99, **dict.fromkeys(kinds, 99.99)), **wide
+    )
     table = update(best, near, record("lead", 31, measures=recall(1, 1, **kinds)))
     keys = [(near.run_id, name) for name in (*near.measures, *ROUGE_HEADINGS)]
     tied = AgainstBest(dict.fromkeys(keys, judged(UNDISTINGUISHED)))
@@ -365,7 +493,9 @@ def test_no_line_is_wider_than_the_terminal(
 
 def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -> None:
     """Special characters of Markdown and LaTeX are escaped, and the table keeps its columns."""
-    table = update(record("trunc", 30, variant="tokenizer=a|b_<img src=x>*[`\\&%~~&lt;"), record("lead", 20))
+    table = update(
+        record("trunc", 30, variant="tokenizer=a|b_<img src=x>*[`\\&%~~&lt;"), record("lead", 20)
+    )
     line = next(line for line in table.markdown().splitlines() if "| trunc " in line)
     assert r"tokenizer=a\|b\_&lt;img src=x>\*\[\`\\&%&#126;&#126;&amp;lt;" in line
     assert len(re.findall(r"(?<!\\)\|", line)) == len(table.blocks()[0].columns) + 1
@@ -376,5 +506,7 @@ def test_what_was_typed_is_shown_as_it_was_typed(update: Callable[..., Table]) -
 def test_a_dataset_without_runs_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
     """A dataset without finished runs is an error that names the nearest one with runs."""
     record("lead", 30).write(tmp_path / "runs" / "arxiv" / "lead" / "1")
-    with pytest.raises(UsageError, match=r"unknown dataset with results 'arxv'.*did you mean 'arxiv'"):
+    with pytest.raises(
+        UsageError, match=r"unknown dataset with results 'arxv'.*did you mean 'arxiv'"
+    ):
         leaderboard.update_table(Results(tmp_path), "arxv")

@@ -17,7 +17,14 @@ from longsumbench.runs.results import Results
 
 SOURCE = Truncation(200, 100, (Cut("snippet_length", 10, 5), Cut("input_length", 150, 70)))
 TARGETS = Truncation(50, 40, (Cut("decode_length", 5, 4),))
-CUT = record("trunc", 30, source=SOURCE, fit=replace(TRAINED, targets=TARGETS), seed=4, variant="input_length=9")
+CUT = record(
+    "trunc",
+    30,
+    source=SOURCE,
+    fit=replace(TRAINED, targets=TARGETS),
+    seed=4,
+    variant="input_length=9",
+)
 IN_WORDS = record("lead", 20, source=Truncation(0, 50, (Cut("length", 0, 40),)))
 SILENT = record("random", 10)
 
@@ -26,7 +33,12 @@ def test_worked_ledger() -> None:
     """Worked: of 200 tokens 150 and 10 cut; 3 of 60 targets, 5 of their 50 tokens; 5 of 20 outputs at the limit."""
     cut, in_words, silent = ledger_block([CUT, IN_WORDS, SILENT]).rows
     assert cut[0] == "trunc input_length=9 seed=4 (trunc000)"
-    assert cut[2:] == ["20.0", "input_length 75.0, snippet_length 5.0", "3 (5.00 %), 10.0 % of tokens", "5 (25.00 %)"]
+    assert cut[2:] == [
+        "20.0",
+        "input_length 75.0, snippet_length 5.0",
+        "3 (5.00 %), 10.0 % of tokens",
+        "5 (25.00 %)",
+    ]
     assert in_words[2:4] == ["20.0", "length 80.0"]
     assert silent[2:5] == ["–", "–", "–"]
 

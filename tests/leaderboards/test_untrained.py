@@ -29,7 +29,13 @@ CHAT = {
     "prompt": "document",
     "prompt_hash": "0123456789abcdef",
 }
-COUNTS = {"requests": 20, "prompt_tokens": 123_456, "output_tokens": 2_000, "refused": 1, "price": 0.01234}
+COUNTS = {
+    "requests": 20,
+    "prompt_tokens": 123_456,
+    "output_tokens": 2_000,
+    "refused": 1,
+    "price": 0.01234,
+}
 
 
 def bart(**changes: object) -> RunRecord:
@@ -68,7 +74,9 @@ def test_a_block_of_checkpoints_says_so() -> None:
     """Its heading and a sentence above its rows say that nothing was trained here; no other block has them."""
     trained, untrained = table_of(SEAL, LEAD, bart(), chat()).blocks()[:2]
     assert (trained.heading, trained.notes) == ("block 1: test split, 20 examples", ())
-    assert untrained.heading == "block 2: test split, 20 examples, systems that were not trained here"
+    assert (
+        untrained.heading == "block 2: test split, 20 examples, systems that were not trained here"
+    )
     assert untrained.notes == (
         "Not trained here: seq2seq (facebook/bart-large-cnn), prompt (qwen-8b). "
         "Their training texts may include these.",
@@ -76,7 +84,9 @@ def test_a_block_of_checkpoints_says_so() -> None:
     text = table_of(SEAL, LEAD, bart()).markdown()
     assert "From a checkpoint" not in text
     assert "Refused by the model: prompt prompt00: 1." in untrained.footnotes
-    assert text.index("Nothing was trained for these rows.") > text.index("Their training texts may include these.")
+    assert text.index("Nothing was trained for these rows.") > text.index(
+        "Their training texts may include these."
+    )
 
 
 def test_imported_outputs_stay_with_the_trained_systems() -> None:
@@ -87,11 +97,19 @@ def test_imported_outputs_stay_with_the_trained_systems() -> None:
 
 def test_a_row_says_what_it_is() -> None:
     """Not trained here, parameters, context length, prompt with its hash, and length ratio are there by default."""
-    (block,) = table_of(LEAD, bart(variant="checkpoint=facebook/bart-large-cnn"), chat()).blocks()[:1]
+    (block,) = table_of(LEAD, bart(variant="checkpoint=facebook/bart-large-cnn"), chat()).blocks()[
+        :1
+    ]
     rows = [dict(zip(block.columns, row, strict=True)) for row in block.rows]
     names = ("settings", "parameters", "context", "prompt", "length\nratio")
     assert [[row[name] for name in names] for row in rows] == [
-        ["checkpoint=facebook/bart-large-cnn; not trained here", "406,290,432", "1,024", "", "1.25"],
+        [
+            "checkpoint=facebook/bart-large-cnn; not trained here",
+            "406,290,432",
+            "1,024",
+            "",
+            "1.25",
+        ],
         ["not trained here", "", "32,768", "document@01234567", "1.25"],
         ["", "", "", "", ""],
     ]
@@ -128,7 +146,9 @@ def test_cells_of_checkpoints(name: str, shown: list[str]) -> None:
         (None, "2018-04", ""),
     ],
 )
-def test_a_release_is_before_or_after_the_dataset(released: str | None, published: str | None, shown: str) -> None:
+def test_a_release_is_before_or_after_the_dataset(
+    released: str | None, published: str | None, shown: str
+) -> None:
     """Months decide; without one of the dates, or in the same month, nothing is said."""
     run = bart(system={**BART, "released": released}, corpus={"published": published})
     assert columns_of([run])["released"].cell(group_by_seed([run], {})[0]) == shown
@@ -141,5 +161,9 @@ def test_the_csv_has_what_records_know() -> None:
     first, second, _ = csv.DictReader(io.StringIO(table_of(LEAD, bart(), chat()).csv()))
     assert (first["trained"], first["context"], first["length_ratio"]) == ("no", "1024", "1.25")
     assert (first["parameters"], first["revision"]) == ("406290432", BART["revision"])
-    assert (second["prompt_hash"], second["requests"], second["price"]) == ("0123456789abcdef", "20", "0.0123")
+    assert (second["prompt_hash"], second["requests"], second["price"]) == (
+        "0123456789abcdef",
+        "20",
+        "0.0123",
+    )
     assert "trained" not in table_of(LEAD, SEAL).csv().splitlines()[0].split(",")

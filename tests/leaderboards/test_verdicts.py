@@ -27,7 +27,13 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.leaderboards.table import Table, row_cells
 from longsumbench.metrics.aggregate import ScoreTable, aggregate
 from longsumbench.metrics.statistics import MeanOverSeeds, paired_effect
-from longsumbench.outputs.compare import ComparedRun, compare_measures, compare_pair, format_row, verdict
+from longsumbench.outputs.compare import (
+    ComparedRun,
+    compare_measures,
+    compare_pair,
+    format_row,
+    verdict,
+)
 from longsumbench.render.tables import Stressed, Tied
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord
@@ -50,12 +56,24 @@ def drawn_table(seed: int) -> tuple[list[RunRecord], Scores]:
         better = draw.choice([0.0, 0.01, 0.03, 0.1])
         for number in seeds:
             values = hard + better + draw.normal(0, 0.03, examples) + draw.normal(0, 0.01)
-            columns = {f"{kind}_{part}": values.clip(0, 1) for kind in ROUGE_TYPES for part in "prf"}
+            columns = {
+                f"{kind}_{part}": values.clip(0, 1) for kind in ROUGE_TYPES for part in "prf"
+            }
             table = pd.DataFrame(columns, index=[f"e{place:02}" for place in range(examples)])
             changes: dict[str, Any] = {"fit": TRAINED} if name not in ("lead", "random") else {}
-            run = record(name, 0, run_id=f"{name}{number}", seed=number, n=examples, scores=aggregate(table), **changes)
+            run = record(
+                name,
+                0,
+                run_id=f"{name}{number}",
+                seed=number,
+                n=examples,
+                scores=aggregate(table),
+                **changes,
+            )
             runs.append(run)
-            scores[run.run_id] = ScoreTable(list(table.index), {key: table[key].to_numpy() for key in columns})
+            scores[run.run_id] = ScoreTable(
+                list(table.index), {key: table[key].to_numpy() for key in columns}
+            )
     return runs, scores
 
 
@@ -68,7 +86,9 @@ def marks_of(block: ComparableRows) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_marks_intervals_notes_and_sentences_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_intervals_notes_and_sentences_agree(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A row has ≈ if its interval contains 0, and no mark if not; what no test decides is named below."""
     monkeypatch.setenv("COLUMNS", "1000")
     runs, scores = drawn_table(seed)
@@ -83,11 +103,15 @@ def test_marks_intervals_notes_and_sentences_agree(seed: int, monkeypatch: pytes
         holds_zero = judged.low <= 0 <= judged.high
         expected = {DISTINGUISHED: "", UNDISTINGUISHED: "tied", SINGLE_SEED: "", FEW_EXAMPLES: ""}
         assert marks[row.label] == expected[judged.outcome]
-        assert (judged.p is None) == (judged.outcome == SINGLE_SEED) == (best.one_seed or row.one_seed)
+        assert (
+            (judged.p is None) == (judged.outcome == SINGLE_SEED) == (best.one_seed or row.one_seed)
+        )
         if judged.p is not None:
             assert holds_zero == (judged.outcome != DISTINGUISHED) == (judged.p >= 0.05)
         if judged.outcome == FEW_EXAMPLES:
-            assert re.search(rf"Too few examples for a test against the best: [^.]*\b{row.label}\b", notes)
+            assert re.search(
+                rf"Too few examples for a test against the best: [^.]*\b{row.label}\b", notes
+            )
         assert row.one_seed == bool(
             re.search(rf"without a verdict \(another may differ\): [^.]*\b{row.label}\b", notes)
         )
@@ -130,7 +154,10 @@ def test_two_runs_are_compared_without_a_contradiction(seed: int) -> None:
             assert row.distinguishable == (not holds_zero and not run.record.trained)
             assert (row.outcome == SINGLE_SEED) == (row.p_holm is None) == run.record.trained
         way = "higher" if pair.main.difference > 0 else "lower"
-        words = {DISTINGUISHED: f" scores {way} than ", UNDISTINGUISHED: " are not distinguished by "}
+        words = {
+            DISTINGUISHED: f" scores {way} than ",
+            UNDISTINGUISHED: " are not distinguished by ",
+        }
         assert words.get(pair.main.outcome, f": {pair.main.outcome}.") in verdict(pair)
         assert f"R-Lsum: {pair.main.difference:+.2f} points (interval" in verdict(pair)
 
@@ -139,7 +166,10 @@ def test_one_seed_has_no_verdict_however_far_apart() -> None:
     """The same differences are distinguished over seeds and decide nothing when they are of one seed."""
     effect = MeanOverSeeds(30.0, 0.5, 50.0)
     judged = judge_differences(
-        {"seeds": PairDifference(effect, 60, 3), "one": PairDifference(effect, 60, 1, one_seed=True)}
+        {
+            "seeds": PairDifference(effect, 60, 3),
+            "one": PairDifference(effect, 60, 1, one_seed=True),
+        }
     )
     assert [test.outcome for test in judged.values()] == [DISTINGUISHED, SINGLE_SEED]
     assert judged["one"].p is None
@@ -147,16 +177,25 @@ def test_one_seed_has_no_verdict_however_far_apart() -> None:
 
 def test_an_interval_by_hand() -> None:
     """Of two tests, the clearer one has the level 2.5 % and, as it is significant, the other one 5 %: Holm's steps."""
-    pairs = {name: PairDifference(MeanOverSeeds(mean, 1.0, 1e9), 99) for name, mean in (("far", 3.0), ("near", 1.0))}
+    pairs = {
+        name: PairDifference(MeanOverSeeds(mean, 1.0, 1e9), 99)
+        for name, mean in (("far", 3.0), ("near", 1.0))
+    }
     judged = judge_differences(pairs)
-    assert (judged["far"].low, judged["far"].high) == pytest.approx((3 - 2.2414, 3 + 2.2414), abs=1e-4)
-    assert (judged["near"].low, judged["near"].high) == pytest.approx((1 - 1.96, 1 + 1.96), abs=1e-3)
+    assert (judged["far"].low, judged["far"].high) == pytest.approx(
+        (3 - 2.2414, 3 + 2.2414), abs=1e-4
+    )
+    assert (judged["near"].low, judged["near"].high) == pytest.approx(
+        (1 - 1.96, 1 + 1.96), abs=1e-3
+    )
     assert [test.outcome for test in judged.values()] == [DISTINGUISHED, UNDISTINGUISHED]
 
 
 def test_equal_outputs_are_not_distinguished() -> None:
     """Without any difference the interval is 0 to 0; a constant difference on many examples is clear."""
-    equal, constant = (PairDifference(paired_effect(np.full((40, 1), gap)), 40) for gap in (0.0, 5.0))
+    equal, constant = (
+        PairDifference(paired_effect(np.full((40, 1), gap)), 40) for gap in (0.0, 5.0)
+    )
     judged = judge_differences({"equal": equal, "constant": constant})
     assert judged["equal"][:3] == (0, 0, 0)
     assert [test.outcome for test in judged.values()] == [UNDISTINGUISHED, DISTINGUISHED]

@@ -88,7 +88,9 @@ def test_double_prediction(rouge: Metric) -> None:
 
 def test_aggregate_by_hand() -> None:
     """Means are plain, in percent; the interval is the bootstrap's over the rows sorted by id."""
-    table = pd.DataFrame({"x_p": [0.5, 1], "x_r": [0, 0.5], "x_f": [0.2, 0.6]}, index=pd.Index(["b", "a"], name="id"))
+    table = pd.DataFrame(
+        {"x_p": [0.5, 1], "x_r": [0, 0.5], "x_f": [0.2, 0.6]}, index=pd.Index(["b", "a"], name="id")
+    )
     low, high = bootstrap_interval([60.0, 20.0], 200, seed=1)
     assert astuple(aggregate(table, 200)["x"]) == pytest.approx((75, 25, 40, low, high))
 
@@ -108,10 +110,14 @@ def test_a_table_of_scores_is_read_back_to_the_last_bit(tmp_path: Path, rouge: M
     items = [("the cat is one third of it", example(CAT, name=name)) for name in names]
     table = score_all([rouge], items).per_example
     write_scores(tmp_path / "scores.csv", table)
-    pd.testing.assert_frame_equal(read_scores(tmp_path / "scores.csv"), table, check_exact=True, check_index_type=False)
+    pd.testing.assert_frame_equal(
+        read_scores(tmp_path / "scores.csv"), table, check_exact=True, check_index_type=False
+    )
     lines = (tmp_path / "scores.csv").read_text().splitlines()
     assert lines[0].startswith("id,rouge1_p,rouge1_r,rouge1_f,rouge2_p,")
-    assert not [line for line in lines if line.startswith(("=", "@", "-", "+"))]  # formulas of spreadsheets
+    assert not [
+        line for line in lines if line.startswith(("=", "@", "-", "+"))
+    ]  # formulas of spreadsheets
 
 
 @pytest.mark.parametrize("content", [None, "", "name,x\na,1\n", "id,x\na,high\n"])
@@ -129,11 +135,15 @@ def test_a_measure_is_averaged_where_it_applies() -> None:
     draw = np.random.default_rng(7)
     values = draw.random(40).round(2)
     values[draw.permutation(40)[:15]] = np.nan
-    table = pd.DataFrame({"x": values, "never": np.nan, "y": 0.25}, index=[f"e{number:02}" for number in range(40)])
+    table = pd.DataFrame(
+        {"x": values, "never": np.nan, "y": 0.25}, index=[f"e{number:02}" for number in range(40)]
+    )
     measures = aggregate_measures(table.sample(frac=1, random_state=3), resamples=300, seed=5)
     known = [100 * value for value in values if value == value]
     again = np.random.default_rng(5)
-    means = sorted(sum(known[place] for place in again.integers(0, 25, 25)) / 25 for _ in range(300))
+    means = sorted(
+        sum(known[place] for place in again.integers(0, 25, 25)) / 25 for _ in range(300)
+    )
     low, high = np.quantile(means, [0.025, 0.975])
     assert astuple(measures["x"]) == pytest.approx((sum(known) / 25, low, high, 25))
     assert measures["y"] == MeasureMean(25.0, 25.0, 25.0, 40)

@@ -34,7 +34,9 @@ def test_with_the_library(tmp_path: Path) -> None:
     )
     other = metric.score("A dog ran on" + " and on" * 30, example(reference))
     assert all(value < 0.999 for value in other.values())
-    assert metric.score("the dog", example(("a dog",), ("the dog",)))["bertscore_f"] == pytest.approx(1)
+    assert metric.score("the dog", example(("a dog",), ("the dog",)))[
+        "bertscore_f"
+    ] == pytest.approx(1)
     assert metric.score(" ", example(reference)) == dict.fromkeys(metric.columns, 0.0)
     assert "|layer:2" in metric.signature(1)
 

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 from support.tiny_bert import write_bert
-from transformers import BertForNextSentencePrediction, BertForPreTraining, BertModel, BertTokenizerFast
+from transformers import (
+    BertForNextSentencePrediction,
+    BertForPreTraining,
+    BertModel,
+    BertTokenizerFast,
+)
 
 from longsumbench.core import Document, Example, Scoring, Section
 from longsumbench.errors import DataError, UsageError
@@ -26,24 +31,37 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def score(folder: Path, summary: str) -> float:
     """Return the coherence of a summary."""
-    return Coherence(Scoring(coherence_model=str(folder), device="cpu")).score(summary, EXAMPLE)["coherence"]
+    return Coherence(Scoring(coherence_model=str(folder), device="cpu")).score(summary, EXAMPLE)[
+        "coherence"
+    ]
 
 
 def next_sentence(folder: Path, first: str, second: str) -> float:
     """Return the probability that one sentence follows another, of a pair alone."""
-    model, tokenizer = BertForNextSentencePrediction.from_pretrained(folder), BertTokenizerFast.from_pretrained(folder)
+    model, tokenizer = (
+        BertForNextSentencePrediction.from_pretrained(folder),
+        BertTokenizerFast.from_pretrained(folder),
+    )
     with torch.inference_mode():
-        return float(model.eval()(**tokenizer(first, second, return_tensors="pt")).logits.softmax(-1)[0, 0])
+        return float(
+            model.eval()(**tokenizer(first, second, return_tensors="pt")).logits.softmax(-1)[0, 0]
+        )
 
 
 def test_equation_12(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the mean over neighbouring sentences, whatever the batches; the order of the sentences matters."""
-    pairs = [("The cat sat.", "It slept."), ("It slept.", "The dog ran."), ("The dog ran.", "A dog slept.")]
+    pairs = [
+        ("The cat sat.", "It slept."),
+        ("It slept.", "The dog ran."),
+        ("The dog ran.", "A dog slept."),
+    ]
     expected = sum(next_sentence(bert, *pair) for pair in pairs) / 3
     assert score(bert, SUMMARY) == pytest.approx(expected, abs=1e-6)
     monkeypatch.setattr(coherence, "_BATCH_SIZE", 2)
     assert score(bert, SUMMARY) == pytest.approx(expected, abs=1e-6)
-    assert score(bert, "It slept. The cat sat. The dog ran. A dog slept.") != pytest.approx(expected, abs=1e-3)
+    assert score(bert, "It slept. The cat sat. The dog ran. A dog slept.") != pytest.approx(
+        expected, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("summary", ["", "The cat sat."])
@@ -63,7 +81,9 @@ def test_a_long_pair_is_cut(bert: Path) -> None:
 def test_the_head_counts_and_other_weights_do_not(tmp_path: Path) -> None:
     """A BERT with its other head, too, is one; one without a next-sentence head is refused."""
     both = write_bert(tmp_path / "both", network=BertForPreTraining)
-    assert score(both, "The cat sat. It slept.") == pytest.approx(next_sentence(both, "The cat sat.", "It slept."))
+    assert score(both, "The cat sat. It slept.") == pytest.approx(
+        next_sentence(both, "The cat sat.", "It slept.")
+    )
     bare = Coherence(Scoring(coherence_model=str(write_bert(tmp_path / "bare", network=BertModel))))
     with pytest.raises(DataError, match=r"weights are missing .*: cls\.seq_relationship"):
         bare.check()
@@ -71,15 +91,23 @@ def test_the_head_counts_and_other_weights_do_not(tmp_path: Path) -> None:
 
 def test_the_signature_tells_the_weights(tmp_path: Path, bert: Path) -> None:
     """Two models of one name and other weights have two signatures; a copy elsewhere has the same."""
-    folders = [bert, write_bert(tmp_path / "a" / "bert"), write_bert(tmp_path / "b" / "bert", seed=2)]
-    first, copy, other = (Coherence(Scoring(coherence_model=str(one))).signature(3) for one in folders)
+    folders = [
+        bert,
+        write_bert(tmp_path / "a" / "bert"),
+        write_bert(tmp_path / "b" / "bert", seed=2),
+    ]
+    first, copy, other = (
+        Coherence(Scoring(coherence_model=str(one))).signature(3) for one in folders
+    )
     assert first == copy != other
     assert first.startswith("coherence:1|model:bert@")
 
 
 def test_which_models_cannot_be_meant(tmp_path: Path) -> None:
     """No model, an empty folder, damaged weights, pickled weights and foreign code end in one line that says so."""
-    damaged, pickled, foreign = (write_bert(tmp_path / name) for name in ("damaged", "pickled", "foreign"))
+    damaged, pickled, foreign = (
+        write_bert(tmp_path / name) for name in ("damaged", "pickled", "foreign")
+    )
     (damaged / "model.safetensors").write_bytes(b"none")
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
     config = {"model_type": "mine", "auto_map": {"AutoConfig": "mine.Config"}}

@@ -19,7 +19,11 @@ def procedure(source: Sequence[str], summary: Sequence[str]) -> list[int]:
         longest, j = 0, 0
         while j < len(source):
             length = 0
-            while i + length < len(summary) and j + length < len(source) and summary[i + length] == source[j + length]:
+            while (
+                i + length < len(summary)
+                and j + length < len(source)
+                and summary[i + length] == source[j + length]
+            ):
                 length += 1
             longest = max(longest, length)
             j += max(length, 1)
@@ -31,7 +35,9 @@ def procedure(source: Sequence[str], summary: Sequence[str]) -> list[int]:
 def score(source: str, summary: str) -> dict[str, float]:
     """Return the columns of a summary of one sentence."""
     text = Document(None, (Section("unread heading", ((source,),)),))
-    return Extractive(Scoring()).score(summary, Example("e", "unread title", None, (text,), (("x",),)))
+    return Extractive(Scoring()).score(
+        summary, Example("e", "unread title", None, (text,), (("x",),))
+    )
 
 
 @given(WORDS, WORDS)
@@ -43,7 +49,11 @@ def test_equals_the_printed_procedure(source: list[str], summary: list[str]) -> 
 def test_coverage_and_density_by_hand() -> None:
     """Copied are "the cat sat", "on" and "a mat", but not "lazily": |A| = 9, |S| = 7, fragments of 3, 1 and 2 words."""
     source = "Yesterday the cat sat down on it, a mat."
-    expected = {"extractive_coverage": 6 / 7, "extractive_density": 14 / 7, "extractive_compression": 9 / 7}
+    expected = {
+        "extractive_coverage": 6 / 7,
+        "extractive_density": 14 / 7,
+        "extractive_compression": 9 / 7,
+    }
     assert score(source, "The cat sat lazily on a mat.") == pytest.approx(expected)
 
 

@@ -68,9 +68,18 @@ def test_columns_by_hand() -> None:
         Fact("relayed", "market", "wells", FIRMS, 0.3, 0),  # right, one section
         Fact("relayed", "school", "wells", FIRMS, 0.3, 7),  # wrong, farthest
         Fact("silent", "tower", "dahl", FIRMS, 0.3, 3),  # never named
-        Fact("silent", "tunnel", "dahl", ("dahl", "york"), 0.3, 9),  # right, beyond the farthest column
+        Fact(
+            "silent", "tunnel", "dahl", ("dahl", "york"), 0.3, 9
+        ),  # right, beyond the farthest column
     )
-    said = {"bridge": "adler", "mill": "dahl", "pool": "york", "market": "wells", "school": "york", "tunnel": "dahl"}
+    said = {
+        "bridge": "adler",
+        "mill": "dahl",
+        "pool": "york",
+        "market": "wells",
+        "school": "york",
+        "tunnel": "dahl",
+    }
     prediction = " ".join(f"the {subject} goes to {value} ." for subject, value in said.items())
     assert score(prediction, *facts) == pytest.approx(
         {
@@ -97,9 +106,13 @@ def test_repeated_and_overruled_facts() -> None:
     both = Fact("silent overruled repeated", "tower", "dahl", FIRMS, 0.3, 3)
     once = Fact("single overruled", "pool", "york", FIRMS, 0.0, 0)
     row = FactRecall(Scoring()).score(
-        "the mill goes to york . the tower goes to dahl .", replace(EMPTY, facts=(plain, both, once))
+        "the mill goes to york . the tower goes to dahl .",
+        replace(EMPTY, facts=(plain, both, once)),
     )
-    assert tuple(row) == (*FactRecall.columns, *(name for name in row if name in FactRecall.further))
+    assert tuple(row) == (
+        *FactRecall.columns,
+        *(name for name in row if name in FactRecall.further),
+    )
     assert {name: row[name] for name in FactRecall.further} == {
         "fact_recall_plain": 1.0,
         "fact_recall_repeated": 1.0,
@@ -119,7 +132,10 @@ def test_without_facts_nothing_applies() -> None:
     """An example without facts has no value in any column; one of an unknown kind counts in the whole only."""
     assert score("the bridge goes to adler .") == {}
     fact = Fact("rumour", "bridge", "adler", FIRMS, 0.5, 0)
-    assert score("the bridge goes to adler .", fact) == {"fact_recall": 1.0, "fact_recall_chance": 0.25}
+    assert score("the bridge goes to adler .", fact) == {
+        "fact_recall": 1.0,
+        "fact_recall_chance": 0.25,
+    }
 
 
 def test_runs_of_punctuation_take_linear_time() -> None:

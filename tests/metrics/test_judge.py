@@ -36,7 +36,9 @@ def example(reference: str = "A reference.", name: str = "e") -> Example:
     return Example(name, None, None, (), ((reference,),) if reference else ())
 
 
-def judging(matches: Mapping[int, list[int]], fluency: int = 4, points: tuple[str, ...] = POINTS) -> Reply:
+def judging(
+    matches: Mapping[int, list[int]], fluency: int = 4, points: tuple[str, ...] = POINTS
+) -> Reply:
     """Return a judge that finds these points, and then these matches."""
 
     def reply(request: Request) -> str:
@@ -50,7 +52,9 @@ def judging(matches: Mapping[int, list[int]], fluency: int = 4, points: tuple[st
 def judge(*names: str, **settings: Any) -> Judge:
     """Return the metric with scripted models."""
     more = settings.pop("judge_settings", {})
-    return Judge(Scoring(judge_models=[*names], judge_settings={"engine": "scripted", **more}, **settings))
+    return Judge(
+        Scoring(judge_models=[*names], judge_settings={"engine": "scripted", **more}, **settings)
+    )
 
 
 ONE = {1: [1], 2: [3], 3: [3], 4: []}
@@ -65,13 +69,17 @@ def test_scores_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert scores == pytest.approx(
         {"judge_recall": 3 / 4, "judge_precision": 2 / 3, "judge_fluency": 4, "judge_missing": 0}
     )
-    points = [SentenceVerdict(share, -1, point) for share, point in zip((1, 1, 1, 0), POINTS, strict=True)]
+    points = [
+        SentenceVerdict(share, -1, point) for share, point in zip((1, 1, 1, 0), POINTS, strict=True)
+    ]
     assert metric.verdicts == {"e": [*points, *(SentenceVerdict(share, -1) for share in (1, 0, 1))]}
     assert metric.pooled() == {}
     extraction, verdict = script.prompts("a")
     assert extraction.endswith("\n\nA reference.")
     assert "\n1. A cat sat.\n2. A dog ran.\n" in verdict
-    assert verdict.endswith("Summary:\n1. The cat sat.\n2. The moon rose.\n3. It rained on a dog that ran.")
+    assert verdict.endswith(
+        "Summary:\n1. The cat sat.\n2. The moon rose.\n3. It rained on a dog that ran."
+    )
 
 
 def test_two_judges_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +101,9 @@ def test_two_judges_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [verdict.score for verdict in metric.verdicts["e"]] == [1, 0.5, 1, 0.5, 1, 0.5, 1]
     assert metric.pooled() == {}
     metric.score(SUMMARY, example(name="second"))
-    assert metric.pooled() == {"judge_alpha": (pytest.approx(-1 / 4), pytest.approx(-1 / 4), pytest.approx(-1 / 4), 2)}
+    assert metric.pooled() == {
+        "judge_alpha": (pytest.approx(-1 / 4), pytest.approx(-1 / 4), pytest.approx(-1 / 4), 2)
+    }
 
 
 def test_judges_that_agree_on_everything_have_no_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +139,8 @@ def test_another_format_is_asked_for_again(kind: str, monkeypatch: pytest.Monkey
     assert len(script.asked) == 1 + 3
     last = script.asked[-1][1].messages
     assert [turn["role"] for turn in last] == ["user", "assistant", "user", "assistant", "user"]
-    assert last[1]["content"] == (WRONG[kind] if isinstance(WRONG[kind], str) else WRONG["cut"].text)  # type: ignore[attr-defined]
+    cut_text = WRONG["cut"].text  # type: ignore[attr-defined]
+    assert last[1]["content"] == (WRONG[kind] if isinstance(WRONG[kind], str) else cut_text)
 
 
 def test_without_a_verdict_nothing_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +151,9 @@ def test_without_a_verdict_nothing_is_zero(monkeypatch: pytest.MonkeyPatch) -> N
     with listening(lines.append):
         scores = metric.score(SUMMARY, example())
     assert "judge b: no verdict on 1 question of 1" in "\n".join(lines)
-    assert [scores[name] for name in metric.columns] == pytest.approx([math.nan] * 3 + [1 / 3], nan_ok=True)
+    assert [scores[name] for name in metric.columns] == pytest.approx(
+        [math.nan] * 3 + [1 / 3], nan_ok=True
+    )
     assert (scores["judge_recall_1"], math.isnan(scores["judge_recall_2"])) == (3 / 4, True)
     assert math.isnan(scores["judge_same"])
     assert metric.verdicts == {}
@@ -159,12 +172,16 @@ def test_without_key_points_only_the_fluency_is_known(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("reference", "recall"), [("A reference.", 0.0), ("", math.nan)])
-def test_an_empty_summary_needs_no_request(reference: str, recall: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_summary_needs_no_request(
+    reference: str, recall: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It states no key point, which is a verdict; it has no sentences whose share or language could be judged."""
     script = use_script(monkeypatch, {"a": judging(ONE), "b": judging(ONE)})
     scores = judge("a", "b").score(" \n", example(reference))
     expected = [recall, math.nan, math.nan, math.nan]
-    assert [*scores.values()] == pytest.approx([*expected, math.nan, *expected[:3], *expected[:3]], nan_ok=True)
+    assert [*scores.values()] == pytest.approx(
+        [*expected, math.nan, *expected[:3], *expected[:3]], nan_ok=True
+    )
     assert script.asked == []
 
 
@@ -204,13 +221,23 @@ def test_all_is_asked_together_after_the_cost(monkeypatch: pytest.MonkeyPatch) -
     metric = judge("a", judge_settings={"decode_length": 100, "input_price": 1, "output_price": 10})
     texts = [example(f"Reference {number}.", str(number)) for number in range(5)]
     with listening(lines.append):
-        result = evaluate([["The cat sat.", "It sat.", "It sat.", "It sat.", ""]], texts, [], metric.scoring, [metric])
+        result = evaluate(
+            [["The cat sat.", "It sat.", "It sat.", "It sat.", ""]],
+            texts,
+            [],
+            metric.scoring,
+            [metric],
+        )
     assert lines_before[0] == len(lines) == 1
     requests, sent, answered, price = re.fullmatch(COST, lines[0]).groups()  # type: ignore[union-attr]
-    assert int(requests) == len(script.asked) == 4 + 2  # key points, and two summaries with the same points
+    assert (
+        int(requests) == len(script.asked) == 4 + 2
+    )  # key points, and two summaries with the same points
     assert int(answered) == 600
     assert float(price) == pytest.approx((int(sent.replace(",", "")) + 10 * 600) / 1e6, rel=1e-3)
-    assert int(sent.replace(",", "")) > sum(len(prompt) for prompt in script.prompts("a")) / 2 - len(script.asked)
+    assert int(sent.replace(",", "")) > sum(
+        len(prompt) for prompt in script.prompts("a")
+    ) / 2 - len(script.asked)
     assert result.measures["judge_recall"].mean == pytest.approx(80)
     assert result.measures["judge_fluency"].mean == 4
     assert (result.measures["judge_recall"].n, result.measures["judge_fluency"].n) == (5, 4)
@@ -230,7 +257,10 @@ def test_alpha_is_a_measure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_given_key_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Key points of a file need no extraction, and are in the signature; damaged files and missing ids are named."""
-    script, path = use_script(monkeypatch, {"a": judging({1: [1], 2: []})}), tmp_path / "points.json"
+    script, path = (
+        use_script(monkeypatch, {"a": judging({1: [1], 2: []})}),
+        tmp_path / "points.json",
+    )
     path.write_text(json.dumps({"e": ["A cat  sat.", " ", "A dog ran."]}), encoding="utf-8")
     metric = judge("a", judge_key_points=str(path))
     assert metric.score(SUMMARY, example())["judge_recall"] == 1 / 2
@@ -255,8 +285,15 @@ def test_the_signature_tells_what_decides(monkeypatch: pytest.MonkeyPatch) -> No
     """It has models, prompts and what decides answers; another model, revision or setting has another signature."""
     use_script(monkeypatch, {})
     first = judge("a")
-    assert re.fullmatch(r"judge:2\|models:a@\w{8}\|prompts:\w{8}\|key_points:of_first_judge\|.+", first.signature(1))
-    others = [judge("b"), judge("a@v1"), judge("a", "b"), judge("a", judge_settings={"thinking": False})]
+    assert re.fullmatch(
+        r"judge:2\|models:a@\w{8}\|prompts:\w{8}\|key_points:of_first_judge\|.+", first.signature(1)
+    )
+    others = [
+        judge("b"),
+        judge("a@v1"),
+        judge("a", "b"),
+        judge("a", judge_settings={"thinking": False}),
+    ]
     assert len({metric.signature(1) for metric in (first, *others)}) == 5
     same = judge("a", judge_settings={"retries": 3, "input_price": 1, "output_price": 1})
     assert same.signature(1) == first.signature(1)
@@ -269,10 +306,22 @@ def test_bad_settings(tmp_path: Path) -> None:
     for scoring, message in (
         ({}, "score.judge_models is missing: give one to 3 language models"),
         ({"judge_models": ["a", "b", "c", "d"]}, "score.judge_models has 4 models"),
-        ({"judge_models": ["a"], "judge_settings": {"prompt": "x"}}, "score.judge_settings has 'prompt'"),
-        ({"judge_models": ["a"], "judge_settings": {"engine": "api"}}, "score.judge_settings.base_url is missing"),
-        ({"judge_models": ["a"], "judge_settings": {"engin": 1}}, "unknown setting 'score.judge_settings.engin'"),
-        ({"judge_models": [str(tmp_path)]}, f"judge {tmp_path}: score.judge_models={tmp_path}: no config.json"),
+        (
+            {"judge_models": ["a"], "judge_settings": {"prompt": "x"}},
+            "score.judge_settings has 'prompt'",
+        ),
+        (
+            {"judge_models": ["a"], "judge_settings": {"engine": "api"}},
+            "score.judge_settings.base_url is missing",
+        ),
+        (
+            {"judge_models": ["a"], "judge_settings": {"engin": 1}},
+            "unknown setting 'score.judge_settings.engin'",
+        ),
+        (
+            {"judge_models": [str(tmp_path)]},
+            f"judge {tmp_path}: score.judge_models={tmp_path}: no config.json",
+        ),
     ):
         with pytest.raises(UsageError) as caught:
             Judge(Scoring(**scoring)).check()
@@ -282,12 +331,16 @@ def test_bad_settings(tmp_path: Path) -> None:
 
 def test_a_real_model(tmp_path: Path) -> None:
     """A tiny model of random weights answers nothing useful: no verdict, counted, and kept for the next scoring."""
-    metric = Judge(Scoring(judge_models=[str(write_causal(tmp_path / "tiny", positions=4_096))], **TINY))
+    metric = Judge(
+        Scoring(judge_models=[str(write_causal(tmp_path / "tiny", positions=4_096))], **TINY)
+    )
     metric.check()
     assert "models:tiny@" in metric.signature(1)
     assert str(tmp_path) not in metric.signature(1)
     first = metric.score("One.", example())
-    assert first == pytest.approx({**dict.fromkeys(metric.columns, math.nan), "judge_missing": 1.0}, nan_ok=True)
+    assert first == pytest.approx(
+        {**dict.fromkeys(metric.columns, math.nan), "judge_missing": 1.0}, nan_ok=True
+    )
     lines: list[str] = []
     with listening(lines.append):
         again = Judge(metric.scoring).score("One.", example())
@@ -298,7 +351,8 @@ def test_a_question_that_is_too_long(tmp_path: Path) -> None:
     """It is an error before the first request."""
     folder = write_causal(tmp_path / "tiny", positions=64)
     with pytest.raises(
-        UsageError, match=r"score\.judge_models=.* reads 64 tokens, a question and its answer have 592"
+        UsageError,
+        match=r"score\.judge_models=.* reads 64 tokens, a question and its answer have 592",
     ) as caught:
         Judge(Scoring(judge_models=[str(folder)], **TINY)).score("One.", example())
     assert "score.judge_settings.decode_length" in str(caught.value)

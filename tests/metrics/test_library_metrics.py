@@ -44,9 +44,17 @@ def test_a_metric_in_a_folder(tmp_path: Path) -> None:
     metric.check()
     assert metric.columns == ("evaluate_letters",)
     assert metric.score("abb", example("xy", "wxyz")) == {"evaluate_letters": 0.75}
-    assert str(metric.score(" ", example("xy"))) == str(metric.score("abb", example())) == "{'evaluate_letters': nan}"
+    assert (
+        str(metric.score(" ", example("xy")))
+        == str(metric.score("abb", example()))
+        == "{'evaluate_letters': nan}"
+    )
     name, code, revision, library, settings = metric.signature(3).split("|")
-    assert (name, revision, settings) == ("evaluate/letters:1", "revision:v1", 'settings:{"letter": "b"}')
+    assert (name, revision, settings) == (
+        "evaluate/letters:1",
+        "revision:v1",
+        'settings:{"letter": "b"}',
+    )
     assert code.startswith("code:")
     assert library.startswith("evaluate:0.")
     assert str(tmp_path) not in metric.signature(3)

@@ -48,9 +48,14 @@ def report(number: int, split: str) -> Example:
     texts[place] = f"the bridge goes to {bridge} ."
     texts += ["the mill goes to the lower bid .", f"the lower bid is from {mill} ."]
     sections = tuple(Section(None, ((text,),)) for text in texts)
-    facts = (Fact("single", "bridge", bridge, FIRMS, place / 4, 0), Fact("silent", "mill", mill, FIRMS, 0.5, 1))
+    facts = (
+        Fact("single", "bridge", bridge, FIRMS, place / 4, 0),
+        Fact("silent", "mill", mill, FIRMS, 0.5, 1),
+    )
     reference = (f"the bridge goes to {bridge} .", f"the mill goes to {mill} .")
-    return Example(f"{split}-{number}", None, None, (Document(None, sections),), (reference,), facts)
+    return Example(
+        f"{split}-{number}", None, None, (Document(None, sections),), (reference,), facts
+    )
 
 
 def reports(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
@@ -81,9 +86,13 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def configured(tmp_path: Path, dataset: str = "reports", **model: Any) -> RunConfig:
     """Return a configuration of Lead on the reports."""
-    settings = build_settings(registry.systems.load("lead").Config, {"length": "13", **model}, "model.")
+    settings = build_settings(
+        registry.systems.load("lead").Config, {"length": "13", **model}, "model."
+    )
     scoring = Scoring(resamples=100)
-    return RunConfig(settings, DatasetSettings(dataset), score=scoring, results_dir=str(tmp_path / "results"))
+    return RunConfig(
+        settings, DatasetSettings(dataset), score=scoring, results_dir=str(tmp_path / "results")
+    )
 
 
 DEFAULT_COLUMNS = ["entity_precision", "number_precision", "copied_bigrams", "copied_longest"]
@@ -91,7 +100,9 @@ DEFAULT_COLUMNS = ["entity_precision", "number_precision", "copied_bigrams", "co
 
 def asking(config: RunConfig, *metrics: str, **models: Any) -> RunConfig:
     """Return a configuration that asks for metrics."""
-    return replace(config, score=replace(config.score, metrics=list(metrics), device="cpu", **models))
+    return replace(
+        config, score=replace(config.score, metrics=list(metrics), device="cpu", **models)
+    )
 
 
 def files_of(config: RunConfig, record: RunRecord) -> Path:
@@ -121,7 +132,9 @@ def test_the_record_holds_the_means_of_the_scores_file(tmp_path: Path) -> None:
     config = configured(tmp_path)
     record = run_point(Point(config))
     table = read_scores(Results(Path(config.results_dir)).find(record.run_id) / "scores.csv")
-    assert list(table.columns[:12]) == [f"{kind}_{part}" for kind in record.scores for part in "prf"]
+    assert list(table.columns[:12]) == [
+        f"{kind}_{part}" for kind in record.scores for part in "prf"
+    ]
     others = table.iloc[:, 12:].drop(columns="fact_recall_floor")
     assert aggregate_measures(others, 100, in_units=record.units) == record.measures
 
@@ -132,14 +145,22 @@ def test_rouge_is_the_same_without_facts(tmp_path: Path) -> None:
     plain = configured(tmp_path, "plain_reports")
     without = run_point(Point(plain))
     assert (without.scores, without.fingerprint) == (with_facts.scores, with_facts.fingerprint)
-    assert list(without.measures) == ["copied_bigrams", "copied_longest"]  # the reports have no names and no numbers
+    assert list(without.measures) == [
+        "copied_bigrams",
+        "copied_longest",
+    ]  # the reports have no names and no numbers
     assert tuple(without.measured_by) == DEFAULT_METRICS
     assert with_facts.signature == f"{without.signature}|fact_recall:1"
     folder = Results(Path(plain.results_dir)).find(without.run_id)
-    assert list(read_scores(folder / "scores.csv").columns[12:]) == ["rougeLsum_floor", *DEFAULT_COLUMNS]
+    assert list(read_scores(folder / "scores.csv").columns[12:]) == [
+        "rougeLsum_floor",
+        *DEFAULT_COLUMNS,
+    ]
 
 
-def test_the_command_says_where_the_picture_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_where_the_picture_stands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Table and picture are next to each other, and `leaderboard` names the picture, though not among LaTeX."""
     for length in ("13", "reference"):
         run_point(Point(configured(tmp_path, length=length)))
@@ -149,7 +170,9 @@ def test_the_command_says_where_the_picture_stands(tmp_path: Path, capsys: pytes
     said = capsys.readouterr().out
     assert said.splitlines().count(str(picture)) == 1
     assert "chance reaches 25.0" in said
-    assert main(["leaderboard", "reports", "--latex", "--results-dir", str(tmp_path / "results")]) == 0
+    assert (
+        main(["leaderboard", "reports", "--latex", "--results-dir", str(tmp_path / "results")]) == 0
+    )
     assert str(picture) not in capsys.readouterr().out
 
 
@@ -157,15 +180,33 @@ def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
     """Lead copies: all of its words are in the source, in one stretch; nothing else of the run changes."""
     plain = configured(tmp_path, "plain_reports")
     before = run_point(Point(plain))
-    asked = asking(replace(plain, results_dir=str(tmp_path / "other")), "extractive", "length_ratio", "novel_ngrams")
+    asked = asking(
+        replace(plain, results_dir=str(tmp_path / "other")),
+        "extractive",
+        "length_ratio",
+        "novel_ngrams",
+    )
     record = run_point(Point(asked))
     means = {name: measure.mean for name, measure in record.measures.items()}
     written = means["length_summary"]
     assert (means["extractive_coverage"], means["novel_ngrams_4"]) == (100.0, 0.0)
-    assert means["extractive_density"] == written == pytest.approx(means["length_ratio"] * means["length_references"])
+    assert (
+        means["extractive_density"]
+        == written
+        == pytest.approx(means["length_ratio"] * means["length_references"])
+    )
     assert record.units["extractive_density"] == "words"
-    assert list(record.measured_by) == [*DEFAULT_METRICS, "extractive", "length_ratio", "novel_ngrams"]
-    assert (record.run_id, record.scores, record.signature) == (before.run_id, before.scores, before.signature)
+    assert list(record.measured_by) == [
+        *DEFAULT_METRICS,
+        "extractive",
+        "length_ratio",
+        "novel_ngrams",
+    ]
+    assert (record.run_id, record.scores, record.signature) == (
+        before.run_id,
+        before.scores,
+        before.signature,
+    )
     assert record.ranked_by == "rougeLsum"
 
 
@@ -192,18 +233,31 @@ def test_a_finished_run_is_scored_by_what_it_lacks(
     assert [line.partition(" on ")[0] for line in log_lines] == [
         "already finished, except for extractive, repetition: lead"
     ]
-    assert replace(after, measures=before.measures, units=before.units, measured_by=before.measured_by) == before
+    assert (
+        replace(after, measures=before.measures, units=before.units, measured_by=before.measured_by)
+        == before
+    )
     assert list(after.measures)[: len(before.measures)] == list(before.measures)
     table = read_scores(folder / "scores.csv")
     assert table[list(scores.columns)].equals(scores)
-    added = aggregate_measures(table[table.columns.difference(scores.columns, sort=False)], 100, in_units=after.units)
-    assert added == {name: measure for name, measure in after.measures.items() if name not in before.measures}
+    added = aggregate_measures(
+        table[table.columns.difference(scores.columns, sort=False)], 100, in_units=after.units
+    )
+    assert added == {
+        name: measure for name, measure in after.measures.items() if name not in before.measures
+    }
     again = run_point(Point(asking(replace(plain, overwrite=True), "extractive", "repetition")))
-    assert (again.run_id, again.measures, again.measured_by) == (after.run_id, after.measures, after.measured_by)
+    assert (again.run_id, again.measures, again.measured_by) == (
+        after.run_id,
+        after.measures,
+        after.measured_by,
+    )
     assert (again.units, again.ranked_by) == (after.units, after.ranked_by)
 
 
-def test_points_of_a_sweep_that_ask_for_other_measures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_points_of_a_sweep_that_ask_for_other_measures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """They are one run, which has both in the end."""
     words = f"run -m model=lead dataset=plain_reports baselines=false results_dir={tmp_path / 'results'}"
     assert main([*words.split(), "score.metrics=[extractive],[repetition]"]) == 0
@@ -216,7 +270,13 @@ def test_another_model_measures_anew(tmp_path: Path) -> None:
     """Coherence by another model replaces the one before, in scores and record, and its signature says so."""
     plain = configured(tmp_path, "plain_reports")
     first, second = (
-        run_point(Point(asking(plain, "coherence", "repetition", coherence_model=str(write_bert(folder, seed)))))
+        run_point(
+            Point(
+                asking(
+                    plain, "coherence", "repetition", coherence_model=str(write_bert(folder, seed))
+                )
+            )
+        )
         for seed, folder in ((1, tmp_path / "a"), (2, tmp_path / "b"))
     )
     assert first.run_id == second.run_id
@@ -239,7 +299,10 @@ def test_verdicts_of_sentences_are_kept_and_shown(tmp_path: Path) -> None:
     folder = files_of(plain, record)
     assert read_verdicts(folder) == {}
     run_point(Point(asking(plain, "support", support_label="LABEL_0", **model)))
-    verdicts, scores = read_verdicts(folder)["support"], read_scores(folder / "scores.csv")["support"]
+    verdicts, scores = (
+        read_verdicts(folder)["support"],
+        read_scores(folder / "scores.csv")["support"],
+    )
     means = {name: np.mean([score for score, _, _ in each]) for name, each in verdicts.items()}
     assert means == pytest.approx(scores.to_dict(), abs=1e-6)
     assert "support, " in inspect(record.run_id, 0, plain.results_dir).page()
@@ -254,7 +317,11 @@ def test_verdicts_of_sentences_are_kept_and_shown(tmp_path: Path) -> None:
         ("[support]", 2, "score.support_model is missing"),
         ("[support] score.support_scheme=words", 2, "score.support_scheme=words"),
         ("[coherence] score.coherence_model=no/such/folder", 2, "neither a folder nor a model"),
-        ("[coherence] score.coherence_model=nobody/has-this", 4, "no copy of it is on this machine"),
+        (
+            "[coherence] score.coherence_model=nobody/has-this",
+            4,
+            "no copy of it is on this machine",
+        ),
         ("[] score.mode=perl score.wordnet=no/such/folder", 2, "does not have adj.exc"),
     ],
 )
@@ -267,7 +334,9 @@ def test_what_is_missing_is_said_before_the_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A metric that cannot be had ends the command in one line before anything is read, fitted or written."""
-    monkeypatch.setattr("longsumbench.modeling.checkpoints.unreachable", lambda: "offline mode is set")
+    monkeypatch.setattr(
+        "longsumbench.modeling.checkpoints.unreachable", lambda: "offline mode is set"
+    )
     results = tmp_path / "results"
     words = f"run model=lead dataset=plain_reports results_dir={results} score.metrics={asked}"
     assert main(words.split()) == code

@@ -20,13 +20,19 @@ def by_definition(scores: np.ndarray, resamples: int, seed: int) -> list[float]:
     p_values, model, largest = [1.0] * count, list(range(count)), 0.0
     while len(model) > 1:
         pairs = [(i, j) for i in model for j in model if i != j]
-        centred = {(i, j): [row[i] - row[j] - (mean[i] - mean[j]) for row in resampled] for i, j in pairs}
+        centred = {
+            (i, j): [row[i] - row[j] - (mean[i] - mean[j]) for row in resampled] for i, j in pairs
+        }
         error = {pair: float(np.mean(np.square(values))) ** 0.5 for pair, values in centred.items()}
         t = {(i, j): (mean[i] - mean[j]) / error[i, j] for i, j in pairs}
         statistic = max(map(abs, t.values()))
-        simulated = [max(abs(centred[pair][b]) / error[pair] for pair in pairs) for b in range(resamples)]
+        simulated = [
+            max(abs(centred[pair][b]) / error[pair] for pair in pairs) for b in range(resamples)
+        ]
         largest = max(largest, sum(value >= statistic for value in simulated) / resamples)
-        eliminated = max(model, key=lambda i: max(value for pair, value in t.items() if pair[0] == i))
+        eliminated = max(
+            model, key=lambda i: max(value for pair, value in t.items() if pair[0] == i)
+        )
         p_values[eliminated] = largest
         model.remove(eliminated)
     return p_values
@@ -40,8 +46,14 @@ def systems(scores: np.ndarray) -> list[np.ndarray]:
 def test_it_follows_the_definition(seed: int, count: int, examples: int) -> None:
     """Every p-value is that of the paper's steps in plain loops, on the same resamples."""
     draw = np.random.default_rng(seed)
-    scores = draw.normal(0, 1, (examples, count)) + draw.normal(0, 1, (examples, 1)) + np.linspace(0, 0.5, count)
-    assert model_confidence_set(systems(scores), 60, 3) == pytest.approx(by_definition(scores, 60, 3))
+    scores = (
+        draw.normal(0, 1, (examples, count))
+        + draw.normal(0, 1, (examples, 1))
+        + np.linspace(0, 0.5, count)
+    )
+    assert model_confidence_set(systems(scores), 60, 3) == pytest.approx(
+        by_definition(scores, 60, 3)
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -54,7 +66,12 @@ def test_it_equals_arch(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     best = draw.uniform(0, 1, 40)
     others = draw.uniform(0, 1, (4, 40)) - [[0.0], [0.1], [0.2], [3.0]]
     scores = np.stack(
-        [best, best[::-1] - 1e-6, *(other - max(0, other.mean() - best.mean() + 0.01) for other in others)], 1
+        [
+            best,
+            best[::-1] - 1e-6,
+            *(other - max(0, other.mean() - best.mean() + 0.01) for other in others),
+        ],
+        1,
     )
     arch = MCS(-scores, 0.05, reps=400, block_size=1, method="R", bootstrap="circular", seed=seed)
     arch.compute()
@@ -96,7 +113,9 @@ def test_the_best_is_in_the_set_over_seeds(spread: float) -> None:
     draw, covered = np.random.default_rng(12), 0
     for _ in range(150):
         runs = [draw.normal(0, 1, (60, 5)) + draw.normal(0, spread, (1, 5)) for _ in range(4)]
-        covered += model_confidence_set(runs, 300)[0] >= 0.05  # all are equal, so any may be called the best
+        covered += (
+            model_confidence_set(runs, 300)[0] >= 0.05
+        )  # all are equal, so any may be called the best
     assert covered >= 0.9 * 150
 
 

@@ -19,7 +19,11 @@ from longsumbench.metrics.evaluate import DEFAULT_METRICS
 from longsumbench.metrics.names_and_numbers import names_in, numbers_in
 
 SOURCE = "Mary Smith of the U.S. paid 3,000 dollars on 5 March 2021. Some bacteria grew by twelve percent."
-WORDS = st.lists(st.sampled_from(["a", "b", "c", "d.", "longer-than-sixteen-letters", "longer-than-sixteen letters"]))
+WORDS = st.lists(
+    st.sampled_from(
+        ["a", "b", "c", "d.", "longer-than-sixteen-letters", "longer-than-sixteen letters"]
+    )
+)
 TEXTS = WORDS.map(" ".join)
 
 
@@ -77,7 +81,15 @@ def test_numbers_by_hand(prediction: str, expected: float) -> None:
 def test_notations_of_the_source() -> None:
     """Words, scales, ordinals and dates in digits of the source match digits of the summary."""
     source = "The twenty-first of 2.5 million on 03/04/1999, one hundred and five times, 5km."
-    for prediction in ("21", "2,500,000", "2.5 million", "in April 1999", "105", "5 km", "the 21st"):
+    for prediction in (
+        "21",
+        "2,500,000",
+        "2.5 million",
+        "in April 1999",
+        "105",
+        "5 km",
+        "the 21st",
+    ):
         assert score("number_precision", prediction, source) == [1.0], prediction
     assert score("number_precision", "250 million", source) == [0.0]
 
@@ -101,7 +113,9 @@ def test_copied_by_hand() -> None:
 def test_copied_equals_slow_counts(prediction: str, source: str) -> None:
     """The share of bigrams is 1 − novel_ngrams_2, the longest copy that of all common sequences; also unicode."""
     for tokenizer in ("default", "unicode"):
-        novel, copied = (metrics.load(name)(Scoring(tokenizer=tokenizer)) for name in ("novel_ngrams", "copied"))
+        novel, copied = (
+            metrics.load(name)(Scoring(tokenizer=tokenizer)) for name in ("novel_ngrams", "copied")
+        )
         expected = 1 - novel.score(prediction, example(source))["novel_ngrams_2"]
         found = copied.score(prediction, example(source))
         assert found["copied_bigrams"] == pytest.approx(expected, nan_ok=True)
@@ -110,7 +124,9 @@ def test_copied_equals_slow_counts(prediction: str, source: str) -> None:
             end - start
             for start in range(len(words))
             for end in range(start + 1, len(words) + 1)
-            if any(text[place : place + end - start] == words[start:end] for place in range(len(text)))
+            if any(
+                text[place : place + end - start] == words[start:end] for place in range(len(text))
+            )
         ]
         if len(words) > 1:
             assert found["copied_longest"] == max(common, default=0)
@@ -118,9 +134,14 @@ def test_copied_equals_slow_counts(prediction: str, source: str) -> None:
 
 def test_names_and_numbers_are_read_once() -> None:
     """Sequences of capitalized words are one name, a scale belongs to its number, an ordinal ends a number."""
-    names = list(names_in("Then Anna-Lena O'Brien met John F. Kennedy's aide in Paris, France.", ""))
+    names = list(
+        names_in("Then Anna-Lena O'Brien met John F. Kennedy's aide in Paris, France.", "")
+    )
     assert names == ["Anna-Lena O'Brien", "John F Kennedy", "Paris", "France"]
-    values = [number.value or number.word for number in numbers_in("The first 205 of $3.5 million, twenty-third May.")]
+    values = [
+        number.value or number.word
+        for number in numbers_in("The first 205 of $3.5 million, twenty-third May.")
+    ]
     assert values == ["205", "3500000", "23", "may"]
 
 
@@ -148,13 +169,23 @@ def test_published_faults() -> None:
 
 def test_what_is_said_of_agreement_is_published() -> None:
     """The τ in the clause of each default metric are those of agreement.csv."""
-    table = pd.read_csv(PUBLISHED).query("level == 'within'").set_index(["set", "aspect", "measure"])["tau"]
+    table = (
+        pd.read_csv(PUBLISHED)
+        .query("level == 'within'")
+        .set_index(["set", "aspect", "measure"])["tau"]
+    )
     papers = [("longsciverify/arxiv", "factuality"), ("longsciverify/pubmed", "factuality")]
     meetings = ("kirstein_qmsum", "number of errors (of 8)")
     stories, reviews = ("squality/3 systems", "correctness"), ("summeval_op", "faithfulness")
     rows = {
-        "entity_precision": [(*stories, "entity_precision"), (*stories, "annotators"), (*reviews, "entity_precision")],
-        "number_precision": [(*paper, name) for name in ("number_precision", "annotators") for paper in papers],
+        "entity_precision": [
+            (*stories, "entity_precision"),
+            (*stories, "annotators"),
+            (*reviews, "entity_precision"),
+        ],
+        "number_precision": [
+            (*paper, name) for name in ("number_precision", "annotators") for paper in papers
+        ],
         "copied": [
             *((*paper, name) for name in ("copied_bigrams", "annotators") for paper in papers),
             (*meetings, "copied_bigrams"),
@@ -177,4 +208,7 @@ def test_common_words_are_found_alike_in_short_and_long_summaries() -> None:
     few = list(names_in("Storms came. Anna left.", "many storms are here"))
     many = "".join(f" Word{number} came." for number in range(100))
     assert few == ["Anna"]
-    assert list(names_in("Storms came. Anna left." + many, "many storms are here"))[:2] == ["Anna", "Word0"]
+    assert list(names_in("Storms came. Anna left." + many, "many storms are here"))[:2] == [
+        "Anna",
+        "Word0",
+    ]

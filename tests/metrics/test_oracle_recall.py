@@ -25,7 +25,9 @@ SENTENCES = st.lists(st.lists(WORDS, max_size=4).map(" ".join), max_size=7).map(
 
 
 def example(source: Sentences = SOURCE, references: tuple[Sentences, ...] = REFERENCES) -> Example:
-    documents = tuple(Document(None, (Section(None, (part,)),)) for part in (source[:2], source[2:]))
+    documents = tuple(
+        Document(None, (Section(None, (part,)),)) for part in (source[:2], source[2:])
+    )
     return Example("e", None, None, documents, references)
 
 
@@ -39,18 +41,36 @@ def score(prediction: str, one: Example) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("prediction", "recall", "foxes", "cars", "places"),
     [
-        ("red foxes  DIG dens.\nHens hide.", 0.5, 1, 0, {0: 0.5, 2: 0.5}),  # case and blanks are ignored
+        (
+            "red foxes  DIG dens.\nHens hide.",
+            0.5,
+            1,
+            0,
+            {0: 0.5, 2: 0.5},
+        ),  # case and blanks are ignored
         ("Red foxes dig dens. Cars pass by.", 1, 1, 1, {0: 0.5, 7: 0.5}),  # both on one line
         ("Red foxes dig dens.\nCars pass", 0.5, 1, 0, {0: 1}),  # a cut sentence is none
-        ("Cars pass by.\nCars pass by.\nOld men rest.\nNew words.", 0.5, 0, 1, {7: 2 / 3, 8: 1 / 3}),
+        (
+            "Cars pass by.\nCars pass by.\nOld men rest.\nNew words.",
+            0.5,
+            0,
+            1,
+            {7: 2 / 3, 8: 1 / 3},
+        ),
         ("Foxes dig.", 0, 0, 0, {}),
         ("", 0, 0, 0, {}),
     ],
 )
-def test_worked_recall(prediction: str, recall: float, foxes: float, cars: float, places: dict[int, float]) -> None:
+def test_worked_recall(
+    prediction: str, recall: float, foxes: float, cars: float, places: dict[int, float]
+) -> None:
     """The oracle takes the foxes, before whom there is no word, and the cars, before whom there are 14 of 20."""
     assert oracle_sentences(example(), SuiteScorer(Scoring())) == [0, 4]
-    tenths = {f"extracted_position_{tenth}": places.get(tenth, 0.0) for tenth in range(10)} if places else {}
+    tenths = (
+        {f"extracted_position_{tenth}": places.get(tenth, 0.0) for tenth in range(10)}
+        if places
+        else {}
+    )
     recalls = {"oracle_recall_position_0": foxes, "oracle_recall_position_7": cars}
     assert score(prediction, example()) == {"oracle_recall": recall, **recalls, **tenths}
 
@@ -65,7 +85,9 @@ def test_a_line_is_compared_before_it_is_split() -> None:
 def test_without_oracle_sentences_only_places_apply() -> None:
     """If nothing in the source is like the reference, there is no recall; of no copied sentence, there is no place."""
     other = example(references=(("Nothing alike.",),))
-    assert score("Hens hide.", other) == {f"extracted_position_{tenth}": float(tenth == 2) for tenth in range(10)}
+    assert score("Hens hide.", other) == {
+        f"extracted_position_{tenth}": float(tenth == 2) for tenth in range(10)
+    }
     assert score("New.", other) == score("", example((), REFERENCES)) == {}
 
 
@@ -79,7 +101,9 @@ def test_recall_is_its_definition(source: Sentences, reference: Sentences, taken
     tenth = {text: 10 * sum(words[: source.index(text)]) // sum(words) for text in source if text}
     expected = {"oracle_recall": [text in lines for text in chosen]}
     for place in range(10):
-        expected[f"oracle_recall_position_{place}"] = [text in lines for text in chosen if tenth[text] == place]
+        expected[f"oracle_recall_position_{place}"] = [
+            text in lines for text in chosen if tenth[text] == place
+        ]
         expected[f"extracted_position_{place}"] = [tenth[text] == place for text in lines if text]
     shares = {column: sum(found) / len(found) for column, found in expected.items() if found}
     assert score("\n".join(lines), one) == pytest.approx(shares)

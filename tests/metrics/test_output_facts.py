@@ -24,9 +24,19 @@ def texts(count: int, words: int = 40, seed: int = 1) -> list[str]:
 
 def test_means_and_repetitive_texts_by_hand() -> None:
     """Means are over outputs and over references; a text that says four words over and over is repetitive."""
-    facts = describe_outputs(["One two.", "a b c d " * 5], [(("Three words here.",), ("One.", "Two."))])
+    facts = describe_outputs(
+        ["One two.", "a b c d " * 5], [(("Three words here.",), ("One.", "Two."))]
+    )
     expected = OutputFacts(
-        count=2, compared=2, distinct=2, repetitive=1, words=11.0, reference_words=2.5, loops=1, empty=0, preambles=0
+        count=2,
+        compared=2,
+        distinct=2,
+        repetitive=1,
+        words=11.0,
+        reference_words=2.5,
+        loops=1,
+        empty=0,
+        preambles=0,
     )
     assert facts == expected
 
@@ -34,8 +44,13 @@ def test_means_and_repetitive_texts_by_hand() -> None:
 def test_three_texts_for_twenty_documents() -> None:
     """Copies count once, also where a word or the case is another."""
     three = texts(3)
-    outputs = [three[number % 3] for number in range(18)] + [three[0].upper(), three[1].rsplit(" ", 1)[0] + " other"]
-    assert output_warnings(describe_outputs(outputs)) == ["nearly identical outputs, 3 of 20 distinct"]
+    outputs = [three[number % 3] for number in range(18)] + [
+        three[0].upper(),
+        three[1].rsplit(" ", 1)[0] + " other",
+    ]
+    assert output_warnings(describe_outputs(outputs)) == [
+        "nearly identical outputs, 3 of 20 distinct"
+    ]
 
 
 def test_many_outputs_are_compared_in_part() -> None:
@@ -72,11 +87,16 @@ def test_empty_outputs() -> None:
 
 def test_loops_are_seen_before_a_system_has_collapsed() -> None:
     """Eight of 20 outputs with a third of their 4-grams said twice are named with a remedy; they show no collapse."""
-    looping = [f"{text} {' '.join(text.split()[-9:])} {' '.join(text.split()[-9:])}" for text in texts(8, words=22)]
+    looping = [
+        f"{text} {' '.join(text.split()[-9:])} {' '.join(text.split()[-9:])}"
+        for text in texts(8, words=22)
+    ]
     facts = describe_outputs([*looping, *texts(12, seed=2)])
     line = "8 of 20 outputs repeat more than 30 % of their sequences of 4 words"
     assert output_warnings(facts) == [line]
-    assert output_warnings(facts, can_block_loops=True) == [f"{line}; decode.no_repeat_ngram=4 prevents that"]
+    assert output_warnings(facts, can_block_loops=True) == [
+        f"{line}; decode.no_repeat_ngram=4 prevents that"
+    ]
     assert (facts.repetitive, collapse_reasons(facts)) == (0, [])
 
 
@@ -101,6 +121,12 @@ def test_preambles_are_named(preamble: str) -> None:
     (line,) = output_warnings(describe_outputs(outputs))
     assert line.startswith("6 of 10 outputs begin with a preamble")
     inside = [f"{text}. The bill has a summary of costs: 3, 4 and 5." for text in texts(6)]
-    plain = ["The summary judgment was: he pays.", "This abstract algebra paper shows: rings are rings."]
-    plain += ["In 2019 the board met: all were there.", "Hereford is in England: it has a cathedral."]
+    plain = [
+        "The summary judgment was: he pays.",
+        "This abstract algebra paper shows: rings are rings.",
+    ]
+    plain += [
+        "In 2019 the board met: all were there.",
+        "Hereford is in England: it has a cathedral.",
+    ]
     assert output_warnings(describe_outputs(inside + plain)) == []

@@ -14,7 +14,9 @@ from longsumbench.core import Document, Example, Scoring, outcome_settings
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.metrics.rouge import Rouge
 
-LINES = st.lists(st.sampled_from(["a b. c d", "b a.", "c", "", "Dr. a d. b", "d c b a"]), min_size=1, max_size=5)
+LINES = st.lists(
+    st.sampled_from(["a b. c d", "b a.", "c", "", "Dr. a d. b", "d c b a"]), min_size=1, max_size=5
+)
 PARTS = ("p", "r", "f")
 
 
@@ -30,11 +32,15 @@ def lsum(rule: str, prediction: str, *references: tuple[str, ...]) -> tuple[floa
 @given(LINES, LINES)
 def test_newline_is_rouge_score_on_lines(output: list[str], reference: list[str]) -> None:
     """`newline` scores what rouge_score scores for texts with a sentence on each line."""
-    expected = Library(["rougeLsum"], use_stemmer=True).score("\n".join(reference), "\n".join(output))["rougeLsum"]
+    expected = Library(["rougeLsum"], use_stemmer=True).score(
+        "\n".join(reference), "\n".join(output)
+    )["rougeLsum"]
     assert lsum("newline", "\n".join(output), tuple(reference)) == tuple(expected)
 
 
-def test_nltk_is_rouge_score_with_split_summaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nltk_is_rouge_score_with_split_summaries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`nltk` scores what rouge_score scores with split_summaries, in runs and in `score`, on lists too."""
     write_punkt(tmp_path, monkeypatch)
     library = Library(["rougeLsum"], use_stemmer=True, split_summaries=True)
@@ -52,23 +58,42 @@ def test_nltk_is_rouge_score_with_split_summaries(tmp_path: Path, monkeypatch: p
 
 def test_each_rule_by_hand() -> None:
     """Of eight words all match if both sides are split; a line of two sentences matches the second of them alone."""
-    output, reference = "We ran home. They saw it.\nIt rained.", ("It rained.", "They saw it.\nWe ran home.")
-    assert lsum("suite", output, reference) == (1, 1, 1)  # the output is split; the reference's sentences are as kept
-    assert lsum("given", output, reference) == (5 / 8, 5 / 8, 5 / 8)  # "they saw it", and "it rained"
-    assert lsum("newline", output, reference) == (1, 1, 1)  # the line break within a sentence counts
+    output, reference = (
+        "We ran home. They saw it.\nIt rained.",
+        ("It rained.", "They saw it.\nWe ran home."),
+    )
+    assert lsum("suite", output, reference) == (
+        1,
+        1,
+        1,
+    )  # the output is split; the reference's sentences are as kept
+    assert lsum("given", output, reference) == (
+        5 / 8,
+        5 / 8,
+        5 / 8,
+    )  # "they saw it", and "it rained"
+    assert lsum("newline", output, reference) == (
+        1,
+        1,
+        1,
+    )  # the line break within a sentence counts
 
 
 def test_only_lsum_changes() -> None:
     """ROUGE-1, -2 and -L are the same by every rule, and so is Lsum of texts that are split already."""
     texts = ["We ran home. They saw it.", "They saw it. We ran home."]
-    rows = [score(texts, texts[::-1], sentences=rule).scored.per_example for rule in ("suite", "given", "newline")]
+    rows = [
+        score(texts, texts[::-1], sentences=rule).scored.per_example
+        for rule in ("suite", "given", "newline")
+    ]
     others = [name for name in map(str, rows[0]) if "Lsum" not in name]
     assert all(row[others].equals(rows[0][others]) for row in rows)
     assert rows[0]["rougeLsum_f"].tolist() == [1, 1]
     assert rows[1]["rougeLsum_f"].tolist() == [0.5, 0.5]
     split = [["We ran home.", "They saw it."], ["They saw it.", "We ran home."]]
     lists = [
-        score(split, [[text] for text in split[::-1]], sentences=rule).f1 for rule in ("suite", "given", "newline")
+        score(split, [[text] for text in split[::-1]], sentences=rule).f1
+        for rule in ("suite", "given", "newline")
     ]
     assert lists[0] == lists[1] == lists[2]
 
@@ -82,21 +107,28 @@ def test_the_default_keeps_signatures_and_ids() -> None:
         assert f"|sentences:{name}|" in Rouge(Scoring(sentences=rule)).signature(3)
 
 
-def test_missing_data_stop_before_a_run_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_data_stop_before_a_run_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without nltk's data a run's check, and `score`, end with a line that says how to get them."""
     read_punkt_from(tmp_path, monkeypatch)
     Rouge(Scoring()).check()
     with pytest.raises(EnvironmentProblem, match="punkt_tab"):
         Rouge(Scoring(sentences="nltk")).check()
     both = tmp_path / "both.jsonl"
-    both.write_text(json.dumps({"id": "a", "prediction": "One. Two.", "reference": "Two. One."}) + "\n")
+    both.write_text(
+        json.dumps({"id": "a", "prediction": "One. Two.", "reference": "Two. One."}) + "\n"
+    )
     assert main(["score", str(both), "--sentences", "nltk"]) == 4
 
 
 def test_the_command_takes_the_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--sentences` decides the scores of the command; an unknown rule is wrong usage."""
     both = tmp_path / "both.jsonl"
-    both.write_text(json.dumps({"id": "a", "prediction": "We ran. He saw.", "reference": "He saw. We ran."}) + "\n")
+    both.write_text(
+        json.dumps({"id": "a", "prediction": "We ran. He saw.", "reference": "He saw. We ran."})
+        + "\n"
+    )
     scores = []
     for rule in ("suite", "newline"):
         assert main(["score", str(both), "--json", "--sentences", rule]) == 0

@@ -81,8 +81,12 @@ def test_perl_draws_as_perl_does() -> None:
     if perl is None:
         pytest.skip("perl")
     values = SCORES[:37].round(5)
-    message = subprocess.run([perl, "-e", PERL, "1000", *map(str, values)], capture_output=True, text=True, check=True)
-    assert perl_intervals(values.reshape(-1, 1))[0] == pytest.approx([float(part) for part in message.stdout.split()])
+    message = subprocess.run(
+        [perl, "-e", PERL, "1000", *map(str, values)], capture_output=True, text=True, check=True
+    )
+    assert perl_intervals(values.reshape(-1, 1))[0] == pytest.approx(
+        [float(part) for part in message.stdout.split()]
+    )
 
 
 def swaps_as_far(differences: NDArray[np.float64]) -> float:
@@ -181,7 +185,10 @@ def test_both_quantiles_of_student_by_hand() -> None:
 
 def test_other_seeds_are_unpaired() -> None:
     """With a constant added to a seed of each system, the error is that of both means, with the fewer degrees."""
-    first, second = SCORES[:, None] + np.array([0.0, 2.0]), SCORES[:, None] + np.array([1.0, 4.0, 4.0])
+    first, second = (
+        SCORES[:, None] + np.array([0.0, 2.0]),
+        SCORES[:, None] + np.array([1.0, 4.0, 4.0]),
+    )
     effect = mean_over_seeds(first, second)
     assert effect.mean == pytest.approx(1 - 3)
     assert effect.error == pytest.approx(math.sqrt(2 / 2 + 3 / 3))  # variances 2 and 3
@@ -228,7 +235,9 @@ def test_p_values_as_by_scipy(t: float) -> None:
     """With one source of variance the p-value is that of Student's t, to ten digits; the smallest one is about 0."""
     for degrees in (2.0, 7.0, 399.0):
         expected = 2 * float(scipy.stats.t.sf(t, degrees))
-        assert MeanOverSeeds(t, 1.0, degrees).p_value() == pytest.approx(expected, rel=1e-10, abs=1e-299)
+        assert MeanOverSeeds(t, 1.0, degrees).p_value() == pytest.approx(
+            expected, rel=1e-10, abs=1e-299
+        )
         of_seeds = MeanOverSeeds(-t, 0.0, 5.0, 1.0, degrees)
         assert of_seeds.p_value() == pytest.approx(expected, rel=1e-10, abs=1e-299)
 
@@ -245,7 +254,9 @@ def test_a_single_source_of_variance_is_a_t_test() -> None:
     assert (low, high) == pytest.approx(tuple(expected.confidence_interval()))
 
 
-@pytest.mark.parametrize("values", [np.full((5, 3), 0.4), np.array([[0.1, 0.2, 0.4]]), np.array([[0.1]])])
+@pytest.mark.parametrize(
+    "values", [np.full((5, 3), 0.4), np.array([[0.1, 0.2, 0.4]]), np.array([[0.1]])]
+)
 def test_unknown_spread(values: NDArray[np.float64]) -> None:
     """Equal scores, or one example: no interval, p-values of 1, and nothing can be detected."""
     effect = mean_over_seeds(values)
@@ -261,8 +272,14 @@ def test_intervals_of_shares_over_seeds() -> None:
     low, high = interval_over_seeds(few, is_share=True)
     assert 0 <= low < few.mean() < high < 0.3
     assert sum(interval_over_seeds(few, is_share=False)) == pytest.approx(2 * few.mean())
-    assert interval_over_seeds(np.zeros((40, 3)), is_share=True) == (0, pytest.approx(1 - 0.025 ** (1 / 40)))
-    assert interval_over_seeds(np.ones((40, 3)), is_share=True) == (pytest.approx(0.025 ** (1 / 40)), 1)
+    assert interval_over_seeds(np.zeros((40, 3)), is_share=True) == (
+        0,
+        pytest.approx(1 - 0.025 ** (1 / 40)),
+    )
+    assert interval_over_seeds(np.ones((40, 3)), is_share=True) == (
+        pytest.approx(0.025 ** (1 / 40)),
+        1,
+    )
 
 
 @pytest.mark.parametrize("seeds", [3, 5, 10])
@@ -270,14 +287,19 @@ def test_intervals_of_shares_over_seeds() -> None:
 def test_intervals_cover_other_seeds_and_examples(seeds: int, of_seeds: float) -> None:
     """Of 1,000 simulations, at least 95 % contain the mean, give or take two standard errors."""
     draw = np.random.default_rng([seeds, int(10 * of_seeds)])
-    effects = draw.normal(0, 0.1, (1_000, 50, 1)), draw.normal(0, 0.1 * of_seeds / 7, (1_000, 1, seeds))
+    effects = (
+        draw.normal(0, 0.1, (1_000, 50, 1)),
+        draw.normal(0, 0.1 * of_seeds / 7, (1_000, 1, seeds)),
+    )
     scores = 0.4 + sum(effects) + draw.normal(0, 0.05, (1_000, 50, seeds))
     bounds = np.array([interval_over_seeds(values, is_share=False) for values in scores])
     covered = ((bounds[:, 0] <= 0.4) & (bounds[:, 1] >= 0.4)).mean()
     assert covered >= 0.95 - 0.014
 
 
-FIGURE4 = familywise_error.Variances(examples=0.5, seeds=0.1, rest=0.5, num_examples=200, num_seeds=3)
+FIGURE4 = familywise_error.Variances(
+    examples=0.5, seeds=0.1, rest=0.5, num_examples=200, num_seeds=3
+)
 
 
 def test_few_tables_have_a_false_verdict() -> None:
@@ -328,7 +350,10 @@ def test_a_paired_t_test() -> None:
     expected = scipy.stats.ttest_1samp(DIFFERENCES, 0)
     assert (effect.p_value(), effect.example_degrees) == (pytest.approx(expected.pvalue), 59)
     low, high = expected.confidence_interval(0.9)
-    assert (effect.mean - effect.half_width(0.9), effect.mean + effect.half_width(0.9)) == pytest.approx((low, high))
+    assert (
+        effect.mean - effect.half_width(0.9),
+        effect.mean + effect.half_width(0.9),
+    ) == pytest.approx((low, high))
     assert mean_over_seeds(np.full((7, 1), 0.1)).p_value() == 1.0
 
 
@@ -342,12 +367,15 @@ def test_a_ratio_is_a_mean_of_pairs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mean", "smaller", "larger"), [(0.0, 0.0, 1.0), (1.0, 0.5, 0.5), (-1.0, 0.5, 0.5), (3.0, 1.0, 0.0)]
+    ("mean", "smaller", "larger"),
+    [(0.0, 0.0, 1.0), (1.0, 0.5, 0.5), (-1.0, 0.5, 0.5), (3.0, 1.0, 0.0)],
 )
 def test_a_margin_by_hand(mean: float, smaller: float, larger: float) -> None:
     """Exactly at a margin of 1 both p-values are a half; far inside or outside one of them is 0."""
     effect = MeanOverSeeds(mean, 0.1, 50.0)
-    assert (effect.p_smaller(1.0), effect.p_larger(1.0)) == pytest.approx((smaller, larger), abs=1e-9)
+    assert (effect.p_smaller(1.0), effect.p_larger(1.0)) == pytest.approx(
+        (smaller, larger), abs=1e-9
+    )
     assert (
         MeanOverSeeds(mean, 0.0, math.nan).p_smaller(1.0),
         MeanOverSeeds(mean, math.nan, math.nan).p_larger(1.0),
@@ -361,7 +389,9 @@ def test_two_one_sided_tests_as_by_scipy() -> None:
         scipy.stats.ttest_1samp(sample, 0.3, alternative="less"),
         scipy.stats.ttest_1samp(sample, -0.3, alternative="greater"),
     ]
-    assert mean_over_seeds(sample[:, None]).p_smaller(0.3) == pytest.approx(max(test.pvalue for test in tests))
+    assert mean_over_seeds(sample[:, None]).p_smaller(0.3) == pytest.approx(
+        max(test.pvalue for test in tests)
+    )
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
@@ -376,6 +406,8 @@ def test_resamples_are_drawn_one_after_the_other(examples: int) -> None:
     """However many are drawn at once, resample k is the k-th draw of `examples` places, and its mean theirs."""
     values = np.random.default_rng(2).normal(size=(examples, 2))
     draw = np.random.default_rng(7)
-    expected = np.array([values[draw.integers(0, examples, examples)].mean(axis=0) for _ in range(1_000)])
+    expected = np.array(
+        [values[draw.integers(0, examples, examples)].mean(axis=0) for _ in range(1_000)]
+    )
     assert resampled_means(values, 1_000, 7) == pytest.approx(expected)
     assert resampled_means(values[:, 1:], 1_000, 7) == pytest.approx(expected[:, 1:])

@@ -52,11 +52,16 @@ class WordTokenizer:
 
 
 def by_hand(
-    monkeypatch: pytest.MonkeyPatch, known: Mapping[tuple[str, str], float], limit: int = 99, **settings: Any
+    monkeypatch: pytest.MonkeyPatch,
+    known: Mapping[tuple[str, str], float],
+    limit: int = 99,
+    **settings: Any,
 ) -> Support:
     """Return the metric with a classifier that knows the probabilities of some pairs, and no others."""
     metric = Support(Scoring(**{f"support_{name}": value for name, value in settings.items()}))
-    monkeypatch.setattr(metric, "_classifier", lambda: Classifier(WordTokenizer(), None, 0, limit, None))
+    monkeypatch.setattr(
+        metric, "_classifier", lambda: Classifier(WordTokenizer(), None, 0, limit, None)
+    )
     monkeypatch.setattr(metric, "probabilities", lambda pairs: [known[pair] for pair in pairs])
     return metric
 
@@ -86,7 +91,11 @@ def test_sentences_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """The largest probability over source sentences, then the mean: (max(.1, .8, .3) + max(.6, .2, .5)) / 2 = .7."""
     source, summary = ("A one.", " ", "B two.", "C three."), ("X one.", "Y two.")
     rows = {"A one.": (0.1, 0.6), "B two.": (0.8, 0.2), "C three.": (0.3, 0.5)}
-    known = {(text, claim): row[place] for text, row in rows.items() for place, claim in enumerate(summary)}
+    known = {
+        (text, claim): row[place]
+        for text, row in rows.items()
+        for place, claim in enumerate(summary)
+    }
     metric = by_hand(monkeypatch, known)
     assert metric.score(" ".join(summary), example(*source)) == {"support": pytest.approx(0.7)}
     assert metric.verdicts == {"e": [SentenceVerdict(0.8, 2), SentenceVerdict(0.6, 0)]}
@@ -106,12 +115,16 @@ def test_only_similar_sentences_are_compared(monkeypatch: pytest.MonkeyPatch) ->
     """Of four sentences, the two that share the rarest words are compared; no other pair is known."""
     source = ("the red cat", "the dog ran", "the red dog", "the end")
     known = {("the red cat", "a red cat"): 0.25, ("the red dog", "a red cat"): 0.75}
-    assert by_hand(monkeypatch, known, top=2).score("a red cat", example(*source)) == {"support": 0.75}
+    assert by_hand(monkeypatch, known, top=2).score("a red cat", example(*source)) == {
+        "support": 0.75
+    }
 
 
 def test_similarity_by_hand() -> None:
     """It is the sum of ln(N / N_w): "red" is in two of four texts, "cat" in one, "the" in all, "moon" in none."""
-    texts = [frozenset(text.split()) for text in ("the red cat", "the dog ran", "the red dog", "the end")]
+    texts = [
+        frozenset(text.split()) for text in ("the red cat", "the dog ran", "the red dog", "the end")
+    ]
     (similarity,) = overlaps(texts, [frozenset(("the", "red", "cat", "moon"))])
     assert similarity == pytest.approx([math.log(2) + math.log(4), 0, math.log(2), 0])
 
@@ -130,7 +143,9 @@ def test_nothing_is_lost(source: list[str], longest: int, chunks: bool) -> None:
     """Premises have all letters of a source in order, fit, and have whole every sentence that fits."""
     parts = premises(source, count_letters, longest, chunks)
     assert "".join("".join(part.text.split()) for part in parts) == "".join("".join(source).split())
-    assert all(part.tokens <= longest and count_letters([part.text])[0] <= longest for part in parts)
+    assert all(
+        part.tokens <= longest and count_letters([part.text])[0] <= longest for part in parts
+    )
     for place, sentence in enumerate(source):
         if sentence.strip() and count_letters([sentence])[0] <= longest:
             assert any(sentence.strip() in part.text and part.source <= place for part in parts)
@@ -155,18 +170,27 @@ def test_a_long_claim_leaves_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_real_classifier(classifier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The probability is the label's, of each pair alone, whatever the batches; a long pair is no problem."""
-    source, claims = ("the cat sat", "it slept", "the dog ran on and on"), ("a dog ran", "the cat slept")
+    source, claims = (
+        ("the cat sat", "it slept", "the dog ran on and on"),
+        ("a dog ran", "the cat slept"),
+    )
     tokenizer = AutoTokenizer.from_pretrained(classifier)
     network = AutoModelForSequenceClassification.from_pretrained(classifier).eval()
     with torch.inference_mode():
-        encoded = [[tokenizer(text, claim, return_tensors="pt") for text in source] for claim in claims]
-        table = [[float(network(**pair).logits.softmax(-1)[0, 1]) for pair in row] for row in encoded]
+        encoded = [
+            [tokenizer(text, claim, return_tensors="pt") for text in source] for claim in claims
+        ]
+        table = [
+            [float(network(**pair).logits.softmax(-1)[0, 1]) for pair in row] for row in encoded
+        ]
     expected = np.mean([max(row) for row in table])
     for size in (1, 4, 32):
         monkeypatch.setattr(support, "_BATCH_SIZE", size)
         metric = of_folder(classifier)
         metric.check()
-        assert metric.score("\n".join(claims), example(*source))["support"] == pytest.approx(expected, abs=1e-6)
+        assert metric.score("\n".join(claims), example(*source))["support"] == pytest.approx(
+            expected, abs=1e-6
+        )
 
 
 def test_the_order_of_labels_changes_nothing(tmp_path: Path) -> None:
@@ -190,9 +214,17 @@ def test_the_order_of_labels_changes_nothing(tmp_path: Path) -> None:
         ({0: "SUPPORTS", 1: "REFUTES", 2: "NOT ENOUGH INFO"}, None, 0),
         ({0: "not_entailment", 1: "entailment"}, None, 1),
         ({0: "LABEL_0", 1: "LABEL_1"}, "LABEL_1", 1),
-        ({0: "LABEL_0", 1: "LABEL_1"}, None, "no single label.*are LABEL_0, LABEL_1: set score.support_label"),
+        (
+            {0: "LABEL_0", 1: "LABEL_1"},
+            None,
+            "no single label.*are LABEL_0, LABEL_1: set score.support_label",
+        ),
         ({0: "entailment", 1: "SUPPORTED"}, None, "no single label"),
-        ({0: "entailment", 1: "neutral"}, "yes", "no label yes; its labels are entailment, neutral"),
+        (
+            {0: "entailment", 1: "neutral"},
+            "yes",
+            "no label yes; its labels are entailment, neutral",
+        ),
         ({0: "entailment"}, None, "one label"),
     ],
 )
@@ -210,22 +242,35 @@ def test_a_roberta_of_two_labels(tmp_path: Path) -> None:
     """As in MiniCheck, its end token joins the two texts; its first positions belong to no token."""
     bpe = ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    bpe.train_from_iterator(["the cat sat on the mat and a dog ran"], 300, 1, special_tokens=special)
+    bpe.train_from_iterator(
+        ["the cat sat on the mat and a dog ran"], 300, 1, special_tokens=special
+    )
     bpe.save_model(str(tmp_path))
     tokenizer = RobertaTokenizerFast(str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt"))
     tokenizer.save_pretrained(tmp_path)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
     limits = {"vocab_size": len(tokenizer), "max_position_embeddings": 34}
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        network = RobertaForSequenceClassification(RobertaConfig(**sizes, **limits, initializer_range=0.5)).eval()
+        network = RobertaForSequenceClassification(
+            RobertaConfig(**sizes, **limits, initializer_range=0.5)
+        ).eval()
     network.save_pretrained(tmp_path)
     metric = of_folder(tmp_path, support_label="LABEL_1")
     metric.check()  # with a long pair
     with torch.inference_mode():
-        encoded = tokenizer("<s>a cat sat</s>the dog ran</s>", add_special_tokens=False, return_tensors="pt")
+        encoded = tokenizer(
+            "<s>a cat sat</s>the dog ran</s>", add_special_tokens=False, return_tensors="pt"
+        )
         expected = float(network(**encoded).logits.softmax(-1)[0, 1])
-    assert metric.probabilities([("a cat sat", "the dog ran")]) == pytest.approx([expected], abs=1e-6)
+    assert metric.probabilities([("a cat sat", "the dog ran")]) == pytest.approx(
+        [expected], abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -243,7 +288,10 @@ def test_what_is_no_classifier(tmp_path: Path, classifier: Path) -> None:
     headless = write_bert(tmp_path / "headless", network=BertForNextSentencePrediction)
     config = json.loads((headless / "config.json").read_text(encoding="utf-8")) | {"id2label": NLI}
     (headless / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    damaged, pickled = write_classifier(tmp_path / "damaged"), write_classifier(tmp_path / "pickled")
+    damaged, pickled = (
+        write_classifier(tmp_path / "damaged"),
+        write_classifier(tmp_path / "pickled"),
+    )
     (damaged / "model.safetensors").write_bytes(b"none")
     network = BertForSequenceClassification.from_pretrained(pickled)
     (pickled / "model.safetensors").unlink()
@@ -265,7 +313,9 @@ def test_a_revision_of_the_hub(classifier: Path, monkeypatch: pytest.MonkeyPatch
     """NAME@REVISION fetches that revision, and the signature has the name alone; a folder may have an @ in its name."""
     fetched: list[tuple[str, str | None]] = []
 
-    def fetch(name: str, setting: str, patterns: Any, revision: str | None = None, more: Any = ()) -> Path:
+    def fetch(
+        name: str, setting: str, patterns: Any, revision: str | None = None, more: Any = ()
+    ) -> Path:
         fetched.append((name, revision))
         return classifier
 
@@ -284,6 +334,11 @@ def test_the_signature_tells_what_decides(classifier: Path) -> None:
     first = of_folder(classifier)
     assert first.signature(3).startswith("support:1|model:nli@")
     assert "|label:Entailment|scheme:sentences|top:3|length:400|" in first.signature(3)
-    changes = ({"support_scheme": "chunks"}, {"support_top": 4}, {"support_length": 9}, {"support_label": "neutral"})
+    changes = (
+        {"support_scheme": "chunks"},
+        {"support_top": 4},
+        {"support_length": 9},
+        {"support_label": "neutral"},
+    )
     signatures = {Support(replace(first.scoring, **change)).signature(3) for change in changes}
     assert len({first.signature(3), *signatures}) == 5

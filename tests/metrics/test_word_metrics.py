@@ -44,7 +44,10 @@ def test_a_word_is_a_tokenizers() -> None:
     assert score("length_ratio", "кот спал")[1] == 0.0
     metric = metrics.load("length_ratio")(Scoring(tokenizer="unicode"))
     text = Document(None, (Section(None, (("кот",),)),))
-    assert metric.score("кот спал", Example("e", None, None, (text,), (("кот",),)))["length_ratio"] == 2.0
+    assert (
+        metric.score("кот спал", Example("e", None, None, (text,), (("кот",),)))["length_ratio"]
+        == 2.0
+    )
     assert metric.signature(1) == "length_ratio:1|tokenizer:unicode"
 
 
@@ -62,7 +65,9 @@ def test_a_longer_ngram_is_new_where_a_part_of_it_is(prediction: str, source: st
     for n, value in enumerate(score("novel_ngrams", prediction, source), start=1):
         grams = [" ".join(words[start : start + n]) for start in range(len(words) - n + 1)]
         if grams:
-            assert value == pytest.approx(sum(f" {gram} " not in known for gram in grams) / len(grams))
+            assert value == pytest.approx(
+                sum(f" {gram} " not in known for gram in grams) / len(grams)
+            )
     copied = score("novel_ngrams", source, source)
     assert all(value == 0 or math.isnan(value) for value in copied)
 

@@ -20,7 +20,9 @@ from longsumbench.modeling.generation import decode
 def write_card(folder: Path, generation: dict[str, Any] | None = None, **config: Any) -> str:
     """Write a checkpoint's settings, without weights; return the folder's name."""
     folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps({"model_type": "bart", **config}), encoding="utf-8")
+    (folder / "config.json").write_text(
+        json.dumps({"model_type": "bart", **config}), encoding="utf-8"
+    )
     if generation is not None:
         (folder / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
     return str(folder)
@@ -53,7 +55,12 @@ CARDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"max_length": 7, "min_length": 3, "num_beams": 2},
     ),
     "penalties": (
-        {"repetition_penalty": 1.5, "encoder_no_repeat_ngram_size": 2, "max_length": 9, "min_length": 0},
+        {
+            "repetition_penalty": 1.5,
+            "encoder_no_repeat_ngram_size": 2,
+            "max_length": 9,
+            "min_length": 0,
+        },
         {"repetition_penalty": 1.5, "encoder_no_repeat_ngram": 2, "max_length": 8},
     ),
     "token ids only": ({"pad_token_id": 1, "eos_token_id": 2}, {}),
@@ -65,7 +72,9 @@ def test_a_card_in_our_settings(kind: str, tmp_path: Path) -> None:
     """The library's names become ours, lengths lose the start token, and what a card lacks is absent."""
     generation, expected = CARDS[kind]
     assert card_decoding(write_card(tmp_path, generation), "model.checkpoint") == expected
-    assert card_decoding(write_card(tmp_path / "older", **generation), "model.checkpoint") == expected
+    assert (
+        card_decoding(write_card(tmp_path / "older", **generation), "model.checkpoint") == expected
+    )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CARDS if kind != "token ids only"])
@@ -73,10 +82,19 @@ def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> Non
     """A checkpoint decoded by its card writes what `generate` writes of itself."""
     folder = write_bart(tmp_path)
     own = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
-    ids = {name: own[name] for name in own if name.endswith("_token_id") and name != "forced_eos_token_id"}
-    (folder / "generation_config.json").write_text(json.dumps({**CARDS[kind][0], **ids}), encoding="utf-8")
+    ids = {
+        name: own[name]
+        for name in own
+        if name.endswith("_token_id") and name != "forced_eos_token_id"
+    }
+    (folder / "generation_config.json").write_text(
+        json.dumps({**CARDS[kind][0], **ids}), encoding="utf-8"
+    )
     (folder / "config.json").write_text(
-        json.dumps(json.loads((folder / "config.json").read_text(encoding="utf-8")) | {"forced_eos_token_id": None}),
+        json.dumps(
+            json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            | {"forced_eos_token_id": None}
+        ),
         encoding="utf-8",
     )
     model = BartForConditionalGeneration.from_pretrained(folder).eval()
@@ -88,15 +106,22 @@ def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> Non
     with torch.inference_mode():
         expected = model.generate(**batch)[:, 1:].tolist()
     end = model.config.eos_token_id
-    written, _ = decode(model, batch, Decoding(**card_decoding(str(folder), "model.checkpoint")), limit=39)
+    written, _ = decode(
+        model, batch, Decoding(**card_decoding(str(folder), "model.checkpoint")), limit=39
+    )
     assert written == [row[: row.index(end)] if end in row else row for row in expected]
     assert written != decode(model, batch, Decoding(), limit=39)[0]
 
 
 def test_where_a_card_has_its_settings(tmp_path: Path) -> None:
     """generation_config.json goes before config.json, and that before its settings of summarization."""
-    task = {"summarization": {"num_beams": 3, "max_length": 40, "length_penalty": 0.5}, "translation": {"num_beams": 9}}
-    name = write_card(tmp_path, {"num_beams": 5, "length_penalty": None}, max_length=50, task_specific_params=task)
+    task = {
+        "summarization": {"num_beams": 3, "max_length": 40, "length_penalty": 0.5},
+        "translation": {"num_beams": 9},
+    }
+    name = write_card(
+        tmp_path, {"num_beams": 5, "length_penalty": None}, max_length=50, task_specific_params=task
+    )
     expected = {"num_beams": 5, "max_length": 49, "length_penalty": 0.5}
     assert card_decoding(name, "model.checkpoint") == expected
     assert card_decoding(None, "model.checkpoint") == {}
@@ -105,21 +130,38 @@ def test_where_a_card_has_its_settings(tmp_path: Path) -> None:
 def test_settings_that_the_suite_lacks_are_named_once(tmp_path: Path, log_lines: list[str]) -> None:
     """What a card has beyond `decode.*` is a warning; values without effect are not."""
     unused = {"num_beam_groups": 1, "diversity_penalty": 0.0, "bad_words_ids": None}
-    name = write_card(tmp_path, {"do_sample": True, "sequence_bias": [[[7], 1.0]], "num_beams": 2, **unused})
+    name = write_card(
+        tmp_path, {"do_sample": True, "sequence_bias": [[[7], 1.0]], "num_beams": 2, **unused}
+    )
     for _ in range(2):
         assert card_decoding(name, "model.checkpoint") == {"num_beams": 2}
     assert [line for line in log_lines if "card" in line] == [
         f"the card of {name} also has do_sample, sequence_bias, which this suite does not have: not used"
     ]
-    dropped: dict[str, Any] = {"encoder_repetition_penalty": 1.2, "renormalize_logits": True, "guidance_scale": 2.0}
+    dropped: dict[str, Any] = {
+        "encoder_repetition_penalty": 1.2,
+        "renormalize_logits": True,
+        "guidance_scale": 2.0,
+    }
     dropped |= {"watermarking_config": {"bias": 2.5}, "stop_strings": ["END"], "of_the_future": 3}
-    name = write_card(tmp_path / "dropped", {**dropped, "use_cache": True, "transformers_version": "5.23.0"})
+    name = write_card(
+        tmp_path / "dropped", {**dropped, "use_cache": True, "transformers_version": "5.23.0"}
+    )
     assert card_decoding(name, "model.checkpoint") == {}
-    assert f"the card of {name} also has {', '.join(dropped)}, which this suite does not have" in log_lines[-1]
+    assert (
+        f"the card of {name} also has {', '.join(dropped)}, which this suite does not have"
+        in log_lines[-1]
+    )
     never = write_card(tmp_path / "never", {"early_stopping": "never", "num_beams": 2})
     assert card_decoding(never, "model.checkpoint") == {"num_beams": 2}
-    assert f"the card of {never} also has early_stopping=never, which this suite does not have" in log_lines[-1]
-    card_decoding(write_card(tmp_path / "plain", {"num_beams": 2, "do_sample": False, **unused}), "model.checkpoint")
+    assert (
+        f"the card of {never} also has early_stopping=never, which this suite does not have"
+        in log_lines[-1]
+    )
+    card_decoding(
+        write_card(tmp_path / "plain", {"num_beams": 2, "do_sample": False, **unused}),
+        "model.checkpoint",
+    )
     assert not [line for line in log_lines if "plain" in line]
 
 
@@ -135,7 +177,10 @@ def test_tokens_that_a_checkpoint_never_writes(tmp_path: Path) -> None:
     """Forbidden tokens of a card, such as Marian's padding, act as in the library, without a setting or a warning."""
     folder = write_bart(tmp_path)
     model = BartForConditionalGeneration.from_pretrained(folder).eval()
-    batch = {"input_ids": torch.tensor([[5, 6, 7]]), "attention_mask": torch.ones(1, 3, dtype=torch.long)}
+    batch = {
+        "input_ids": torch.tensor([[5, 6, 7]]),
+        "attention_mask": torch.ones(1, 3, dtype=torch.long),
+    }
     ((first, *_),), _ = decode(model, batch, Decoding(max_length=4), limit=39)
     model.generation_config.bad_words_ids = [[first]]
     ((second, *_),), _ = decode(model, batch, Decoding(max_length=4), limit=39)
@@ -162,12 +207,18 @@ def test_invalid_values_of_a_card(generation: dict[str, Any], message: str, tmp_
     assert "\n" not in str(refused.value)
 
 
-def test_only_the_files_of_the_card_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_files_of_the_card_are_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a name on the hub the two JSON files are fetched, at the revision, and nothing else."""
     asked: list[Any] = []
 
     def snapshot(
-        name: str, revision: str, allow_patterns: list[str], ignore_patterns: str, local_files_only: bool
+        name: str,
+        revision: str,
+        allow_patterns: list[str],
+        ignore_patterns: str,
+        local_files_only: bool,
     ) -> str:
         asked.append((name, revision, allow_patterns, local_files_only))
         return write_card(tmp_path, {"num_beams": 5})
@@ -175,8 +226,12 @@ def test_only_the_files_of_the_card_are_fetched(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
     for _ in range(2):
-        assert card_decoding("somebody/with-a-card", "model.checkpoint", "refs/pr/3") == {"num_beams": 5}
-    assert asked == [("somebody/with-a-card", "refs/pr/3", ["config.json", "generation_config.json"], False)]
+        assert card_decoding("somebody/with-a-card", "model.checkpoint", "refs/pr/3") == {
+            "num_beams": 5
+        }
+    assert asked == [
+        ("somebody/with-a-card", "refs/pr/3", ["config.json", "generation_config.json"], False)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +242,11 @@ def test_only_the_files_of_the_card_are_fetched(tmp_path: Path, monkeypatch: pyt
             EnvironmentProblem,
             r"model\.checkpoint=nobody/has-it is not a folder.*no cable.*give a folder",
         ),
-        ("no/such/folder", UsageError, r"model\.checkpoint=no/such/folder is neither a folder nor a model"),
+        (
+            "no/such/folder",
+            UsageError,
+            r"model\.checkpoint=no/such/folder is neither a folder nor a model",
+        ),
     ],
 )
 def test_the_hub_without_a_network(

@@ -14,7 +14,17 @@ from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.checkpoints import check_memory, load_network
 from longsumbench.modeling.tokenizer import train_tokenizer
 
-NEURAL = ["trunc", "ca", "ea", "seal", "pagesum", "etads", "hierarchical_transformer", "flat_transformer", "tdmca"]
+NEURAL = [
+    "trunc",
+    "ca",
+    "ea",
+    "seal",
+    "pagesum",
+    "etads",
+    "hierarchical_transformer",
+    "flat_transformer",
+    "tdmca",
+]
 TOKENIZER = train_tokenizer(ToySplit.of("train", 12), 320)
 
 
@@ -41,9 +51,14 @@ def test_the_count_is_that_of_the_weights(name: str, monkeypatch: pytest.MonkeyP
     torch.manual_seed(1)
     free(size, monkeypatch)
     built = system.builder.initial_model(system.reader)
-    assert all(torch.equal(one, two) for one, two in zip(built.parameters(), expected.parameters(), strict=True))
+    assert all(
+        torch.equal(one, two)
+        for one, two in zip(built.parameters(), expected.parameters(), strict=True)
+    )
     free(size - 1, monkeypatch)
-    with pytest.raises(EnvironmentProblem, match=f"the weights of model={name} need .* GB of memory, .* are free"):
+    with pytest.raises(
+        EnvironmentProblem, match=f"the weights of model={name} need .* GB of memory, .* are free"
+    ):
         system.builder.initial_model(system.reader)
 
 
@@ -61,7 +76,9 @@ def test_a_checkpoint_beyond_the_memory(tmp_path: Any, monkeypatch: pytest.Monke
     """A checkpoint that does not fit is refused in one line that names it."""
     folder = write_bart(tmp_path / "bart")
     free(1_000, monkeypatch)
-    with pytest.raises(EnvironmentProblem, match=rf"the weights of model.init={folder} need 0.0 GB") as caught:
+    with pytest.raises(
+        EnvironmentProblem, match=rf"the weights of model.init={folder} need 0.0 GB"
+    ) as caught:
         load_network(BartForConditionalGeneration, folder, f"model.init={folder}")
     assert "\n" not in str(caught.value)
 

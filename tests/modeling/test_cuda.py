@@ -31,10 +31,20 @@ pytestmark = pytest.mark.cuda
 
 STEPS = 6
 FLOAT32, BFLOAT16 = 64 * 30 * STEPS * 2**-24, 2 * STEPS * 2**-9
-SYSTEMS = [name for name in sorted(registry.systems.built_in) if issubclass(registry.systems.load(name), NeuralSystem)]
-TRAIN, VALIDATION, TEST = ToySplit.of("train", 24), ToySplit.of("validation", 6, 24), ToySplit.of("test", 6, 30)
+SYSTEMS = [
+    name
+    for name in sorted(registry.systems.built_in)
+    if issubclass(registry.systems.load(name), NeuralSystem)
+]
+TRAIN, VALIDATION, TEST = (
+    ToySplit.of("train", 24),
+    ToySplit.of("validation", 6, 24),
+    ToySplit.of("test", 6, 30),
+)
 GREEDY = Decoding(max_length=10, device="cpu")
-SEARCH = replace(GREEDY, num_beams=3, encoder_no_repeat_ngram=2, no_repeat_ngram=2, repetition_penalty=1.5)
+SEARCH = replace(
+    GREEDY, num_beams=3, encoder_no_repeat_ngram=2, no_repeat_ngram=2, repetition_penalty=1.5
+)
 SAVED = {"eval_steps": 1, "max_steps": STEPS}  # a validation and a checkpoint after every step
 
 Fit = Callable[..., tuple[Any, FitReport]]
@@ -45,10 +55,16 @@ def fit(tmp_path_factory: pytest.TempPathFactory) -> Fit:
     """Train a tiny system for a few steps, without dropout unless it is stated; a training of a folder is done once."""
     root = tmp_path_factory.mktemp("trainings")
 
-    def fitted(name: str, folder: str, dropout: float = 0.0, **recipe: Any) -> tuple[Any, FitReport]:
+    def fitted(
+        name: str, folder: str, dropout: float = 0.0, **recipe: Any
+    ) -> tuple[Any, FitReport]:
         settings: dict[str, Any] = {"dropout": dropout}
         if name == "seq2seq":
-            sizes: dict[str, Any] = {"init_std": 0.1, "max_position_embeddings": 512, "dropout": dropout}
+            sizes: dict[str, Any] = {
+                "init_std": 0.1,
+                "max_position_embeddings": 512,
+                "dropout": dropout,
+            }
             settings = {"checkpoint": str(write_seq2seq(root / f"bart {dropout}", **sizes))}
         system = build_tiny(name, **settings)
         recipe = {**SAVED, "bf16": False, **recipe}
@@ -60,7 +76,11 @@ def fit(tmp_path_factory: pytest.TempPathFactory) -> Fit:
 
 def losses(report: FitReport) -> list[float]:
     """Return the training losses of a report, and the validation loss after every step."""
-    return [report.first_loss or 0.0, report.last_loss or 0.0, *(loss for _, loss in report.validation_losses)]
+    return [
+        report.first_loss or 0.0,
+        report.last_loss or 0.0,
+        *(loss for _, loss in report.validation_losses),
+    ]
 
 
 def written(system: Any, decoding: Decoding) -> list[Summary]:
@@ -78,7 +98,10 @@ def test_it_trains_as_on_a_cpu(name: str, device: str, fit: Fit) -> None:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_it_trains_in_bfloat16(name: str, device: str, fit: Fit) -> None:
     """On a GPU that has bfloat16 it is the default; losses are finite and near those of float32."""
-    (_, single), (_, half) = fit(name, "gpu", device=device), fit(name, "gpu", device=device, bf16=None)
+    (_, single), (_, half) = (
+        fit(name, "gpu", device=device),
+        fit(name, "gpu", device=device, bf16=None),
+    )
     assert half.precision == "bfloat16"
     assert np.isfinite(losses(half)).all()
     assert losses(half) == pytest.approx(losses(single), rel=BFLOAT16)
@@ -89,17 +112,23 @@ def test_it_trains_in_bfloat16(name: str, device: str, fit: Fit) -> None:
 def test_it_writes_as_on_a_cpu(name: str, decoding: Decoding, device: str, fit: Fit) -> None:
     """The same weights write the same summaries, also a second time; evidence agrees up to rounding."""
     system, _ = fit(name, "cpu")
-    on_cpu, *on_gpu = (written(system, replace(decoding, device=place)) for place in ("cpu", device, device))
+    on_cpu, *on_gpu = (
+        written(system, replace(decoding, device=place)) for place in ("cpu", device, device)
+    )
     for summaries in on_gpu:
         assert [summary.text for summary in summaries] == [summary.text for summary in on_cpu]
         for summary, expected in zip(summaries, on_cpu, strict=True):
             assert (summary.evidence is None) == (expected.evidence is None)
             if summary.evidence is not None and expected.evidence is not None:
                 for array, values in summary.evidence.arrays.items():
-                    np.testing.assert_allclose(values, expected.evidence.arrays[array], rtol=1e-3, atol=1e-5)
+                    np.testing.assert_allclose(
+                        values, expected.evidence.arrays[array], rtol=1e-3, atol=1e-5
+                    )
 
 
-@pytest.mark.parametrize("name", [name for name in SYSTEMS if registry.systems.load(name).capabilities.extracts])
+@pytest.mark.parametrize(
+    "name", [name for name in SYSTEMS if registry.systems.load(name).capabilities.extracts]
+)
 def test_it_extracts_as_on_a_cpu(name: str, device: str, fit: Fit) -> None:
     """The same weights choose the same sentences."""
     system, _ = fit(name, "cpu")
@@ -114,10 +143,15 @@ def test_two_trainings_agree(name: str, device: str, fit: Fit) -> None:
 
     CUDA adds the gradients of embeddings in any order, so weights may differ in their last bits.
     """
-    (system, report), (again, repeated) = fit(name, "gpu", device=device), fit(name, "gpu again", device=device)
+    (system, report), (again, repeated) = (
+        fit(name, "gpu", device=device),
+        fit(name, "gpu again", device=device),
+    )
     assert losses(repeated) == pytest.approx(losses(report), rel=FLOAT32 / 10)
     on_gpu = replace(GREEDY, device=device)
-    assert [summary.text for summary in written(again, on_gpu)] == [summary.text for summary in written(system, on_gpu)]
+    assert [summary.text for summary in written(again, on_gpu)] == [
+        summary.text for summary in written(system, on_gpu)
+    ]
 
 
 @pytest.mark.parametrize("checkpointing", [False, True], ids=["", "checkpointing"])
@@ -141,9 +175,15 @@ def test_peak_memory_has_the_gpus(device: str, fit: Fit) -> None:
     assert peak_memory_gb() >= on_gpu / 1e9
 
 
-def test_a_run_on_the_cpu_leaves_the_gpu_alone(tmp_path: Path, request: pytest.FixtureRequest, device: str) -> None:
+def test_a_run_on_the_cpu_leaves_the_gpu_alone(
+    tmp_path: Path, request: pytest.FixtureRequest, device: str
+) -> None:
     """A run with device=cpu opens no context on a GPU of the machine, which would take memory."""
-    words = [*tiny_overrides(write_jsonl(tmp_path / "toys"), steps=2), "device=cpu", "baselines=false"]
+    words = [
+        *tiny_overrides(write_jsonl(tmp_path / "toys"), steps=2),
+        "device=cpu",
+        "baselines=false",
+    ]
     words += [f"results_dir={tmp_path}"]
     inside = "from support.virtual_gpu import VirtualGPU; VirtualGPU().__enter__()\n"
     code = "import sys; import torch\nfrom longsumbench.cli.main import main\n"

@@ -45,7 +45,9 @@ def begin(folder: Path) -> None:
 
 def score(folder: Path) -> None:
     """Score the coherence of two sentences."""
-    Coherence(Scoring(coherence_model=str(folder), device="cpu")).score("A cat. It slept.", TRAIN[0])
+    Coherence(Scoring(coherence_model=str(folder), device="cpu")).score(
+        "A cat. It slept.", TRAIN[0]
+    )
 
 
 USES: dict[str, tuple[Callable[[Path], Path], Callable[[Path], object]]] = {
@@ -80,9 +82,13 @@ def add_layer(weights: dict[str, Tensor], _: str) -> None:
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "no config": lambda folder: (folder / CONFIG).unlink(),
-    "a torn config": lambda folder: (folder / CONFIG).write_text('{"model_type": "ba', encoding="utf-8"),
+    "a torn config": lambda folder: (folder / CONFIG).write_text(
+        '{"model_type": "ba', encoding="utf-8"
+    ),
     "another type": lambda folder: edit_config(folder, model_type="t5"),
-    "code of a kernel": lambda folder: edit_config(folder, attn_implementation="somebody/attention"),
+    "code of a kernel": lambda folder: edit_config(
+        folder, attn_implementation="somebody/attention"
+    ),
     "a probability of 7": lambda folder: edit_config(folder, attention_dropout=7),
     "a billion layers": lambda folder: edit_config(folder, num_hidden_layers=10**9),
     "fewer than no heads": lambda folder: edit_config(folder, num_attention_heads=-2),
@@ -90,13 +96,23 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "a pipe of a tokenizer": lambda folder: as_pipe(folder, TOKENIZER),
     "a device": lambda folder: (folder / "vocab.json").symlink_to("/dev/zero"),
     "a layer more": lambda folder: change_weights(folder, add_layer),
-    "integers": lambda folder: change_weights(folder, lambda all, name: all.update({name: all[name].long()})),
+    "integers": lambda folder: change_weights(
+        folder, lambda all, name: all.update({name: all[name].long()})
+    ),
     "a huge width": lambda folder: edit_config(folder, vocab_size=10**10),
-    "torn weights": lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:999]),
+    "torn weights": lambda folder: (folder / WEIGHTS).write_bytes(
+        (folder / WEIGHTS).read_bytes()[:999]
+    ),
     "a weight less": lambda folder: change_weights(folder, lambda weights, name: weights.pop(name)),
-    "a wider weight": lambda folder: change_weights(folder, lambda all, name: all.update({name: torch.zeros(7, 7)})),
-    "not finite": lambda folder: change_weights(folder, lambda all, name: all.update({name: all[name] * torch.nan})),
-    "a torn tokenizer": lambda folder: (folder / TOKENIZER).write_text('{"version": ', encoding="utf-8"),
+    "a wider weight": lambda folder: change_weights(
+        folder, lambda all, name: all.update({name: torch.zeros(7, 7)})
+    ),
+    "not finite": lambda folder: change_weights(
+        folder, lambda all, name: all.update({name: all[name] * torch.nan})
+    ),
+    "a torn tokenizer": lambda folder: (folder / TOKENIZER).write_text(
+        '{"version": ', encoding="utf-8"
+    ),
 }
 
 

@@ -11,9 +11,19 @@ from longsumbench.core import Document, Example, Section, Truncation
 from longsumbench.modeling.extraction import ScoredSpans, chosen_sentences, score_spans
 from longsumbench.modeling.ranking import similarities
 
-SENTENCES = ("Red foxes dig.", "Hens hide well.", "red  foxes DIG.", "Snow fell.", "Foxes dig dens.", "Cars pass by.")
+SENTENCES = (
+    "Red foxes dig.",
+    "Hens hide well.",
+    "red  foxes DIG.",
+    "Snow fell.",
+    "Foxes dig dens.",
+    "Cars pass by.",
+)
 TEXTS = st.lists(
-    st.lists(st.sampled_from(["red", "Red", "fox", "den", "snow", "hen"]), max_size=4).map(" ".join), max_size=7
+    st.lists(st.sampled_from(["red", "Red", "fox", "den", "snow", "hen"]), max_size=4).map(
+        " ".join
+    ),
+    max_size=7,
 )
 LENGTHS, SHARES = st.integers(0, 20), st.sampled_from([0.0, 0.25, 0.5, 1.0])
 
@@ -29,7 +39,9 @@ def scored(sentences: Sequence[str], chance: np.random.Generator) -> ScoredSpans
     return ScoredSpans(spans, chance.integers(0, 4, len(spans)).astype(np.float64) - 1.5)
 
 
-def by_hand(sentences: Sequence[str], given: ScoredSpans, length: int, redundancy: float) -> list[str]:
+def by_hand(
+    sentences: Sequence[str], given: ScoredSpans, length: int, redundancy: float
+) -> list[str]:
     """Write the definition down: a search over all spans for each choice, with plain lists."""
     low, high = min(given.scores, default=0.0), max(given.scores, default=0.0)
     scale = high - low or 1.0
@@ -52,11 +64,16 @@ def by_hand(sentences: Sequence[str], given: ScoredSpans, length: int, redundanc
                 copies.append(sentences[place].lower().split())
                 words += [(place, word) for word in sentences[place].split()]
     words = words[:length]
-    return [" ".join(word for at, word in words if at == place) for place in sorted({place for place, _ in words})]
+    return [
+        " ".join(word for at, word in words if at == place)
+        for place in sorted({place for place, _ in words})
+    ]
 
 
 @given(TEXTS, LENGTHS, SHARES, st.integers(0, 1_000))
-def test_extract_is_its_definition(texts: list[str], length: int, redundancy: float, seed: int) -> None:
+def test_extract_is_its_definition(
+    texts: list[str], length: int, redundancy: float, seed: int
+) -> None:
     """What is extracted equals a search that tries all spans for every choice."""
     spans = scored(texts, np.random.default_rng(seed))
     assert list(chosen_sentences(source(*texts), spans, length, redundancy).values()) == by_hand(
@@ -65,7 +82,9 @@ def test_extract_is_its_definition(texts: list[str], length: int, redundancy: fl
 
 
 @given(TEXTS, LENGTHS, SHARES, st.integers(0, 1_000))
-def test_an_extract_is_a_part_of_the_source(texts: list[str], length: int, redundancy: float, seed: int) -> None:
+def test_an_extract_is_a_part_of_the_source(
+    texts: list[str], length: int, redundancy: float, seed: int
+) -> None:
     """Its lines are distinct source sentences in their order, one at most cut, of `length` words if there are any."""
     spans = scored(texts, np.random.default_rng(seed))
     taken = list(chosen_sentences(source(*texts), spans, length, redundancy).values())
@@ -84,13 +103,21 @@ def test_an_extract_is_a_part_of_the_source(texts: list[str], length: int, redun
         (7, 0.0, ["Red foxes dig.", "Snow", "Foxes dig dens."]),
         (5, 0.5, ["Red foxes dig.", "Snow fell."]),  # dens are similar to the first
         (0, 0.0, []),
-        (99, 0.0, ["Red foxes dig.", "Hens hide well.", "Snow fell.", "Foxes dig dens.", "Cars pass by."]),
+        (
+            99,
+            0.0,
+            ["Red foxes dig.", "Hens hide well.", "Snow fell.", "Foxes dig dens.", "Cars pass by."],
+        ),
     ],
 )
 def test_worked_extracts(length: int, redundancy: float, expected: list[str]) -> None:
     """Best first are the first sentence, its copy, the dens, then the snow; snow is new, dens are not."""
-    spans = ScoredSpans([(index, index + 1) for index in range(6)], np.array([6.0, 1, 5, 4, 4.5, 0]))
-    assert list(chosen_sentences(source(*SENTENCES), spans, length, redundancy).values()) == expected
+    spans = ScoredSpans(
+        [(index, index + 1) for index in range(6)], np.array([6.0, 1, 5, 4, 4.5, 0])
+    )
+    assert (
+        list(chosen_sentences(source(*SENTENCES), spans, length, redundancy).values()) == expected
+    )
 
 
 def test_scores_of_steps() -> None:

@@ -11,7 +11,14 @@ from longsumbench.core import registry
 from longsumbench.modeling import flops
 from longsumbench.modeling.flops import count_forward, counting_flops
 
-SMALL = {"vocabulary_size": 300, "d_model": 32, "d_ff": 64, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 2}
+SMALL = {
+    "vocabulary_size": 300,
+    "d_model": 32,
+    "d_ff": 64,
+    "num_heads": 2,
+    "encoder_layers": 1,
+    "decoder_layers": 2,
+}
 SNIPPETS = {**SMALL, "snippet_length": 32, "num_snippets": 6, "decode_length": 40}
 SYSTEMS: dict[str, dict[str, Any]] = {  # name → settings
     "trunc": {**SNIPPETS, "input_length": 100},
@@ -22,7 +29,14 @@ SYSTEMS: dict[str, dict[str, Any]] = {  # name → settings
     "etads": {**SMALL, "input_length": 100, "decode_length": 40},
     "hierarchical_transformer": {**SMALL, "input_length": 300, "decode_length": 40},
     "flat_transformer": {**SMALL, "input_length": 100, "decode_length": 40},
-    "tdmca": {"vocabulary_size": 300, "d_model": 32, "d_ff": 64, "num_heads": 2, "input_length": 300, "num_layers": 2},
+    "tdmca": {
+        "vocabulary_size": 300,
+        "d_model": 32,
+        "d_ff": 64,
+        "num_heads": 2,
+        "input_length": 300,
+        "num_layers": 2,
+    },
 }
 WORDS, TARGET = 320, 30  # of the source, cut by most of the systems; of the summary
 
@@ -49,7 +63,9 @@ def test_a_count_without_numbers_is_that_of_a_computed_pass(name: str) -> None:
 def test_flops_of_a_decoder_are_those_by_hand() -> None:
     """Twice the decoder's layers add twice the products of one layer: 2 × weights × tokens, and attention."""
     one, two = (
-        count_forward(registry.config_of("trunc")(**SYSTEMS["trunc"] | {"decoder_layers": n}), WORDS, TARGET)
+        count_forward(
+            registry.config_of("trunc")(**SYSTEMS["trunc"] | {"decoder_layers": n}), WORDS, TARGET
+        )
         for n in (1, 2)
     )
     width, inner, source, target = 32, 64, 100, 31  # a target ends with its end token

@@ -63,7 +63,9 @@ def test_greedy_is_the_likeliest_token_each_time(model: Any) -> None:
         assert complete[i] == (len(outputs[i]) < 12)
 
 
-def test_a_model_is_moved_outside_inference_mode(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_moved_outside_inference_mode(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Weights that move to another device in inference mode could not be trained afterwards."""
     modes: list[bool] = []
     monkeypatch.setattr(model, "to", lambda device: modes.append(torch.is_inference_mode_enabled()))
@@ -85,7 +87,9 @@ def test_the_systems_own_limit_holds(model: Any) -> None:
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_the_first_token_can_be_the_models_own(beams: int, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_token_can_be_the_models_own(
+    beams: int, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A model whose summaries begin with one token, as BART's do, writes it first; what follows is searched for."""
     free, _ = decode(model, inputs(), Decoding(num_beams=beams, min_length=4), limit=12)
     monkeypatch.setattr(model.generation_config, "forced_bos_token_id", 7)
@@ -95,7 +99,9 @@ def test_the_first_token_can_be_the_models_own(beams: int, model: Any, monkeypat
     assert len({tuple(ids) for ids in forced}) > 1
 
 
-ORACLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # settings, and the library's arguments like them
+ORACLES: dict[
+    str, tuple[dict[str, Any], dict[str, Any]]
+] = {  # settings, and the library's arguments like them
     "repetition penalty": ({"repetition_penalty": 1.8}, {"repetition_penalty": 1.8}),
     "n-grams of the source": ({"encoder_no_repeat_ngram": 1}, {"encoder_no_repeat_ngram_size": 1}),
     "n-grams in beams": (
@@ -107,7 +113,10 @@ ORACLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # settings, and t
         {"num_beams": 4, "length_penalty": 4.0, "early_stopping": True},
     ),
     "early stopping without beams": ({"early_stopping": True}, {}),
-    "forced end": ({"forced_eos": True, "max_length": 6}, {"forced_eos_token_id": 2, "max_length": 7}),
+    "forced end": (
+        {"forced_eos": True, "max_length": 6},
+        {"forced_eos_token_id": 2, "max_length": 7},
+    ),
     "lengths": (
         {"min_length": 5, "max_length": 8, "num_beams": 2},
         {"min_length": 6, "max_length": 9, "num_beams": 2},  # the library counts the start token
@@ -119,7 +128,13 @@ ORACLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # settings, and t
     "sampling at temperature 1": ({"temperature": 1.0, "seed": 5}, {"do_sample": True, "top_k": 0}),
 }
 BIAS = {"early stopping": 8.0}  # of the end token's logit: beams end at different steps
-UNLIKE = {"num_beams": 2, "no_repeat_ngram_size": 1, "min_length": 9, "max_length": 11, "repetition_penalty": 3.0}
+UNLIKE = {
+    "num_beams": 2,
+    "no_repeat_ngram_size": 1,
+    "min_length": 9,
+    "max_length": 11,
+    "repetition_penalty": 3.0,
+}
 
 
 @pytest.fixture
@@ -131,14 +146,18 @@ def ending(model: Any, kind: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("kind", ORACLES)
-def test_settings_are_those_of_the_library(kind: str, ending: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_those_of_the_library(
+    kind: str, ending: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every setting writes what `generate` writes with its own arguments, whatever a checkpoint's defaults are."""
     ours, theirs = ORACLES[kind]
     batch = {name: value for name, value in inputs().items() if name != "labels"}
     torch.manual_seed(5)
     with torch.inference_mode():
         expected = ending.generate(**batch, **{"max_length": 13, **theirs})[:, 1:].tolist()
-    monkeypatch.setattr(ending, "generation_config", GenerationConfig(**UNLIKE, forced_eos_token_id=2))
+    monkeypatch.setattr(
+        ending, "generation_config", GenerationConfig(**UNLIKE, forced_eos_token_id=2)
+    )
     before = ending.generation_config.to_dict()
     written, _ = decode(ending, inputs(), Decoding(**ours), limit=12)
     assert written == [ids[: ids.index(2)] if 2 in ids else ids for ids in expected]
@@ -149,7 +168,9 @@ def test_an_output_that_is_cut_is_not_complete(model: Any) -> None:
     """A forced end token does not make a summary complete; one that the model ends before is."""
     for length in range(1, 12):
         free, free_complete = decode(model, inputs(), Decoding(max_length=length), limit=60)
-        forced, complete = decode(model, inputs(), Decoding(max_length=length, forced_eos=True), limit=60)
+        forced, complete = decode(
+            model, inputs(), Decoding(max_length=length, forced_eos=True), limit=60
+        )
         for one, other, ended, itself in zip(free, forced, free_complete, complete, strict=True):
             assert other == one[: length - 1]
             assert itself == (ended and len(one) < length - 1)
@@ -165,7 +186,9 @@ def test_n_grams_of_units() -> None:
 
 @pytest.mark.parametrize("factor", [0, 1, generation._HASH_FACTOR])
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_n_grams_are_those_of_the_library(size: int, factor: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_n_grams_are_those_of_the_library(
+    size: int, factor: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The table forbids what the library's processor forbids, also where different n-grams have the same hash."""
     monkeypatch.setattr(generation, "_HASH_FACTOR", factor)
     drawn = torch.Generator().manual_seed(size)
@@ -197,7 +220,9 @@ def test_padding_does_not_change_what_is_written(model: Any) -> None:
 def test_precision_is_that_of_the_search_alone(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With bf16 the products are in bfloat16, and after the search everything is as before."""
     dtypes: list[torch.dtype] = []
-    project = model.model.decoder.layers[0].fc1.register_forward_hook(lambda *outputs: dtypes.append(outputs[-1].dtype))
+    project = model.model.decoder.layers[0].fc1.register_forward_hook(
+        lambda *outputs: dtypes.append(outputs[-1].dtype)
+    )
     usual = decode(model, inputs(), Decoding(), limit=5)
     decode(model, inputs(), Decoding(precision="bf16"), limit=5)
     assert decode(model, inputs(), Decoding(), limit=5) == usual
@@ -208,15 +233,23 @@ def test_precision_is_that_of_the_search_alone(model: Any, monkeypatch: pytest.M
 
 def test_tf32_is_float32_on_a_cpu(model: Any) -> None:
     """Without CUDA, tf32 changes neither the outputs nor PyTorch's setting."""
-    assert decode(model, inputs(), Decoding(precision="tf32"), limit=5) == decode(model, inputs(), Decoding(), limit=5)
+    assert decode(model, inputs(), Decoding(precision="tf32"), limit=5) == decode(
+        model, inputs(), Decoding(), limit=5
+    )
     assert torch.get_float32_matmul_precision() == "highest"
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temperature": 0.7, "num_beams": 4}, r"decode\.temperature=0\.7 samples, and decode\.num_beams=4 searches: "),
-        ({"top_p": 0.9}, r"decode\.top_p=0\.9 is a setting of sampling: add decode\.temperature=1 or so"),
+        (
+            {"temperature": 0.7, "num_beams": 4},
+            r"decode\.temperature=0\.7 samples, and decode\.num_beams=4 searches: ",
+        ),
+        (
+            {"top_p": 0.9},
+            r"decode\.top_p=0\.9 is a setting of sampling: add decode\.temperature=1 or so",
+        ),
     ],
 )
 def test_sampling_is_not_a_search(settings: dict[str, Any], message: str) -> None:

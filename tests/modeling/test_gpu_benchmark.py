@@ -23,7 +23,12 @@ def test_every_network_trains_and_writes(tmp_path: Path, monkeypatch: pytest.Mon
     """Each network and its LED train in both precisions and write in both ways, without an error."""
     rows = rows_of(tmp_path, monkeypatch)
     assert [row["error"] for row in rows if row["error"]] == []
-    works = [("train", "bfloat16"), ("train", "float32"), ("greedy", "float32"), ("beam 2", "float32")]
+    works = [
+        ("train", "bfloat16"),
+        ("train", "float32"),
+        ("greedy", "float32"),
+        ("beam 2", "float32"),
+    ]
     networks = [name for case in gpu.CASES for name in (case, f"LED as {case}")]
     assert [(row["network"], row["work"], row["precision"]) for row in rows] == [
         (name, *work) for name in networks for work in works

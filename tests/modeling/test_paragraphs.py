@@ -29,16 +29,30 @@ def test_paragraphs_keep_their_places() -> None:
 
 def test_paragraphs_know_their_sentences() -> None:
     """Spans count all sentences of the example, also blank ones, which belong to no paragraph."""
-    assert [one.span for one in paragraphs_of(EXAMPLE, "paragraph")] == [(0, 2), (2, 3), (3, 4), (4, 5)]
+    assert [one.span for one in paragraphs_of(EXAMPLE, "paragraph")] == [
+        (0, 2),
+        (2, 3),
+        (3, 4),
+        (4, 5),
+    ]
     assert [one.span for one in paragraphs_of(EXAMPLE, "section")] == [(0, 3), (3, 4), (4, 5)]
-    blank_first = Example("2", None, None, (Document(None, (Section(None, ((" ",), ("A.", "", "B."))),)),), (("A.",),))
+    blank_first = Example(
+        "2", None, None, (Document(None, (Section(None, ((" ",), ("A.", "", "B."))),)),), (("A.",),)
+    )
     assert [one.span for one in paragraphs_of(blank_first, "paragraph")] == [(1, 4)]
 
 
 def test_sections_and_sentences_can_stand_for_paragraphs() -> None:
     """A section is all its paragraphs, without its name; a sentence is alone."""
-    assert [one.text for one in paragraphs_of(EXAMPLE, "section")] == ["A a. B b. C c.", "D d.", "E e.   "]
-    assert [one.sentences for one in paragraphs_of(EXAMPLE, "sentence")][:2] == [("A a.",), ("B b.",)]
+    assert [one.text for one in paragraphs_of(EXAMPLE, "section")] == [
+        "A a. B b. C c.",
+        "D d.",
+        "E e.   ",
+    ]
+    assert [one.sentences for one in paragraphs_of(EXAMPLE, "sentence")][:2] == [
+        ("A a.",),
+        ("B b.",),
+    ]
 
 
 def test_the_best_fit_by_hand() -> None:

@@ -11,7 +11,11 @@ from longsumbench.core import Cut, Document, Example, Section, Truncation, regis
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.units import EncodedSentence, Query, Units, prepend_query
 
-NEURAL = sorted(name for name in registry.systems.built_in if issubclass(registry.systems.load(name), NeuralSystem))
+NEURAL = sorted(
+    name
+    for name in registry.systems.built_in
+    if issubclass(registry.systems.load(name), NeuralSystem)
+)
 LENGTHS = {  # system → the setting that a unit's length is kept to
     "trunc": "input_length",
     "ea": "snippet_length",
@@ -28,7 +32,9 @@ QUESTION = "word3 word5 word1"
 
 def toys(name: str, size: int, start: int = 0, query: str | None = QUESTION) -> ToySplit:
     split = ToySplit.of(name, size, start)
-    return ToySplit(name, [replace(one, query=query) for one in split.examples], queried=query is not None)
+    return ToySplit(
+        name, [replace(one, query=query) for one in split.examples], queried=query is not None
+    )
 
 
 def fitted(name: str, folder: Path, query: str | None = QUESTION, **settings: Any) -> Any:
@@ -101,14 +107,20 @@ def test_proxy_labels_are_those_of_the_text(name: str, tmp_path: Path) -> None:
     example = toys("train", 1, 44).examples[0]
     row = system.reader.row(example)
     assert row["query_length"] > 0
-    bare = {**row, "units": [unit[row["query_length"] :] for unit in row["units"]], "query_length": 0}
+    bare = {
+        **row,
+        "units": [unit[row["query_length"] :] for unit in row["units"]],
+        "query_length": 0,
+    }
     assert system.reader.labels_of(row) == system.reader.labels_of(bare)
 
 
 def test_worked_query() -> None:
     """Worked: of a query of five tokens, two go before each of two units with text; three tokens, two words are cut."""
     query = Query.within(EncodedSentence([7, 8, 9, 7, 8], 3), unit_length=4)
-    units = Units(([1, 2], [], [3]), (0, 0, 1), (2, 0, 1), Truncation(5, 4, (Cut("num_snippets", 2, 1),)))
+    units = Units(
+        ([1, 2], [], [3]), (0, 0, 1), (2, 0, 1), Truncation(5, 4, (Cut("num_snippets", 2, 1),))
+    )
     asked = prepend_query(units, query)
     assert asked.ids == ([7, 8, 1, 2], [], [7, 8, 3])
     assert asked.truncation == Truncation(10, 7, (Cut("num_snippets", 2, 1), Cut("query", 3, 2)))

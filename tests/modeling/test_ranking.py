@@ -11,10 +11,26 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from longsumbench.core.registry import rankers
 from longsumbench.errors import UsageError
-from longsumbench.modeling.ranking import bm25, lexrank, rank, similarities, tfidf, tfidf_with_title, title_similarity
+from longsumbench.modeling.ranking import (
+    bm25,
+    lexrank,
+    rank,
+    similarities,
+    tfidf,
+    tfidf_with_title,
+    title_similarity,
+)
 
 WORDS = r"(?u)\b\w+\b"  # for the library
-PARAGRAPHS = ["The red fox.", "A red den", "fox, fox: the red", "", "…", "hen Hen c", "The red fox."]
+PARAGRAPHS = [
+    "The red fox.",
+    "A red den",
+    "fox, fox: the red",
+    "",
+    "…",
+    "hen Hen c",
+    "The red fox.",
+]
 TEXT = st.lists(st.sampled_from(["red", "fox", "den", "a", "the"]), max_size=6).map(" ".join)
 
 
@@ -75,19 +91,27 @@ def test_worked_bm25() -> None:
     """Of texts as long as the mean, one occurrence of a word in one of two texts scores ln 2, two 2.2 · 2 / 3.2."""
     assert bm25("Fox?", ["fox den", "red hen"]) == pytest.approx([log(2), 0])
     assert bm25("Fox?", ["fox fox", "red hen"]) == pytest.approx([log(2) * 4.4 / 3.2, 0])
-    assert rank(bm25("What about the fox den?", ["the hen", "the fox", "the fox den", "the red"])) == [2, 1, 0, 3]
+    assert rank(
+        bm25("What about the fox den?", ["the hen", "the fox", "the fox den", "the red"])
+    ) == [2, 1, 0, 3]
 
 
 def test_worked_title_similarity() -> None:
     """The title "red fox" against "the red fox" is 2/√6, against "red" 1/√2, and words elsewhere change neither."""
-    assert title_similarity("red fox", ["the red fox", "red"]) == pytest.approx([2 / sqrt(6), 1 / sqrt(2)])
+    assert title_similarity("red fox", ["the red fox", "red"]) == pytest.approx(
+        [2 / sqrt(6), 1 / sqrt(2)]
+    )
     assert title_similarity("red fox", ["red", "fox hen"])[0] == pytest.approx(1 / sqrt(2))
 
 
 def test_weights_are_the_librarys() -> None:
     """Counts are CountVectorizer's and weights those of TfidfVectorizer with its unsmoothed idf, ln(n / df) + 1."""
     counts = CountVectorizer(token_pattern=WORDS).fit_transform(PARAGRAPHS).toarray()
-    theirs = TfidfVectorizer(token_pattern=WORDS, smooth_idf=False, norm=None).fit_transform(PARAGRAPHS).toarray()
+    theirs = (
+        TfidfVectorizer(token_pattern=WORDS, smooth_idf=False, norm=None)
+        .fit_transform(PARAGRAPHS)
+        .toarray()
+    )
     np.testing.assert_allclose(tfidf(PARAGRAPHS).toarray(), theirs - counts, rtol=0, atol=1e-12)
 
 

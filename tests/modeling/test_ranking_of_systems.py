@@ -34,7 +34,9 @@ def _quick_ranker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rankers learn for a moment."""
     settings = Ranking.settings
     quick: dict[str, Any] = {"dimension": 8, "steps": 3, "batch_size": 2}
-    monkeypatch.setattr(Ranking, "settings", lambda self, context: replace(settings(self, context), **quick))
+    monkeypatch.setattr(
+        Ranking, "settings", lambda self, context: replace(settings(self, context), **quick)
+    )
 
 
 def fitted(stages: ArtifactCache, rank: str = "lstm", seed: int = 1) -> Trunc:
@@ -46,7 +48,10 @@ def fitted(stages: ArtifactCache, rank: str = "lstm", seed: int = 1) -> Trunc:
 def test_what_is_ranked() -> None:
     """Paragraphs, sections without their names or sentences, in reading order, across documents, without empty ones."""
     sections = (Section("name", (("a b.", "c."), (" ",))), Section(None, (("d.",),)))
-    one = replace(example(1), documents=(Document(None, sections), Document(None, (Section(None, (("e.",),)),))))
+    one = replace(
+        example(1),
+        documents=(Document(None, sections), Document(None, (Section(None, (("e.",),)),))),
+    )
     assert texts_to_rank(one) == ["a b. c.", "d.", "e."]
     assert texts_to_rank(one, "section")[1:] == ["d.", "e."]
     assert texts_to_rank(one, "sentence") == ["a b.", "c.", "d.", "e."]
@@ -67,13 +72,17 @@ def test_a_missing_title_names_the_example() -> None:
     """The error says whose title is missing, by which setting it is needed, and what to choose instead."""
     untitled = replace(example(3), title=None)
     system = Trunc(TruncConfig(**TINY, rank="tfidf"))
-    message = r"'toy-3' has no title and no query, and model\.rank=tfidf needs one: choose model\.rank="
+    message = (
+        r"'toy-3' has no title and no query, and model\.rank=tfidf needs one: choose model\.rank="
+    )
     with pytest.raises(UsageError, match=message):
         system.reader.ranking.order(untitled, ["a", "b"])
     assert Trunc(TruncConfig(**TINY)).reader.ranking.order(untitled, ["a", "b"]) == [0, 1]
 
 
-@pytest.mark.parametrize(("rank", "refused"), [("none", 0), ("lexrank", 0), ("lstm", 0), ("tfidf", 1), ("title", 1)])
+@pytest.mark.parametrize(
+    ("rank", "refused"), [("none", 0), ("lexrank", 0), ("lstm", 0), ("tfidf", 1), ("title", 1)]
+)
 def test_missing_titles_are_found_before_any_work(rank: str, refused: int) -> None:
     """Rankers that go by titles refuse the example that has none, in one line; nothing else looks at examples."""
     system = Trunc(TruncConfig(**{**TINY, "rank": rank}))
@@ -86,7 +95,10 @@ def test_missing_titles_are_found_before_any_work(rank: str, refused: int) -> No
 def test_a_learned_ranker_decides_units_and_checkpoint(stages: ArtifactCache) -> None:
     """Both keys name it; another one, of another seed, makes other units; the same one is found, and nothing redone."""
     first = fitted(stages)
-    decided = {name: json.loads((folder / "inputs.json").read_text()) for name, folder in stages.folders.items()}
+    decided = {
+        name: json.loads((folder / "inputs.json").read_text())
+        for name, folder in stages.folders.items()
+    }
     identity = first.reader.ranking.fitted_identity()["ranker"]
     assert decided["units"]["ranker"] == decided["checkpoint"]["units"]["ranker"] == identity
     assert first.identity()["ranker"] == LstmRanker.version

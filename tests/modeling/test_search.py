@@ -22,7 +22,10 @@ def system(name: str, **settings: Any) -> System:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"coverage": "summary"}, r"decode\.coverage=summary ranks beams, and decode\.num_beams=1 has none: choose "),
+        (
+            {"coverage": "summary"},
+            r"decode\.coverage=summary ranks beams, and decode\.num_beams=1 has none: choose ",
+        ),
         (
             {"num_beams": 4, "coverage": "sumary"},
             r"decode\.coverage=sumary \(did you mean 'summary'\?\); allowed: none",
@@ -58,7 +61,9 @@ def test_who_gives_attention(name: str, settings: dict[str, Any], gives: bool) -
     if gives or name == "lead":
         check_search(one, Decoding(**COVERING))
     else:
-        with pytest.raises(UsageError, match=rf"decode\.coverage=summary: model={name}, .*decode\.coverage=none"):
+        with pytest.raises(
+            UsageError, match=rf"decode\.coverage=summary: model={name}, .*decode\.coverage=none"
+        ):
             check_search(one, Decoding(**COVERING))
 
 
@@ -77,7 +82,10 @@ def test_a_run_is_refused_before_any_work() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        *((f"model={name} decode.mode=extract", "scores no sentences") for name in ("trunc", "ca", "tdmca")),
+        *(
+            (f"model={name} decode.mode=extract", "scores no sentences")
+            for name in ("trunc", "ca", "tdmca")
+        ),
         ("model=flat_transformer decode.mode=extract", "scores no sentences"),
         ("model=trunc train.only=scorer decode.mode=extract", "scores no sentences"),
         ("model=etads train.only=scorer decode.mode=extract", "no scorer that trains alone"),

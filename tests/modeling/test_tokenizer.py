@@ -10,7 +10,12 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, Document, Example, FitContext, Section
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import tokenizer as tokenization
-from longsumbench.modeling.tokenizer import encode_sentences, load_tokenizer, tokenizer_identity, train_tokenizer
+from longsumbench.modeling.tokenizer import (
+    encode_sentences,
+    load_tokenizer,
+    tokenizer_identity,
+    train_tokenizer,
+)
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
 
@@ -24,7 +29,9 @@ PROSE = (
 
 def text_of(*sentences: str) -> Example:
     """Return an example whose summary is its first sentence."""
-    return Example("one", None, None, (Document(None, (Section(None, (sentences,)),)),), (sentences[:1],))
+    return Example(
+        "one", None, None, (Document(None, (Section(None, (sentences,)),)),), (sentences[:1],)
+    )
 
 
 WORDS = train_tokenizer([text_of(PROSE)], 64, "words")
@@ -64,9 +71,9 @@ def test_the_same_texts_give_the_same_tokenizer(tmp_path: Path) -> None:
     assert tokenizer_identity(again) == tokenizer_identity(TOKENIZER)
     TOKENIZER.save_pretrained(tmp_path)
     assert tokenizer_identity(load_tokenizer(tmp_path)) == tokenizer_identity(TOKENIZER)
-    assert tokenizer_identity(train_tokenizer(ToySplit.of("train", 10, start=500), 280)) != tokenizer_identity(
-        TOKENIZER
-    )
+    assert tokenizer_identity(
+        train_tokenizer(ToySplit.of("train", 10, start=500), 280)
+    ) != tokenizer_identity(TOKENIZER)
 
 
 def test_a_tokenizer_without_its_vocabulary(tmp_path: Path) -> None:
@@ -79,22 +86,26 @@ def test_a_tokenizer_without_its_vocabulary(tmp_path: Path) -> None:
 def test_no_network_for_a_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name on the hub, when that cannot be reached, is a problem of the machine, reported at once in one line."""
     monkeypatch.setattr(tokenization, "unreachable", lambda: "no cable")
-    with pytest.raises(EnvironmentProblem, match=r"tokenizer 'nobody/nothing' is not a folder.*no cable") as raised:
+    with pytest.raises(
+        EnvironmentProblem, match=r"tokenizer 'nobody/nothing' is not a folder.*no cable"
+    ) as raised:
         load_tokenizer("nobody/nothing")
     assert "\n" not in str(raised.value)
-    with pytest.raises(EnvironmentProblem, match=r"give a folder$"):  # model=prompt trains no tokenizer
+    with pytest.raises(
+        EnvironmentProblem, match=r"give a folder$"
+    ):  # model=prompt trains no tokenizer
         load_tokenizer("nobody/nothing", of_system=False)
 
 
 def test_words_and_signs() -> None:
     """What is one word and what is split, worked out by hand."""
     text = """The U.S. said: "Apple's dogs' don't", 3.5% of $1,000 (e.g. 10:30) well-known... a_b Größe</s>"""
-    words = (
-        "the|u.s.|said|:|“|apple|'s|dogs|'|don't|”|,|3.5|%|of|$|1,000|(|e.g.|10:30|)|well-known|...|a_b|größe|<|/|s|>"
-    )
+    words = "the|u.s.|said|:|“|apple|'s|dogs|'|don't|”|,|3.5|%|of|$|1,000|(|e.g.|10:30|)|well-known|...|a_b|größe|<|/|s|>"
     tokenizer = WORDS.backend_tokenizer
     normalized = tokenizer.normalizer.normalize_str(text)
-    assert [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized)] == words.split("|")
+    assert [
+        word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normalized)
+    ] == words.split("|")
 
 
 @pytest.mark.parametrize("size", [9, 20, 24])
@@ -105,14 +116,22 @@ def test_the_most_frequent_words_are_kept(size: int) -> None:
     counts = Counter(word for text in texts for word in text.replace(".", " .").split())
     expected = sorted(counts, key=lambda word: (-counts[word], word))[: size - 4]
     vocabulary = train_tokenizer(split, size, "words").get_vocab()
-    assert sorted(vocabulary, key=lambda word: vocabulary[word]) == ["<pad>", "<s>", "</s>", "<unk>", *expected]
+    assert sorted(vocabulary, key=lambda word: vocabulary[word]) == [
+        "<pad>",
+        "<s>",
+        "</s>",
+        "<unk>",
+        *expected,
+    ]
 
 
 def test_a_vocabulary_larger_than_the_words() -> None:
     """More entries than there are words is refused with both numbers; exactly as many are given."""
     split = [text_of("One two, two."), text_of("Three two.")]  # and the signs "," and "."
     assert len(train_tokenizer(split, 9, "words")) == 9
-    with pytest.raises(UsageError, match=r"vocabulary_size=10 .* has 5 different words, .* give 9 or less"):
+    with pytest.raises(
+        UsageError, match=r"vocabulary_size=10 .* has 5 different words, .* give 9 or less"
+    ):
         train_tokenizer(split, 10, "words")
 
 

@@ -15,9 +15,14 @@ def sentence(tokens: int, words: int, first: int = 0) -> EncodedSentence:
 @st.composite
 def texts(draw: st.DrawFn) -> list[list[EncodedSentence]]:
     """Documents whose tokens are numbered through, so that every token tells where it stood."""
-    sizes = draw(st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=8), max_size=4))
+    sizes = draw(
+        st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=8), max_size=4)
+    )
     position = count()
-    return [[EncodedSentence([next(position) for _ in range(t)], w) for t, w in document] for document in sizes]
+    return [
+        [EncodedSentence([next(position) for _ in range(t)], w) for t, w in document]
+        for document in sizes
+    ]
 
 
 limits = st.integers(1, 15)
@@ -43,13 +48,19 @@ def test_the_ledger_balances(encoded: list[list[EncodedSentence]], length: int, 
 
 
 @given(texts(), limits, limits)
-def test_snippets_keep_the_limits(encoded: list[list[EncodedSentence]], length: int, most: int) -> None:
+def test_snippets_keep_the_limits(
+    encoded: list[list[EncodedSentence]], length: int, most: int
+) -> None:
     """No snippet is empty or over-long, there are never too many, and each knows its document."""
     units = split_snippets(encoded, length, most)
     assert len(units.ids) == len(units.documents) == len(units.words) <= most
     assert all(0 < len(ids) <= length for ids in units.ids)
-    owner = {token: index for index, document in enumerate(encoded) for s in document for token in s.ids}
-    assert [{owner[token] for token in ids} for ids in units.ids] == [{index} for index in units.documents]
+    owner = {
+        token: index for index, document in enumerate(encoded) for s in document for token in s.ids
+    }
+    assert [{owner[token] for token in ids} for ids in units.ids] == [
+        {index} for index in units.documents
+    ]
 
 
 @given(texts(), limits)
@@ -57,17 +68,23 @@ def test_packing_is_greedy(encoded: list[list[EncodedSentence]], length: int) ->
     """A snippet is closed only when the next sentence of its document would not fit."""
     units = split_snippets(encoded, length, 10_000)
     sizes = {s.ids[0]: len(s.ids) for document in encoded for s in document if s.ids}
-    for before, after in zip(zip(units.ids, units.documents, strict=True), units.ids[1:], strict=False):
+    for before, after in zip(
+        zip(units.ids, units.documents, strict=True), units.ids[1:], strict=False
+    ):
         same_document = units.documents[units.ids.index(after)] == before[1]
         assert not same_document or len(before[0]) + sizes[after[0]] > length
 
 
 def test_worked_reordering() -> None:
     """Units in another order keep their documents and words, and nothing is cut."""
-    units = split_snippets([[sentence(2, 1)], [sentence(3, 2)], [sentence(1, 1)]], snippet_length=3, num_snippets=3)
+    units = split_snippets(
+        [[sentence(2, 1)], [sentence(3, 2)], [sentence(1, 1)]], snippet_length=3, num_snippets=3
+    )
     moved = reorder(units, [2, 0, 1])
     spans = ((2, 3), (0, 1), (1, 2))
-    assert moved == Units(([0], [0, 1], [0, 1, 2]), (2, 0, 1), (1, 1, 2), units.truncation, spans=spans)
+    assert moved == Units(
+        ([0], [0, 1], [0, 1, 2]), (2, 0, 1), (1, 1, 2), units.truncation, spans=spans
+    )
 
 
 def test_worked_example() -> None:
@@ -76,7 +93,12 @@ def test_worked_example() -> None:
     units = split_snippets(encoded, snippet_length=8, num_snippets=4)
     assert [len(ids) for ids in units.ids] == [6, 8, 2, 8]
     assert units.documents == (0, 0, 1, 1)
-    assert units.words == (5, 4, 2, 7)  # 6 words in 12 tokens: 4 tokens are 2 words; 8 in 9: 1 token is 1 word
+    assert units.words == (
+        5,
+        4,
+        2,
+        7,
+    )  # 6 words in 12 tokens: 4 tokens are 2 words; 8 in 9: 1 token is 1 word
     assert units.truncation == Truncation(29, 21, (Cut("snippet_length", 5, 3),))
 
 

@@ -21,20 +21,37 @@ from longsumbench.modeling.training.trainer import _Training
 
 Act = Callable[[Tensor, Tensor], object]  # of states [4, 3] and ids [4], both on the device
 FAULTS: dict[str, tuple[Act, str]] = {
-    "arange without device": (lambda states, ids: states.index_select(0, torch.arange(4)), "same device"),
-    "mask on the host": (lambda states, ids: states.masked_fill(ids.cpu().eq(0)[:, None], 0.0), "same device"),
-    "new tensor in cat": (lambda states, ids: torch.cat([states, torch.zeros(4, 1)], 1), "same device"),
+    "arange without device": (
+        lambda states, ids: states.index_select(0, torch.arange(4)),
+        "same device",
+    ),
+    "mask on the host": (
+        lambda states, ids: states.masked_fill(ids.cpu().eq(0)[:, None], 0.0),
+        "same device",
+    ),
+    "new tensor in cat": (
+        lambda states, ids: torch.cat([states, torch.zeros(4, 1)], 1),
+        "same device",
+    ),
     "weight of a host tensor": (lambda states, ids: states * torch.ones(1), "same device"),
-    "scalar in stack": (lambda states, ids: torch.stack([states.sum(), torch.tensor(1.0)]), "same device"),
+    "scalar in stack": (
+        lambda states, ids: torch.stack([states.sum(), torch.tensor(1.0)]),
+        "same device",
+    ),
     "ids on the host": (lambda states, ids: F.embedding(ids.cpu(), states), "same device"),
     "index of a host tensor": (lambda states, ids: torch.arange(4)[ids], "indices should be"),
-    "sum into a host tensor": (lambda states, ids: torch.zeros(()).add_(states.sum()), "same device"),
+    "sum into a host tensor": (
+        lambda states, ids: torch.zeros(()).add_(states.sum()),
+        "same device",
+    ),
     "integer product": (lambda states, ids: ids[None] @ ids[:, None], "not implemented"),
     "numpy of evidence": (lambda states, ids: states.numpy(), "Use Tensor.cpu"),
     "asarray of evidence": (lambda states, ids: np.asarray(states), "Use Tensor.cpu"),
 }
 CORRECT: dict[str, Act] = {
-    "arange with device": lambda states, ids: states.index_select(0, torch.arange(4, device=ids.device)),
+    "arange with device": lambda states, ids: states.index_select(
+        0, torch.arange(4, device=ids.device)
+    ),
     "host scalar": lambda states, ids: states * torch.tensor(2.0) + 1,
     "host index": lambda states, ids: states[torch.arange(4)],
     "evidence": lambda states, ids: states.cpu().numpy(),
@@ -70,12 +87,22 @@ def test_devices_and_bytes_are_those_of_cuda() -> None:
         assert gpu.allocated == torch.cuda.memory_allocated() == 2_048 + 512
         output = layer(torch.ones(1, 256, device="cuda"))
         output.sum().backward()
-        assert (output.device, layer.weight.grad.device) == (layer.weight.device, layer.weight.device)  # type: ignore[union-attr]
+        gradient = layer.weight.grad
+        assert gradient is not None
+        assert output.device == gradient.device == layer.weight.device
         del output
         layer = layer.cpu()
-        assert (gpu.allocated, layer.weight.is_cuda, torch.cuda.is_initialized()) == (0, False, True)
+        assert (gpu.allocated, layer.weight.is_cuda, torch.cuda.is_initialized()) == (
+            0,
+            False,
+            True,
+        )
         assert gpu.peak > 2_560
-    assert (torch.cuda.is_available(), torch.zeros(1).device.type, "device" in vars(Tensor)) == (False, "cpu", False)
+    assert (torch.cuda.is_available(), torch.zeros(1).device.type, "device" in vars(Tensor)) == (
+        False,
+        "cpu",
+        False,
+    )
 
 
 def test_launches_and_waits_are_counted() -> None:
@@ -88,7 +115,11 @@ def test_launches_and_waits_are_counted() -> None:
         total = states.view(2, 4).sum()
         assert (gpu.launches, gpu.waits.total()) == (3, 1)
         float(total), states[states > 0]
-        assert {kind for kind, _ in gpu.waits} == {"copy to device", "_local_scalar_dense", "boolean index"}
+        assert {kind for kind, _ in gpu.waits} == {
+            "copy to device",
+            "_local_scalar_dense",
+            "boolean index",
+        }
 
 
 def test_autocast_has_the_types_of_cuda() -> None:
@@ -96,7 +127,12 @@ def test_autocast_has_the_types_of_cuda() -> None:
     with VirtualGPU(), torch.autocast("cuda", torch.bfloat16):
         states = torch.rand(2, 4, device="cuda")
         product = states @ states.T
-        types = product.dtype, F.layer_norm(product, (2,)).dtype, product.softmax(-1).dtype, product.sum().dtype
+        types = (
+            product.dtype,
+            F.layer_norm(product, (2,)).dtype,
+            product.softmax(-1).dtype,
+            product.sum().dtype,
+        )
     assert types == (torch.bfloat16, torch.float32, torch.float32, torch.float32)
 
 
@@ -112,10 +148,14 @@ def test_the_device_draws_its_own_random_numbers() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_batch_that_is_not_moved_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_is_not_moved_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A fault of the suite raises, with its line in the suite."""
     monkeypatch.setattr(_Training, "_moved", lambda self, batch: batch)
-    monkeypatch.setattr("support.toys.tiny_recipe", lambda **changes: tiny_recipe(**{**changes, "device": "cuda"}))
+    monkeypatch.setattr(
+        "support.toys.tiny_recipe", lambda **changes: tiny_recipe(**{**changes, "device": "cuda"})
+    )
     with VirtualGPU(), pytest.raises(RuntimeError, match=r"same device.*modeling/nn/\w+\.py:\d+"):
         fit_tiny("ea", tmp_path)
 
@@ -123,8 +163,18 @@ def test_a_batch_that_is_not_moved_is_found(tmp_path: Path, monkeypatch: pytest.
 def test_seal_and_pagesum_run_on_it() -> None:
     """In a process of their own they train, write, are killed and go on as on the CPU (test_cuda.py)."""
     chosen = "(seal or pagesum) and (trains_as or (writes_as and search) or (goes_on and not checkpointing))"
-    words = ["--device", "virtual", "-k", chosen, "-p", "no:cacheprovider", "tests/modeling/test_cuda.py"]
-    done = subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, capture_output=True, text=True)
+    words = [
+        "--device",
+        "virtual",
+        "-k",
+        chosen,
+        "-p",
+        "no:cacheprovider",
+        "tests/modeling/test_cuda.py",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words], cwd=ROOT, capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout.split()[:1]) == (0, ["......"]), done.stdout
 
 

@@ -36,7 +36,12 @@ from longsumbench.modeling.neural_system import NeuralSystem
 NAMES = sorted(registry.systems.targets())
 GREEDY = Decoding(max_length=10, device="cpu")
 SEARCH = replace(
-    GREEDY, num_beams=3, encoder_no_repeat_ngram=1, repetition_penalty=1.5, early_stopping=True, forced_eos=True
+    GREEDY,
+    num_beams=3,
+    encoder_no_repeat_ngram=1,
+    repetition_penalty=1.5,
+    early_stopping=True,
+    forced_eos=True,
 )
 SAMPLING = replace(GREEDY, temperature=2.0, top_p=0.95)
 EXTRACT = replace(GREEDY, mode="extract", extract_length="7")
@@ -62,20 +67,36 @@ def document(*sentences: str) -> Document:
 
 
 ODD = {
-    "no title, no query": Example("odd", None, None, (document("One two three.", "Four five."),), (("One.",),)),
-    "title and query": Example("odd", "A title", "what?", (document("One two three.", "Four five."),), (("One.",),)),
+    "no title, no query": Example(
+        "odd", None, None, (document("One two three.", "Four five."),), (("One.",),)
+    ),
+    "title and query": Example(
+        "odd", "A title", "what?", (document("One two three.", "Four five."),), (("One.",),)
+    ),
     "several documents": Example(
         "odd", "t", None, tuple(document(f"Text {i}.", "More.") for i in range(5)), (("Text.",),)
     ),
-    "an empty document": Example("odd", "t", None, (document(), document("One two."), document()), (("One.",),)),
+    "an empty document": Example(
+        "odd", "t", None, (document(), document("One two."), document()), (("One.",),)
+    ),
     "a one-word sentence": Example("odd", "t", None, (document("Word"),), (("Word",),)),
-    "unicode": Example("odd", "标题", None, (document("你好，世界。", "naïve – “café” 🦜\u2028!"),), (("世界",),)),
-    "two references": Example("odd", "t", None, (document("One two.", "Three."),), (("One.",), ("Three.", "Two."))),
+    "unicode": Example(
+        "odd", "标题", None, (document("你好，世界。", "naïve – “café” 🦜\u2028!"),), (("世界",),)
+    ),
+    "two references": Example(
+        "odd", "t", None, (document("One two.", "Three."),), (("One.",), ("Three.", "Two."))
+    ),
     "an empty reference": Example("odd", "t", None, (document("One two.", "Three."),), ((),)),
     "no text at all": Example("odd", "t", None, (), (("One.",),)),
-    "a long sentence": Example("odd", "t", None, (document(" ".join(["long"] * 300)),), (("One.",),)),
-    "equal sentences": Example("odd", "t", None, (document(*["a b c"] * 30), document("a b c")), (("One.",),)),
-    "many documents": Example("odd", "t", None, tuple(document(f"Text {i}.") for i in range(500)), (("Text.",),)),
+    "a long sentence": Example(
+        "odd", "t", None, (document(" ".join(["long"] * 300)),), (("One.",),)
+    ),
+    "equal sentences": Example(
+        "odd", "t", None, (document(*["a b c"] * 30), document("a b c")), (("One.",),)
+    ),
+    "many documents": Example(
+        "odd", "t", None, tuple(document(f"Text {i}.") for i in range(500)), (("Text.",),)
+    ),
 }
 
 
@@ -94,8 +115,12 @@ def test_it_says_what_it_is(name: str) -> None:
     assert system_class.Config().name == name
     assert is_dataclass(system_class.Config)
     assert system_class.Config.__doc__
-    assert registry.config_of(name) is system_class.Config  # of a built-in system without importing the system
-    assert [item.name for item in fields(system_class.Config) if not item.metadata.get("help")] == []
+    assert (
+        registry.config_of(name) is system_class.Config
+    )  # of a built-in system without importing the system
+    assert [
+        item.name for item in fields(system_class.Config) if not item.metadata.get("help")
+    ] == []
     assert system_class.decided_by <= {"seed", "train", "decode"}
 
 
@@ -138,7 +163,9 @@ def test_the_same_twice(system: System, tmp_path: Path) -> None:
 def test_an_example_alone_is_summarized_as_in_a_batch(system: System) -> None:
     """Other, longer examples in a batch change nothing."""
     together = summarize(system, TEST)
-    assert [summarize(system, [example])[0].text for example in TEST] == [one.text for one in together]
+    assert [summarize(system, [example])[0].text for example in TEST] == [
+        one.text for one in together
+    ]
 
 
 @pytest.mark.parametrize("decoding", [SEARCH, SAMPLING], ids=["search", "sampling"])
@@ -168,7 +195,9 @@ def test_nothing_is_copied_where_no_token_may_be(system: System) -> None:
     if not isinstance(system, NeuralSystem):
         pytest.skip("does not write")
     for written in generate_texts(system.model, system.reader, TEST, replace(SEARCH, min_length=4)):
-        read = {token for unit in written.units.ids for token in unit} - set(system.tokenizer.all_special_ids)
+        read = {token for unit in written.units.ids for token in unit} - set(
+            system.tokenizer.all_special_ids
+        )
         assert read.isdisjoint(written.ids)
 
 
@@ -182,7 +211,9 @@ def test_saved_and_loaded_it_is_the_same(system: System, tmp_path: Path) -> None
 
 def test_another_systems_folder_is_refused(system: System, tmp_path: Path) -> None:
     """Loading what another system saved, or nothing, is wrong usage."""
-    (tmp_path / "system.json").write_text('{"system": "another", "config": {}, "state": {}}', encoding="utf-8")
+    (tmp_path / "system.json").write_text(
+        '{"system": "another", "config": {}, "state": {}}', encoding="utf-8"
+    )
     with pytest.raises(UsageError, match="is a checkpoint of 'another'"):
         type(system).load(tmp_path)
     with pytest.raises(UsageError, match="is not a checkpoint"):
@@ -203,14 +234,18 @@ EXTRACTORS = {"ea", "seal", "etads", "pagesum", "hierarchical_transformer"}
 
 def test_who_extracts() -> None:
     """These systems extract, as the guide says, and no other neural one."""
-    assert {name for name in NAMES if registry.systems.load(name).capabilities.extracts} == EXTRACTORS
+    assert {
+        name for name in NAMES if registry.systems.load(name).capabilities.extracts
+    } == EXTRACTORS
 
 
 def check_extract(example: Example, text: str, length: int) -> None:
     """Check that an extract has sentences of the source in their order, one of them cut, within the length."""
     sentences, lines, cut = iter(example.sentences()), text.split("\n") if text else [], 0
     for line in lines:
-        found = next(one.split() for one in sentences if one.split()[: len(line.split())] == line.split())
+        found = next(
+            one.split() for one in sentences if one.split()[: len(line.split())] == line.split()
+        )
         cut += len(found) > len(line.split())
     assert cut <= 1
     assert count_words(lines) <= length
@@ -242,7 +277,9 @@ def test_extracts_have_the_wanted_words(system: System) -> None:
         assert next(iter(system.summarize([example], EXTRACT))).text == summary.text
 
 
-@pytest.mark.parametrize("kind", ["no title, no query", "title and query", "a one-word sentence", "no text at all"])
+@pytest.mark.parametrize(
+    "kind", ["no title, no query", "title and query", "a one-word sentence", "no text at all"]
+)
 def test_a_short_text_is_its_own_extract(kind: str, system: System) -> None:
     """Of a text with fewer words than the length, also of one sentence or none, the extract is the whole."""
     skip_unless_it_extracts(system)
@@ -292,12 +329,19 @@ def test_the_ledger_balances(system: System) -> None:
                 assert min(cuts, default=0) >= 0
 
 
-def test_what_it_says_it_would_read_is_what_it_reads(system: System, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_what_it_says_it_would_read_is_what_it_reads(
+    system: System, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Ready to read, without training, a system tells the ledgers of its summaries; or nothing, as one without any."""
     name, folder = system.config.name, tmp_path_factory.getbasetemp() / "conformance"
     unfitted, train = build_tiny(name), ToySplit.of("train", 24)
     unfitted.prepare(
-        FitContext(train, ToySplit.of("validation", 6, start=24), tiny_recipe(max_steps=4), ArtifactCache(folder))
+        FitContext(
+            train,
+            ToySplit.of("validation", 6, start=24),
+            tiny_recipe(max_steps=4),
+            ArtifactCache(folder),
+        )
     )
     for example in [*TEST, *ODD.values()]:
         (summary,) = summarize(system, [example])
@@ -310,7 +354,9 @@ def test_what_it_says_it_would_read_is_what_it_reads(system: System, tmp_path_fa
 def test_only_an_oracle_sees_the_references(system: System) -> None:
     """Other references change a summary only where the system says that it is an oracle."""
     changed = [replace(example, references=(("entirely", "other words"),)) for example in TEST]
-    same = [one.text for one in summarize(system, changed)] == [one.text for one in summarize(system, TEST)]
+    same = [one.text for one in summarize(system, changed)] == [
+        one.text for one in summarize(system, TEST)
+    ]
     assert same or system.capabilities.oracle
 
 
@@ -318,7 +364,9 @@ def test_evidence_is_whole(system: System) -> None:
     """Evidence is there where it is asked for and kept, alone as in a batch, and its axes fit its arrays and texts."""
     together = [one.evidence for one in summarize(system, TEST)]
     assert [one is not None for one in together] == [system.capabilities.keeps_evidence] * len(TEST)
-    assert all(one.evidence is None for one in system.summarize(TEST, replace(GREEDY, evidence="none")))
+    assert all(
+        one.evidence is None for one in system.summarize(TEST, replace(GREEDY, evidence="none"))
+    )
     for example, evidence in zip(TEST, together, strict=True):
         if evidence is None:
             continue
@@ -331,7 +379,9 @@ def test_evidence_is_whole(system: System) -> None:
             axes = evidence.axes[name]
             assert set(axes) <= set(AXES)
             shape = dict(zip(axes, array.shape, strict=True))
-            assert all(shape.get(axis, len(texts)) == len(texts) for axis, texts in evidence.texts.items())
+            assert all(
+                shape.get(axis, len(texts)) == len(texts) for axis, texts in evidence.texts.items()
+            )
             np.testing.assert_allclose(alone.arrays[name], array, rtol=1e-4, atol=1e-5)
 
 

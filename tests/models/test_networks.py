@@ -23,22 +23,34 @@ class Case:
     targets: Callable[..., Tensor]
 
 
-def cases(module: Any, named: dict[str, dict[str, Any]], *lengths: Any, **batch: Any) -> dict[str, Case]:
+def cases(
+    module: Any, named: dict[str, dict[str, Any]], *lengths: Any, **batch: Any
+) -> dict[str, Case]:
     targets = module.targets if hasattr(module, "targets") else module.labels
     return {
-        name: Case(partial(module.network, **settings), partial(module.batch, *lengths, **batch), targets)
+        name: Case(
+            partial(module.network, **settings), partial(module.batch, *lengths, **batch), targets
+        )
         for name, settings in named.items()
     }
 
 
 SEAL = {name: {"name": name} for name in seal_networks.FAMILY}
 PAGESUM = {f"pagesum {decoding}": {"decoding": decoding} for decoding in pagesum_networks.DECODINGS}
-HIERARCHICAL = {f"hierarchical {name}": settings for name, settings in hierarchical_networks.VARIANTS.items()}
+HIERARCHICAL = {
+    f"hierarchical {name}": settings for name, settings in hierarchical_networks.VARIANTS.items()
+}
 PARAGRAPHS = ([5, 3, 0, 7], [2, 6], [4])
 CASES = {
     **cases(seal_networks, SEAL, *seal_networks.RAGGED),
     **cases(pagesum_networks, PAGESUM, *pagesum_networks.RAGGED),
-    **cases(etads_networks, {f"etads {name}": of for name, of in etads_networks.VARIANTS.items()}, 23, 9, 15),
+    **cases(
+        etads_networks,
+        {f"etads {name}": of for name, of in etads_networks.VARIANTS.items()},
+        23,
+        9,
+        15,
+    ),
     **cases(hierarchical_networks, HIERARCHICAL, *PARAGRAPHS),
     **cases(hierarchical_networks, {"hierarchical, a graph": {}}, *PARAGRAPHS, graph=True),
 }
@@ -75,7 +87,9 @@ def test_cached_search_equals_uncached(case: Case, beams: int) -> None:
     options = {"pad_token_id": model.config.pad_token_id, "num_beams": beams, "max_new_tokens": 14}
     options |= {"no_repeat_ngram_size": 1, "do_sample": False}
     with torch.inference_mode():
-        cached, uncached = (model.generate(**inputs, **options, use_cache=use) for use in (True, False))
+        cached, uncached = (
+            model.generate(**inputs, **options, use_cache=use) for use in (True, False)
+        )
         assert torch.equal(cached, uncached)
         for row, ids in enumerate(cached.tolist()):
             (single,) = model.generate(**alone(inputs, row), **options).tolist()
@@ -89,7 +103,9 @@ def test_stepwise_equals_teacher_forced(case: Case, step: int) -> None:
     ids = model.shifted(case.targets(12, 12, 12))
     reading = model.model.encoder(**inputs)
     for some in ids.split(step, 1):
-        one = model(encoder_outputs=reading, decoder_input_ids=some, past_key_values=cache, use_cache=True)
+        one = model(
+            encoder_outputs=reading, decoder_input_ids=some, past_key_values=cache, use_cache=True
+        )
         cache = one.past_key_values
         steps.append(one.logits)
     torch.testing.assert_close(torch.cat(steps, 1), model(**inputs, decoder_input_ids=ids).logits)
@@ -99,7 +115,11 @@ def test_every_weight_learns(case: Case) -> None:
     """The loss has a gradient for every weight but those of selection, which SEAL's own loss trains."""
     model = case.network().train()
     model(**case.batch(), labels=case.targets(12, 7, 9)).loss.backward()
-    without = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
+    without = [
+        name
+        for name, weight in model.named_parameters()
+        if weight.grad is None or not weight.grad.any()
+    ]
     assert [name for name in without if "scorer" not in name and "confidence" not in name] == []
 
 
@@ -108,5 +128,9 @@ def test_a_checkpoint_gives_back_the_network(case: Case, tmp_path: Path) -> None
     model, inputs, labels = case.network(), case.batch(), case.targets(4, 7, 2)
     model.tie_weights()
     model.save_pretrained(tmp_path)
-    opened = type(model).from_pretrained(tmp_path).eval().double()  # float32 sums depend on where weights lie in memory
-    torch.testing.assert_close(opened(**inputs, labels=labels).logits, model.double()(**inputs, labels=labels).logits)
+    opened = (
+        type(model).from_pretrained(tmp_path).eval().double()
+    )  # float32 sums depend on where weights lie in memory
+    torch.testing.assert_close(
+        opened(**inputs, labels=labels).logits, model.double()(**inputs, labels=labels).logits
+    )

@@ -59,7 +59,9 @@ def test_rank_correlations_are_those_of_scipy() -> None:
     for size in (2, 3, 5, 12):
         first, second = random_scores((60, size), 1), random_scores((60, size), 2, 3)
         first[random_scores((60, size), 3, 8) == 0] = np.nan
-        for row, tau, rho in zip(range(60), tau_b(first, second), spearman(first, second), strict=True):
+        for row, tau, rho in zip(
+            range(60), tau_b(first, second), spearman(first, second), strict=True
+        ):
             present = np.isfinite(first[row])
             sides = first[row, present], second[row, present]
             if any(len(set(side)) < 2 for side in sides):
@@ -74,21 +76,36 @@ def test_a_system_drawn_twice_has_no_pair_with_itself() -> None:
     first, second = random_scores((6,), 1), random_scores((6,), 2)
     counts = np.array([2.0, 0, 1, 3, 1, 1])
     repeated = np.repeat(np.arange(6), counts.astype(int))
-    assert tau_b(first, second, counts) == pytest.approx(scipy.stats.kendalltau(first[repeated], second[repeated])[0])
+    assert tau_b(first, second, counts) == pytest.approx(
+        scipy.stats.kendalltau(first[repeated], second[repeated])[0]
+    )
 
 
 def test_tie_calibration_by_hand() -> None:
     """Of the pairs with differences 1, 2, 3, 4, 5, people tie the first and the third, and reverse the last."""
-    gaps, signs, pairs = np.array([[1.0, 2, 3, 4, 5]]), np.array([[0.0, 1, 0, 1, -1]]), np.ones((1, 5))
-    assert calibrated_accuracy(gaps, signs, pairs).tolist() == [[1, 1, 0, 1, 0]]  # ε = 1: three of five
-    assert calibrated_accuracy(-gaps, signs, pairs).tolist() == [[1, 0, 1, 0, 1]]  # ε = 3: also three, not two
+    gaps, signs, pairs = (
+        np.array([[1.0, 2, 3, 4, 5]]),
+        np.array([[0.0, 1, 0, 1, -1]]),
+        np.ones((1, 5)),
+    )
+    assert calibrated_accuracy(gaps, signs, pairs).tolist() == [
+        [1, 1, 0, 1, 0]
+    ]  # ε = 1: three of five
+    assert calibrated_accuracy(-gaps, signs, pairs).tolist() == [
+        [1, 0, 1, 0, 1]
+    ]  # ε = 3: also three, not two
     equal = np.array([[2.0, 2, 3, 4, 5]])
-    assert calibrated_accuracy(equal, signs, pairs).tolist() == [[1, 0, 1, 1, 0]]  # ε = 3: 2 and 2 are tied together
+    assert calibrated_accuracy(equal, signs, pairs).tolist() == [
+        [1, 0, 1, 1, 0]
+    ]  # ε = 3: 2 and 2 are tied together
 
 
 def test_tie_calibration_finds_the_best_threshold() -> None:
     """No other threshold has a higher mean accuracy of the groups."""
-    scores, people = np.round(np.random.default_rng(1).normal(size=(9, 5)), 1), random_scores((9, 5), 2, 3)
+    scores, people = (
+        np.round(np.random.default_rng(1).normal(size=(9, 5)), 1),
+        random_scores((9, 5), 2, 3),
+    )
     left, right = np.triu_indices(5, 1)
     gaps, signs = scores[:, left] - scores[:, right], np.sign(people[:, left] - people[:, right])
     each = []
@@ -101,7 +118,9 @@ def test_alpha_by_hand() -> None:
     """α = 1 − D_o / D_e; outputs of one annotator are left out, and it is undefined if all scores are equal."""
     judgements = np.array([[[1.0, 2, 3, 5]], [[1, 3, 3, np.nan]]])
     # within outputs: (2 − 3)² twice, of 6 scores, so D_o = 2/6; of the 30 pairs of 1 1 2 3 3 3 the squares add up to 58
-    assert krippendorff_alpha(judgements, np.ones((1, 1))) == pytest.approx([1 - (2 / 6) / (58 / 30)])
+    assert krippendorff_alpha(judgements, np.ones((1, 1))) == pytest.approx(
+        [1 - (2 / 6) / (58 / 30)]
+    )
     assert np.isnan(krippendorff_alpha(np.ones((2, 1, 4)), np.ones((1, 1)))).all()
 
 
@@ -110,7 +129,8 @@ def test_partial_tau_is_that_of_all_pairs() -> None:
     people, scores, length = (np.random.default_rng(seed).normal(size=(1, 40)) for seed in range(3))
     scores += length + people
     xy, xz, yz = (
-        scipy.stats.kendalltau(a[0], b[0])[0] for a, b in ((scores, people), (scores, length), (people, length))
+        scipy.stats.kendalltau(a[0], b[0])[0]
+        for a, b in ((scores, people), (scores, length), (people, length))
     )
     found = rank_agreement(scores, people, length, np.ones((1, 1)))["partial"]
     assert found == pytest.approx([(xy - xz * yz) / np.sqrt((1 - xz**2) * (1 - yz**2))])
@@ -124,7 +144,9 @@ def test_close_pairs_are_the_half_that_the_measure_sets_least_apart() -> None:
     assert (found["tau"][0], found["close"][0]) == pytest.approx((1 / 3, -1 / 3))
 
 
-@pytest.mark.parametrize(("documents", "systems", "correlation"), [(13, 12, 0.3), (35, 3, 0.5), (100, 3, 0.6)])
+@pytest.mark.parametrize(
+    ("documents", "systems", "correlation"), [(13, 12, 0.3), (35, 3, 0.5), (100, 3, 0.6)]
+)
 def test_intervals_cover(documents: int, systems: int, correlation: float) -> None:
     """The interval of τ within documents contains the true τ of normal scores in 95 ± 2 % of simulations."""
     draw, truth = np.random.default_rng(1), 2 / np.pi * np.arcsin(correlation)
@@ -143,15 +165,22 @@ def test_intervals_over_documents_and_systems_are_conservative() -> None:
     for _ in range(repeats):
         quality = draw.normal(size=systems)
         measured = correlation * quality + np.sqrt(1 - correlation**2) * draw.normal(size=systems)
-        scores, people = (side + draw.normal(size=(documents, systems)) for side in (measured, quality))
+        scores, people = (
+            side + draw.normal(size=(documents, systems)) for side in (measured, quality)
+        )
         found = rank_agreement(scores, people, people, counts, system_counts)
-        bounds = percentile_interval(found["tau_both"], None), percentile_interval(found["tau"], documents)
+        bounds = (
+            percentile_interval(found["tau_both"], None),
+            percentile_interval(found["tau"], documents),
+        )
         covered += [low <= truth <= high for low, high in bounds]
     assert covered[0] / repeats >= 0.95
     assert covered[1] / repeats < 0.8
 
 
-def judged_measures(seed: int = 1, documents: int = 30, systems: int = 6) -> tuple[np.ndarray, Measures]:
+def judged_measures(
+    seed: int = 1, documents: int = 30, systems: int = 6
+) -> tuple[np.ndarray, Measures]:
     """Return judgements of two annotators, and scores: one that follows them, one that is length, and the controls."""
     draw = np.random.default_rng(seed)
     length, quality = draw.normal(size=(2, documents, systems))
@@ -164,7 +193,10 @@ class Judged:
     """What `measure_agreement` reads of judged outputs."""
 
     def __init__(self, judgements: np.ndarray) -> None:
-        self.aspects, self.judgements = [f"aspect {number}" for number in range(len(judgements))], judgements
+        self.aspects, self.judgements = (
+            [f"aspect {number}" for number in range(len(judgements))],
+            judgements,
+        )
 
 
 def table_of(judgements: np.ndarray, measures: Measures, **options: int) -> pd.DataFrame:
@@ -178,10 +210,17 @@ def test_length_in_disguise_is_seen() -> None:
     table: Any = table_of(*judged_measures())
     assert bool(table.loc[("within", "rouge1_f"), "best"])
     assert table.loc[("within", "rouge1_f"), "partial"] > 0.6
-    assert table.loc[("within", "rouge2_f"), "tau"] == pytest.approx(table.loc[("within", "words"), "tau"])
+    assert table.loc[("within", "rouge2_f"), "tau"] == pytest.approx(
+        table.loc[("within", "words"), "tau"]
+    )
     assert np.isnan(table.loc[("within", "rouge2_f"), "partial"])
     assert (table.loc["within"]["p_holm"].dropna() < 0.05).all()
-    assert 0.6 < table.loc[("within", "annotators"), "tau"] < table.loc[("within", "annotators"), "alpha"] < 1
+    assert (
+        0.6
+        < table.loc[("within", "annotators"), "tau"]
+        < table.loc[("within", "annotators"), "alpha"]
+        < 1
+    )
 
 
 def test_few_systems_and_one_annotator() -> None:
@@ -201,7 +240,10 @@ def test_few_documents_decide_nothing() -> None:
         (5, "R-1 follows it (τ 1.00)"),
     ):
         people = np.tile(np.arange(6.0), (1, 1, documents, 1))
-        scores = {"rouge1_f": people[0, 0], "words": np.random.default_rng(1).normal(size=(documents, 6))}
+        scores = {
+            "rouge1_f": people[0, 0],
+            "words": np.random.default_rng(1).normal(size=(documents, 6)),
+        }
         table = measure_agreement(Judged(people), Measures(scores, list(scores), []), 200)  # type: ignore[arg-type]
         assert words in Agreement("judged", table, tuple(scores), ()).reading("aspect 0")
 
@@ -212,7 +254,10 @@ def test_constant_scores_have_no_tau() -> None:
     measures.scores["rouge2_f"][:] = 1
     table = table_of(judgements, measures)
     assert table.loc["within"]["tau"].isna().tolist() == [False, True, False, False]
-    assert table.loc[("within", "rouge2_f"), "note"] == "τ is undefined: the scores of rouge2_f are constant."
+    assert (
+        table.loc[("within", "rouge2_f"), "note"]
+        == "τ is undefined: the scores of rouge2_f are constant."
+    )
     table = table_of(np.ones_like(judgements), measures)
     assert table["tau"].isna().all()
     assert "τ is undefined: the judgements are constant." in set(table["note"])
@@ -221,23 +266,44 @@ def test_constant_scores_have_no_tau() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Write two annotators' judgements of six systems that copy more and more of the reference."""
-    words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    words = [
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    ]
     rows: dict[str, list[dict[str, object]]] = {"documents": [], "outputs": [], "judgements": []}
     for document in range(8):
         text = " ".join(words[document % 3 :])
-        rows["documents"].append({"id": document, "references": [text], "document": f"{text} and more"})
+        rows["documents"].append(
+            {"id": document, "references": [text], "document": f"{text} and more"}
+        )
         for system in range(6):
             key = {"id": document, "system": f"system {system}"}
-            rows["outputs"].append({**key, "output": " ".join([*words[document % 3 :][: system + 3], "x", "y"])})
+            rows["outputs"].append(
+                {**key, "output": " ".join([*words[document % 3 :][: system + 3], "x", "y"])}
+            )
             for rater in (0, 1):
                 score = system + rater * (document % 2)
-                rows["judgements"].append({**key, "annotator": f"r{rater}", "aspect": "coverage", "score": score})
+                rows["judgements"].append(
+                    {**key, "annotator": f"r{rater}", "aspect": "coverage", "score": score}
+                )
     for name, items in rows.items():
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in items))
     return tmp_path
 
 
-def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It prints a table of 80 columns with a reading, and writes a CSV and a picture; Python has the same table."""
     monkeypatch.setenv("COLUMNS", "80")
     output = folder / "out"
@@ -249,7 +315,11 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypat
         "coverage: R-1 precision follows it (τ 1.00), but not clearly given length; annotators reach 1.00."
         in " ".join(printed.split())
     )
-    assert {path.name for path in output.iterdir()} == {"agreement.csv", "agreement.png", "agreement.svg"}
+    assert {path.name for path in output.iterdir()} == {
+        "agreement.csv",
+        "agreement.png",
+        "agreement.svg",
+    }
     result = longsumbench.agreement(folder, resamples=100)
     assert (output / "agreement.csv").read_text(encoding="utf-8") == result.csv()
     assert printed.startswith(result.render())
@@ -268,16 +338,24 @@ def settled_rows(name: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize("name", SETS)
 def test_settled_cases(name: str, tmp_path: Path) -> None:
     """Every τ and ρ that an independent program computed is met to ±0.005, also τ of fewer than five systems."""
-    judged = read_judged(judged_folder(name, JUDGED, tmp_path), SETS[name].where, SETS[name].leave_out)
+    judged = read_judged(
+        judged_folder(name, JUDGED, tmp_path), SETS[name].where, SETS[name].leave_out
+    )
     measures = score_judged(judged, Scoring(metrics=["length_ratio"]))
-    table = measure_agreement(judged, measures, 2, fewest_systems=2).set_index(["aspect", "level", "measure"])
+    table = measure_agreement(judged, measures, 2, fewest_systems=2).set_index(
+        ["aspect", "level", "measure"]
+    )
     checked = 0
     for row in settled_rows(name):
         for heading, measure in SETTLED_COLUMNS.items():
             for column, (level, statistic) in SETTLED_NUMBERS.items():
                 if settled := row[f"{heading} {column}"]:
                     found = table.loc[(row["aspect"], level, measure), statistic]
-                    assert found == pytest.approx(float(settled), abs=0.005), (row["aspect"], heading, column)
+                    assert found == pytest.approx(float(settled), abs=0.005), (
+                        row["aspect"],
+                        heading,
+                        column,
+                    )
                     checked += 1
     assert checked == len(settled_rows(name)) * 4 * (6 if name.startswith("koh2022") else 7)
 

@@ -33,22 +33,34 @@ def scored(scores: Scores, **extra: Sequence[float]) -> pd.DataFrame:
 def finished(tmp_path: Path) -> Callable[..., Path]:
     """Write the files of a finished run; return its folder."""
 
-    def write(model: str, scores: Scores, extra: Mapping[str, Sequence[float]] | None = None, **facts: object) -> Path:
+    def write(
+        model: str,
+        scores: Scores,
+        extra: Mapping[str, Sequence[float]] | None = None,
+        **facts: object,
+    ) -> Path:
         examples = f"{sorted(scores)}"
         made = record(
-            model, 30, **{"n": len(scores), "examples": examples, "command": ("longsumbench", "run"), **facts}
+            model,
+            30,
+            **{"n": len(scores), "examples": examples, "command": ("longsumbench", "run"), **facts},
         )
         folder = tmp_path / "runs" / made.dataset / model / made.run_id
         made.write(folder)
         write_scores(folder / "scores.csv", scored(scores, **(extra or {})))
-        write_summaries(folder / "predictions.jsonl", [Summary(name, f"{model} on {name}.", None) for name in scores])
+        write_summaries(
+            folder / "predictions.jsonl",
+            [Summary(name, f"{model} on {name}.", None) for name in scores],
+        )
         return folder
 
     return write
 
 
 @pytest.fixture
-def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Typed:
+def typed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Typed:
     """Run the command in a wide terminal; return its exit code, stdout and stderr."""
     monkeypatch.setenv("COLUMNS", "200")
 
@@ -91,8 +103,15 @@ def test_trained_and_untrained(finished: Callable[..., Path], tmp_path: Path) ->
     finished("lead", FOUR)
     finished("trunc", FOUR, fit=TRAINED)
     finished("seq2seq", FOUR, system={"checkpoint": "facebook/bart-large-cnn"})
-    (line,) = [line for line in compared(tmp_path, "trunc", "seq2seq", "lead").about() if "Not trained" in line]
-    assert line == "Trained here: trunc (trunc000). Not trained here, perhaps on these texts: seq2seq (seq2seq0)."
+    (line,) = [
+        line
+        for line in compared(tmp_path, "trunc", "seq2seq", "lead").about()
+        if "Not trained" in line
+    ]
+    assert (
+        line
+        == "Trained here: trunc (trunc000). Not trained here, perhaps on these texts: seq2seq (seq2seq0)."
+    )
     assert not any("rained here" in line for line in compared(tmp_path, "trunc", "lead").about())
 
 
@@ -108,7 +127,9 @@ def test_lengths_and_warnings(finished: Callable[..., Path], tmp_path: Path) -> 
     path = tmp_path / "runs" / "arxiv" / "trunc" / "trunc0000000" / "predictions.jsonl"
     write_summaries(path, [Summary(f"{place}", "The very same text.", None) for place in range(8)])
     message = compared(tmp_path, "lead", "trunc").about()
-    assert "Mean length in words: lead (lead0000) 3, trunc (trunc000) 4, the references 60." in message
+    assert (
+        "Mean length in words: lead (lead0000) 3, trunc (trunc000) 4, the references 60." in message
+    )
     assert [line for line in message if line.startswith("Warning")] == [
         "Warning, trunc (trunc000): nearly identical outputs, 1 of 8 distinct; "
         "7 of 8 outputs stopped at the length limit."
@@ -119,7 +140,13 @@ def test_corrected_over_the_whole_table(finished: Callable[..., Path], tmp_path:
     """All measures of all pairs are corrected together; with --all-pairs there are more pairs, so more correction."""
     chance = np.random.default_rng(1)
     for shift, model in enumerate(("lead", "random", "trunc")):
-        finished(model, {f"{place}": value + 0.03 * shift for place, value in enumerate(chance.uniform(0, 0.9, 40))})
+        finished(
+            model,
+            {
+                f"{place}": value + 0.03 * shift
+                for place, value in enumerate(chance.uniform(0, 0.9, 40))
+            },
+        )
     few = compared(tmp_path, "lead", "random", "trunc")
     many = compared(tmp_path, "lead", "random", "trunc", all_pairs=True)
     for comparison, tests in ((few, 8), (many, 12)):
@@ -134,7 +161,9 @@ def test_corrected_over_the_whole_table(finished: Callable[..., Path], tmp_path:
             for row in pair.rows
         ]
         assert [row.p_holm for row in rows] == pytest.approx(holm(single).tolist())
-        assert f"corrected (Holm) for the {tests} tests of this table" in " ".join(comparison.method())
+        assert f"corrected (Holm) for the {tests} tests of this table" in " ".join(
+            comparison.method()
+        )
     assert [(pair.baseline.record.model, pair.run.record.model) for pair in many.pairs] == [
         ("lead", "random"),
         ("lead", "trunc"),
@@ -154,7 +183,9 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
             "fact_recall_single_position_3": 1,
             "fact_recall_chance": 1,
         }
-        means = {name: {"mean": mean, "lo": mean, "hi": mean, "n": 4} for name, mean in measures.items()}
+        means = {
+            name: {"mean": mean, "lo": mean, "hi": mean, "n": 4} for name, mean in measures.items()
+        }
         return {"measures": means, "units": {"density": "words"}, "ranked_by": "fact_recall"}
 
     def extra(recall: list[float], density: list[float]) -> dict[str, list[float]]:
@@ -178,9 +209,18 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
     [
         ({"split": "validation"}, "validation instead of test split"),
         ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
-        ({"fingerprint": "f2", "config": LIMITED}, "other texts (dataset.limit=5 instead of the default)"),
-        ({"dataset": "pubmed", "fingerprint": "f2"}, "pubmed instead of arxiv, other texts (f2 instead of f1)"),
-        ({"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"}, "stemmer:none instead of stemmer:porter"),
+        (
+            {"fingerprint": "f2", "config": LIMITED},
+            "other texts (dataset.limit=5 instead of the default)",
+        ),
+        (
+            {"dataset": "pubmed", "fingerprint": "f2"},
+            "pubmed instead of arxiv, other texts (f2 instead of f1)",
+        ),
+        (
+            {"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"},
+            "stemmer:none instead of stemmer:porter",
+        ),
     ],
 )
 def test_unlike_runs_are_refused(
@@ -192,23 +232,37 @@ def test_unlike_runs_are_refused(
     for flags in ((), ("--intersect",)):
         code, out, err = typed("lead", "trunc", *flags)
         assert (code, out) == (2, "")
-        assert err == f"longsumbench: trunc (trunc000) may not be compared with lead (lead0000): {message}\n"
+        assert (
+            err
+            == f"longsumbench: trunc (trunc000) may not be compared with lead (lead0000): {message}\n"
+        )
 
 
-def test_other_examples_are_an_error_with_counts(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:
+def test_other_examples_are_an_error_with_counts(
+    finished: Callable[..., Path], typed: Typed, tmp_path: Path
+) -> None:
     """Without --intersect nothing is compared; with it the common examples are, which are counted and named."""
     finished("lead", FOUR)
-    finished("trunc", {"b": 0.6, "d": 0.3, "e": 0.9}, signature="rouge:rouge_score-0.1.2|stemmer:porter|n:3|v:1")
+    finished(
+        "trunc",
+        {"b": 0.6, "d": 0.3, "e": 0.9},
+        signature="rouge:rouge_score-0.1.2|stemmer:porter|n:3|v:1",
+    )
     code, out, err = typed("lead", "trunc")
     assert (code, out) == (2, "")
-    assert "different examples (lead (lead0000) 4, trunc (trunc000) 3; 2 in common): --intersect compares" in err
+    assert (
+        "different examples (lead (lead0000) 4, trunc (trunc000) 3; 2 in common): --intersect compares"
+        in err
+    )
     code, out, err = typed("lead", "trunc", "--intersect", "--output", tmp_path / "written")
     assert (code, err) == (0, "")
     counts = "the 2 examples that all runs scored, of: lead (lead0000) 4, trunc (trunc000) 3."
     assert counts in " ".join(out.split())
     assert "\nCompared: b, d\n" in out
     assert " n:2 " in out
-    assert compared(tmp_path, "lead", "trunc", intersect=True).pairs[0].rows[0].difference == pytest.approx(15)
+    assert compared(tmp_path, "lead", "trunc", intersect=True).pairs[0].rows[
+        0
+    ].difference == pytest.approx(15)
     assert "b, d" in (tmp_path / "written" / "comparison.md").read_text(encoding="utf-8")
     finished("random", {"e": 0.9})
     code, _, err = typed("lead", "random", "--intersect")
@@ -238,11 +292,17 @@ def test_a_wrong_word_is_one_line_with_exit_code_2(
     assert message in err
 
 
-@pytest.mark.parametrize("missing", [["scores.csv"], ["predictions.jsonl"], ["scores.csv", "predictions.jsonl"]])
-def test_a_record_alone_is_not_enough(finished: Callable[..., Path], typed: Typed, missing: list[str]) -> None:
+@pytest.mark.parametrize(
+    "missing", [["scores.csv"], ["predictions.jsonl"], ["scores.csv", "predictions.jsonl"]]
+)
+def test_a_record_alone_is_not_enough(
+    finished: Callable[..., Path], typed: Typed, missing: list[str]
+) -> None:
     """A run that came without its files is an error that names them and the command that makes them."""
     finished("lead", FOUR)
-    folder = finished("trunc", OTHERS, command=("longsumbench", "run", "model=trunc", "dataset.path=my texts"))
+    folder = finished(
+        "trunc", OTHERS, command=("longsumbench", "run", "model=trunc", "dataset.path=my texts")
+    )
     for name in missing:
         (folder / name).unlink()
     code, out, err = typed("lead", "trunc")
@@ -251,7 +311,9 @@ def test_a_record_alone_is_not_enough(finished: Callable[..., Path], typed: Type
     assert err == f"longsumbench: {message}: longsumbench run model=trunc 'dataset.path=my texts'\n"
 
 
-def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:
+def test_what_is_printed_and_written(
+    finished: Callable[..., Path], typed: Typed, tmp_path: Path
+) -> None:
     """The table is on stdout, the files next to the results under the runs' ids; a CSV row a pair and measure."""
     finished("lead", FOUR)
     finished("trunc", OTHERS, variant="input_length=64,x=1", seed=3)
@@ -264,7 +326,16 @@ def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed
     assert "Oracles, which saw the references or their lengths: oracle (oracle00)." in out
     table = pd.read_csv(folder / "comparison.csv")
     assert list(table.columns) == [
-        *("baseline_model", "baseline_variant", "baseline_run_id", "model", "variant", "run_id", "measure", "n"),
+        *(
+            "baseline_model",
+            "baseline_variant",
+            "baseline_run_id",
+            "model",
+            "variant",
+            "run_id",
+            "measure",
+            "n",
+        ),
         *("baseline_mean", "mean", "difference", "low", "high", "p_holm", "detectable"),
         *("higher", "lower", "equal", "outcome"),
     ]

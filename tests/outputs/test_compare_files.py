@@ -13,7 +13,12 @@ import pytest
 from support.pages import HOSTILE
 from support.run_records import TRAINED, measured as measured_means, record
 
-from longsumbench.leaderboards.significance import DISTINGUISHED, FEW_EXAMPLES, SINGLE_SEED, UNDISTINGUISHED
+from longsumbench.leaderboards.significance import (
+    DISTINGUISHED,
+    FEW_EXAMPLES,
+    SINGLE_SEED,
+    UNDISTINGUISHED,
+)
 from longsumbench.metrics.aggregate import ScoreTable
 from longsumbench.outputs.compare import (
     ComparedRun,
@@ -28,10 +33,16 @@ from longsumbench.rouge.scorer import ROUGE_TYPES
 ONE_SEED = {"fit": TRAINED, "seed": 1}
 
 
-def made(model: str, scores: Mapping[str, float], texts: Mapping[str, str], **facts: object) -> ComparedRun:
+def made(
+    model: str, scores: Mapping[str, float], texts: Mapping[str, str], **facts: object
+) -> ComparedRun:
     """A run whose ROUGE F is all the same."""
-    columns = {f"{kind}_{part}": np.array([*scores.values()]) for kind in ROUGE_TYPES for part in "prf"}
-    return ComparedRun(Path(model), record(model, 30, **facts), ScoreTable([*scores], columns), dict(texts))
+    columns = {
+        f"{kind}_{part}": np.array([*scores.values()]) for kind in ROUGE_TYPES for part in "prf"
+    }
+    return ComparedRun(
+        Path(model), record(model, 30, **facts), ScoreTable([*scores], columns), dict(texts)
+    )
 
 
 def comparison(runs: tuple[ComparedRun, ...]) -> Comparison:
@@ -54,7 +65,9 @@ def test_the_verdict_by_hand() -> None:
     """A difference that holds is reported with its direction; one that does not, with what could have been seen."""
     lead = {f"{place}": 0.2 + 0.001 * (place % 3) for place in range(40)}
     texts = dict.fromkeys(lead, "text")
-    worse = {name: score - 0.1 + 0.001 * (place % 5) for place, (name, score) in enumerate(lead.items())}
+    worse = {
+        name: score - 0.1 + 0.001 * (place % 5) for place, (name, score) in enumerate(lead.items())
+    }
     mixed = {name: score + 0.1 * (-1) ** place for place, (name, score) in enumerate(lead.items())}
     runs = made("lead", lead, texts), made("trunc", worse, texts), made("random", mixed, texts)
     lower, level = comparison(runs).pairs
@@ -71,7 +84,9 @@ def test_the_verdict_is_one_sentence_in_all_formats(tmp_path: Path) -> None:
     """Terminal and Markdown say the same sentence, which ends the paragraph; other numbers change it."""
     both = two()
     (sentence,) = map(verdict, both.pairs)
-    assert re.fullmatch(r"[^.]*(\.\d[^.]*)*\.", sentence)  # a full stop at its end only, but for decimals
+    assert re.fullmatch(
+        r"[^.]*(\.\d[^.]*)*\.", sentence
+    )  # a full stop at its end only, but for decimals
     markdown = write_comparison(both, tmp_path)[1].read_text(encoding="utf-8")
     assert sentence in " ".join(both.render().split())
     assert sentence in markdown
@@ -80,11 +95,26 @@ def test_the_verdict_is_one_sentence_in_all_formats(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "beginning"),
     [
-        ({"difference": 3.0, "outcome": DISTINGUISHED}, "trunc (trunc000) scores higher than lead (lead0000)"),
-        ({"difference": -3.0, "outcome": DISTINGUISHED}, "trunc (trunc000) scores lower than lead (lead0000)"),
-        ({"difference": 3.0, "outcome": UNDISTINGUISHED}, "trunc (trunc000) and lead (lead0000) are not distinguished"),
-        ({"difference": 3.0, "outcome": FEW_EXAMPLES}, "No verdict on trunc (trunc000) minus lead (lead0000)"),
-        ({"difference": 3.0, "outcome": SINGLE_SEED}, "No verdict on trunc (trunc000) minus lead (lead0000)"),
+        (
+            {"difference": 3.0, "outcome": DISTINGUISHED},
+            "trunc (trunc000) scores higher than lead (lead0000)",
+        ),
+        (
+            {"difference": -3.0, "outcome": DISTINGUISHED},
+            "trunc (trunc000) scores lower than lead (lead0000)",
+        ),
+        (
+            {"difference": 3.0, "outcome": UNDISTINGUISHED},
+            "trunc (trunc000) and lead (lead0000) are not distinguished",
+        ),
+        (
+            {"difference": 3.0, "outcome": FEW_EXAMPLES},
+            "No verdict on trunc (trunc000) minus lead (lead0000)",
+        ),
+        (
+            {"difference": 3.0, "outcome": SINGLE_SEED},
+            "No verdict on trunc (trunc000) minus lead (lead0000)",
+        ),
     ],
 )
 def test_the_verdict_follows_the_corrected_test(changes: dict[str, Any], beginning: str) -> None:
@@ -98,7 +128,11 @@ def test_the_verdict_has_the_unit_of_its_measure() -> None:
     """Of a measure in words the difference is in words, and not in points; of one seed no run is called better."""
     lead = {f"{place}": 0.2 + 0.01 * place for place in range(40)}
     texts, measured = dict.fromkeys(lead, "text"), {"density": 3.0}
-    facts = {"measures": measured_means(measured), "units": {"density": "words"}, "ranked_by": "density"}
+    facts = {
+        "measures": measured_means(measured),
+        "units": {"density": "words"},
+        "ranked_by": "density",
+    }
     runs = [made("lead", lead, texts, **facts), made("ea", lead, texts, **facts, **ONE_SEED)]
     for place, more in enumerate((0.0, 2.0)):
         density = np.linspace(3 + more, 3.4 + more, 40)

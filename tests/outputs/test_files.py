@@ -50,8 +50,13 @@ def referenced(name: object, *texts: object) -> dict[str, object]:
 def test_json_lines_are_matched_by_id(rows: Written, ending: str) -> None:
     """By hand: ids match, numbers are their digits, texts are strings or lists; the predictions' order stays."""
     ours = rows(f"ours.{ending}", predicted(7, "One. Two."), predicted("x", ["One.", " ", "Two."]))
-    theirs = rows(f"theirs.{ending}", referenced("x", "T", ["S", "U"]), {"id": "7", "reference": ["V", "W"]})
-    expected = (ScoredPair("7", "One. Two.", (("V", "W"),)), ScoredPair("x", ("One.", "Two."), ("T", ("S", "U"))))
+    theirs = rows(
+        f"theirs.{ending}", referenced("x", "T", ["S", "U"]), {"id": "7", "reference": ["V", "W"]}
+    )
+    expected = (
+        ScoredPair("7", "One. Two.", (("V", "W"),)),
+        ScoredPair("x", ("One.", "Two."), ("T", ("S", "U"))),
+    )
     assert read_pairs(ours, theirs) == PairedTexts(expected)
 
 
@@ -63,25 +68,38 @@ def test_one_file_may_have_both(rows: Written) -> None:
 
 @settings(max_examples=50)
 @given(texts=st.lists(st.tuples(LINES, LINES), min_size=1), newline=st.sampled_from(["\n", "\r\n"]))
-def test_line_n_belongs_to_line_n(tmp_path: Path, texts: list[tuple[str, str]], newline: str) -> None:
+def test_line_n_belongs_to_line_n(
+    tmp_path: Path, texts: list[tuple[str, str]], newline: str
+) -> None:
     """Whatever lines hold (other line breaks too, or nothing), the n-th of both files make the pair n."""
     sides = list(zip(*texts, strict=True))
     ours, theirs = tmp_path / "ours.txt", tmp_path / "theirs.out"
     for path, lines in zip((ours, theirs), sides, strict=True):
         path.write_bytes("".join(f"{line}{newline}" for line in lines).encode())
-    expected = tuple(ScoredPair(f"{n}", text, (target,)) for n, (text, target) in enumerate(texts, start=1))
+    expected = tuple(
+        ScoredPair(f"{n}", text, (target,)) for n, (text, target) in enumerate(texts, start=1)
+    )
     assert read_pairs(ours, theirs).pairs == expected
 
 
 def test_folders_are_matched_by_name(tmp_path: Path) -> None:
     """By hand: a sentence a line; NAME.A.ref and NAME.B.ref are two references; one folder may have both sides."""
-    files = {"doc__1__dec": "A b.\n\nC d.\n", "doc__1__A__ref": "E.\n", "doc__1__B__ref": "F.\nG.", "other__dec": "H\n"}
+    files = {
+        "doc__1__dec": "A b.\n\nC d.\n",
+        "doc__1__A__ref": "E.\n",
+        "doc__1__B__ref": "F.\nG.",
+        "other__dec": "H\n",
+    }
     here = folder(tmp_path / "here", **files, other__ref="I\n", notes__txt="not read")
     expected: tuple[tuple[str, RawText, tuple[RawText, ...]], ...] = (
         ("doc.1", ("A b.", "C d."), (("E.",), ("F.", "G."))),
         ("other", ("H",), (("I",),)),
     )
-    assert read_pairs(here).pairs == read_pairs(here, here).pairs == tuple(ScoredPair(*values) for values in expected)
+    assert (
+        read_pairs(here).pairs
+        == read_pairs(here, here).pairs
+        == tuple(ScoredPair(*values) for values in expected)
+    )
 
 
 @pytest.mark.parametrize("text", ["bx", ""])
@@ -95,8 +113,14 @@ def test_an_id_that_occurs_twice(rows: Written, text: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": "a", "prediction": NaN}', "the field 'prediction' must be text or a list of sentences, not NaN"),
-        ('{"id": "a", "prediction": null}', "'prediction' must be text or a list of sentences, not null"),
+        (
+            '{"id": "a", "prediction": NaN}',
+            "the field 'prediction' must be text or a list of sentences, not NaN",
+        ),
+        (
+            '{"id": "a", "prediction": null}',
+            "'prediction' must be text or a list of sentences, not null",
+        ),
         ('{"id": "a", "prediction": 3.5}', "not a number"),
         ('{"id": "a", "prediction": ["x", null]}', "not a list with null in it"),
         ('{"id": "a", "prediction": {"text": "x"}}', "not an object"),
@@ -111,7 +135,9 @@ def test_an_id_that_occurs_twice(rows: Written, text: str) -> None:
 def test_a_row_that_cannot_be_used(tmp_path: Path, rows: Written, line: str, message: str) -> None:
     """The error names the file and the line."""
     path = tmp_path / "ours.jsonl"
-    path.write_text(f'{{"id": "z", "prediction": "x"}}\n\n{line}\n', encoding="utf-8", errors="surrogateescape")
+    path.write_text(
+        f'{{"id": "z", "prediction": "x"}}\n\n{line}\n', encoding="utf-8", errors="surrogateescape"
+    )
     with pytest.raises(DataError) as raised:
         read_pairs(path, rows("theirs.jsonl", referenced("a"), referenced("z")))
     assert f"{raised.value}".startswith(f"{path}:3: ")
@@ -148,7 +174,9 @@ def test_sides_of_different_kinds(tmp_path: Path, rows: Written) -> None:
     """Lines of text have no ids: they match neither rows nor nothing."""
     good = rows("good.jsonl", predicted("a"))
     (tmp_path / "a.txt").write_text("x\n")
-    with pytest.raises(UsageError, match=r"a.txt is lines of text, .*good.jsonl is JSON lines; both sides"):
+    with pytest.raises(
+        UsageError, match=r"a.txt is lines of text, .*good.jsonl is JSON lines; both sides"
+    ):
         read_pairs(tmp_path / "a.txt", good)
     with pytest.raises(UsageError, match="add a file of REFERENCES"):
         read_pairs(tmp_path / "a.txt")

@@ -31,7 +31,9 @@ def toy(tmp_path: Path) -> Path:
 @pytest.fixture
 def held_out(toy: Path) -> Path:
     """Outputs for the test split: the first four words of each text, in reversed order of the examples."""
-    return write_outputs(toy.parent / "held-out.jsonl", [output_of(row) for row in rows_of(toy)[::-1]])
+    return write_outputs(
+        toy.parent / "held-out.jsonl", [output_of(row) for row in rows_of(toy)[::-1]]
+    )
 
 
 @pytest.fixture
@@ -53,14 +55,24 @@ def imported(typed: Typed, toy: Path) -> Typed:
 
     def run(path: Path, *words: object) -> tuple[int, str, str]:
         model = () if "--model" in words else ("--model", "theirs")
-        texts = ("--dataset", "jsonl", f"dataset.path={toy}", f"results_dir={toy.parent / 'results'}")
-        return typed("import", path, *model, *texts, "score.resamples=100", "baselines=false", *words)
+        texts = (
+            "--dataset",
+            "jsonl",
+            f"dataset.path={toy}",
+            f"results_dir={toy.parent / 'results'}",
+        )
+        return typed(
+            "import", path, *model, *texts, "score.resamples=100", "baselines=false", *words
+        )
 
     return run
 
 
 def rows_of(toy: Path, split: str = "test") -> list[dict[str, str]]:
-    return [json.loads(line) for line in (toy / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (toy / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def output_of(row: dict[str, str]) -> dict[str, str]:
@@ -85,11 +97,20 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     table = pd.read_csv(results / "leaderboard" / "jsonl.csv").set_index("model")
     assert sorted(table.index) == ["lead", "oracle", "random", "theirs"]
     row, (folder,) = table.loc["theirs"], folders_of(toy)
-    costs = ["source_seen", "outputs_cut", "parameters", "train_steps", "train_seconds", "tokens_per_second"]
+    costs = [
+        "source_seen",
+        "outputs_cut",
+        "parameters",
+        "train_steps",
+        "train_seconds",
+        "tokens_per_second",
+    ]
     assert row[[*costs, "peak_memory_gb", "seed"]].isna().all()
     assert row["imported_from"] == "held-out.jsonl"
     scored = longsumbench.score(
-        [output_of(one)["prediction"] for one in rows_of(toy)], [one["summary"] for one in rows_of(toy)], resamples=100
+        [output_of(one)["prediction"] for one in rows_of(toy)],
+        [one["summary"] for one in rows_of(toy)],
+        resamples=100,
     )
     assert row["rouge1"] == pytest.approx(scored.scores["rouge1"].f, abs=1e-4)
     lead = next((results / "runs" / "jsonl" / "lead").iterdir())
@@ -97,32 +118,64 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     label, first = f"theirs (imported, {folder.name[:8]})", rows_of(toy)[0]
     assert (code, f"{label} minus lead" in out) == (0, True)
     code, out, err = typed("inspect", folder, first["id"], "--results-dir", results)
-    assert (code, err) == (0, f"{label} has no evidence: its outputs were written outside the suite\n")
+    assert (code, err) == (
+        0,
+        f"{label} has no evidence: its outputs were written outside the suite\n",
+    )
     page = Reading(Path(out.splitlines()[-1]).read_text(encoding="utf-8"))
-    assert all(" ".join(sentence.split()) in " ".join(page.text.split()) for sentence in (first["summary"], err[:-1]))
+    assert all(
+        " ".join(sentence.split()) in " ".join(page.text.split())
+        for sentence in (first["summary"], err[:-1])
+    )
     assert "source sentence 1" in page.text
     assert "mark" in page.elements
     assert (page.open, [one for one in page.loaded if not one.startswith("#")]) == ([], [])
 
 
-def test_the_record_says_where_the_outputs_come_from(imported: Typed, toy: Path, held_out: Path) -> None:
+def test_the_record_says_where_the_outputs_come_from(
+    imported: Typed, toy: Path, held_out: Path
+) -> None:
     """The record says who wrote the outputs, where they come from and which file it was; costs are unknown."""
-    words = ("--variant", "beam 5", "--seed", 3, "--from", "https://example.org", "score.metrics=[length_ratio]")
+    words = (
+        "--variant",
+        "beam 5",
+        "--seed",
+        3,
+        "--from",
+        "https://example.org",
+        "score.metrics=[length_ratio]",
+    )
     assert imported(held_out, *words)[0] == 0
     (folder,) = folders_of(toy)
     record = RunRecord.read(folder)
-    assert (record.model, record.variant, record.seed, record.n) == ("theirs", "beam 5", 3, NUM_TEST)
+    assert (record.model, record.variant, record.seed, record.n) == (
+        "theirs",
+        "beam 5",
+        3,
+        NUM_TEST,
+    )
     assert record.imported is not None
-    assert (record.imported.file, record.imported.origin) == ("held-out.jsonl", "https://example.org")
+    assert (record.imported.file, record.imported.origin) == (
+        "held-out.jsonl",
+        "https://example.org",
+    )
     assert record.imported.sha256 == hashlib.sha256(held_out.read_bytes()).hexdigest()
-    assert (record.decode_tokens_per_second, record.peak_memory_gb, record.trained) == (None, None, False)
+    assert (record.decode_tokens_per_second, record.peak_memory_gb, record.trained) == (
+        None,
+        None,
+        False,
+    )
     assert (record.settings.train.seed, record.settings.decode.seed) == (3, 3)
     assert "length_ratio" in record.measured_by
-    predictions = [json.loads(line) for line in (folder / "predictions.jsonl").read_text("utf-8").splitlines()]
+    predictions = [
+        json.loads(line) for line in (folder / "predictions.jsonl").read_text("utf-8").splitlines()
+    ]
     assert [one["id"] for one in predictions] == [one["id"] for one in rows_of(toy)]
 
 
-def test_the_same_outputs_are_one_run(imported: Typed, toy: Path, held_out: Path, log_lines: list[str]) -> None:
+def test_the_same_outputs_are_one_run(
+    imported: Typed, toy: Path, held_out: Path, log_lines: list[str]
+) -> None:
     """The same outputs and names are one run; metrics can be added; another variant is another run."""
     assert imported(held_out)[0] == 0
     (folder,) = folders_of(toy)
@@ -139,7 +192,9 @@ def test_the_same_outputs_are_one_run(imported: Typed, toy: Path, held_out: Path
     assert len(folders_of(toy)) == 2
 
 
-def test_formats_give_the_same_run(imported: Typed, toy: Path, held_out: Path, tmp_path: Path) -> None:
+def test_formats_give_the_same_run(
+    imported: Typed, toy: Path, held_out: Path, tmp_path: Path
+) -> None:
     """JSON lines, lines in the split's order, folders named by ids or by numbers, and a run's folder mean the same."""
     outputs = [output_of(row) for row in rows_of(toy)]
     lines = tmp_path / "out.txt"
@@ -162,26 +217,36 @@ def test_intersect_imports_examples_with_an_output(
     rows = rows_of(toy)
     write_outputs(held_out, [{"id": "nobody", "prediction": "x"}, *map(output_of, rows[2:5])])
     assert imported(held_out, "--intersect")[0] == 0
-    counts = ("1 output with an unknown id (ids 'nobody')", f"no output for {NUM_TEST - 3} of {NUM_TEST} examples")
+    counts = (
+        "1 output with an unknown id (ids 'nobody')",
+        f"no output for {NUM_TEST - 3} of {NUM_TEST} examples",
+    )
     assert all(any(count in line for line in log_lines) for count in counts)
     (folder,) = folders_of(toy)
     assert RunRecord.read(folder).n == 3
     assert imported(held_out, "--intersect", "score.metrics=[length_ratio]")[0] == 0
     assert RunRecord.read(folder).measures["length_ratio"].n == 3
-    page = Path(typed("inspect", folder, 0, "--output", toy.parent)[1].splitlines()[-1]).read_text(encoding="utf-8")
+    page = Path(typed("inspect", folder, 0, "--output", toy.parent)[1].splitlines()[-1]).read_text(
+        encoding="utf-8"
+    )
     assert rows[2]["summary"] in Reading(page).text.replace("\n", " ")
     code, out, _ = typed("verify", folder)
     assert code == 0, out
 
 
-def test_outputs_are_verified_and_not_run_again(imported: Typed, typed: Typed, toy: Path, held_out: Path) -> None:
+def test_outputs_are_verified_and_not_run_again(
+    imported: Typed, typed: Typed, toy: Path, held_out: Path
+) -> None:
     """An imported run's scores are checked; it is no system that could run or summarize, in one line each."""
     assert imported(held_out)[0] == 0
     (folder,) = folders_of(toy)
     assert typed("verify", folder)[0] == 0
     for words, message in (
         (("summarize", folder, toy / "test.jsonl"), "imported outputs of theirs and no system"),
-        (("run", "--config", folder / "config.yaml"), "is that of imported outputs of theirs, which cannot be run"),
+        (
+            ("run", "--config", folder / "config.yaml"),
+            "is that of imported outputs of theirs, which cannot be run",
+        ),
     ):
         code, out, err = typed(*words)
         assert (code, out, len(err.splitlines()), message in err) == (2, "", 1, True)
@@ -189,7 +254,9 @@ def test_outputs_are_verified_and_not_run_again(imported: Typed, typed: Typed, t
     (folder / "scores.csv").write_text(scores, encoding="utf-8")
     assert typed("verify", folder)[0] == 3
     (folder / "record.json").unlink()
-    assert [(run.state, run.command) for run in list_runs(Results(toy.parent / "results"))] == [("interrupted", "")]
+    assert [(run.state, run.command) for run in list_runs(Results(toy.parent / "results"))] == [
+        ("interrupted", "")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +294,9 @@ def test_bad_input_is_one_line_and_writes_nothing(
     assert not folders_of(toy)
 
 
-def test_lines_that_do_not_fit(imported: Typed, toy: Path, tmp_path: Path, log_lines: list[str]) -> None:
+def test_lines_that_do_not_fit(
+    imported: Typed, toy: Path, tmp_path: Path, log_lines: list[str]
+) -> None:
     """Another number of lines is an error; empty lines are outputs, and are counted."""
     lines = tmp_path / "out.txt"
     lines.write_text("a\n" * (NUM_TEST - 1), encoding="utf-8")
@@ -240,8 +309,12 @@ def test_lines_that_do_not_fit(imported: Typed, toy: Path, tmp_path: Path, log_l
 
 def test_a_split_without_references(imported: Typed, toy: Path, held_out: Path) -> None:
     """Without any reference nothing can be scored."""
-    rows: list[Any] = [{key: row[key] for key in ("id", "document")} | {"references": []} for row in rows_of(toy)]
-    (toy / "test.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    rows: list[Any] = [
+        {key: row[key] for key in ("id", "document")} | {"references": []} for row in rows_of(toy)
+    ]
+    (toy / "test.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8"
+    )
     code, _, err = imported(held_out)
     assert (code, "the test split of jsonl has no references" in err) == (3, True)
 
@@ -269,12 +342,20 @@ def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> N
 def test_outputs_may_be_a_dictionary(toy: Path, held_out: Path) -> None:
     """Outputs by id make the run that their file makes; what is no text, or of no example, is refused."""
     outputs: dict[str, Any] = {row["id"]: output_of(row)["prediction"] for row in rows_of(toy)}
-    how: dict[str, Any] = {"dataset": {"name": "jsonl", "path": str(toy)}, "results_dir": toy.parent / "results"}
+    how: dict[str, Any] = {
+        "dataset": {"name": "jsonl", "path": str(toy)},
+        "results_dir": toy.parent / "results",
+    }
     how |= {"score": {"resamples": 100}, "baselines": False, "model": "theirs"}
     from_file = longsumbench.import_outputs(held_out, **how)
     assert longsumbench.import_outputs(outputs, **how).run_id == from_file.run_id
-    for wrong, message in (({**outputs, "x0": 3}, "must be text"), ({}, "no output for 8 of 8 examples")):
+    for wrong, message in (
+        ({**outputs, "x0": 3}, "must be text"),
+        ({}, "no output for 8 of 8 examples"),
+    ):
         with pytest.raises(DataError, match=message):
             longsumbench.import_outputs(wrong, **how)
-    with pytest.raises(UsageError, match="predictions must be a list or a dictionary, not NoneType"):
+    with pytest.raises(
+        UsageError, match="predictions must be a list or a dictionary, not NoneType"
+    ):
         longsumbench.score(None, ["a"])  # type: ignore[arg-type]

@@ -13,7 +13,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
-from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, inspection, page_of, readouts, shown
+from support.pages import (
+    BREAKOUT,
+    CHROMIUM,
+    HOSTILE,
+    Reading,
+    evidence,
+    inspection,
+    page_of,
+    readouts,
+    shown,
+)
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
@@ -50,10 +60,14 @@ SIZES = {
 
 def weighed(values: NDArray[Any], tokens: tuple[str, ...] = (), axis: str = "step") -> Evidence:
     """Return weights of units, with the tokens of the steps where they are given."""
-    return evidence({"weight": values}, {"weight": ("unit", axis)}, **({axis: tokens} if tokens else {}))
+    return evidence(
+        {"weight": values}, {"weight": ("unit", axis)}, **({axis: tokens} if tokens else {})
+    )
 
 
-def selected(taken: NDArray[Any], scores: NDArray[Any] | None = None, **texts: tuple[str, ...]) -> Evidence:
+def selected(
+    taken: NDArray[Any], scores: NDArray[Any] | None = None, **texts: tuple[str, ...]
+) -> Evidence:
     """Return selections for segments, with scores where they are given."""
     arrays = {"taken": taken, **({} if scores is None else {"worth": scores})}
     return evidence(arrays, dict.fromkeys(arrays, ("segment", "unit")), **texts)
@@ -80,7 +94,9 @@ def any_evidence(draw: st.DrawFn) -> Evidence:
         found = draw(st.sampled_from([*known, None]))
         axes[name] = found or tuple(draw(st.lists(st.sampled_from(AXES), max_size=4)))
         shape = [SIZES[axis] for axis in axes[name]]
-        fill = draw(st.sampled_from([0, 1, np.arange(np.prod(shape)).reshape(shape), -np.inf, np.nan]))
+        fill = draw(
+            st.sampled_from([0, 1, np.arange(np.prod(shape)).reshape(shape), -np.inf, np.nan])
+        )
         with np.errstate(invalid="ignore"):
             arrays[name] = np.full(shape, fill).astype(draw(st.sampled_from(kinds)))
     labelled = {"unit", *draw(st.sets(st.sampled_from(AXES)))}
@@ -151,7 +167,9 @@ def test_counts_and_scores_are_one_view() -> None:
     assert (both.name, both.scores_name) == ("taken", "worth")
     assert [both.segments_of(unit) for unit in range(3)] == [[0], [], [0, 1]]
     three: dict[str, Any] = {"a": TAKEN, "b": TAKEN / 2, "c": TAKEN / 3}
-    assert [type(view) for view in views(evidence(three, dict.fromkeys(three, ("segment", "unit"))))] == [Plane] * 3
+    assert [
+        type(view) for view in views(evidence(three, dict.fromkeys(three, ("segment", "unit"))))
+    ] == [Plane] * 3
 
 
 def test_a_plane_by_an_oracle() -> None:
@@ -196,9 +214,14 @@ def test_selections_by_hand() -> None:
     segments = re.findall(r'<li class="(c\d)">(.*?)</li>', text)
     assert segments == [("c0", "First &amp; foremost"), ("c1", "second")]
     units = re.findall(
-        r'<details class="(\w*)"( open)?><summary><b>(unit \d)</b>(.*?)<span class="soft', text, re.DOTALL
+        r'<details class="(\w*)"( open)?><summary><b>(unit \d)</b>(.*?)<span class="soft',
+        text,
+        re.DOTALL,
     )
-    assert [(kind, bool(is_open), name, re.findall(r">(\d)<", chips)) for kind, is_open, name, chips in units] == [
+    assert [
+        (kind, bool(is_open), name, re.findall(r">(\d)<", chips))
+        for kind, is_open, name, chips in units
+    ] == [
         ("c0", True, "unit 1", ["1"]),
         ("", False, "unit 2", []),
         ("c0", True, "unit 3", ["1", "2"]),
@@ -209,7 +232,12 @@ def test_the_head_says_what_was_run() -> None:
     """Model, settings, dataset, run, example, scores, and in words what was not read and where the summary stops."""
     text = Reading(page_of(weighed(TWO_STEPS))).text
     for fact in (
-        *("looker, depth=2, width=3", "arxiv, test split", "looker000000", "e-1, at place 3, from 0"),
+        *(
+            "looker, depth=2, width=3",
+            "arxiv, test split",
+            "looker000000",
+            "e-1, at place 3, from 0",
+        ),
         *("R-1 12.3 · R-Lsum 5.0", "read 50 % of the text: num_units cut 4 words"),
         *("7 tokens; it stops at its length limit", "reference 2"),
     ):
@@ -222,11 +250,26 @@ def test_the_head_says_what_was_run() -> None:
 
 def hostile(text: str) -> Evidence:
     """Return evidence with every view whose every name and text is hostile."""
-    arrays: dict[str, Any] = {text: TWO_STEPS, f"{text}b": TAKEN, f"{text}c": TAKEN / 3, f"{text}d": np.zeros((2, 2))}
+    arrays: dict[str, Any] = {
+        text: TWO_STEPS,
+        f"{text}b": TAKEN,
+        f"{text}c": TAKEN / 3,
+        f"{text}d": np.zeros((2, 2)),
+    }
     arrays |= {f"{text}e": TWO_STEPS.T, f"{text}f": np.ones((1, 2, 2, 2))}
-    axes: list[tuple[str, ...]] = [("unit", "step"), ("segment", "unit"), ("segment", "unit"), ("layer", "head")]
+    axes: list[tuple[str, ...]] = [
+        ("unit", "step"),
+        ("segment", "unit"),
+        ("segment", "unit"),
+        ("layer", "head"),
+    ]
     axes += [("step", "source_token"), WINDOW_AXES]
-    texts = {"unit": (text,) * 3, "step": (text,) * 3, "segment": (text,) * 2, "source_token": (text,) * 2}
+    texts = {
+        "unit": (text,) * 3,
+        "step": (text,) * 3,
+        "segment": (text,) * 2,
+        "source_token": (text,) * 2,
+    }
     return Evidence(arrays, dict(zip(arrays, axes, strict=True)), texts)
 
 
@@ -239,11 +282,17 @@ def test_the_page_is_whole_in_itself(text: str) -> None:
     assert reading.elements.count("script") == 1
     assert not {"link", "iframe", "object", "form"} & set(reading.elements)
     assert reading.elements.count("img") == 4
-    assert all(re.match(r"data:image/svg\+xml;base64,|#unit-\d+$", address) for address in reading.loaded)
-    assert not re.search(r"<[^>]* on\w+=", re.sub(r'="[^"]*"', "", written.partition("<script>")[0]))
+    assert all(
+        re.match(r"data:image/svg\+xml;base64,|#unit-\d+$", address) for address in reading.loaded
+    )
+    assert not re.search(
+        r"<[^>]* on\w+=", re.sub(r'="[^"]*"', "", written.partition("<script>")[0])
+    )
     assert "url(" not in written
     assert "@import" not in written
-    assert reading.text.count(text) >= 3 + 2 + 3  # the units, the segments, the summary and its references
+    assert (
+        reading.text.count(text) >= 3 + 2 + 3
+    )  # the units, the segments, the summary and its references
 
 
 def test_a_browser_is_told_to_run_nothing_else() -> None:
@@ -258,7 +307,9 @@ def test_a_browser_is_told_to_run_nothing_else() -> None:
     assert "http" not in allowed
 
 
-def test_the_same_evidence_gives_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_evidence_gives_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same bytes, whatever matplotlibrc a machine has; other values give another page and another picture."""
     import matplotlib as mpl
 
@@ -267,7 +318,10 @@ def test_the_same_evidence_gives_the_same_files(tmp_path: Path, monkeypatch: pyt
         {"w": ("unit", "step"), "t": ("segment", "unit"), "p": ("layer", "head")},
         step=("a", "b"),
     )
-    first = [path.read_bytes() for path in write_inspection(inspection(both), tmp_path / "one", picture=True)]
+    first = [
+        path.read_bytes()
+        for path in write_inspection(inspection(both), tmp_path / "one", picture=True)
+    ]
     monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
     monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
     again = write_inspection(inspection(both), tmp_path / "two", picture=True)
@@ -298,8 +352,12 @@ def test_maps_are_where_they_are_drawn() -> None:
         for drawn in maps:
             left, top, width, height = drawn.describe()["box"]
             corners = [(-0.5, -0.5), (len(drawn.columns) - 0.5, len(drawn.rows) - 0.5)]
-            (x0, y0), (x1, y1) = figure.transFigure.inverted().transform(drawn.plot.transData.transform(corners))
-            assert (left, 1 - top, left + width, 1 - top - height) == pytest.approx((x0, y0, x1, y1), abs=1e-4)
+            (x0, y0), (x1, y1) = figure.transFigure.inverted().transform(
+                drawn.plot.transData.transform(corners)
+            )
+            assert (left, 1 - top, left + width, 1 - top - height) == pytest.approx(
+                (x0, y0, x1, y1), abs=1e-4
+            )
 
 
 ASK = """<script>
@@ -333,7 +391,9 @@ document.title = log.join(" | ");
 @pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
 def test_pointer_and_keyboard_in_a_browser(tmp_path: Path) -> None:
     """A token and its cell are found together, arrows move through the map, and a cell or a number opens its unit."""
-    text = re.sub(r"<meta http-equiv=[^>]*>", "", page_of(weighed(TWO_STEPS, ("A", " cat", " sat"))))
+    text = re.sub(
+        r"<meta http-equiv=[^>]*>", "", page_of(weighed(TWO_STEPS, ("A", " cat", " sat")))
+    )
     path = tmp_path / "asked.html"
     path.write_text(text.replace("</body>", ASK), encoding="utf-8")
     (title,) = re.findall(r"<title>(.*?)</title>", shown(path))

@@ -29,14 +29,25 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
     """Write the files of a finished run on four examples that keeps evidence of some; return its folder."""
 
     def write(model: str = "looker", kept: int = 3, **facts: object) -> Path:
-        command = ("longsumbench", "run", f"model={model}", "decode.evidence=3", "dataset.path=my texts")
+        command = (
+            "longsumbench",
+            "run",
+            f"model={model}",
+            "decode.evidence=3",
+            "dataset.path=my texts",
+        )
         of_four = {"n": 3, "empty_references": ("d",)}
         made = record(model, 30, **{"command": command, "config": ASKED, **of_four, **facts})
         folder = tmp_path / "runs" / made.dataset / model / made.run_id
         made.write(folder)
         columns = {f"{kind}_{part}": [0.1, 0.2, 0.4] for kind in ROUGE_TYPES for part in "prf"}
-        write_scores(folder / "scores.csv", pd.DataFrame(columns, index=pd.Index(IDS[:3], name="id")))
-        write_summaries(folder / "predictions.jsonl", [Summary(name, f"About {name}.", tokens=3) for name in IDS])
+        write_scores(
+            folder / "scores.csv", pd.DataFrame(columns, index=pd.Index(IDS[:3], name="id"))
+        )
+        write_summaries(
+            folder / "predictions.jsonl",
+            [Summary(name, f"About {name}.", tokens=3) for name in IDS],
+        )
         for number, name in enumerate(IDS[:kept]):
             weights = np.array([[0.25, number / 10], [0.75, 1 - number / 10]], dtype=np.float32)
             texts = {"unit": ("One.", "Two."), "step": ("About", f" {name}.")}
@@ -67,7 +78,10 @@ def test_what_is_gathered(finished: Callable[..., Path], tmp_path: Path, named: 
     assert (found.number, found.summary.id, found.summary.text) == (1, "2", "About 2.")
     assert found.scores == {"R-1": 20.0, "R-2": 20.0, "R-L": 20.0, "R-Lsum": 20.0}
     assert found.evidence is not None
-    assert found.evidence.arrays["weight"].tolist() == np.array([[0.25, 0.1], [0.75, 0.9]], np.float32).tolist()
+    assert (
+        found.evidence.arrays["weight"].tolist()
+        == np.array([[0.25, 0.1], [0.75, 0.9]], np.float32).tolist()
+    )
     assert found.evidence.texts["step"] == ("About", " 2.")
     assert found.example is None
 
@@ -75,7 +89,9 @@ def test_what_is_gathered(finished: Callable[..., Path], tmp_path: Path, named: 
 def test_an_id_goes_before_a_place(finished: Callable[..., Path], tmp_path: Path) -> None:
     """The example whose id is "2" is at place 1; the one at place 2 is named by its own id."""
     finished()
-    numbers = [inspect_example("looker", named, Results(tmp_path)).number for named in ("2", "c", "0")]
+    numbers = [
+        inspect_example("looker", named, Results(tmp_path)).number for named in ("2", "c", "0")
+    ]
     assert numbers == [1, 2, 0]
 
 
@@ -87,17 +103,25 @@ def test_an_example_without_scores(finished: Callable[..., Path], tmp_path: Path
     assert inspect_example("looker", "a", Results(tmp_path)).scores == {}
 
 
-def test_what_is_printed_and_written(finished: Callable[..., Path], typed: Typed, tmp_path: Path) -> None:
+def test_what_is_printed_and_written(
+    finished: Callable[..., Path], typed: Typed, tmp_path: Path
+) -> None:
     """A page, and with --picture a picture, named by the example's place; their paths follow the example."""
     finished()
     code, out, err = typed("looker", "c", "--picture")
     folder = tmp_path / "inspections" / "looker000000"
-    assert (code, out.splitlines()[-2:], err) == (0, [f"{folder / '2.html'}", f"{folder / '2.png'}"], "")
+    assert (code, out.splitlines()[-2:], err) == (
+        0,
+        [f"{folder / '2.html'}", f"{folder / '2.png'}"],
+        "",
+    )
     assert (folder / "2.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert (folder / "2.png").read_bytes().startswith(b"\x89PNG")
     assert typed("looker", "c", "--output", tmp_path / "figures" / "new")[0] == 0
     assert [path.name for path in (tmp_path / "figures" / "new").iterdir()] == ["2.html"]
-    assert (tmp_path / "figures" / "new" / "2.html").read_bytes() == (folder / "2.html").read_bytes()
+    assert (tmp_path / "figures" / "new" / "2.html").read_bytes() == (
+        folder / "2.html"
+    ).read_bytes()
 
 
 def test_the_example_is_printed_before_the_paths(
@@ -126,12 +150,17 @@ def test_the_example_is_printed_before_the_paths(
 
 
 @pytest.mark.parametrize("kept", [0, 3])
-def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Path], typed: Typed) -> None:
+def test_the_input_is_shown_if_it_was_kept(
+    kept: int, finished: Callable[..., Path], typed: Typed
+) -> None:
     """The page has the text as the system read it, with and without evidence; an example without it has none."""
     folder = finished(kept=kept)
     read = "── unit 1 of 2\n<s>About a</s>\n── unit 2 of 2\n<s>& more</s>"
     append_inputs(folder / "inputs.jsonl", [Summary("a", "", read=read)])
-    pages = [Path(typed("looker", name)[1].splitlines()[-1]).read_text(encoding="utf-8") for name in ("a", "c")]
+    pages = [
+        Path(typed("looker", name)[1].splitlines()[-1]).read_text(encoding="utf-8")
+        for name in ("a", "c")
+    ]
     assert read in Reading(pages[0]).text
     assert ["The input as the system read it" in page for page in pages] == [True, False]
 
@@ -142,10 +171,16 @@ def test_the_input_is_shown_if_it_was_kept(kept: int, finished: Callable[..., Pa
         ("", "the following arguments are required: RUN, EXAMPLE"),
         ("looker", "the following arguments are required: EXAMPLE"),
         ("nobody 0", "no finished run is called 'nobody' under"),
-        ("l 0", "2 runs begin with 'l': lead00000000 (lead on arxiv), looker000000 (looker on arxiv); type more"),
+        (
+            "l 0",
+            "2 runs begin with 'l': lead00000000 (lead on arxiv), looker000000 (looker on arxiv); type more",
+        ),
         ("looker cc", "looker (looker00) summarized no example 'cc' (did you mean 'c'?)"),
         ("looker nothing", "no example 'nothing'; its examples have the indices 0 to 3"),
-        ("looker 4", "looker (looker00) summarized no example '4'; its examples have the indices 0 to 3"),
+        (
+            "looker 4",
+            "looker (looker00) summarized no example '4'; its examples have the indices 0 to 3",
+        ),
         ("looker -1", "no example '-1'; its examples"),
         ("looker a --outptu x", "unknown flag '--outptu' (did you mean '--output'?)"),
         ("looker a b", "summarized no example 'b'"),
@@ -165,12 +200,23 @@ def test_a_wrong_word_is_one_line_with_exit_code_2(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("looker 3", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
-        ("looker d", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; "),
-        ("lead 0", "lead (lead0000) has no evidence: lead keeps none, at least with these settings"),
+        (
+            "looker 3",
+            "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; ",
+        ),
+        (
+            "looker d",
+            "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; ",
+        ),
+        (
+            "lead 0",
+            "lead (lead0000) has no evidence: lead keeps none, at least with these settings",
+        ),
     ],
 )
-def test_without_evidence(finished: Callable[..., Path], typed: Typed, words: str, message: str) -> None:
+def test_without_evidence(
+    finished: Callable[..., Path], typed: Typed, words: str, message: str
+) -> None:
     """An example without evidence has a page with its output; a line, and the page, say why there is no more."""
     finished()
     finished("lead", kept=0)
@@ -187,7 +233,9 @@ def test_the_command_that_keeps_more_is_told(finished: Callable[..., Path], type
     """The line can be copied: the run's own command, asking for all evidence instead of what it asked for."""
     finished()
     command = "longsumbench run model=looker 'dataset.path=my texts' decode.evidence=all"
-    assert typed("looker", "d")[2].endswith(f"decode.evidence=all keeps it for all examples: {command}\n")
+    assert typed("looker", "d")[2].endswith(
+        f"decode.evidence=all keeps it for all examples: {command}\n"
+    )
     for asked in ("none", "0"):
         finished("blind", kept=0, config={"decode": {"evidence": asked}})
         message = typed("blind", "d")[2]

@@ -27,11 +27,26 @@ def rows() -> Rows:
     ids = ("one", "two")
     return {
         "documents": [
-            {"id": name, "document": SOURCE, "references": ["The bridge was closed.", "A new bridge."]} for name in ids
+            {
+                "id": name,
+                "document": SOURCE,
+                "references": ["The bridge was closed.", "A new bridge."],
+            }
+            for name in ids
         ],
-        "outputs": [{"id": name, "system": system, "output": text} for name in ids for system, text in TEXTS.items()],
+        "outputs": [
+            {"id": name, "system": system, "output": text}
+            for name in ids
+            for system, text in TEXTS.items()
+        ],
         "judgements": [
-            {"id": name, "system": system, "annotator": annotator, "aspect": "overall", "score": place + annotator}
+            {
+                "id": name,
+                "system": system,
+                "annotator": annotator,
+                "aspect": "overall",
+                "score": place + annotator,
+            }
             for name in ids
             for place, system in enumerate(TEXTS)
             for annotator in (1, 2)
@@ -42,7 +57,9 @@ def rows() -> Rows:
 def write_rows(folder: Path, rows: Rows) -> Path:
     """Write the three files."""
     for name, items in rows.items():
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in items), encoding="utf-8")
+        (folder / f"{name}.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in items), encoding="utf-8"
+        )
     return folder
 
 
@@ -50,21 +67,34 @@ def test_judgements_have_an_axis_for_each_name(rows: Rows, tmp_path: Path) -> No
     """They are in the order of the files; an annotator's several scores of one output are averaged."""
     rows["judgements"].append({**rows["judgements"][0], "score": 4})
     judged = read_judged(write_rows(tmp_path, rows))
-    assert (list(judged.examples), judged.systems, judged.aspects) == (["one", "two"], ["a", "b", "c"], ["overall"])
+    assert (list(judged.examples), judged.systems, judged.aspects) == (
+        ["one", "two"],
+        ["a", "b", "c"],
+        ["overall"],
+    )
     assert judged.judgements.tolist() == [[[[2.5, 2, 3], [1, 2, 3]], [[2, 3, 4], [2, 3, 4]]]]
     assert list(judged.notes) == []
 
 
 def test_scores_and_controls_of_an_output(rows: Rows, tmp_path: Path) -> None:
     """Each value of ROUGE is that of the reference that is best for it; controls are as counted by hand."""
-    measures = score_judged(read_judged(write_rows(tmp_path, rows)), Scoring(metrics=["extractive"]))
+    measures = score_judged(
+        read_judged(write_rows(tmp_path, rows)), Scoring(metrics=["extractive"])
+    )
     values = {name: table[0].tolist() for name, table in measures.scores.items()}
     assert values["rouge1_p"] == pytest.approx([4 / 5, 3 / 8, 0])
-    assert values["rouge1_r"] == pytest.approx([1, 1, 0])  # all of "The bridge was closed.", all of "A new bridge."
+    assert values["rouge1_r"] == pytest.approx(
+        [1, 1, 0]
+    )  # all of "The bridge was closed.", all of "A new bridge."
     assert values["words"] == [5, 8, 5]
     assert values["copied_bigrams"] == pytest.approx([1, 6 / 7, 0])
     assert values["repeated_bigrams"] == pytest.approx([0, 3 / 7, 0])
-    assert list(measures.shown)[-4:] == ["extractive_coverage", "words", "copied_bigrams", "repeated_bigrams"]
+    assert list(measures.shown)[-4:] == [
+        "extractive_coverage",
+        "words",
+        "copied_bigrams",
+        "repeated_bigrams",
+    ]
 
 
 def test_without_sources_what_reads_them_is_left_out(rows: Rows, tmp_path: Path) -> None:
@@ -74,8 +104,13 @@ def test_without_sources_what_reads_them_is_left_out(rows: Rows, tmp_path: Path)
     metrics = ["extractive", "novel_ngrams", "oracle_recall"]
     left_out = ["entity_precision", "copied", *metrics]  # the outputs have no numbers
     measures = score_judged(read_judged(write_rows(tmp_path, rows)), Scoring(metrics=metrics))
-    assert all(name.startswith("rouge") or name in ("words", "repeated_bigrams") for name in measures.scores)
-    assert list(measures.notes) == [f"{name} is left out in 2 of 2 documents: it reads sources" for name in left_out]
+    assert all(
+        name.startswith("rouge") or name in ("words", "repeated_bigrams")
+        for name in measures.scores
+    )
+    assert list(measures.notes) == [
+        f"{name} is left out in 2 of 2 documents: it reads sources" for name in left_out
+    ]
 
 
 def test_without_references_rouge_is_left_out(rows: Rows, tmp_path: Path) -> None:
@@ -89,7 +124,9 @@ def test_without_references_rouge_is_left_out(rows: Rows, tmp_path: Path) -> Non
     measures = score_judged(judged, Scoring())
     assert {"words", "copied_bigrams", "repeated_bigrams"} <= measures.scores.keys()
     assert not any(name.startswith("rouge") for name in measures.scores)
-    assert list(measures.notes) == ["rouge is left out: it applies to no output (are references missing?)"]
+    assert list(measures.notes) == [
+        "rouge is left out: it applies to no output (are references missing?)"
+    ]
 
 
 def test_empty_outputs_are_left_out(rows: Rows, tmp_path: Path) -> None:
@@ -107,10 +144,16 @@ def test_sources_in_another_file(rows: Rows, tmp_path: Path) -> None:
     """A source may be in a row of another file with the same id; it may be a list of documents."""
     for row in rows["documents"]:
         row |= {"document": None, "document_at": "stories.jsonl", "story_id": 7}
-    stories = [{"story_id": 6, "document": "Another one."}, {"story_id": 7, "document": [SOURCE, "", "The end."]}]
+    stories = [
+        {"story_id": 6, "document": "Another one."},
+        {"story_id": 7, "document": [SOURCE, "", "The end."]},
+    ]
     write_rows(tmp_path, {**rows, "stories": stories})
     example = read_judged(tmp_path).examples["one"]
-    assert [" ".join(document.sentences()) for document in example.documents] == [SOURCE, "The end."]
+    assert [" ".join(document.sentences()) for document in example.documents] == [
+        SOURCE,
+        "The end.",
+    ]
 
 
 def test_the_files_may_be_tables(rows: Rows, tmp_path: Path) -> None:
@@ -120,7 +163,9 @@ def test_the_files_may_be_tables(rows: Rows, tmp_path: Path) -> None:
     tables.mkdir()
     documents = pd.DataFrame(rows["documents"]).rename(columns={"document": "Text", "id": "ID"})
     documents.to_parquet(tables / "documents.parquet")
-    pd.DataFrame(rows["outputs"]).rename(columns={"output": "prediction"}).to_csv(tables / "outputs.tsv", sep="\t")
+    pd.DataFrame(rows["outputs"]).rename(columns={"output": "prediction"}).to_csv(
+        tables / "outputs.tsv", sep="\t"
+    )
     pd.DataFrame(rows["judgements"]).to_csv(tables / "judgements.csv", index=False)
     judged = read_judged(tables)
     assert judged.examples == expected.examples
@@ -136,7 +181,10 @@ def test_documents_and_systems_are_chosen(rows: Rows, tmp_path: Path) -> None:
     rows["documents"][1]["corpus"] = "arXiv"
     judged = read_judged(write_rows(tmp_path, rows), ["corpus=arXiv"], ["b"])
     assert (list(judged.examples), judged.systems) == (["two"], ["a", "c"])
-    for wrong, message in (({"where": ["corpus=x"]}, "no document has corpus=x"), ({"leave_out": ["d"]}, "system 'd'")):
+    for wrong, message in (
+        ({"where": ["corpus=x"]}, "no document has corpus=x"),
+        ({"leave_out": ["d"]}, "system 'd'"),
+    ):
         with pytest.raises(UsageError, match=message):
             read_judged(tmp_path, **wrong)
 
@@ -155,7 +203,9 @@ def test_documents_and_systems_are_chosen(rows: Rows, tmp_path: Path) -> None:
         ("documents", {"id": "two"}, "documents.jsonl:2: a second document 'two'"),
     ],
 )
-def test_bad_rows_are_one_line(rows: Rows, tmp_path: Path, name: str, change: Any, message: str) -> None:
+def test_bad_rows_are_one_line(
+    rows: Rows, tmp_path: Path, name: str, change: Any, message: str
+) -> None:
     """The error names the file, the line and what is wrong."""
     rows[name][0] |= change
     with pytest.raises(DataError) as problem:
@@ -178,7 +228,9 @@ def test_judgements_without_their_output_are_refused(rows: Rows, tmp_path: Path)
 
 def test_words_are_counted_between_blanks(rows: Rows, tmp_path: Path) -> None:
     """The control `words` counts as tables do, whatever ROUGE's tokenizer keeps of a text."""
-    for row, text in zip(rows["outputs"], ("A three-year plan.", "Η νέα γέφυρα ανοίγει."), strict=False):
+    for row, text in zip(
+        rows["outputs"], ("A three-year plan.", "Η νέα γέφυρα ανοίγει."), strict=False
+    ):
         row["output"] = text
     measures = score_judged(read_judged(write_rows(tmp_path, rows)), Scoring())
     assert measures.scores["words"][0].tolist() == [3, 4, 5]

@@ -11,7 +11,16 @@ def page(output: str, source: tuple[str, ...], reference: str, read: str | None 
     """Return the page of an output."""
     document = Document("A <source>", (Section("Intro & more", (source,)),))
     example = Example("e-1", "Title", None, (document,), ((reference,),))
-    facts = Inspection(record("theirs", 30), 0, Summary("e-1", output), None, {}, example, "no evidence was kept", read)
+    facts = Inspection(
+        record("theirs", 30),
+        0,
+        Summary("e-1", output),
+        None,
+        {},
+        example,
+        "no evidence was kept",
+        read,
+    )
     return overlap_page(facts)
 
 
@@ -27,8 +36,15 @@ def test_nearest_sentences_by_hand() -> None:
 
 def test_words_are_marked_by_who_shares_them() -> None:
     """A word of the output is marked as in the source, in a reference, or in both; others are not."""
-    text = page("Cats sleeping under purple tables.", ("Cats slept; sleep under roofs.",), "Cats near tables.")
-    assert '<mark class="both">Cats</mark> <mark class="one">sleeping</mark> <mark class="one">under</mark>' in text
+    text = page(
+        "Cats sleeping under purple tables.",
+        ("Cats slept; sleep under roofs.",),
+        "Cats near tables.",
+    )
+    assert (
+        '<mark class="both">Cats</mark> <mark class="one">sleeping</mark> <mark class="one">under</mark>'
+        in text
+    )
     assert ' purple <mark class="other">tables</mark>.' in text
     assert "no evidence was kept" in text
 

@@ -22,9 +22,21 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.sentences import split_summary
 
 PAIRS = (
-    ("a", "The cat sat on the mat. It slept for an hour.", "It slept. The cat had been sitting on a mat."),
-    ("b", "Nothing of this is said there.", "Rates rose in March. Banks were surprised by the size of it."),
-    ("c", "Rates rose by 2.5 points. Shops closed!", "In May, rates rose by 2.5 points, and shops were closed."),
+    (
+        "a",
+        "The cat sat on the mat. It slept for an hour.",
+        "It slept. The cat had been sitting on a mat.",
+    ),
+    (
+        "b",
+        "Nothing of this is said there.",
+        "Rates rose in March. Banks were surprised by the size of it.",
+    ),
+    (
+        "c",
+        "Rates rose by 2.5 points. Shops closed!",
+        "In May, rates rose by 2.5 points, and shops were closed.",
+    ),
 )
 HEADER = ["id", *(f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf")]
 Typed = Callable[..., tuple[int, str, list[str]]]
@@ -57,7 +69,9 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("stem", [True, False])
-def test_scores_equal_rouge_score(files: tuple[Path, Path], tmp_path: Path, typed: Typed, stem: bool) -> None:
+def test_scores_equal_rouge_score(
+    files: tuple[Path, Path], tmp_path: Path, typed: Typed, stem: bool
+) -> None:
     """Every example's scores are those of rouge_score over the suite's sentences, to the last bit, in the file too."""
     table = tmp_path / "scores" / "s.csv"
     code, _, message = typed(*files, "--stem" if stem else "--no-stem", "--per-example", table)
@@ -67,7 +81,9 @@ def test_scores_equal_rouge_score(files: tuple[Path, Path], tmp_path: Path, type
     scores = read_scores(table)
     peer = rouge_scorer.RougeScorer(list(ROUGE_TYPES), use_stemmer=stem)
     for name, prediction, reference in PAIRS:
-        expected = peer.score("\n".join(split_summary(reference)), "\n".join(split_summary(prediction)))
+        expected = peer.score(
+            "\n".join(split_summary(reference)), "\n".join(split_summary(prediction))
+        )
         assert list(scores.loc[name]) == [value for kind in ROUGE_TYPES for value in expected[kind]]
     assert list(scores.index) == ["a", "b", "c"]
 
@@ -76,7 +92,9 @@ def test_perl_resampling(files: tuple[Path, Path], tmp_path: Path, typed: Typed)
     """The intervals are those of ROUGE-1.5.5's own resamples of the five-digit scores; the means stay plain ones."""
     words = (*files, "--mode", "perl", "--no-stem", "--json")
     plain = json.loads(typed(*words)[1])["rouge1"]
-    found = json.loads(typed(*words, "--resampling", "perl", "--per-example", tmp_path / "s.csv")[1])["rouge1"]
+    found = json.loads(
+        typed(*words, "--resampling", "perl", "--per-example", tmp_path / "s.csv")[1]
+    )["rouge1"]
     column = read_scores(tmp_path / "s.csv").sort_index()[["rouge1_f"]].to_numpy()
     _, low, high = (100 * perl_intervals(column, resamples=100)[0]).tolist()
     assert (found["f_lo"], found["f_hi"]) == pytest.approx((low, high))
@@ -100,29 +118,58 @@ def test_the_table_has_all_types_and_the_signature(files: tuple[Path, Path], typ
 def test_json_has_all_that_the_table_says(files: tuple[Path, Path], typed: Typed) -> None:
     """One object has all that the table says, and what was left out; means are those of the examples, in percent."""
     ours, theirs = files
-    write(ours, [{"id": "a", "prediction": ""}, {"id": "b", "prediction": PAIRS[0][2]}, {"id": "c", "prediction": "x"}])
+    write(
+        ours,
+        [
+            {"id": "a", "prediction": ""},
+            {"id": "b", "prediction": PAIRS[0][2]},
+            {"id": "c", "prediction": "x"},
+        ],
+    )
     write(
         theirs,
-        [{"id": "a", "references": ["Some text."]}, {"id": "b", "reference": PAIRS[0][2]}, {"id": "c", "summary": "—"}],
+        [
+            {"id": "a", "references": ["Some text."]},
+            {"id": "b", "reference": PAIRS[0][2]},
+            {"id": "c", "summary": "—"},
+        ],
     )
     code, out, message = typed(ours, theirs, "--json")
     values = json.loads(out)
     assert code == 0
     assert {key: values["rougeLsum"][key] for key in "prf"} == {"p": 50.0, "r": 50.0, "f": 50.0}
-    assert list(values) == [*ROUGE_TYPES, "n", "signature", "warnings", "left_out", "empty_predictions", "outputs"]
+    assert list(values) == [
+        *ROUGE_TYPES,
+        "n",
+        "signature",
+        "warnings",
+        "left_out",
+        "empty_predictions",
+        "outputs",
+    ]
     assert (values["n"], values["empty_predictions"]) == (2, 1)
-    assert values["left_out"] == {"empty_references": ["c"], "only_predicted": [], "only_referenced": []}
+    assert values["left_out"] == {
+        "empty_references": ["c"],
+        "only_predicted": [],
+        "only_referenced": [],
+    }
     assert [f"warning: {line}" for line in values["warnings"]] == message
-    assert message[-1].startswith("warning: left out of the means: 1 of 3 examples, because no reference has a word")
+    assert message[-1].startswith(
+        "warning: left out of the means: 1 of 3 examples, because no reference has a word"
+    )
 
 
-def test_the_same_texts_in_every_format(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:
+def test_the_same_texts_in_every_format(
+    files: tuple[Path, Path], tmp_path: Path, typed: Typed
+) -> None:
     """JSON lines, lines of text and folders of the same texts get the same scores."""
     for number, side in ((1, "dec"), (2, "ref")):
         (tmp_path / f"{side}.txt").write_text("".join(f"{pair[number]}\n" for pair in PAIRS))
         (tmp_path / side).mkdir()
         for pair in PAIRS:
-            (tmp_path / side / f"{pair[0]}.{side}").write_text("\n".join(split_summary(pair[number])))
+            (tmp_path / side / f"{pair[0]}.{side}").write_text(
+                "\n".join(split_summary(pair[number]))
+            )
     found = [
         json.loads(typed(*both, "--json")[1])
         for both in (files, *((tmp_path / f"dec{e}", tmp_path / f"ref{e}") for e in ("", ".txt")))
@@ -141,16 +188,23 @@ def test_ids_of_one_side(files: tuple[Path, Path], typed: Typed) -> None:
     assert (code, out, len(message)) == (3, "", 1)
     code, out, message = typed(ours, "--intersect", theirs)
     assert (code, len(message)) == (0, 2)
-    assert out.startswith("1 example; 1 left out (only predicted); 2 left out (only referenced); 1 word")
+    assert out.startswith(
+        "1 example; 1 left out (only predicted); 2 left out (only referenced); 1 word"
+    )
     assert "warning: 2 references without a prediction left out ('b', 'a')" in message
 
 
 def test_nothing_can_be_scored(tmp_path: Path, typed: Typed) -> None:
     """Texts in another script are an error whose warnings name the way out, and the way out works."""
-    both = write(tmp_path / "a.jsonl", [{"id": "a", "prediction": "Желтый дом", "reference": "Дом желтый"}])
+    both = write(
+        tmp_path / "a.jsonl", [{"id": "a", "prediction": "Желтый дом", "reference": "Дом желтый"}]
+    )
     code, out, message = typed(both)
     assert (code, out) == (3, "")
-    assert [("--tokenizer unicode keeps the others" in line) for line in message[:2]] == [True, True]
+    assert [("--tokenizer unicode keeps the others" in line) for line in message[:2]] == [
+        True,
+        True,
+    ]
     assert "no example can be scored" in message[-1]
     code, out, message = typed(both, "--tokenizer", "unicode", "--json")
     assert (code, message, json.loads(out)["rouge1"]["f"]) == (0, [], 100.0)
@@ -166,7 +220,11 @@ def test_nothing_can_be_scored(tmp_path: Path, typed: Typed) -> None:
         (["a", "--resamples", "5"], 2, "--resamples=5 is below 100"),
         (["a", "--resampling", "x"], 2, "--resampling=x; allowed: percentile, perl"),
         (["a", "--resampling", "perl"], 2, "--resampling perl needs --mode perl"),
-        (["a", "--per-exmple", "x"], 2, "unknown flag '--per-exmple' (did you mean '--per-example'?)"),
+        (
+            ["a", "--per-exmple", "x"],
+            2,
+            "unknown flag '--per-exmple' (did you mean '--per-example'?)",
+        ),
         (["a", "--per-example", "."], 2, "--per-example . is a folder: give a file name"),
         (["a", "--per-example", "/dev/null/x.csv"], 4, "cannot write to /dev/null (File exists)"),
         (["nowhere.jsonl"], 3, "nowhere.jsonl: no such file or folder"),
@@ -181,7 +239,9 @@ def test_a_wrong_word_is_one_line_that_says_what_is_allowed(
     assert message in lines[0]
 
 
-def test_perl_mode_without_its_lists(files: tuple[Path, Path], tmp_path: Path, typed: Typed) -> None:
+def test_perl_mode_without_its_lists(
+    files: tuple[Path, Path], tmp_path: Path, typed: Typed
+) -> None:
     """A folder without WordNet's lists is an error before anything is read; with `none` the signature says so."""
     code, out, message = typed("nowhere.jsonl", "--mode", "perl", "--wordnet", tmp_path)
     assert (code, out, len(message)) == (2, "", 1)
@@ -195,7 +255,11 @@ def test_neither_torch_nor_datasets(files: tuple[Path, Path]) -> None:
     """Scoring files starts quickly: it loads no library of training or of the hub."""
     code = "import sys; from longsumbench.cli.main import main; main(sys.argv[1:]); print(*sys.modules)"
     words = [sys.executable, "-c", code, "score", *map(str, files)]
-    loaded = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()[-1].split()
+    loaded = (
+        subprocess.run(words, check=True, capture_output=True, text=True)
+        .stdout.splitlines()[-1]
+        .split()
+    )
     assert not {"torch", "transformers", "datasets", "huggingface_hub", "hydra"} & set(loaded)
 
 
@@ -203,10 +267,14 @@ def test_neither_torch_nor_datasets(files: tuple[Path, Path]) -> None:
 def wordless(tmp_path: Path) -> Path:
     """Three predictions in a file: one is right, one is half right, one has a reference without a word."""
     rows = [("a", "one two", "one two"), ("b", "one two", "one three"), ("c", "one two", "…")]
-    return write(tmp_path / "both.jsonl", [{"id": n, "prediction": p, "references": [r]} for n, p, r in rows])
+    return write(
+        tmp_path / "both.jsonl", [{"id": n, "prediction": p, "references": [r]} for n, p, r in rows]
+    )
 
 
-@pytest.mark.parametrize(("rule", "mean", "n", "left_out"), [("skip", 75.0, 2, ["c"]), ("zero", 50.0, 3, [])])
+@pytest.mark.parametrize(
+    ("rule", "mean", "n", "left_out"), [("skip", 75.0, 2, ["c"]), ("zero", 50.0, 3, [])]
+)
 def test_an_empty_reference_is_left_out_or_scores_zero(
     wordless: Path, typed: Typed, rule: str, mean: float, n: int, left_out: list[str]
 ) -> None:
@@ -219,10 +287,18 @@ def test_an_empty_reference_is_left_out_or_scores_zero(
     assert ("empty_references" in found["signature"]) == (rule == "zero")
 
 
-def test_a_run_is_scored_against_its_references(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_scored_against_its_references(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`score RUN` gives the run's own scores, whether it is named by its folder, its id or the beginning of it."""
     toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
-    words = ["model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={results}", "baselines=false"]
+    words = [
+        "model=lead",
+        "dataset=jsonl",
+        f"dataset.path={toy}",
+        f"results_dir={results}",
+        "baselines=false",
+    ]
     assert main(["run", *words, "decode.limit=5"]) == 0
     (path,) = results.glob("runs/*/*/*/record.json")
     record = RunRecord.read(path.parent)
@@ -241,15 +317,27 @@ def test_a_run_without_its_texts_is_not_scored_against_nothing(
 ) -> None:
     """Where the cache no longer has the texts, the command that reads them is named; an unknown id is no file."""
     toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
-    words = ["model=lead", "dataset=jsonl", f"dataset.path={toy}", f"results_dir={results}", "baselines=false"]
+    words = [
+        "model=lead",
+        "dataset=jsonl",
+        f"dataset.path={toy}",
+        f"results_dir={results}",
+        "baselines=false",
+    ]
     assert main(["run", *words]) == 0
     (path,) = results.glob("runs/*/*/*/record.json")
     (path.parent / "work" / "corpus").unlink()
     capsys.readouterr()
     assert main(["score", str(path.parent)]) == 3
-    assert "texts are not on this machine: name REFERENCES, or read them by longsumbench run" in capsys.readouterr().err
+    assert (
+        "texts are not on this machine: name REFERENCES, or read them by longsumbench run"
+        in capsys.readouterr().err
+    )
     assert main(["score", "nosuch", "--results-dir", str(results)]) == 3
-    assert "nosuch: no such file or folder, and no finished run is called 'nosuch'" in capsys.readouterr().err
+    assert (
+        "nosuch: no such file or folder, and no finished run is called 'nosuch'"
+        in capsys.readouterr().err
+    )
 
 
 def test_generators_are_scored_as_lists() -> None:
@@ -263,4 +351,7 @@ def test_a_pipe_is_refused(tmp_path: Path, typed: Typed) -> None:
     """A pipe would be read twice, or for ever."""
     os.mkfifo(tmp_path / "pipe")
     code, _, message = typed(tmp_path / "pipe", tmp_path / "pipe")
-    assert (code, "not a regular file; write the texts into a file first" in message[-1]) == (3, True)
+    assert (code, "not a regular file; write the texts into a file first" in message[-1]) == (
+        3,
+        True,
+    )

@@ -15,7 +15,13 @@ from longsumbench.cli.main import main
 from longsumbench.runs.results import finished_folders
 
 Typed = Callable[..., tuple[int, str, str]]
-LEAD = ["model=lead", "dataset=jsonl", "dataset.name=mine", "baselines=false", "score.resamples=100"]
+LEAD = [
+    "model=lead",
+    "dataset=jsonl",
+    "dataset.name=mine",
+    "baselines=false",
+    "score.resamples=100",
+]
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +30,16 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("toy")
     texts, results = write_jsonl(folder / "texts"), f"results_dir={folder / 'results'}"
     words = [*LEAD[1:], f"dataset.path={texts}", results, "score.metrics=[repetition]"]
-    trained = [*tiny_overrides(texts, steps=2), "train.eval_steps=1", *LEAD[2:4], "train.keep_best=2", results]
-    assert [main(["run", *line]) for line in (["model=lead", *words], ["model=random", *words], trained)] == [0, 0, 0]
+    trained = [
+        *tiny_overrides(texts, steps=2),
+        "train.eval_steps=1",
+        *LEAD[2:4],
+        "train.keep_best=2",
+        results,
+    ]
+    assert [
+        main(["run", *line]) for line in (["model=lead", *words], ["model=random", *words], trained)
+    ] == [0, 0, 0]
     return folder
 
 
@@ -67,7 +81,11 @@ def run_of(model: str) -> Path:
 
 def table_rows() -> list[dict[str, str]]:
     """The rows of the CSV."""
-    return list(csv.DictReader(io.StringIO(Path("results/leaderboard/mine.csv").read_text(encoding="utf-8"))))
+    return list(
+        csv.DictReader(
+            io.StringIO(Path("results/leaderboard/mine.csv").read_text(encoding="utf-8"))
+        )
+    )
 
 
 def change_score(run: Path) -> None:
@@ -114,7 +132,14 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
     marks = {path: path.read_bytes() for path in Path("results").rglob("verified.json")}
     assert {path.parent for path in marks} == {*finished_folders(Path("results"))}
     files = json.loads(marks[run_of("trunc") / "verified.json"])["files"]
-    names = ("predictions-2.jsonl", "predictions.jsonl", "record.json", "scores-1.csv", "scores-2.csv", "scores.csv")
+    names = (
+        "predictions-2.jsonl",
+        "predictions.jsonl",
+        "record.json",
+        "scores-1.csv",
+        "scores-2.csv",
+        "scores.csv",
+    )
     assert tuple(sorted(files)) == names
     assert typed("verify", "results")[0] == 0
     assert {path: path.read_bytes() for path in marks} == marks
@@ -126,8 +151,14 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
         (change_score, ["scores.csv: rouge1_f of 'toy-32' is 0.75, the outputs give "]),
         (lambda run: change_record(run, change_mean), ["record.json: scores.rouge2.f is "]),
         (
-            lambda run: change_outputs(run, lambda lines: lines[0].update(prediction="Something else entirely.")),
-            ["predictions.jsonl: changed, or the scores in all", "record.json: ", "scores.csv: rouge1_p of 'toy-30'"],
+            lambda run: change_outputs(
+                run, lambda lines: lines[0].update(prediction="Something else entirely.")
+            ),
+            [
+                "predictions.jsonl: changed, or the scores in all",
+                "record.json: ",
+                "scores.csv: rouge1_p of 'toy-30'",
+            ],
         ),
         (
             lambda run: change_outputs(run, lambda lines: lines.pop(2)),
@@ -139,11 +170,15 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
         ),
         (drop_score, ["scores.csv: 1 missing example ('toy-37')"]),
         (
-            lambda run: change_record(run, lambda record: record.update(signature=f"{record['signature']}0")),
+            lambda run: change_record(
+                run, lambda record: record.update(signature=f"{record['signature']}0")
+            ),
             ["scored by another version, so not compared: "],
         ),
         (
-            lambda run: change_record(run, lambda record: record["measured_by"].update(repetition="repetition:0")),
+            lambda run: change_record(
+                run, lambda record: record["measured_by"].update(repetition="repetition:0")
+            ),
             ["scored by another version, so not compared: repetition:0; here repetition:"],
         ),
         (
@@ -166,13 +201,20 @@ def test_what_does_not_agree_is_named(
     change(run_of("lead"))
     code, out, err = typed("verify", "results")
     lines = [line.split(maxsplit=3) for line in out.splitlines()]
-    assert (code, err.splitlines()[-1]) == (3, "longsumbench: 1 run of 3 not verified: see the table")
+    assert (code, err.splitlines()[-1]) == (
+        3,
+        "longsumbench: 1 run of 3 not verified: see the table",
+    )
     assert [line[3] for line in lines if line[1] != "lead"] == ["verified", "verified"]
     found = [line[3] for line in lines if line[1] == "lead"]
     assert len(found) == len(problems)
     assert [line[: len(start)] for line, start in zip(found, problems, strict=True)] == problems
     assert typed("leaderboard", "mine")[0] in (0, 3)
-    table = list(csv.DictReader(io.StringIO(Path("results/leaderboard/mine.csv").read_text(encoding="utf-8"))))
+    table = list(
+        csv.DictReader(
+            io.StringIO(Path("results/leaderboard/mine.csv").read_text(encoding="utf-8"))
+        )
+    )
     assert {row["model"]: row["verified"] for row in table if row["model"] != "lead"} == {
         "random": "yes",
         "trunc": "yes",
@@ -183,7 +225,9 @@ def test_what_does_not_agree_is_named(
 def test_one_of_several_checkpoints(work: Path, typed: Typed) -> None:
     """A changed summary of the second checkpoint changes its scores, and the means."""
     run = run_of("trunc")
-    change_outputs(run, lambda lines: lines[1].update(prediction="Not mine."), "predictions-2.jsonl")
+    change_outputs(
+        run, lambda lines: lines[1].update(prediction="Not mine."), "predictions-2.jsonl"
+    )
     code, out, _ = typed("verify", run)
     assert code == 3
     assert [line.split()[3] for line in out.splitlines()] == [
@@ -208,10 +252,18 @@ def test_tables_mark_rows_until_a_file_changes(work: Path, typed: Typed) -> None
         "random": "no",
         "trunc": "no",
     }
-    for text in (shown, (folder / "mine.md").read_text(encoding="utf-8"), (folder / "mine.tex").read_text("utf-8")):
+    for text in (
+        shown,
+        (folder / "mine.md").read_text(encoding="utf-8"),
+        (folder / "mine.tex").read_text("utf-8"),
+    ):
         of_rows = [line for line in text.splitlines() if "verified" in line or "reported" in line]
-        assert [("verified" in line, "reported" in line) for line in of_rows].count((True, False)) == 1
-        assert [("verified" in line, "reported" in line) for line in of_rows].count((False, True)) == 2
+        assert [("verified" in line, "reported" in line) for line in of_rows].count(
+            (True, False)
+        ) == 1
+        assert [("verified" in line, "reported" in line) for line in of_rows].count(
+            (False, True)
+        ) == 2
     change_score(run)
     assert typed("leaderboard", "mine")[0] == 0
     assert "verified" not in (folder / "mine.csv").read_text(encoding="utf-8")
@@ -219,7 +271,9 @@ def test_tables_mark_rows_until_a_file_changes(work: Path, typed: Typed) -> None
     assert "verified" not in record
 
 
-def test_a_row_of_several_seeds_says_what_holds_for_each(work: Path, typed: Typed, toy: Path) -> None:
+def test_a_row_of_several_seeds_says_what_holds_for_each(
+    work: Path, typed: Typed, toy: Path
+) -> None:
     """Only one of two seeds is verified."""
     words = [*LEAD[1:], "score.metrics=[repetition]", f"dataset.path={toy / 'texts'}"]
     assert typed("run", "model=random", "seed=2", *words)[0] == 0
@@ -251,7 +305,11 @@ def test_texts_in_another_place(work: Path, typed: Typed, toy: Path) -> None:
     run = run_of("lead")
     change_record(run, lambda record: record["config"]["dataset"].update(path="/nowhere/texts"))
     code, out, _ = typed("verify", run)
-    assert (code, "needs the texts of mine (fingerprint " in out, "--dataset-path" in out) == (3, True, True)
+    assert (code, "needs the texts of mine (fingerprint " in out, "--dataset-path" in out) == (
+        3,
+        True,
+        True,
+    )
     assert "/nowhere/texts" in out
     assert typed("verify", run, "--dataset-path", toy / "texts")[0] == 0
 
@@ -259,24 +317,37 @@ def test_texts_in_another_place(work: Path, typed: Typed, toy: Path) -> None:
 def test_metrics_that_need_a_model_are_named(work: Path, typed: Typed) -> None:
     """They are not computed again; everything else is."""
     run = run_of("lead")
-    change_record(run, lambda record: record["measured_by"].update(judge="judge:1", theirs="theirs:1"))
+    change_record(
+        run, lambda record: record["measured_by"].update(judge="judge:1", theirs="theirs:1")
+    )
     code, _, err = typed("verify", run)
     assert (
         code,
-        f"lead {run.name[:8]}: not computed again, which needs a model or a plug-in: judge, theirs" in err,
+        f"lead {run.name[:8]}: not computed again, which needs a model or a plug-in: judge, theirs"
+        in err,
     ) == (0, True)
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ((), 2, "the following arguments are required: RUN; RUN: runs, results folders, or bundles"),
-        (("empty",), 3, "empty: no results folder (with runs/ or bundles/), and no bundle (.tar.xz)"),
+        (
+            (),
+            2,
+            "the following arguments are required: RUN; RUN: runs, results folders, or bundles",
+        ),
+        (
+            ("empty",),
+            3,
+            "empty: no results folder (with runs/ or bundles/), and no bundle (.tar.xz)",
+        ),
         (("nowhere",), 2, "no finished run is called 'nowhere' under results; "),
         (("a.tar.xz",), 3, "a.tar.xz: this bundle of runs is damaged ("),
     ],
 )
-def test_bad_words(words: tuple[str, ...], code: int, message: str, work: Path, typed: Typed) -> None:
+def test_bad_words(
+    words: tuple[str, ...], code: int, message: str, work: Path, typed: Typed
+) -> None:
     """One line each."""
     Path("empty").mkdir()
     Path("a.tar.xz").write_text("no bundle", encoding="utf-8")
@@ -345,16 +416,31 @@ def change_losses(record: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda record: record.update(variant="length=50"), "variant is length=50, its settings give batch_size=4,"),
+        (
+            lambda record: record.update(variant="length=50"),
+            "variant is length=50, its settings give batch_size=4,",
+        ),
         (lambda record: record.update(variant=""), "variant is , its settings give batch_size=4,"),
         (lambda record: record.update(seed=2), "seed is 2, its settings give 1 (1 value in all)"),
-        (lambda record: record.update(scale="paper"), "scale is paper, its settings give tiny (1 value in all)"),
+        (
+            lambda record: record.update(scale="paper"),
+            "scale is paper, its settings give tiny (1 value in all)",
+        ),
         (lambda record: record["config"].update(seed=2), "seed is 2, config.yaml has 1"),
         (change_losses, "fit.validation_losses is ((1, "),
-        (lambda record: record["fit"].update(validation_loss=0.5), "fit.validation_loss is 0.5, its settings give "),
+        (
+            lambda record: record["fit"].update(validation_loss=0.5),
+            "fit.validation_loss is 0.5, its settings give ",
+        ),
         (lambda record: record["fit"].update(steps=1), "fit.steps is 1, its settings give 2"),
-        (lambda record: record["fit"].update(first_loss=1e6), "no training has such losses: the first is 1e+06, "),
-        (lambda record: record.update(finished="2999-01-01T00:00:00+00:00"), "finished in the future: 2999"),
+        (
+            lambda record: record["fit"].update(first_loss=1e6),
+            "no training has such losses: the first is 1e+06, ",
+        ),
+        (
+            lambda record: record.update(finished="2999-01-01T00:00:00+00:00"),
+            "finished in the future: 2999",
+        ),
         (lambda record: record.update(finished="yesterday"), "finished is no time: yesterday"),
         (lambda record: record["timings"].update(fit=1e9), "its steps took 1000000"),
         (
@@ -380,7 +466,10 @@ def test_a_record_without_its_training_is_checked_by_its_recipe(work: Path, type
     change_record(run, lambda record: record["fit"]["validation_losses"].pop())
     (line,) = problems_of(typed, run)
     assert line.startswith("record.json: fit.validation_losses is ((1, ")
-    change_record(run, lambda record: record["fit"].update(validation_losses=[], first_loss=None, last_loss=None))
+    change_record(
+        run,
+        lambda record: record["fit"].update(validation_losses=[], first_loss=None, last_loss=None),
+    )
     assert "record.json: a training without losses" in problems_of(typed, run)
 
 
@@ -389,9 +478,13 @@ def test_another_run_id_or_place_is_named(model: str, work: Path, typed: Typed) 
     """A run id that its settings do not give, and a folder that is not the record's, are refused."""
     run = run_of(model)
     moved = relabel(run, run_id="0" * 12)
-    assert problems_of(typed, moved)[0].startswith("record.json: run_id is 000000000000, its settings give ")
+    assert problems_of(typed, moved)[0].startswith(
+        "record.json: run_id is 000000000000, its settings give "
+    )
     elsewhere = moved.rename(moved.with_name(run.name))
-    assert problems_of(typed, elsewhere)[0].startswith(f"its folder is not runs/mine/{model}/{'0' * 12}, ")
+    assert problems_of(typed, elsewhere)[0].startswith(
+        f"its folder is not runs/mine/{model}/{'0' * 12}, "
+    )
 
 
 def test_another_seed_in_all_files_has_another_run_id(work: Path, typed: Typed) -> None:
@@ -414,7 +507,9 @@ def test_outputs_of_another_seed_are_refused(seeds: Path, typed: Typed, tmp_path
     for name in ("predictions.jsonl", "scores.csv"):
         shutil.copy(original / name, copy / name)
     kept = ("run_id", "seed", "config", "fit", "environment", "timings", "finished")
-    change_record(copy, lambda record: record.update({key: first[key] for key in first if key not in kept}))
+    change_record(
+        copy, lambda record: record.update({key: first[key] for key in first if key not in kept})
+    )
     (line,) = problems_of(typed, copy)
     assert line.startswith("predictions.jsonl: trunc ")
     assert original.name[:8] in line
@@ -425,7 +520,9 @@ def test_outputs_of_another_seed_are_refused(seeds: Path, typed: Typed, tmp_path
     assert len(problems_of(typed, tmp_path / "results")) == 2
 
 
-def test_the_run_id_of_imported_outputs_has_their_labels(seeds: Path, typed: Typed, tmp_path: Path) -> None:
+def test_the_run_id_of_imported_outputs_has_their_labels(
+    seeds: Path, typed: Typed, tmp_path: Path
+) -> None:
     """Imported outputs are verified; another variant, seed or name is refused, and so are they with another seed."""
     lead = next((seeds / "results/runs/mine/lead").iterdir())
     place = ["--results-dir", tmp_path / "results"]
@@ -433,17 +530,38 @@ def test_the_run_id_of_imported_outputs_has_their_labels(seeds: Path, typed: Typ
     lines = (lead / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     outputs.write_text(
-        "".join(json.dumps({**row, "prediction": f"So {row['prediction']}"}) + "\n" for row in rows), encoding="utf-8"
+        "".join(
+            json.dumps({**row, "prediction": f"So {row['prediction']}"}) + "\n" for row in rows
+        ),
+        encoding="utf-8",
     )
-    words = ["--model", "theirs", "--dataset", "jsonl", f"dataset.path={seeds / 'texts'}", "dataset.name=mine"]
+    words = [
+        "--model",
+        "theirs",
+        "--dataset",
+        "jsonl",
+        f"dataset.path={seeds / 'texts'}",
+        "dataset.name=mine",
+    ]
     words += ["baselines=false", f"results_dir={tmp_path / 'results'}"]
     assert typed("import", outputs, *words, "--seed", "1", "--variant", "beam 5")[0] == 0
     (run,) = (tmp_path / "results/runs/mine/theirs").iterdir()
     assert problems_of(typed, run, *place) == []
     record = (run / "record.json").read_text(encoding="utf-8")
     for labels in ({"variant": "beam 9"}, {"seed": 2}, {"model": "others"}):
-        (run / "record.json").write_text(json.dumps({**json.loads(record), **labels}), encoding="utf-8")
+        (run / "record.json").write_text(
+            json.dumps({**json.loads(record), **labels}), encoding="utf-8"
+        )
         assert problems_of(typed, run, *place) != []
         (run / "record.json").write_text(record, encoding="utf-8")
     assert typed("import", outputs, *words, "--seed", "2", "--variant", "beam 5")[0] == 0
-    assert len([line for line in problems_of(typed, tmp_path / "results") if line.endswith("one is a copy")]) == 2
+    assert (
+        len(
+            [
+                line
+                for line in problems_of(typed, tmp_path / "results")
+                if line.endswith("one is a copy")
+            ]
+        )
+        == 2
+    )

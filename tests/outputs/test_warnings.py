@@ -15,7 +15,9 @@ GOOD = (
 
 
 def message(
-    predictions: tuple[RawText, ...] = GOOD, references: tuple[RawText, ...] = GOOD, drops: bool = True
+    predictions: tuple[RawText, ...] = GOOD,
+    references: tuple[RawText, ...] = GOOD,
+    drops: bool = True,
 ) -> list[str]:
     """Return what is said of some texts; their ids are letters from a on."""
     pairs = [
@@ -32,12 +34,21 @@ def lists(texts: tuple[str, ...]) -> tuple[RawText, ...]:
 
 @pytest.mark.parametrize(
     ("mark", "word", "advice"),
-    [("<n>", "n", "replace it by a"), ("<q>", "q", "replace"), ("[SEP]", "sep", "replace"), ("</s>", "s", "remove it")],
+    [
+        ("<n>", "n", "replace it by a"),
+        ("<q>", "q", "replace"),
+        ("[SEP]", "sep", "replace"),
+        ("</s>", "s", "remove it"),
+    ],
 )
 @pytest.mark.parametrize("as_lists", [False, True])
 def test_literal_marks(mark: str, word: str, advice: str, as_lists: bool) -> None:
     """A mark is reported with the texts that hold it, the first of them, the word it becomes, and what to do."""
-    marked: tuple[RawText, ...] = (*GOOD[:1], *(f"{text} {mark} It ends here." for text in GOOD[1:3]), GOOD[3])
+    marked: tuple[RawText, ...] = (
+        *GOOD[:1],
+        *(f"{text} {mark} It ends here." for text in GOOD[1:3]),
+        GOOD[3],
+    )
     sides = (
         [lists(GOOD), tuple((text,) if isinstance(text, str) else text for text in marked)]
         if as_lists
@@ -45,7 +56,9 @@ def test_literal_marks(mark: str, word: str, advice: str, as_lists: bool) -> Non
     )
     found = [line for line in message(sides[0], sides[1]) if line.startswith("literal")]
     assert len(found) == 1
-    assert found[0].startswith(f"literal {mark} in 2 of 4 references (e.g. 'b'): it is scored as '{word}', ")
+    assert found[0].startswith(
+        f"literal {mark} in 2 of 4 references (e.g. 'b'): it is scored as '{word}', "
+    )
     assert advice in found[0]
 
 
@@ -54,7 +67,10 @@ def test_one_side_is_not_split(swapped: bool) -> None:
     """One-item lists against lists of sentences cost 20 to 30 points; unsplit strings are split by the splitter."""
     whole: tuple[RawText, ...] = tuple((text,) for text in GOOD)
     name = "references" if swapped else "predictions"
-    for unsplit, effect in ((whole, "one-item lists are scored as one sentence"), (GOOD, "the splitter splits")):
+    for unsplit, effect in (
+        (whole, "one-item lists are scored as one sentence"),
+        (GOOD, "the splitter splits"),
+    ):
         for split in (lists(GOOD), tuple(text.replace(". ", ".\n") for text in GOOD)):
             (line,) = message(split, unsplit) if swapped else message(unsplit, split)
             assert line.startswith(f"4 of 4 {name} (e.g. 'a') are one unsplit line")
@@ -65,7 +81,9 @@ def test_a_lower_cased_side() -> None:
     """It is reported where the other side has capitals, and only there."""
     lower = tuple(text.lower() for text in GOOD)
     (line,) = message(lower, GOOD)
-    assert line.startswith("4 of 4 predictions (e.g. 'a') are lower-cased, the references are not: words still")
+    assert line.startswith(
+        "4 of 4 predictions (e.g. 'a') are lower-cased, the references are not: words still"
+    )
     assert [line.partition(" (")[0] for line in message(GOOD, lower)] == ["4 of 4 references"]
     assert message(lower, lower) == []
 
@@ -75,15 +93,22 @@ def test_references_cut_at_one_length() -> None:
     texts = (*(f"{text} {text} {text}" for text in GOOD), "It was short.")
     by_words = tuple(" ".join(text.split()[:24]) for text in texts)
     (line,) = message(texts, by_words)
-    assert line.startswith("4 of 5 references (e.g. 'a') are 24 words long, and none is longer, as if cut there")
+    assert line.startswith(
+        "4 of 5 references (e.g. 'a') are 24 words long, and none is longer, as if cut there"
+    )
     (line,) = message(texts, tuple(text[:130] for text in texts))
-    assert line.startswith("4 of 5 references (e.g. 'a') are 130 characters long, and none is longer")
+    assert line.startswith(
+        "4 of 5 references (e.g. 'a') are 130 characters long, and none is longer"
+    )
     assert message(by_words, texts) == []  # outputs may be as long as they like
 
 
 def test_references_with_an_ellipsis() -> None:
     """References that end in three points are reported; a single one among many is style."""
-    (line,) = message(GOOD, tuple(text[:-1] + end for text, end in zip(GOOD, ("...", "…", " . . .", "."), strict=True)))
+    (line,) = message(
+        GOOD,
+        tuple(text[:-1] + end for text, end in zip(GOOD, ("...", "…", " . . .", "."), strict=True)),
+    )
     assert line.startswith("3 of 4 references (e.g. 'a') end in an ellipsis")
     assert message(GOOD * 10, (*GOOD * 9, *GOOD[:3], "And so on...")) == []
 
@@ -92,7 +117,11 @@ def test_other_scripts() -> None:
     """By hand: of 4 Cyrillic and 6 Latin letters and digits 40 % are dropped; the unicode tokenizer drops none."""
     mixed = ("Ab 12 Жёлт ef.", *GOOD[1:])
     (line,) = message(mixed)
-    assert line.startswith("the tokenizer drops 40 % of the letters and digits of 1 of 4 predictions (e.g. 'a')")
+    assert line.startswith(
+        "the tokenizer drops 40 % of the letters and digits of 1 of 4 predictions (e.g. 'a')"
+    )
     assert line.endswith("--tokenizer unicode keeps the others")
     assert message(mixed, drops=False) == []
-    assert message(tuple(text.replace("-", "—").replace(".", "…") + "“”." for text in GOOD)) == []  # no letters
+    assert (
+        message(tuple(text.replace("-", "—").replace(".", "…") + "“”." for text in GOOD)) == []
+    )  # no letters

@@ -24,9 +24,12 @@ def texts(tmp_path: Path) -> Path:
     folder = tmp_path / "texts"
     folder.mkdir()
     lines = [
-        {"id": name, "document": " ".join(source), "summary": FUSED} for name, source in (("near", NEAR), ("far", FAR))
+        {"id": name, "document": " ".join(source), "summary": FUSED}
+        for name, source in (("near", NEAR), ("far", FAR))
     ]
-    (folder / "test.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (folder / "test.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+    )
     return folder
 
 
@@ -34,7 +37,9 @@ def job_of(results: Path, texts: Path, example: str | None = None, **runs: RunRe
     """Return a job with a run per row."""
     dataset = plan_dataset(["dataset=jsonl", f"dataset.path={texts}"])
     found = {label: (one,) for label, one in runs.items()}
-    return row_job("case_study", results, found, dataset, options={"example": example, "sample": 200})
+    return row_job(
+        "case_study", results, found, dataset, options={"example": example, "sample": 200}
+    )
 
 
 def lead(results: Path, texts: Path, words_written: int) -> RunRecord:
@@ -79,8 +84,14 @@ def test_chosen_example(texts: Path, tmp_path: Path) -> None:
     results = tmp_path / "results"
     one = lead(results, texts, 3)
     near = case_study_page(job_of(results, texts, "near", One=one)).blocks[0]
-    assert [row[0] for row in near.rows[1:3]] == ["source sentence 4 of 8", "source sentence 5 of 8"]
-    with pytest.raises(UsageError, match="example=none: no pair in this example of Toys; examples with a far one: far"):
+    assert [row[0] for row in near.rows[1:3]] == [
+        "source sentence 4 of 8",
+        "source sentence 5 of 8",
+    ]
+    with pytest.raises(
+        UsageError,
+        match="example=none: no pair in this example of Toys; examples with a far one: far",
+    ):
         case_study_page(job_of(results, texts, "none", One=one))
 
 
@@ -91,5 +102,7 @@ def test_run_without_outputs(texts: Path, tmp_path: Path) -> None:
     next(results.glob("runs/*/*/*/predictions.jsonl")).unlink()
     page = case_study_page(job_of(results, texts, One=one))
     (block,) = page.blocks
-    assert block.notes[0].startswith("One, Toys: predictions.jsonl missing; the same `longsumbench run` command")
+    assert block.notes[0].startswith(
+        "One, Toys: predictions.jsonl missing; the same `longsumbench run` command"
+    )
     assert (page.details, len(page.numbers)) == ("", 0)

@@ -68,25 +68,63 @@ def test_several_seeds_are_compared_over_examples_and_seeds() -> None:
 def test_a_significant_difference_is_reproduced_or_reversed() -> None:
     """A significant difference is reproduced or reversed by its sign; others are undecided, or not tested."""
     untested = Claim(PAPER, "probe", ("d",)).not_tested("no runs")
-    claims = [ordered((1.0, 0.001)), ordered((-1.0, 0.002)), untested, ordered((1.0, 0.04), reason="with care")]
+    claims = [
+        ordered((1.0, 0.001)),
+        ordered((-1.0, 0.002)),
+        untested,
+        ordered((1.0, 0.04), reason="with care"),
+    ]
     found = judge_claims(claims)
     assert [one.outcome for one in found] == [REPRODUCED, REVERSED, NOT_TESTED, REPRODUCED]
-    assert [one.p for one in found if one.p is not None] == pytest.approx(holm([0.001, 0.002, 0.04]).tolist())
-    assert [one.reason for one in found] == ["9 examples, 3 seeds"] * 2 + ["no runs", "9 examples, 3 seeds; with care"]
-    assert [(one.n, one.seeds, one.runs) for one in found[2:]] == [(None, None, ""), (9, 3, RUNS[0].run_id)]
-    of_texts = Claim(PAPER, "probe", ("d",), [Part("a > b", "d", "", PairDifference(effect_of(1.0, 0.04), 9))])
+    assert [one.p for one in found if one.p is not None] == pytest.approx(
+        holm([0.001, 0.002, 0.04]).tolist()
+    )
+    assert [one.reason for one in found] == ["9 examples, 3 seeds"] * 2 + [
+        "no runs",
+        "9 examples, 3 seeds; with care",
+    ]
+    assert [(one.n, one.seeds, one.runs) for one in found[2:]] == [
+        (None, None, ""),
+        (9, 3, RUNS[0].run_id),
+    ]
+    of_texts = Claim(
+        PAPER, "probe", ("d",), [Part("a > b", "d", "", PairDifference(effect_of(1.0, 0.04), 9))]
+    )
     more = judge_claims([*claims, of_texts])
-    assert [one.outcome for one in more[3:]] == [UNDECIDED, UNDECIDED]  # 0.04 is tested twice, so p is 0.08
+    assert [one.outcome for one in more[3:]] == [
+        UNDECIDED,
+        UNDECIDED,
+    ]  # 0.04 is tested twice, so p is 0.08
     assert (more[-1].reason, more[-1].n, more[-1].seeds) == ("9 examples", 9, None)  # no runs
 
 
 @pytest.mark.parametrize(
     ("parts", "outcome", "p", "decides"),
     [
-        ([(1.0, 0.01), (2.0, 0.04), (3.0, 0.001)], REPRODUCED, 0.04, "a > 1 (the weakest of 3 parts)"),
-        ([(1.0, 0.01), (2.0, 0.06), (3.0, 0.001)], UNDECIDED, 0.06, "a > 1 (the weakest of 3 parts)"),
-        ([(1.0, 0.001), (-2.0, 0.01), (-3.0, 0.9)], REVERSED, 0.03, "a > 1 (the most reversed of 3 parts)"),
-        ([(1.0, 0.001), (-2.0, 0.03), (3.0, 0.001)], UNDECIDED, 0.09, "a > 1 (the most reversed of 3 parts)"),
+        (
+            [(1.0, 0.01), (2.0, 0.04), (3.0, 0.001)],
+            REPRODUCED,
+            0.04,
+            "a > 1 (the weakest of 3 parts)",
+        ),
+        (
+            [(1.0, 0.01), (2.0, 0.06), (3.0, 0.001)],
+            UNDECIDED,
+            0.06,
+            "a > 1 (the weakest of 3 parts)",
+        ),
+        (
+            [(1.0, 0.001), (-2.0, 0.01), (-3.0, 0.9)],
+            REVERSED,
+            0.03,
+            "a > 1 (the most reversed of 3 parts)",
+        ),
+        (
+            [(1.0, 0.001), (-2.0, 0.03), (3.0, 0.001)],
+            UNDECIDED,
+            0.09,
+            "a > 1 (the most reversed of 3 parts)",
+        ),
         ([(-1.0, 0.5), (-2.0, 0.6)], UNDECIDED, 1.0, "a > 0 (the most reversed of 2 parts)"),
         ([(-1.0, 0.04)], REVERSED, 0.04, "a > 0"),
     ],
@@ -97,7 +135,9 @@ def test_a_claim_of_several_parts_by_hand(
     """It is reproduced if all parts are, by the largest p-value; one reversed part, corrected for all, refutes it."""
     (verdict,) = judge_claims([ordered(*parts)])
     assert (verdict.outcome, verdict.p, verdict.claim) == (outcome, pytest.approx(p), decides)
-    assert [part.difference for part in verdict.parts] == [mean for mean, _ in parts if len(parts) > 1]
+    assert [part.difference for part in verdict.parts] == [
+        mean for mean, _ in parts if len(parts) > 1
+    ]
     assert verdict.low is not None
     assert verdict.high is not None
     assert (verdict.low <= 0 <= verdict.high) == (outcome == UNDECIDED)
@@ -105,10 +145,19 @@ def test_a_claim_of_several_parts_by_hand(
 
 def test_datasets_and_measures_of_parts_are_named() -> None:
     """Parts with several datasets and measures name them."""
-    effect, paper = effect_of(1.0, 0.01), PaperClaim(orders=("a > b",), on="rouge1, rouge1 - rouge2")
-    parts = [part_of(effect, dataset="d"), part_of(effect, dataset="e")._replace(measure="rouge1 - rouge2")]
+    effect, paper = (
+        effect_of(1.0, 0.01),
+        PaperClaim(orders=("a > b",), on="rouge1, rouge1 - rouge2"),
+    )
+    parts = [
+        part_of(effect, dataset="d"),
+        part_of(effect, dataset="e")._replace(measure="rouge1 - rouge2"),
+    ]
     (verdict,) = judge_claims([Claim(paper, "probe", ("d", "e"), parts, runs=RUNS)])
-    assert [part.claim for part in verdict.parts] == ["a > b on d in R-1", "a > b on e in R-1 minus R-2"]
+    assert [part.claim for part in verdict.parts] == [
+        "a > b on d in R-1",
+        "a > b on e in R-1 minus R-2",
+    ]
     assert verdict.measure == "rouge1, rouge1 - rouge2"
 
 
@@ -135,7 +184,13 @@ def test_an_obstacle_is_no_test() -> None:
     claims = [ordered((1.0, 0.03)), *[ordered((5.0, 0.001))._replace(obstacle=ONE_SEED)] * 9]
     first, second, *_ = judge_claims(claims)
     assert (first.outcome, first.p) == (REPRODUCED, pytest.approx(0.03))
-    assert (second.outcome, second.difference, second.low, second.high, second.p) == (ONE_SEED, 5.0, None, None, None)
+    assert (second.outcome, second.difference, second.low, second.high, second.p) == (
+        ONE_SEED,
+        5.0,
+        None,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,7 +238,11 @@ def random_claim(random: np.random.Generator) -> Claim:
     effects = [mean_over_seeds(one - other) for one, other in combinations(scores, 2)]
     margin = 0.6 if random.random() < 0.5 else 0.0
     labels = tuple("abcd"[:rows])
-    paper = PaperClaim(alike=labels) if margin else PaperClaim(orders=tuple(map(" > ".join, combinations(labels, 2))))
+    paper = (
+        PaperClaim(alike=labels)
+        if margin
+        else PaperClaim(orders=tuple(map(" > ".join, combinations(labels, 2))))
+    )
     parts = [part_of(effect, pair) for effect, pair in zip(effects, paper.pairs, strict=True)]
     return Claim(paper, "probe", ("d",), parts, margin, runs=RUNS)
 
@@ -204,7 +263,10 @@ def test_intervals_agree_with_outcomes() -> None:
                 continue
             inside = -margin < verdict.low and verdict.high < margin
             outside = verdict.low > margin or verdict.high < -margin
-            assert (inside, outside) == (verdict.outcome == ALIKE_ROWS, verdict.outcome == UNLIKE_ROWS)
+            assert (inside, outside) == (
+                verdict.outcome == ALIKE_ROWS,
+                verdict.outcome == UNLIKE_ROWS,
+            )
     assert seen == {REPRODUCED, REVERSED, UNDECIDED, ALIKE_ROWS, UNLIKE_ROWS}
     assert seen < set(OUTCOMES)
 
@@ -215,7 +277,9 @@ def test_rows_at_the_margin(rows: int, seeds: int) -> None:
 
     benchmarks/equivalence.py has more cases and simulations.
     """
-    rates = equivalence.error_rates("like ROUGE", rows, seeds, 60, 0.7, 1.0, simulations=400, seed=3)
+    rates = equivalence.error_rates(
+        "like ROUGE", rows, seeds, 60, 0.7, 1.0, simulations=400, seed=3
+    )
     assert not equivalence.is_wrong(rates, 400)
     assert not equivalence.is_wrong((0.05, 0.05), 400)
     assert equivalence.is_wrong((0.05, 0.12), 400)

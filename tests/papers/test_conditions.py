@@ -26,7 +26,8 @@ SEAL = PaperTable(
     rows={
         "Trunc": PaperRow(run="model=trunc"),
         "EA": PaperRow(
-            run="model=ea model.extractive_length=128", at={PAPER: "model.extractive_length=1024", "probe": ""}
+            run="model=ea model.extractive_length=128",
+            at={PAPER: "model.extractive_length=1024", "probe": ""},
         ),
         "Lead": PaperRow(run="model=lead"),
     },
@@ -35,7 +36,9 @@ SEAL = PaperTable(
 )
 
 
-def planned_job(folder: Path, paper_table: PaperTable = SEAL, scale: str = "probe", words: Sequence[str] = ()) -> Job:
+def planned_job(
+    folder: Path, paper_table: PaperTable = SEAL, scale: str = "probe", words: Sequence[str] = ()
+) -> Job:
     """The points of a paper table as they are planned, each with a finished run."""
     results = Results(folder)
     job = plan_paper_table(paper_table, [f"scale={scale}", *words], results)
@@ -43,11 +46,17 @@ def planned_job(folder: Path, paper_table: PaperTable = SEAL, scale: str = "prob
     for number, row in enumerate(job.rows):
         model = row.points[0].config.model.name
         fit: dict[str, Any] = {} if model == "lead" else {"fit": TRAINED}
-        rows.append(row._replace(records=(finished_run(results, model, [0.3, 0.4], run_id=f"run{number}", **fit),)))
+        rows.append(
+            row._replace(
+                records=(finished_run(results, model, [0.3, 0.4], run_id=f"run{number}", **fit),)
+            )
+        )
     return Job(paper_table, job.scale, job.datasets, tuple(rows), {}, (), results)
 
 
-def test_weights_and_steps_are_compared_with_those_at_the_scale_of_the_paper(tmp_path: Path) -> None:
+def test_weights_and_steps_are_compared_with_those_at_the_scale_of_the_paper(
+    tmp_path: Path,
+) -> None:
     """The weights and steps of trained systems are said, and those of the paper's scale; settings are not listed."""
     job = planned_job(tmp_path)
     weights, steps = describe_conditions(job, read_row_means(job))[-4:-2]
@@ -57,7 +66,9 @@ def test_weights_and_steps_are_compared_with_those_at_the_scale_of_the_paper(tmp
     )
     assert weights == "Our systems have 5 weights (scale=paper: 35,717,120 to 37,559,297)."
     texts = " ".join(describe_conditions(job, read_row_means(job)))
-    assert not any(word in texts for word in ("vocabulary", "adam", "eval_steps", "extractive_length"))
+    assert not any(
+        word in texts for word in ("vocabulary", "adam", "eval_steps", "extractive_length")
+    )
 
 
 def test_at_the_scale_of_the_paper_equal_numbers_are_said_once(tmp_path: Path) -> None:
@@ -77,7 +88,12 @@ def test_at_the_scale_of_the_paper_equal_numbers_are_said_once(tmp_path: Path) -
 def test_the_texts_are_described(tmp_path: Path) -> None:
     """The number of examples, their lengths, where they come from, and the size of the training split."""
     facts, ledger = OutputFacts(2, 2, 2, 0, 30.0, 38.4), Truncation(2600, 2400)
-    changes: dict[str, Any] = {"outputs": facts, "source": ledger, "fit": TRAINED, "split": "validation"}
+    changes: dict[str, Any] = {
+        "outputs": facts,
+        "source": ledger,
+        "fit": TRAINED,
+        "split": "validation",
+    }
     run = finished_run(Results(tmp_path), "seal", [0.3, 0.4], **changes)
     settings = DatasetSettings("my_texts", path="texts")
     job = paper_job(structs.replace(SEAL, scales={}), tmp_path, {"EA": [run]}, settings=settings)
@@ -89,8 +105,12 @@ def test_the_texts_are_described(tmp_path: Path) -> None:
 
 def test_datasets_without_texts_are_named(tmp_path: Path) -> None:
     """A sentence names the paper's datasets for which nothing is read at this scale."""
-    job = paper_job(structs.replace(SEAL, datasets={"arXiv": {}, "PubMed": {}, "Search2Wiki": {}}), tmp_path, {})
-    assert describe_unread(job) == "Not read at scale=probe, and so not tested: PubMed, Search2Wiki."
+    job = paper_job(
+        structs.replace(SEAL, datasets={"arXiv": {}, "PubMed": {}, "Search2Wiki": {}}), tmp_path, {}
+    )
+    assert (
+        describe_unread(job) == "Not read at scale=probe, and so not tested: PubMed, Search2Wiki."
+    )
     assert describe_unread(paper_job(SEAL, tmp_path, {})) == ""
 
 
@@ -103,9 +123,19 @@ def test_rouge_is_compared_with_the_program_of_the_paper(tmp_path: Path) -> None
         ("zhao2020seal", "google"): [f"{google}; the paper does not name its program."],
     }
     for number, ((source, mode), sentences) in enumerate(expected.items()):
-        run = finished_run(Results(tmp_path), "seal", [0.3, 0.4], run_id=f"r{number}", config={"score": {"mode": mode}})
+        run = finished_run(
+            Results(tmp_path),
+            "seal",
+            [0.3, 0.4],
+            run_id=f"r{number}",
+            config={"score": {"mode": mode}},
+        )
         job = paper_job(structs.replace(SEAL, scales={}, source=source), tmp_path, {"EA": [run]})
-        assert [text for text in describe_conditions(job, read_row_means(job)) if text.startswith("ROUGE")] == sentences
+        assert [
+            text
+            for text in describe_conditions(job, read_row_means(job))
+            if text.startswith("ROUGE")
+        ] == sentences
 
 
 def test_the_number_of_seeds_is_said(tmp_path: Path) -> None:

@@ -15,7 +15,13 @@ from longsumbench.runs.estimate import RunCost, examples_in_batch
 from longsumbench.runs.plan import plan
 from longsumbench.runs.results import Results
 
-ETADS = ("scale=paper", "model=etads", "dataset=cnn_dailymail", "model.encoder_layers=1", "model.decoder_layers=1")
+ETADS = (
+    "scale=paper",
+    "model=etads",
+    "dataset=cnn_dailymail",
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+)
 
 
 def config_of(*words: str) -> RunConfig:
@@ -37,7 +43,9 @@ def test_a_run_costs_its_steps_and_its_summaries() -> None:
 def test_batches_hold_as_many_texts_as_fit() -> None:
     """10,500 tokens are 6.5625 texts of 1,600, and 2,048 words 4 to 64 texts; else a batch has its number of texts."""
     assert examples_in_batch(Recipe(batch_tokens=10_500), 1_600, 1_600) == 6.5625
-    assert [examples_in_batch(Recipe(batch_words=2_048), 64, words) for words in (256, 4_000, 10)] == [8, 4, 64]
+    assert [
+        examples_in_batch(Recipe(batch_words=2_048), 64, words) for words in (256, 4_000, 10)
+    ] == [8, 4, 64]
     assert examples_in_batch(Recipe(batch_size=16), 1_600, 1_600) == 16
 
 
@@ -69,7 +77,9 @@ def test_costs_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 def test_costs_are_described_with_runs_and_hours() -> None:
     """Runs, hours, and what is left out of them."""
-    assert describe_cost(PaperTableCost(12, 0, 990.0)) == "12 runs, about 990 h (41 days) on one A100"
+    assert (
+        describe_cost(PaperTableCost(12, 0, 990.0)) == "12 runs, about 990 h (41 days) on one A100"
+    )
     assert (
         describe_cost(PaperTableCost(3, 2, 0.2))
         == "3 runs, an hour or less on one A100, without 2 of public checkpoints"
@@ -82,4 +92,6 @@ def test_costs_are_described_with_runs_and_hours() -> None:
 def test_every_table_at_paper_scale_has_a_published_estimate() -> None:
     """The committed file names exactly the tables with a paper scale, in their order."""
     costs = read_costs(Results(ROOT / "results/reference"))
-    assert list(costs) == [name for name, paper_table in read_paper_tables().items() if PAPER in paper_table.scales]
+    assert list(costs) == [
+        name for name, paper_table in read_paper_tables().items() if PAPER in paper_table.scales
+    ]

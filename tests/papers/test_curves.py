@@ -21,19 +21,41 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def figure(folder: Path, *, missing: str = "", facts: bool = True) -> Job:
     """A figure with two panels: one line with two points, and two lines with one."""
     rows, runs = {}, {}
-    places = [("(b) EA", "short", 24, 0.5), ("(b) EA", "long", 24, 0.6), ("(a) Trunc", "Trunc", 64, 0.4)]
+    places = [
+        ("(b) EA", "short", 24, 0.5),
+        ("(b) EA", "long", 24, 0.6),
+        ("(a) Trunc", "Trunc", 64, 0.4),
+    ]
     places += [("(a) Trunc", "Trunc", 32, 0.3)]
     for number, (panel, line, x, level) in enumerate(places):
         label = f"{line} {x}"
         rows[label] = PaperRow(panel=panel, line=line, x={"probe": x, "paper": 8 * x})
-        values = [level - 0.02, level, level + 0.02, level, level, level, level - number / 100, level + number / 100]
+        values = [
+            level - 0.02,
+            level,
+            level + 0.02,
+            level,
+            level,
+            level,
+            level - number / 100,
+            level + number / 100,
+        ]
         measured: dict[str, Any] = {"facts": [0.5, 1.0] * 4} if facts else {}
         model = "trunc" if line == "Trunc" else "ea"
-        run: RunRecord | None = finished_run(Results(folder), model, values, run_id=f"run{number}", **measured)
+        run: RunRecord | None = finished_run(
+            Results(folder), model, values, run_id=f"run{number}", **measured
+        )
         runs[label] = [None if label == missing else run]
     claims = (PaperClaim(orders=("Trunc 64 > Trunc 32",), source="Figure 4(a)"),)
-    about: dict[str, Any] = {"name": "seal-figure4", "prints": "Figure 4", "citation": "SEAL", "source": "zhao2020seal"}
-    paper_table = PaperTable("curves", "Lengths", "probe", {}, {"arXiv": {}}, rows, claims=claims, **about)
+    about: dict[str, Any] = {
+        "name": "seal-figure4",
+        "prints": "Figure 4",
+        "citation": "SEAL",
+        "source": "zhao2020seal",
+    }
+    paper_table = PaperTable(
+        "curves", "Lengths", "probe", {}, {"arXiv": {}}, rows, claims=claims, **about
+    )
     return paper_job(paper_table, folder, runs)
 
 
@@ -41,7 +63,15 @@ def test_each_panel_is_a_table_of_its_points(tmp_path: Path) -> None:
     """A row has the line, the place on the horizontal axis at this scale, and the numbers."""
     blocks = {block.heading: block for block in curves_page(figure(tmp_path)).blocks}
     assert blocks.keys() == {"(a) Trunc", "(b) EA"}
-    assert blocks["(b) EA"].columns == ("line", "x", "R-1", "R-2", "R-L", "facts stated\nright, %", "runs")
+    assert blocks["(b) EA"].columns == (
+        "line",
+        "x",
+        "R-1",
+        "R-2",
+        "R-L",
+        "facts stated\nright, %",
+        "runs",
+    )
     assert [(row[0], row[1], row[2][:5], row[-1]) for row in blocks["(a) Trunc"].rows] == [
         ("Trunc", "64", "40.0 ", "1"),
         ("Trunc", "32", "30.0 ", "1"),
@@ -71,7 +101,9 @@ def test_a_missing_point_is_left_out(tmp_path: Path) -> None:
     assert verdict.reason == "runs of Trunc 64 missing: 1 of 1; runs of Trunc 32 missing: 1 of 1"
 
 
-def test_points_that_did_not_learn_are_hollow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_that_did_not_learn_are_hollow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They look different, and their row has the word, the floor and the lift, also in the CSV."""
     learned = curves_page(figure(tmp_path / "learned")).pictures
 
@@ -81,7 +113,9 @@ def test_points_that_did_not_learn_are_hollow(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("longsumbench.papers.printed.judge_learning", judged)
     found = curves_page(figure(tmp_path / "not"))
     assert found.pictures != learned
-    assert {row[-4:-1] for block in found.blocks for row in map(tuple, block.rows)} == {(NOT_LEARNED, "4.2", "3")}
+    assert {row[-4:-1] for block in found.blocks for row in map(tuple, block.rows)} == {
+        (NOT_LEARNED, "4.2", "3")
+    }
     lifts = found.numbers[found.numbers["measure"] == "lift"]
     assert set(zip(lifts["value"], lifts["outcome"], strict=True)) == {(3.4, NOT_LEARNED)}
     assert [one.outcome for one in found.verdicts] == [NOT_LEARNED]

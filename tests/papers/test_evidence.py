@@ -38,14 +38,21 @@ def test_selections_by_hand() -> None:
     taken = np.array([[5, 0, 0], [3, 0, 0], [0, 2, 1]])
     found = dict(measure_view(Selections("selected", taken, None, None, None)))
     assert found == {"changed_selections": 0.5, "selected_units": pytest.approx(4 / 3)}
-    (alone, count) = (value for _, value in measure_view(Selections("selected", taken[:1], None, None, None)))
+    (alone, count) = (
+        value for _, value in measure_view(Selections("selected", taken[:1], None, None, None))
+    )
     assert (np.isnan(alone), count) == (True, 1.0)
 
 
 def test_weights_by_hand() -> None:
     """Best units 0 0 1 1: two of three steps have that of the step before; of the twelve pairs of steps, four do."""
     found = dict(measure_view(Weights("weight", "reference", np.array(STEADY), None)))
-    expected = {"best_weight": 0.8, "equal_weight": 0.5, "same_best_unit": 2 / 3, "same_best_unit_any_two": 1 / 3}
+    expected = {
+        "best_weight": 0.8,
+        "equal_weight": 0.5,
+        "same_best_unit": 2 / 3,
+        "same_best_unit_any_two": 1 / 3,
+    }
     expected |= {"few_units": 0.0}  # 1 / Σ weight² is 1.2 to 1.7 of two units
     assert found == pytest.approx(expected)
     found = dict(measure_view(Weights("weight", "reference", np.array(STEADY)[:, :1], None)))
@@ -58,7 +65,9 @@ def test_order_of_steps_decides_time_locality() -> None:
     values = draw.random((3, 6))
     any_two = dict(measure_view(Weights("w", "summary", values, None)))["same_best_unit_any_two"]
     shuffled = [values[:, draw.permutation(6)] for _ in range(4_000)]
-    neighbours = [dict(measure_view(Weights("w", "summary", one, None)))["same_best_unit"] for one in shuffled]
+    neighbours = [
+        dict(measure_view(Weights("w", "summary", one, None)))["same_best_unit"] for one in shuffled
+    ]
     assert np.mean(neighbours) == pytest.approx(any_two, abs=0.02)
 
 
@@ -67,12 +76,18 @@ def finished(tmp_path: Path) -> Write:
     """Write a finished run with weights of its first examples; return its record."""
 
     def write(
-        model: str = "looker", kept: int = 12, steps: str = "step", text: str = "About it.", mixed: bool = False
+        model: str = "looker",
+        kept: int = 12,
+        steps: str = "step",
+        text: str = "About it.",
+        mixed: bool = False,
     ) -> RunRecord:
         made = record(model, 30, command=("longsumbench", "run", "model=looker"), n=14)
         folder = tmp_path / "runs" / made.dataset / model / made.run_id
         made.write(folder)
-        write_summaries(folder / "predictions.jsonl", [Summary(f"e{place}", text) for place in range(14)])
+        write_summaries(
+            folder / "predictions.jsonl", [Summary(f"e{place}", text) for place in range(14)]
+        )
         for place in range(kept):
             texts = {"unit": (text, "Two."), steps: tuple("abcd")}
             weights = np.array(EARLY if mixed and place % 2 else STEADY)
@@ -92,11 +107,15 @@ def job_of(results: Path, example: Any = 0, **runs: RunRecord | None) -> Job:
 def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
     """A picture and a framed page per row, the numbers over all kept examples, a verdict on the claim."""
     page = evidence_page(job_of(tmp_path, "e2", PageSum=finished(steps="reference_step")))
-    assert {name: png[:4] for name, png in page.pictures.items()} == {"toys-table1-pagesum.png": b"\x89PNG"}
+    assert {name: png[:4] for name, png in page.pictures.items()} == {
+        "toys-table1-pagesum.png": b"\x89PNG"
+    }
     (framed,) = re.findall(r'srcdoc="([^"]*)"', page.details)
     assert "example e2" in Reading(unescape(framed)).text
     text = markdown("t", page.blocks)
-    assert re.search(r"\| PageSum +\| +12 \| +80.0 ±0.0 \| +50.0 ±0.0 \| +66.7 ±0.0 \| +33.3 ±0.0 \|", text)
+    assert re.search(
+        r"\| PageSum +\| +12 \| +80.0 ±0.0 \| +50.0 ±0.0 \| +66.7 ±0.0 \| +33.3 ±0.0 \|", text
+    )
     (verdict,) = page.verdicts
     assert (verdict.claim, verdict.difference) == (CLAIM.orders[0], pytest.approx(100 / 3))
     numbers: Any = page.numbers.set_index(["kind", "measure"])
@@ -108,11 +127,16 @@ def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
 def test_first_run_of_each_row(finished: Write, tmp_path: Path) -> None:
     """Of several seeds the first finished run is shown; the conditions name all."""
     seeds = [
-        replace(finished(name, kept=kept), seed=seed) for seed, (name, kept) in enumerate((("one", 3), ("two", 5)))
+        replace(finished(name, kept=kept), seed=seed)
+        for seed, (name, kept) in enumerate((("one", 3), ("two", 5)))
     ]
-    page = evidence_page(row_job("evidence", tmp_path, {"ROW": [None, *seeds]}, options={"example": 0}))
+    page = evidence_page(
+        row_job("evidence", tmp_path, {"ROW": [None, *seeds]}, options={"example": 0})
+    )
     assert set(page.numbers["n"].dropna()) == {3}
-    assert any(sentence.startswith("Our numbers are means over 2 seeds.") for sentence in page.conditions)
+    assert any(
+        sentence.startswith("Our numbers are means over 2 seeds.") for sentence in page.conditions
+    )
 
 
 def test_what_is_missing_is_named(finished: Write, tmp_path: Path) -> None:
@@ -121,11 +145,17 @@ def test_what_is_missing_is_named(finished: Write, tmp_path: Path) -> None:
     (tmp_path / "runs" / "arxiv" / "gone" / record_only.run_id / "predictions.jsonl").unlink()
     page = evidence_page(job_of(tmp_path, Dark=dark, Gone=record_only, Later=None))
     assert (page.pictures, page.details, page.numbers["kind"].tolist()) == ({}, "", ["verdict"])
-    assert [(verdict.outcome, verdict.difference) for verdict in page.verdicts] == [(NOT_TESTED, None)]
+    assert [(verdict.outcome, verdict.difference) for verdict in page.verdicts] == [
+        (NOT_TESTED, None)
+    ]
     (block,) = page.blocks
-    later, gone, kept_none = sorted(block.notes, key=lambda note: ("Later" not in note, "Gone" not in note))
+    later, gone, kept_none = sorted(
+        block.notes, key=lambda note: ("Later" not in note, "Gone" not in note)
+    )
     assert later == "Later: no run is finished."
-    assert gone.startswith("Gone: predictions.jsonl missing; the same `longsumbench run` command makes the run again")
+    assert gone.startswith(
+        "Gone: predictions.jsonl missing; the same `longsumbench run` command makes the run again"
+    )
     assert kept_none.startswith("Dark: dark (dark0000) kept no evidence")
     assert str(tmp_path) not in " ".join(block.notes)
 
@@ -142,17 +172,23 @@ def test_the_claim_is_tested_over_all_seeds(finished: Write, tmp_path: Path) -> 
     runs = [replace(finished(f"m{seed}", mixed=True), seed=seed) for seed in (1, 2, 3)]
     expected = {1: ONE_SEED, 2: TWO_SEEDS, 3: REPRODUCED}
     for number, outcome in expected.items():
-        job = row_job("evidence", tmp_path, {"ROW": runs[:number]}, options={"example": 0}, claims=(CLAIM,))
+        job = row_job(
+            "evidence", tmp_path, {"ROW": runs[:number]}, options={"example": 0}, claims=(CLAIM,)
+        )
         (verdict,) = evidence_page(job).verdicts
         assert (verdict.outcome, verdict.n, verdict.difference) == (outcome, 12, pytest.approx(25))
-    job = row_job("evidence", tmp_path, {"ROW": [*runs, None]}, options={"example": 0}, claims=(CLAIM,))
+    job = row_job(
+        "evidence", tmp_path, {"ROW": [*runs, None]}, options={"example": 0}, claims=(CLAIM,)
+    )
     (verdict,) = evidence_page(job).verdicts
     assert (verdict.outcome, verdict.reason) == (NOT_TESTED, "runs of ROW missing: 1 of 4")
 
 
 def test_weights_on_few_units_by_hand() -> None:
     """Of five units, weights .9 and .8 on one are on few; equal weights of three units are not, nor those of all."""
-    steps = np.array([[0.9, 0.1, 0, 0, 0], [0.8, 0.05, 0.05, 0.05, 0.05], [1 / 3, 1 / 3, 1 / 3, 0, 0], [0.2] * 5]).T
+    steps = np.array(
+        [[0.9, 0.1, 0, 0, 0], [0.8, 0.05, 0.05, 0.05, 0.05], [1 / 3, 1 / 3, 1 / 3, 0, 0], [0.2] * 5]
+    ).T
     found = dict(measure_view(Weights("weight", "reference", steps, None)))
     assert found["few_units"] == 0.5
 
@@ -208,7 +244,12 @@ def test_runs_of_the_systems(tmp_path: Path, model: str, words: list[str], measu
 
     known = registry.systems.load(model).Config.__dataclass_fields__
     tiny = [f"model.{key}={value}" for key, value in TINY_FOR_ALL.items() if key in known]
-    texts = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'texts')}", "scale=tiny", "score.resamples=100"]
+    texts = [
+        "dataset=jsonl",
+        f"dataset.path={write_jsonl(tmp_path / 'texts')}",
+        "scale=tiny",
+        "score.resamples=100",
+    ]
     steps = ["train.max_steps=2", "train.eval_steps=2", "train.batch_size=8"]
     made = run_row(tmp_path / "results", f"model={model}", *texts, *steps, *tiny, *words)
     page = evidence_page(job_of(tmp_path / "results", 1, system=made))

@@ -35,7 +35,9 @@ def finished(tmp_path: Path) -> Write:
         made.write(folder)
         columns = {f"{kind}_{part}": [0.25, 0.5] for kind in ROUGE_TYPES for part in "prf"}
         write_scores(folder / "scores.csv", pd.DataFrame(columns, index=pd.Index(ids, name="id")))
-        write_summaries(folder / "predictions.jsonl", [Summary(*pair) for pair in zip(ids, texts, strict=True)])
+        write_summaries(
+            folder / "predictions.jsonl", [Summary(*pair) for pair in zip(ids, texts, strict=True)]
+        )
         return made
 
     return write
@@ -68,7 +70,11 @@ def test_outputs_by_hand(finished: Write, tmp_path: Path) -> None:
 
 def test_texts_of_runs(tmp_path: Path) -> None:
     """Lead wrote the reference, its first sentence: the words are marked, and the sentence is counted."""
-    texts = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'texts')}", "score.resamples=100"]
+    texts = [
+        "dataset=jsonl",
+        f"dataset.path={write_jsonl(tmp_path / 'texts')}",
+        "score.resamples=100",
+    ]
     lead = run_row(tmp_path / "results", "model=lead", *texts)
     reference = example(30 + 2, sentences=4).references[0][0]
     page = examples_page(job_of(tmp_path / "results", 2, Lead=lead))
@@ -97,7 +103,16 @@ def test_what_is_missing_is_named(finished: Write, tmp_path: Path) -> None:
 def test_hostile_texts_are_escaped(finished: Write, tmp_path: Path) -> None:
     """Markup in outputs and labels is text in HTML, and has no meaning in Markdown."""
     page = examples_page(job_of(tmp_path, **{"<i>": finished("one", HOSTILE, "")}))
-    assert set(Reading(page.details).elements) <= {"style", "p", "mark", "span", "h3", "div", "section", "h4"}
+    assert set(Reading(page.details).elements) <= {
+        "style",
+        "p",
+        "mark",
+        "span",
+        "h3",
+        "div",
+        "section",
+        "h4",
+    }
     written = markdown("t", page.blocks) + page.text
     assert "<script" not in written
     assert "> &lt;script" in written

@@ -11,7 +11,9 @@ from longsumbench.papers.page import NOT_TESTED, REPRODUCED, REVERSED, Verdict
 from longsumbench.papers.paper_tables import PaperClaim
 
 CLAIM = PaperClaim(orders=("near > random pairs",), on="% of the pairs")
-BY_CHANCE = (9 + 8 + 7 + 6) / 45  # share of the pairs of ten sentences that are at most four sentences apart
+BY_CHANCE = (
+    9 + 8 + 7 + 6
+) / 45  # share of the pairs of ten sentences that are at most four sentences apart
 OPTIONS = {"rouge": "1", "overlap": 20.0, "rise": 10.0, "bins": 10, "sample": None}
 
 
@@ -26,7 +28,9 @@ def texts(folder: Path, *seconds: int) -> DatasetSettings:
 
 
 def judge(**datasets: DatasetSettings) -> Verdict:
-    (verdict,) = fusions_page(analysis_job("pagesum-figure4", datasets, OPTIONS, claims=[CLAIM])).verdicts
+    (verdict,) = fusions_page(
+        analysis_job("pagesum-figure4", datasets, OPTIONS, claims=[CLAIM])
+    ).verdicts
     return verdict
 
 
@@ -41,14 +45,21 @@ def test_distances_of_fused_sentences(second: int, outcome: str, tmp_path: Path)
     if outcome != NOT_TESTED:
         near = 29 if outcome == REPRODUCED else 1
         assert page.verdicts[0].difference == pytest.approx(100 * (near / 30 - BY_CHANCE))
-        shares = page.numbers[page.numbers["row"] == f"distance {second / 10:g}–{(second + 1) / 10:g}"]
+        shares = page.numbers[
+            page.numbers["row"] == f"distance {second / 10:g}–{(second + 1) / 10:g}"
+        ]
         assert shares["value"].tolist() == [pytest.approx(100 * 29 / 30, abs=1e-3), 29]
 
 
 def test_near_pairs_are_compared_with_random_pairs(tmp_path: Path) -> None:
     """Of 400 pairs 58 % are near. That is more than half, but significantly less than of random pairs."""
     verdict = judge(arXiv=texts(tmp_path / "texts", *[1] * 232, *[9] * 168))
-    assert (verdict.claim, verdict.outcome, verdict.n, verdict.seeds) == ("near > random pairs", REVERSED, 400, None)
+    assert (verdict.claim, verdict.outcome, verdict.n, verdict.seeds) == (
+        "near > random pairs",
+        REVERSED,
+        400,
+        None,
+    )
     assert verdict.difference == pytest.approx(58 - 100 * BY_CHANCE)
     assert verdict.reason.endswith("58.0 % of the pairs, of random pairs 66.7 % on arXiv")
     assert verdict.high is not None

@@ -19,21 +19,38 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     _, _, _, _, *settings = tiny_overrides(texts, steps=2)
     rows = {"Trunc": PaperRow("model=trunc")}
     scales = {"probe": "scale=tiny seed=1,2", "paper": "scale=tiny"}
-    offer(monkeypatch, *(toy_paper_table(name, rows=rows, scales=scales) for name in ("toy-table1", "toy-table2")))
+    offer(
+        monkeypatch,
+        *(toy_paper_table(name, rows=rows, scales=scales) for name in ("toy-table1", "toy-table2")),
+    )
     return [f"path.toys={texts}", *settings]
 
 
-def printed(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def printed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str
+) -> str:
     """Run the benchmark in this process on the CPU; return what it prints."""
     capsys.readouterr()
-    options = ["--device", "cpu", "--jobs", "1", "--results-dir", str(folder), "--tables", "toy-table1,toy-table2"]
+    options = [
+        "--device",
+        "cpu",
+        "--jobs",
+        "1",
+        "--results-dir",
+        str(folder),
+        "--tables",
+        "toy-table1,toy-table2",
+    ]
     monkeypatch.setattr(sys, "argv", ["gpu_claims.py", *options, *words])
     gpu_claims.main()
     return capsys.readouterr().out
 
 
 def test_missing_runs_are_made_once(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Runs of two tables are one run; finished ones are not repeated, and the comparison is in its own folder."""
     out = printed(tmp_path / "r", monkeypatch, capsys, *words)
@@ -42,15 +59,22 @@ def test_missing_runs_are_made_once(
     lines = [line.split() for line in out.splitlines()]
     assert ["toy-table1", "2", "of", "2", "0", "0"] in [line[:6] for line in lines]
     assert {record.seed for record in Results(tmp_path / "r").records("toys")} == {1, 2}
-    assert [record.seed for record in Results(tmp_path / "r" / "cpu").records("toys")] == [gpu_claims.CPU_SEED]
+    assert [record.seed for record in Results(tmp_path / "r" / "cpu").records("toys")] == [
+        gpu_claims.CPU_SEED
+    ]
     assert "0 runs on cpu" in printed(tmp_path / "r", monkeypatch, capsys, *words)
 
 
 def test_no_run_is_started_without_time(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With no minutes left nothing runs, and the table says how many were not started."""
     monkeypatch.setattr("gpu_claims.time.time", iter(range(0, 10**9, 10_000)).__next__)
     out = printed(tmp_path / "r", monkeypatch, capsys, *words)
-    assert ["toy-table1", "0", "of", "2", "2", "0"] in [line.split()[:6] for line in out.splitlines()]
+    assert ["toy-table1", "0", "of", "2", "2", "0"] in [
+        line.split()[:6] for line in out.splitlines()
+    ]
     assert list(Results(tmp_path / "r").records("toys")) == []

@@ -27,15 +27,22 @@ from longsumbench.runs.results import Results
 @pytest.fixture(autouse=True)
 def two_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tables of two papers."""
-    other = toy_paper_table("best-table2", title="Best", citation="Somebody 2021, BEST", prints="Table 2")
+    other = toy_paper_table(
+        "best-table2", title="Best", citation="Somebody 2021, BEST", prints="Table 2"
+    )
     offer(monkeypatch, toy_paper_table(), other)
 
 
 def write_json(folder: Path, name: str, *outcomes: str) -> None:
     """Write NAME.json with a claim of each outcome."""
-    claims = tuple(Verdict("a > b", "rouge1", outcome, ("Toys",), seeds=3, says=f"<{outcome}>") for outcome in outcomes)
+    claims = tuple(
+        Verdict("a > b", "rouge1", outcome, ("Toys",), seeds=3, says=f"<{outcome}>")
+        for outcome in outcomes
+    )
     (folder / "papers").mkdir(exist_ok=True)
-    (folder / "papers" / f"{name}.json").write_bytes(msgspec.json.encode(MadePage(name, "probe", claims=claims)))
+    (folder / "papers" / f"{name}.json").write_bytes(
+        msgspec.json.encode(MadePage(name, "probe", claims=claims))
+    )
 
 
 def rows_of(text: str) -> Sequence[str]:
@@ -55,26 +62,40 @@ def test_every_claim_is_in_the_index(tmp_path: Path) -> None:
     assert '<td class="l reproduced">reproduced</td>' in html
     assert "&lt;not learned&gt;" in html
     assert rows_of(text)[2].endswith("| undecided | 3 |  | [best-table2](best-table2.md) |")
-    assert rows_of(claims_table(Results(tmp_path), "x/"))[2].endswith("[best-table2](x/best-table2.md) |")
+    assert rows_of(claims_table(Results(tmp_path), "x/"))[2].endswith(
+        "[best-table2](x/best-table2.md) |"
+    )
 
 
 def test_titles_count_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The title of the page is that of its picture, and has the number of papers with claims."""
     titles = []
-    monkeypatch.setattr(write, "add_title_and_notes", lambda figure, title, notes: titles.append(title))
+    monkeypatch.setattr(
+        write, "add_title_and_notes", lambda figure, title, notes: titles.append(title)
+    )
     for number, name in enumerate(("toy-table1", "best-table2"), start=1):
         write_json(tmp_path, name, REPRODUCED)
         text = write_index(Results(tmp_path))[1].read_text(encoding="utf-8")
-        assert titles[-1] == f"The claims of {number} paper{'s' if number > 1 else ''}, and what holds here"
+        assert (
+            titles[-1]
+            == f"The claims of {number} paper{'s' if number > 1 else ''}, and what holds here"
+        )
         assert text.startswith(f"# {titles[-1]}\n")
 
 
 def test_the_column_has_the_texts_that_were_used() -> None:
     """A claim about arXiv that was tested on generated reports says so; what was not tested was tested on nothing."""
     table = toy_paper_table(
-        datasets={"arXiv": {"paper": "dataset=arxiv", "probe": "dataset=probe dataset.document_length=128"}}
+        datasets={
+            "arXiv": {
+                "paper": "dataset=arxiv",
+                "probe": "dataset=probe dataset.document_length=128",
+            }
+        }
     )
-    reproduced, untested = (Verdict("a > b", "rouge1", outcome, ("arXiv",)) for outcome in (REPRODUCED, NOT_TESTED))
+    reproduced, untested = (
+        Verdict("a > b", "rouge1", outcome, ("arXiv",)) for outcome in (REPRODUCED, NOT_TESTED)
+    )
     assert describe_tested(table, "probe", reproduced) == "R-1, probe (for arXiv)"
     assert describe_tested(table, "paper", reproduced) == "R-1, arxiv"
     assert describe_tested(table, "probe", untested) == "nothing (for arXiv)"
@@ -82,9 +103,14 @@ def test_the_column_has_the_texts_that_were_used() -> None:
 
 def test_several_texts_and_measures_are_named() -> None:
     """A claim with several datasets and measures has all of them in the column; a difference of two is "minus"."""
-    table = toy_paper_table(datasets={"arXiv": {"probe": "dataset=probe"}, "PubMed": {"probe": "dataset=pydoc"}})
+    table = toy_paper_table(
+        datasets={"arXiv": {"probe": "dataset=probe"}, "PubMed": {"probe": "dataset=pydoc"}}
+    )
     both = Verdict("a > b", "rouge1, rouge1 - rouge2", REPRODUCED, ("arXiv", "PubMed"))
-    assert describe_tested(table, "probe", both) == "R-1, R-1 minus R-2, probe (for arXiv) and pydoc (for PubMed)"
+    assert (
+        describe_tested(table, "probe", both)
+        == "R-1, R-1 minus R-2, probe (for arXiv) and pydoc (for PubMed)"
+    )
 
 
 def test_decided_claims_are_counted(tmp_path: Path) -> None:
@@ -93,7 +119,9 @@ def test_decided_claims_are_counted(tmp_path: Path) -> None:
     write_json(tmp_path, "best-table2", UNDECIDED, ALIKE_ROWS, NOT_TESTED)
     expected = "3 of 6 claims are decided: 2 reproduced, 1 alike."
     assert claims_table(Results(tmp_path)).startswith(expected)
-    assert all(expected in path.read_text(encoding="utf-8") for path in write_index(Results(tmp_path))[:2])
+    assert all(
+        expected in path.read_text(encoding="utf-8") for path in write_index(Results(tmp_path))[:2]
+    )
     assert summarize_outcomes([]) == "0 of 0 claims are decided: none."
 
 

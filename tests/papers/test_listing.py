@@ -26,7 +26,9 @@ def test_a_line_for_each_paper_table(tmp_path: Path, monkeypatch: pytest.MonkeyP
         toy_paper_table(prints="Table 2", source="you2019etads"),
         toy_paper_table("toy-table9", title="None", prints="Table 9"),
     )
-    write_atomically(tmp_path / "papers" / "toy-table1.json", DONE % ("[]", f"[{HOLDS}, {HOLDS}, {HOLDS}]"))
+    write_atomically(
+        tmp_path / "papers" / "toy-table1.json", DONE % ("[]", f"[{HOLDS}, {HOLDS}, {HOLDS}]")
+    )
     assert list_lines(tmp_path) == [
         "toy-table1  Lead and Random",
         "            scale=probe|paper; 30 printed numbers; made here: probe, 2 runs, 2.5 min, 3 reproduced",

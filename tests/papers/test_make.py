@@ -21,12 +21,16 @@ RANDOM = "longsumbench.models.baselines.system.Random.summarize"
 @pytest.fixture
 def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The words that give the texts of the tables toy-table1 and toy-table2, which share the row Random."""
-    other = toy_paper_table("toy-table2", rows={"Chance": PaperRow("model=random"), "Oracle": PaperRow("model=oracle")})
+    other = toy_paper_table(
+        "toy-table2", rows={"Chance": PaperRow("model=random"), "Oracle": PaperRow("model=oracle")}
+    )
     offer(monkeypatch, toy_paper_table(), other)
     return [f"path.toys={write_jsonl(tmp_path / 'texts')}", "score.resamples=100"]
 
 
-def make(folder: Path, words: Sequence[str], name: str = "toy-table1", run: bool = True) -> list[Path]:
+def make(
+    folder: Path, words: Sequence[str], name: str = "toy-table1", run: bool = True
+) -> list[Path]:
     """Make a table with the results folder `folder / "r"`."""
     return [*paper(name, words, run, folder / "r").files]
 
@@ -40,10 +44,15 @@ def written(folder: Path, name: str = "toy-table1") -> MadePage:
 
 def finish_times(folder: Path) -> dict[str, int]:
     """Return run id → time of its record."""
-    return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("r/runs/*/*/*/record.json")}
+    return {
+        path.parent.name: path.stat().st_mtime_ns
+        for path in folder.glob("r/runs/*/*/*/record.json")
+    }
 
 
-def test_a_table_runs_what_is_missing_and_writes_its_files(typed: list[str], tmp_path: Path) -> None:
+def test_a_table_runs_what_is_missing_and_writes_its_files(
+    typed: list[str], tmp_path: Path
+) -> None:
     """Three runs, since Lead has no seed; the files show them, and the sweep's state and leaderboard are ordinary."""
     names = [path.name for path in make(tmp_path, typed)]
     assert names == [f"toy-table1{end}" for end in (".md", ".csv", ".html", "-a.png", ".json")]
@@ -56,8 +65,12 @@ def test_a_table_runs_what_is_missing_and_writes_its_files(typed: list[str], tmp
 def test_settings_may_be_typed_or_arguments(typed: list[str], tmp_path: Path) -> None:
     """Both make the same page, also of texts in a folder whose name has a blank; it shows what the command prints."""
     folder = write_jsonl(tmp_path / "my texts")
-    given = paper("toy-table1", results_dir=tmp_path / "r", path={"toys": folder}, score={"resamples": 100})
-    again = paper("toy-table1", [f"path.toys={folder}", "score.resamples=100"], False, tmp_path / "r")
+    given = paper(
+        "toy-table1", results_dir=tmp_path / "r", path={"toys": folder}, score={"resamples": 100}
+    )
+    again = paper(
+        "toy-table1", [f"path.toys={folder}", "score.resamples=100"], False, tmp_path / "r"
+    )
     assert given.render() == again.render()
     assert again.job.missing == ()
     assert "Lead and Random" in again.render()
@@ -82,7 +95,11 @@ def test_without_runs_the_page_shows_what_is_missing(typed: list[str], tmp_path:
     """With `run=False` nothing runs, no texts are needed, and the missing runs are named."""
     (page, *_) = make(tmp_path, [], run=False)
     assert finish_times(tmp_path) == {}
-    assert written(tmp_path).missing == ("Lead on Toys seed=1", "Random on Toys seed=1", "Random on Toys seed=2")
+    assert written(tmp_path).missing == (
+        "Lead on Toys seed=1",
+        "Random on Toys seed=1",
+        "Random on Toys seed=2",
+    )
     assert "0 of 3 runs finished.\n\nMissing: Lead on Toys" in page.read_text(encoding="utf-8")
 
 
@@ -106,7 +123,9 @@ def test_a_failed_run_is_continued_by_the_same_command(
     assert finish_times(tmp_path)[lead] == before[lead]
 
 
-def test_an_interrupt_leaves_a_page(typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_leaves_a_page(
+    typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After Ctrl-C the page has the finished runs."""
 
     def interrupted(*_: object) -> None:
@@ -119,7 +138,9 @@ def test_an_interrupt_leaves_a_page(typed: list[str], tmp_path: Path, monkeypatc
     assert len(written(tmp_path).missing) == 2
 
 
-def test_texts_out_of_reach(typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_out_of_reach(
+    typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The runs on other texts are made, and the error names the word to type; without any texts no page is written."""
 
     def unreachable(*_: object) -> None:
@@ -127,7 +148,11 @@ def test_texts_out_of_reach(typed: list[str], tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("longsumbench.papers.points.check_copy_or_network", unreachable)
     far = {"arXiv": {"probe": "dataset=arxiv"}}
-    offer(monkeypatch, toy_paper_table("both", datasets={**TOYS, **far}), toy_paper_table("far", datasets=far))
+    offer(
+        monkeypatch,
+        toy_paper_table("both", datasets={**TOYS, **far}),
+        toy_paper_table("far", datasets=far),
+    )
     with pytest.raises(PointsFailed, match=r"4 runs not started: .*add path.arxiv=FOLDER"):
         make(tmp_path, typed, "both")
     assert len(written(tmp_path, "both").runs) == 3
@@ -136,7 +161,9 @@ def test_texts_out_of_reach(typed: list[str], tmp_path: Path, monkeypatch: pytes
     assert read_written(Results(tmp_path / "r"), "far") is None
 
 
-def test_finished_runs_need_no_texts(typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_runs_need_no_texts(
+    typed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A page of outputs asks the sweep to complete finished runs; if their texts are gone, it shows what is there."""
     make(tmp_path, typed)
     monkeypatch.setattr("longsumbench.papers.make.SHOWS_OUTPUTS", {"scores"})

@@ -25,9 +25,12 @@ def test_the_page_is_current() -> None:
 def test_every_table_has_a_row(tmp_path: Path) -> None:
     """All are in the list, with the scale that is used without `scale=` first; nothing else of the text changes."""
     page = papers_page(TEXT, Results(tmp_path))
-    rows = re.findall(r"^\| ([\w-]+) \| [^|]+ \| ([a-z, ]+) \|", page.partition("## All of them")[2], re.MULTILINE)
+    rows = re.findall(
+        r"^\| ([\w-]+) \| [^|]+ \| ([a-z, ]+) \|", page.partition("## All of them")[2], re.MULTILINE
+    )
     assert rows == [
-        (name, ", ".join(dict.fromkeys([one.default, *one.scales]))) for name, one in read_paper_tables().items()
+        (name, ", ".join(dict.fromkeys([one.default, *one.scales])))
+        for name, one in read_paper_tables().items()
     ]
     assert re.sub("<!-- made.*?end -->", "", page, flags=re.DOTALL) == re.sub(
         "<!-- made.*?end -->", "", TEXT, flags=re.DOTALL
@@ -40,18 +43,42 @@ def test_claims_and_what_was_run_here(tmp_path: Path) -> None:
     write_costs({"seal-table2": PaperTableCost(12, 0, 990.0)}, results)
     claims = (
         Verdict(
-            "CA > Trunc", "rouge1", REPRODUCED, ("arXiv",), seeds=5, says="CA is better", source="§5", learned="learned"
+            "CA > Trunc",
+            "rouge1",
+            REPRODUCED,
+            ("arXiv",),
+            seeds=5,
+            says="CA is better",
+            source="§5",
+            learned="learned",
         ),
-        Verdict("a > b", "rouge1", NOT_LEARNED, ("arXiv",), seeds=3, says="A is _better_", learned=NOT_LEARNED),
+        Verdict(
+            "a > b",
+            "rouge1",
+            NOT_LEARNED,
+            ("arXiv",),
+            seeds=3,
+            says="A is _better_",
+            learned=NOT_LEARNED,
+        ),
     )
     found = MadePage("seal-table2", "probe", (), {"one": 60, "two": 540}, (), claims)
     (tmp_path / "papers/seal-table2.json").write_bytes(msgspec.json.encode(found))
-    page, link = papers_page(TEXT, results), "[seal-table2](../results/reference/papers/seal-table2.md)"
+    page, link = (
+        papers_page(TEXT, results),
+        "[seal-table2](../results/reference/papers/seal-table2.md)",
+    )
     tested = "R-1, probe (for arXiv)"
-    assert f"| CA is better | SEAL, §5 | CA > Trunc | {tested} | reproduced | 5 | learned | {link} |" in page
+    assert (
+        f"| CA is better | SEAL, §5 | CA > Trunc | {tested} | reproduced | 5 | learned | {link} |"
+        in page
+    )
     cells = f"| A is \\_better\\_ | SEAL, Table 2 | a > b | {tested} | not learned | 3 | not learned | {link} |"
     assert cells in page
     status = found.describe()
     assert status == "probe, 2 runs, 10.0 min, 1 reproduced, 1 not learned"
-    assert f"| {link} | Table 2: Trunc, CA, EA and SEAL on three datasets | probe, paper | 62 | {status} |" in page
+    assert (
+        f"| {link} | Table 2: Trunc, CA, EA and SEAL on three datasets | probe, paper | 62 | {status} |"
+        in page
+    )
     assert "| 12 runs, about 990 h (41 days) on one A100 |" in page

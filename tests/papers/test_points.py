@@ -27,7 +27,9 @@ TWO = {**TOYS, "Generated": {"probe": "dataset=probe", "paper": "dataset=probe"}
 
 def planned(paper_table: PaperTable, folder: Path, *words: str, scale: str = "probe") -> Job:
     """Plan a paper table with the results folder `folder / "r"`."""
-    return find_finished(plan_paper_table(paper_table, [f"scale={scale}", *words], Results(folder / "r")))
+    return find_finished(
+        plan_paper_table(paper_table, [f"scale={scale}", *words], Results(folder / "r"))
+    )
 
 
 def run_all(job: Job) -> list[RunRecord]:
@@ -37,18 +39,30 @@ def run_all(job: Job) -> list[RunRecord]:
 
 def seeds_of(job: Job) -> list[tuple[str, str, list[int]]]:
     """Return label, dataset and seeds of the points."""
-    return [(row.label, row.dataset, [point.config.seed for point in row.points]) for row in job.rows]
+    return [
+        (row.label, row.dataset, [point.config.seed for point in row.points]) for row in job.rows
+    ]
 
 
 def test_a_table_has_the_runs_of_its_rows_on_its_datasets(tmp_path: Path) -> None:
     """One entry for each dataset and row, in their order, with a point for each seed; results go to one folder."""
     job = planned(toy_paper_table(datasets=TWO), tmp_path)
     both = [(label, [1, 2]) for label in ("Lead", "Random")]
-    assert seeds_of(job) == [(label, dataset, seeds) for dataset in ("Toys", "Generated") for label, seeds in both]
+    assert seeds_of(job) == [
+        (label, dataset, seeds) for dataset in ("Toys", "Generated") for label, seeds in both
+    ]
     configs = [point.config for row in job.rows for point in row.points]
-    assert {(config.results_dir, config.baselines) for config in configs} == {(str(tmp_path / "r"), False)}
-    assert [point.name for point in job.rows[1].points] == ["Random on Toys seed=1", "Random on Toys seed=2"]
-    assert {name: settings.name for name, settings in job.datasets.items()} == {"Toys": "toys", "Generated": "probe"}
+    assert {(config.results_dir, config.baselines) for config in configs} == {
+        (str(tmp_path / "r"), False)
+    }
+    assert [point.name for point in job.rows[1].points] == [
+        "Random on Toys seed=1",
+        "Random on Toys seed=2",
+    ]
+    assert {name: settings.name for name, settings in job.datasets.items()} == {
+        "Toys": "toys",
+        "Generated": "probe",
+    }
     assert job.missing == tuple(point for row in job.rows for point in row.points)
 
 
@@ -62,18 +76,27 @@ def test_rows_and_datasets_belong_to_scales(tmp_path: Path) -> None:
     }
     datasets = {**TOYS, "Generated": {"paper": "dataset=probe"}}
     paper_table = toy_paper_table(rows=rows, datasets=datasets)
-    assert [(row.label, row.dataset) for row in planned(paper_table, tmp_path).rows] == [("Everywhere", "Toys")]
+    assert [(row.label, row.dataset) for row in planned(paper_table, tmp_path).rows] == [
+        ("Everywhere", "Toys")
+    ]
     job = planned(paper_table, tmp_path, scale="paper")
     toys, generated = ["Everywhere", "Paper"], ["Everywhere", "Paper", "Generated only"]
-    expected = [*((label, "Toys") for label in toys), *((label, "Generated") for label in generated)]
+    expected = [
+        *((label, "Toys") for label in toys),
+        *((label, "Generated") for label in generated),
+    ]
     assert [(row.label, row.dataset) for row in job.rows] == expected
     assert [row.points[0].config.model.length for row in job.rows[:2]] == ["train", "9"]
 
 
 def test_typed_words_replace_those_of_the_table(tmp_path: Path) -> None:
     """A typed setting wins over the scale, the dataset and the row; folders go to the points on their dataset."""
-    paper_table = toy_paper_table(datasets=TWO, rows={"Lead": PaperRow("model=lead model.length=5")})
-    job = planned(paper_table, tmp_path, "seed=7", "model.length=9", f"path.toys={tmp_path}/my texts")
+    paper_table = toy_paper_table(
+        datasets=TWO, rows={"Lead": PaperRow("model=lead model.length=5")}
+    )
+    job = planned(
+        paper_table, tmp_path, "seed=7", "model.length=9", f"path.toys={tmp_path}/my texts"
+    )
     assert seeds_of(job) == [("Lead", "Toys", [7]), ("Lead", "Generated", [7])]
     configs = [row.points[0].config for row in job.rows]
     assert [config.model.length for config in configs] == ["9", "9"]
@@ -91,21 +114,31 @@ def test_a_setting_that_only_some_rows_have_is_left_out_of_the_others(tmp_path: 
 
 def test_a_row_has_one_run_for_each_seed(tmp_path: Path) -> None:
     """Several values of another setting would be several runs in one row, of which one would be shown."""
-    with pytest.raises(UsageError, match="would be one row of the table: type one value, or several seeds"):
+    with pytest.raises(
+        UsageError, match="would be one row of the table: type one value, or several seeds"
+    ):
         planned(toy_paper_table(), tmp_path, "seed=1", "score.resamples=100,200")
-    assert seeds_of(planned(toy_paper_table(), tmp_path, "seed=3,4,5"))[1] == ("Random", "Toys", [3, 4, 5])
+    assert seeds_of(planned(toy_paper_table(), tmp_path, "seed=3,4,5"))[1] == (
+        "Random",
+        "Toys",
+        [3, 4, 5],
+    )
 
 
 def test_the_last_typed_scale_counts() -> None:
     """With Hydra's plus sign, too; the words of the page are all but the scale and the launcher."""
-    typed = sort_words(toy_paper_table(), ["scale=probe", "seed=1", "+scale=paper", "hydra/launcher=joblib"])
+    typed = sort_words(
+        toy_paper_table(), ["scale=probe", "seed=1", "+scale=paper", "hydra/launcher=joblib"]
+    )
     assert (typed.scale, typed.overrides, typed.page) == ("paper", ("seed=1",), ("seed=1",))
     assert typed.launcher == ("hydra/launcher=joblib",)
 
 
 def test_options_have_the_type_of_their_default(tmp_path: Path) -> None:
     """Settings of the kind are no settings of the runs; null is None."""
-    paper_table = toy_paper_table(options={"example": 0, "bert": None, "share": 0.5, "rank": "tfidf"})
+    paper_table = toy_paper_table(
+        options={"example": 0, "bert": None, "share": 0.5, "rank": "tfidf"}
+    )
     assert planned(paper_table, tmp_path).options == paper_table.options
     job = planned(paper_table, tmp_path, "example=3", "bert=some/folder", "share=1", "rank=null")
     assert job.options == {"example": 3, "bert": "some/folder", "share": 1.0, "rank": None}
@@ -116,12 +149,21 @@ def test_options_have_the_type_of_their_default(tmp_path: Path) -> None:
     ("words", "problem"),
     [
         (["scale=small"], "toy-table1 has no scale=small: choose one of probe, paper"),
-        (["path.toy=x"], "does not read 'toy' (did you mean 'toys'?); it has: path.probe=, path.toys="),
+        (
+            ["path.toy=x"],
+            "does not read 'toy' (did you mean 'toys'?); it has: path.probe=, path.toys=",
+        ),
         (["results_dir=x"], "'results_dir=x': write --results-dir x"),
         (["example=two"], "'example=two' is not a whole number"),
-        (["dataset.path=x"], "'dataset.path=x' is for several datasets: write one of path.probe=, path.toys="),
+        (
+            ["dataset.path=x"],
+            "'dataset.path=x' is for several datasets: write one of path.probe=, path.toys=",
+        ),
         (["model=lead"], "'model=lead': toy-table1 has its own systems and datasets"),
-        (["scael=probe"], "unknown setting 'scael' (did you mean 'scale'?): toy-table1 has example, scale,"),
+        (
+            ["scael=probe"],
+            "unknown setting 'scael' (did you mean 'scale'?): toy-table1 has example, scale,",
+        ),
         (["seed"], "'seed' is not an override: write key=value"),
     ],
 )
@@ -136,12 +178,23 @@ def test_a_wrong_word_is_one_line_that_says_what_to_write(words: list[str], prob
     ("words", "sentences"),
     [
         ([], []),
-        (["device=cpu", "path.toys=x", "dataset.workers=2", "decode.evidence=all", "hydra/launcher=joblib"], []),
+        (
+            [
+                "device=cpu",
+                "path.toys=x",
+                "dataset.workers=2",
+                "decode.evidence=all",
+                "hydra/launcher=joblib",
+            ],
+            [],
+        ),
         (["seed=1"], ["Typed: seed=1 (instead of seed=1,2). This page is not comparable"]),
         (["seed=1", "dataset.limit=3"], ["seed=1 (instead of seed=1,2), dataset.limit=3."]),
     ],
 )
-def test_changes_of_the_outcome_are_said(words: list[str], sentences: list[str], tmp_path: Path) -> None:
+def test_changes_of_the_outcome_are_said(
+    words: list[str], sentences: list[str], tmp_path: Path
+) -> None:
     """A typed setting that decides the outcome is named; one that does not, is not."""
     changes = planned(toy_paper_table(), tmp_path, *words).changes
     assert len(changes) == len(sentences)
@@ -156,15 +209,23 @@ def test_finished_runs_are_found(tmp_path: Path) -> None:
     job = find_finished(job)
     assert job.missing == ()
     lead, random = job.rows
-    assert [record.run_id for record in lead.finished] == [lead.finished[0].run_id] * 2  # a run without a seed
+    assert [record.run_id for record in lead.finished] == [
+        lead.finished[0].run_id
+    ] * 2  # a run without a seed
     assert [record.seed for record in random.finished] == [1, 2]
     assert {record.run_id for row in job.rows for record in row.finished} == made
     (tmp_path / "r").rename(tmp_path / "s")
     results = Results(tmp_path / "s")
-    assert find_finished(plan_paper_table(toy_paper_table(), words, results)).missing == ()  # no files are named
-    moved = find_finished(plan_paper_table(toy_paper_table(), ["path.toys=elsewhere", *words], results))
+    assert (
+        find_finished(plan_paper_table(toy_paper_table(), words, results)).missing == ()
+    )  # no files are named
+    moved = find_finished(
+        plan_paper_table(toy_paper_table(), ["path.toys=elsewhere", *words], results)
+    )
     assert len(moved.missing) == 4
-    assert find_finished(moved, results.records("toys")).missing == ()  # a sweep found the same texts there
+    assert (
+        find_finished(moved, results.records("toys")).missing == ()
+    )  # a sweep found the same texts there
     other = find_finished(plan_paper_table(toy_paper_table(), ["score.resamples=200"], results))
     assert len(other.missing) == 4
 
@@ -175,7 +236,10 @@ def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
     paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
     results = Results(tmp_path / "r")
     (record,) = run_all(planned(paper_table, tmp_path, f"path.toys={texts}"))
-    for run_id, finished in (("aaa", "2021-01-01T00:00:00+00:00"), ("bbb", "2020-01-01T00:00:00+00:00")):
+    for run_id, finished in (
+        ("aaa", "2021-01-01T00:00:00+00:00"),
+        ("bbb", "2020-01-01T00:00:00+00:00"),
+    ):
         other = replace(record, run_id=run_id, finished=finished)
         other.write(results.run_folder(other))
     assert planned(paper_table, tmp_path).rows[0].finished == (record,)
@@ -185,12 +249,18 @@ def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "versions", [{}, {"system": 0}, {"score": 0}, {"gone": 1}, {"metric gone": 1}], ids=lambda changes: str(changes)
+    "versions",
+    [{}, {"system": 0}, {"score": 0}, {"gone": 1}, {"metric gone": 1}],
+    ids=lambda changes: str(changes),
 )
-def test_a_page_uses_runs_of_the_current_versions_only(versions: dict[str, int], tmp_path: Path) -> None:
+def test_a_page_uses_runs_of_the_current_versions_only(
+    versions: dict[str, int], tmp_path: Path
+) -> None:
     """A run is used while its versions are the current ones; with other versions, or none, its point is missing."""
     paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
-    (record,) = run_all(planned(paper_table, tmp_path, f"path.toys={write_jsonl(tmp_path / 'texts')}"))
+    (record,) = run_all(
+        planned(paper_table, tmp_path, f"path.toys={write_jsonl(tmp_path / 'texts')}")
+    )
     outdated = replace(record, versions={**record.versions, **versions} if versions else {})
     outdated.write(Results(tmp_path / "r").run_folder(record))
     assert planned(paper_table, tmp_path).rows[0].finished == ()
@@ -200,7 +270,9 @@ def test_versions_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """They include those of a learned ranker and of the dataset's metrics."""
     lead = registry.systems.load("lead")
     monkeypatch.setattr(registry.rankers.load("lstm"), "version", 7)
-    plain, ranked = (current_versions(lead(lead.Config(rank=rank)), ["fact_recall"]) for rank in ("none", "lstm"))
+    plain, ranked = (
+        current_versions(lead(lead.Config(rank=rank)), ["fact_recall"]) for rank in ("none", "lstm")
+    )
     assert plain["metric fact_recall"] == registry.metrics.load("fact_recall").version
     assert ranked == {**plain, "ranker": 7}
 
@@ -208,12 +280,16 @@ def test_versions_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "change", [{"score": {"metrics": ["gone"]}, "gone": 1}, {"model": {"name": "lead", "gone": 1}}]
 )
-def test_a_record_of_another_version_is_no_run_of_the_table(change: dict[str, Any], tmp_path: Path) -> None:
+def test_a_record_of_another_version_is_no_run_of_the_table(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
     """A record with settings that no longer exist matches no point, and is no error."""
     texts = write_jsonl(tmp_path / "texts")
     paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
     (record,) = run_all(planned(paper_table, tmp_path, f"path.toys={texts}"))
-    replace(record, config={**record.config, **change}).write(Results(tmp_path / "r").run_folder(record))
+    replace(record, config={**record.config, **change}).write(
+        Results(tmp_path / "r").run_folder(record)
+    )
     assert planned(paper_table, tmp_path).rows[0].finished == ()
 
 
@@ -229,7 +305,9 @@ def test_a_run_without_a_requested_metric_is_missing(tmp_path: Path) -> None:
     assert planned(paper_table, tmp_path).missing == ()
 
 
-def test_what_cannot_be_read_names_the_word_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_names_the_word_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Texts of files only, of a hub out of reach, or of a wrong folder; generated texts have no problem."""
 
     def unreachable(*_: object) -> None:
@@ -239,7 +317,11 @@ def test_what_cannot_be_read_names_the_word_to_type(tmp_path: Path, monkeypatch:
     assert texts_problem(DatasetSettings("probe")) is None
     assert texts_problem(DatasetSettings("sumpubmed", path=str(tmp_path))) is None
     problems: Sequence[tuple[DatasetSettings, str, int]] = [
-        (DatasetSettings("sumpubmed"), "dataset 'sumpubmed' is read from files: add path.sumpubmed=FOLDER", 2),
+        (
+            DatasetSettings("sumpubmed"),
+            "dataset 'sumpubmed' is read from files: add path.sumpubmed=FOLDER",
+            2,
+        ),
         (DatasetSettings("arxiv"), "hub cannot be reached: add path.arxiv=FOLDER", 4),
         (DatasetSettings("arxiv", path="gone"), "path.arxiv=gone: no such file or folder", 2),
     ]
@@ -250,7 +332,9 @@ def test_what_cannot_be_read_names_the_word_to_type(tmp_path: Path, monkeypatch:
         assert problem.exit_code == code
 
 
-def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_out_of_reach_leaves_out_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The other rows are planned, with the settings that only some rows have; the row is missing, with the reason."""
 
     def plan_without_oracle(lines: Sequence[Sequence[str]], **others: Any) -> list[list[Point]]:
@@ -259,7 +343,11 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(tmp_path: Path, monkeypatc
         return plan_lines(lines, **others)
 
     monkeypatch.setattr("longsumbench.papers.points.plan_lines", plan_without_oracle)
-    rows = {"Lead": PaperRow("model=lead"), "Random": PaperRow("model=random"), "Far": PaperRow("model=oracle")}
+    rows = {
+        "Lead": PaperRow("model=lead"),
+        "Random": PaperRow("model=random"),
+        "Far": PaperRow("model=oracle"),
+    }
     paper_table = toy_paper_table(rows=rows, claims=(PaperClaim(orders=("Lead > Far",)),))
     job = planned(paper_table, tmp_path, "model.length=9")
     assert [row.label for row in job.rows] == ["Lead", "Random"]

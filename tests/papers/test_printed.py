@@ -16,14 +16,21 @@ SEAL = PaperTable(
 
 
 def pagesum(**rows: PaperRow) -> PaperTable:
-    return PaperTable("scores", "", "probe", {}, {"arXiv": {}}, rows, prints="Table 2", source="liu2022pagesum")
+    return PaperTable(
+        "scores", "", "probe", {}, {"arXiv": {}}, rows, prints="Table 2", source="liu2022pagesum"
+    )
 
 
 def test_numbers_of_a_row_are_those_of_the_paper() -> None:
     """SEAL prints both kinds of ROUGE-L of its system on arXiv, and they have two columns."""
     found = find_printed_row(SEAL, "SEAL", "arXiv")
     assert found
-    assert found.numbers == {"R-1": "44.3", "R-2": "18.0", "R-L sentence": "26.3", "R-L summary": "39.3"}
+    assert found.numbers == {
+        "R-1": "44.3",
+        "R-2": "18.0",
+        "R-L sentence": "26.3",
+        "R-L summary": "39.3",
+    }
     assert (found.label, found.source) == ("SEAL", "own")
     on_search = find_printed_row(SEAL, "SEAL", "Search2Wiki")
     assert on_search
@@ -34,7 +41,10 @@ def test_other_rows_name_who_got_the_numbers() -> None:
     """Quoted numbers, re-run ones and the paper's own are distinguished; those that are contradicted are marked."""
     rows = read_other_rows(pagesum(PageSum=PaperRow(published={"system": "PageSum"})), ["arXiv"])
     primera = [row for row in rows if (row.system, row.dataset) == ("PRIMERA", "arXiv")]
-    assert [(row.source, row.numbers["R-1"]) for row in primera] == [("quoted", "47.60"), ("re-run †", "47.65")]
+    assert [(row.source, row.numbers["R-1"]) for row in primera] == [
+        ("quoted", "47.60"),
+        ("re-run †", "47.65"),
+    ]
     assert ("PageSum", "arXiv") not in [(row.system, row.dataset) for row in rows]
 
 

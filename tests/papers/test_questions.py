@@ -21,18 +21,25 @@ from longsumbench.runs.record import RunRecord
 
 PEOPLE = PaperClaim(orders=("HT > FT",), on="rating", untested="nobody was asked")
 Write = Callable[..., RunRecord]
-PRINTED: dict[str, Any] = {"prints": "Table 4", "source": "liu2019hiersumm", "datasets": {"WikiSum": {}}}
+PRINTED: dict[str, Any] = {
+    "prints": "Table 4",
+    "source": "liu2019hiersumm",
+    "datasets": {"WikiSum": {}},
+}
 
 
 @pytest.fixture
 def finished(tmp_path: Path) -> Write:
     """Write a finished run; return its record."""
 
-    def write(model: str, outputs: Sequence[str], facts: Sequence[float] | None = None) -> RunRecord:
+    def write(
+        model: str, outputs: Sequence[str], facts: Sequence[float] | None = None
+    ) -> RunRecord:
         ids = [f"e{place}" for place in range(len(outputs))]
         made = record(model, 30, n=len(ids))
         table = pd.DataFrame(
-            {f"{kind}_{part}": 0.3 for kind in ROUGE_TYPES for part in "prf"}, pd.Index(ids, name="id")
+            {f"{kind}_{part}": 0.3 for kind in ROUGE_TYPES for part in "prf"},
+            pd.Index(ids, name="id"),
         )
         if facts is not None:
             means = {"fact_recall": 100 * sum(facts) / len(facts), "fact_recall_chance": 20.0}
@@ -40,7 +47,10 @@ def finished(tmp_path: Path) -> Write:
         folder = tmp_path / "runs" / made.dataset / model / made.run_id
         made.write(folder)
         write_scores(folder / "scores.csv", table)
-        write_summaries(folder / "predictions.jsonl", [Summary(*pair) for pair in zip(ids, outputs, strict=True)])
+        write_summaries(
+            folder / "predictions.jsonl",
+            [Summary(*pair) for pair in zip(ids, outputs, strict=True)],
+        )
         return made
 
     return write
@@ -60,7 +70,11 @@ def test_planted_facts_are_questions(finished: Write, tmp_path: Path) -> None:
     Claims about people are not, and say why.
     """
     texts = [f"Text {place}." for place in range(20)]
-    runs = {"HT": finished("ht", texts, [1.0] * 19 + [0.5]), "Lead": finished("lead", texts, [0.25] * 20), "FT": None}
+    runs = {
+        "HT": finished("ht", texts, [1.0] * 19 + [0.5]),
+        "Lead": finished("lead", texts, [0.25] * 20),
+        "FT": None,
+    }
     answers = PaperClaim(orders=("HT > Lead",), on={"paper": "qa", "probe": "fact_recall"})
     page = questions_page(job_of(tmp_path, runs, answers, PEOPLE))
     (block,) = page.blocks
@@ -71,7 +85,11 @@ def test_planted_facts_are_questions(finished: Write, tmp_path: Path) -> None:
     ]
     assert [row[2].split()[0] if row[2] else "" for row in block.rows] == ["97.5", "25.0", ""]
     tested, of_people = page.verdicts
-    assert (tested.claim, tested.outcome, tested.measure) == ("HT > Lead", REPRODUCED, "fact_recall")
+    assert (tested.claim, tested.outcome, tested.measure) == (
+        "HT > Lead",
+        REPRODUCED,
+        "fact_recall",
+    )
     assert tested.difference == pytest.approx(97.5 - 25)
     assert (of_people.outcome, of_people.reason) == (NOT_TESTED, "nobody was asked")
     assert any("No question-answering model" in note for note in block.notes)

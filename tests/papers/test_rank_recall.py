@@ -34,9 +34,14 @@ def texts(folder: Path) -> DatasetSettings:
     for number in range(48):
         draw = random.Random(number)
         useful = [" ".join(draw.sample(WORDS, 5)) for _ in range(2)]
-        others = [f"town{number} has {draw.choice(WORDS)} number {n} here town{number}" for n in range(5)]
+        others = [
+            f"town{number} has {draw.choice(WORDS)} number {n} here town{number}" for n in range(5)
+        ]
         paragraphs = [*others, *(f"notably {text}" for text in useful)]
-        row = {"title": f"town{number}", "documents": [{"sections": [{"name": None, "paragraphs": paragraphs}]}]}
+        row = {
+            "title": f"town{number}",
+            "documents": [{"sections": [{"name": None, "paragraphs": paragraphs}]}],
+        }
         name = "train" if number < 30 else "validation" if number < 36 else "test"
         splits[name].append({**row, "summary": " and ".join(useful)})
     return write_texts(folder, splits)
@@ -54,7 +59,11 @@ def test_printed_and_ours(tmp_path: Path) -> None:
         rows = numbers[numbers["row"] == ranker]
         assert rows[rows["kind"] == "printed"]["value"].tolist() == recalls
         assert len(rows[rows["kind"] == "ours"]) == len(recalls)
-    assert set(numbers["kind"]) == {"printed", "ours", "verdict"}  # on other texts nothing is subtracted
+    assert set(numbers["kind"]) == {
+        "printed",
+        "ours",
+        "verdict",
+    }  # on other texts nothing is subtracted
     assert {row[1] for row in page.blocks[0].rows} == {"printed on WikiSum", "ours on jsonl"}
     (verdict,) = page.verdicts
     assert verdict.outcome == ONE_SEED
@@ -65,50 +74,73 @@ def test_a_ranker_is_trained_with_each_seed(tmp_path: Path) -> None:
     """With three seeds the claim is tested over examples and seeds, and our numbers are means over the seeds."""
     datasets = {"WikiSum": texts(tmp_path / "texts")}
     page = rank_recall_page(
-        analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"seed": "1, 2,3"}, claims=[CLAIM])
+        analysis_job(
+            "hierarchical-table1", datasets, OPTIONS, typed={"seed": "1, 2,3"}, claims=[CLAIM]
+        )
     )
     (verdict,) = page.verdicts
     assert (verdict.claim, verdict.outcome, verdict.seeds) == ("lstm > tfidf", REPRODUCED, 3)
     assert set(page.numbers[page.numbers["kind"] == "ours"]["seeds"]) == {3}
     assert any("means over 3 seeds" in sentence for sentence in page.conditions)
     with pytest.raises(UsageError, match="seed"):
-        rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"seed": "1,x"}))
+        rank_recall_page(
+            analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"seed": "1,x"})
+        )
 
 
-def test_only_examples_with_more_paragraphs_are_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_examples_with_more_paragraphs_are_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Twelve examples of three paragraphs, all kept, do not count; the eight with more differ by 20.
 
     Over all twenty the mean difference would be -22. One trained ranker decides nothing. One example with more than 10
     paragraphs is too few for a test.
     """
     gaps = np.array([-0.5] * 12 + [0.15, 0.25] * 4)
-    recalls = {"tfidf": np.full((20, len(KEPT)), 0.5), "lstm": 0.5 + np.repeat(gaps[:, None], len(KEPT), axis=1)}
-    found = RankRecall("jsonl", "test", "paragraph", recalls, np.array([3] * 12 + [7] * 7 + [45]), 4.0)
+    recalls = {
+        "tfidf": np.full((20, len(KEPT)), 0.5),
+        "lstm": 0.5 + np.repeat(gaps[:, None], len(KEPT), axis=1),
+    }
+    found = RankRecall(
+        "jsonl", "test", "paragraph", recalls, np.array([3] * 12 + [7] * 7 + [45]), 4.0
+    )
     monkeypatch.setattr("longsumbench.papers.rank_recall.rank_recall", lambda *_: found)
     datasets = {"WikiSum": texts(tmp_path / "texts")}
-    (verdict,) = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, claims=[CLAIM])).verdicts
+    (verdict,) = rank_recall_page(
+        analysis_job("hierarchical-table1", datasets, OPTIONS, claims=[CLAIM])
+    ).verdicts
     assert (verdict.outcome, verdict.difference, verdict.n) == (ONE_SEED, pytest.approx(20), 8)
     assert verdict.reason == "8 examples; 1 of 4 numbers of paragraphs"
 
 
-def test_all_numbers_of_paragraphs_are_one_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_numbers_of_paragraphs_are_one_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A ranker that is better with 5 to 20 paragraphs and worse with 40 does not find more: the claim is reversed."""
     noise = np.random.default_rng(1).normal(0, 0.01, (30, len(KEPT)))
     recalls = {"tfidf": np.full((30, len(KEPT)), 0.5), "lstm": 0.5 + noise + [0.2, 0.2, 0.2, -0.1]}
     found = RankRecall("jsonl", "test", "paragraph", recalls, np.full(30, 50), 4.0)
     monkeypatch.setattr("longsumbench.papers.rank_recall.rank_recall", lambda *_: found)
     job = analysis_job(
-        "hierarchical-table1", {"WikiSum": texts(tmp_path / "texts")}, OPTIONS, typed={"seed": "1,2,3"}, claims=[CLAIM]
+        "hierarchical-table1",
+        {"WikiSum": texts(tmp_path / "texts")},
+        OPTIONS,
+        typed={"seed": "1,2,3"},
+        claims=[CLAIM],
     )
     (verdict,) = rank_recall_page(job).verdicts
     assert (verdict.outcome, len(verdict.parts)) == (REVERSED, len(KEPT))
-    assert verdict.claim.startswith("lstm > tfidf in ROUGE-L recall of the best 40 (the most reversed")
+    assert verdict.claim.startswith(
+        "lstm > tfidf in ROUGE-L recall of the best 40 (the most reversed"
+    )
 
 
 def test_a_ranker_is_not_named(tmp_path: Path) -> None:
     """Without the learned ranker the verdict says why nothing is tested; without any ranker, that is an error."""
     datasets = {"WikiSum": texts(tmp_path / "texts")}
-    job = analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"rank": "tfidf"}, claims=[CLAIM])
+    job = analysis_job(
+        "hierarchical-table1", datasets, OPTIONS, typed={"rank": "tfidf"}, claims=[CLAIM]
+    )
     page = rank_recall_page(job)
     assert {(verdict.outcome, verdict.reason) for verdict in page.verdicts} == {
         (NOT_TESTED, "rank= does not name lstm")

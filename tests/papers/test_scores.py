@@ -21,7 +21,12 @@ SCORES = [0.30, 0.42, 0.48, 0.40]  # mean 0.40
 def seal(**changes: Any) -> PaperTable:
     """Table 2 of SEAL with two of its rows."""
     rows = {name: PaperRow(published={"system": name}) for name in ("EA", "SEAL")}
-    settings = {"datasets": {"arXiv": {}, "PubMed": {}}, "prints": "Table 2", "source": "zhao2020seal", "rows": rows}
+    settings = {
+        "datasets": {"arXiv": {}, "PubMed": {}},
+        "prints": "Table 2",
+        "source": "zhao2020seal",
+        "rows": rows,
+    }
     return PaperTable("scores", "", "probe", {}, **{**settings, **changes})
 
 
@@ -44,8 +49,12 @@ def test_the_difference_is_ours_minus_printed(tmp_path: Path) -> None:
     assert (cells["R-1 printed"], cells["R-1 difference"][:4]) == ("44.3", "-4.3")
     assert cells["R-1 ours"].startswith("40.0 ±")
     assert cells["R-1 ours"].partition("±")[2] == cells["R-1 difference"].partition("±")[2]
-    numbers = found.numbers[(found.numbers["row"] == "SEAL") & (found.numbers["measure"] == "rouge1")]
-    rows: dict[Any, Any] = {row.kind: row for row in numbers[numbers["dataset"] == "arXiv"].itertuples()}
+    numbers = found.numbers[
+        (found.numbers["row"] == "SEAL") & (found.numbers["measure"] == "rouge1")
+    ]
+    rows: dict[Any, Any] = {
+        row.kind: row for row in numbers[numbers["dataset"] == "arXiv"].itertuples()
+    }
     assert rows["difference"].value == pytest.approx(rows["ours"].value - rows["printed"].value)
     assert rows["difference"].low == pytest.approx(rows["ours"].low - 44.3)
     assert rows["difference"].high == pytest.approx(rows["ours"].high - 44.3)
@@ -66,10 +75,15 @@ def test_rouge_l_of_an_unstated_kind_has_no_difference(tmp_path: Path) -> None:
     rows = {"SEAL": PaperRow(published={"system": "HT", "variant": "+ Similarity Graph"})}
     paper_table = seal(rows=rows, datasets={"WikiSum": {}}, source="liu2019hiersumm")
     run = finished_run(Results(tmp_path), "seal", SCORES)
-    found = scores_page(paper_job(paper_table, tmp_path, {"SEAL": [run]}, "WikiSum", DatasetSettings("wikisum")))
+    found = scores_page(
+        paper_job(paper_table, tmp_path, {"SEAL": [run]}, "WikiSum", DatasetSettings("wikisum"))
+    )
     cells = row_of(found.blocks[0], "SEAL")
     assert cells["R-L unstated printed"] == "35.08"
-    assert not {"R-L unstated ours", "R-L unstated difference", "R-L sentence difference"} & cells.keys()
+    assert (
+        not {"R-L unstated ours", "R-L unstated difference", "R-L sentence difference"}
+        & cells.keys()
+    )
     assert cells["R-L sentence ours"].startswith("40.0")
     assert cells["R-1 difference"].startswith("-0.80 ±")
     assert "does not state the kind of its R-L" in " ".join(found.blocks[0].footnotes)
@@ -101,10 +115,19 @@ def test_a_table_of_precision_compares_precision(tmp_path: Path) -> None:
     }
     paper_table = seal(**changes, claims=(PaperClaim(orders=("[1-4] > -",)),))
     results = Results(tmp_path)
-    runs = {"[1-4]": [finished_run(results, "etads", SCORES)], "-": [finished_run(results, "ea", [0.2] * 4)]}
-    found = scores_page(paper_job(paper_table, tmp_path, runs, "CNN/DailyMail", DatasetSettings("cnn_dailymail")))
+    runs = {
+        "[1-4]": [finished_run(results, "etads", SCORES)],
+        "-": [finished_run(results, "ea", [0.2] * 4)],
+    }
+    found = scores_page(
+        paper_job(paper_table, tmp_path, runs, "CNN/DailyMail", DatasetSettings("cnn_dailymail"))
+    )
     cells = row_of(found.blocks[0], "[1-4]")
-    assert (cells["R-1 printed"], cells["R-1 ours"][:6], cells["R-1 difference"][:5]) == ("43.06", "50.00 ", "+6.94")
+    assert (cells["R-1 printed"], cells["R-1 ours"][:6], cells["R-1 difference"][:5]) == (
+        "43.06",
+        "50.00 ",
+        "+6.94",
+    )
     assert "ROUGE precision" in found.blocks[0].footnotes[0]
     assert found.verdicts[0].difference == pytest.approx(20)
 
@@ -112,7 +135,9 @@ def test_a_table_of_precision_compares_precision(tmp_path: Path) -> None:
 def test_on_other_texts_nothing_is_subtracted(tmp_path: Path) -> None:
     """There are no differences in the table and in the CSV, and the columns name the texts of each number."""
     run = finished_run(Results(tmp_path), "seal", SCORES)
-    found = scores_page(paper_job(seal(), tmp_path, {"SEAL": [run]}, settings=DatasetSettings("probe")))
+    found = scores_page(
+        paper_job(seal(), tmp_path, {"SEAL": [run]}, settings=DatasetSettings("probe"))
+    )
     cells = row_of(found.blocks[0], "SEAL")
     assert cells["R-1 printed on arXiv"] == "44.3"
     assert cells["R-1 ours on probe"].startswith("40.0 ±")
@@ -122,7 +147,9 @@ def test_on_other_texts_nothing_is_subtracted(tmp_path: Path) -> None:
     assert "difference" in set(page(tmp_path / "same", seal()).numbers["kind"])
 
 
-def test_rows_that_did_not_learn_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_did_not_learn_are_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The row has the word of the gate, the floor and the lift; a row without a run has none."""
 
     def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
@@ -140,7 +167,9 @@ def test_the_gate_judges_f1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     seen = []
 
     def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
-        seen.extend([(row.first.scores["rouge1"].f, scores[row.key]["rouge1_f"].mean()) for row in rows])
+        seen.extend(
+            [(row.first.scores["rouge1"].f, scores[row.key]["rouge1_f"].mean()) for row in rows]
+        )
         return {row.key: Learned() for row in rows}
 
     monkeypatch.setattr("longsumbench.papers.printed.judge_learning", judged)

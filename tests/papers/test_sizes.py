@@ -23,7 +23,9 @@ def texts(folder: Path) -> DatasetSettings:
     return write_texts(folder, {"train": rows * 4, "test": rows})
 
 
-@pytest.mark.parametrize(("text", "value"), [("24.2k", 24_200), ("4.8M", 4.8e6), ("203K", 203e3), ("8154.3", 8154.3)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("24.2k", 24_200), ("4.8M", 4.8e6), ("203K", 203e3), ("8154.3", 8154.3)]
+)
 def test_printed_numbers_have_units(text: str, value: float) -> None:
     """A number in thousands or millions is read as such; a dash is no number."""
     assert read_printed_size(text) == pytest.approx(value)
@@ -35,14 +37,20 @@ def test_mean_and_95th_percentile_of_lengths_by_hand(tmp_path: Path) -> None:
 
     A trained tokenizer counts the tokens, and a missing dataset has only its printed row.
     """
-    datasets = {"arXiv": texts(tmp_path / "texts"), "PubMed": DatasetSettings(name="pubmed", path=None)}
+    datasets = {
+        "arXiv": texts(tmp_path / "texts"),
+        "PubMed": DatasetSettings(name="pubmed", path=None),
+    }
     page = sizes_page(analysis_job("seal-table1", {"arXiv": datasets["arXiv"]}, OPTIONS))
     (block,) = page.blocks
     printed, words, tokens = block.rows
     assert list(printed[2:]) == ["215k", "10k", "24.2k", "460", "754"]
     assert list(words[1:]) == ["ours: words", "12 / 0 / 3", "4.0", "5.8", "2.0", "2.9"]
     assert tokens[1].startswith("ours: tokens (trained BPE, ")
-    assert any(sentence.startswith("Ours are on jsonl, the paper's on arXiv: ") for sentence in page.conditions)
+    assert any(
+        sentence.startswith("Ours are on jsonl, the paper's on arXiv: ")
+        for sentence in page.conditions
+    )
     ours = page.numbers[(page.numbers["kind"] == "ours") & (page.numbers["row"] == "source, words")]
     assert ours["value"].tolist() == [4.0, 5.8]
     assert not page.verdicts
@@ -52,24 +60,37 @@ def test_a_typed_tokenizer_counts_the_papers_own_dataset(tmp_path: Path) -> None
     """A tokenizer of whole words makes 4 and 2 tokens; files of one's own need not be the paper's texts."""
     (tmp_path / "bert").mkdir()
     bert = write_bert(tmp_path / "bert" / "model")
-    settings = DatasetSettings(name="arXiv-copy", reader="jsonl", path=texts(tmp_path / "texts").path)
+    settings = DatasetSettings(
+        name="arXiv-copy", reader="jsonl", path=texts(tmp_path / "texts").path
+    )
     settings.name = "arxiv"
     options = {**OPTIONS, "tokenizer": str(bert)}
     page = sizes_page(analysis_job("pagesum-table1", {"arXiv": settings}, options))
-    tokens = page.numbers[page.numbers["row"].str.endswith(f"tokens of {bert}") & (page.numbers["measure"] == "mean")]
+    tokens = page.numbers[
+        page.numbers["row"].str.endswith(f"tokens of {bert}") & (page.numbers["measure"] == "mean")
+    ]
     assert tokens["value"].tolist() == [4, 2]
-    assert any("nothing shows that they are the official ones" in sentence for sentence in page.conditions)
+    assert any(
+        "nothing shows that they are the official ones" in sentence for sentence in page.conditions
+    )
 
 
 def test_a_tokenizer_out_of_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The paper table's own tokenizer is replaced, and the conditions say so; a typed one is an error."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("longsumbench.modeling.tokenizer.unreachable", lambda: "no network")
-    datasets, options = {"arXiv": texts(tmp_path / "texts")}, {**OPTIONS, "tokenizer": "someone/no-such-bart"}
+    datasets, options = (
+        {"arXiv": texts(tmp_path / "texts")},
+        {**OPTIONS, "tokenizer": "someone/no-such-bart"},
+    )
     page = sizes_page(analysis_job("pagesum-table1", datasets, options))
-    assert any("someone/no-such-bart is not on this machine" in sentence for sentence in page.conditions)
+    assert any(
+        "someone/no-such-bart is not on this machine" in sentence for sentence in page.conditions
+    )
     with pytest.raises(EnvironmentProblem, match="someone/other"):
-        sizes_page(analysis_job("pagesum-table1", datasets, options, typed={"tokenizer": "someone/other"}))
+        sizes_page(
+            analysis_job("pagesum-table1", datasets, options, typed={"tokenizer": "someone/other"})
+        )
     with pytest.raises(DataError, match="no split 'validation': set split= to one of train, test"):
         sizes_page(analysis_job("pagesum-table1", datasets, OPTIONS, typed={"split": "validation"}))
 

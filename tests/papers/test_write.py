@@ -88,8 +88,14 @@ def test_the_html_page_needs_no_other_file(job: Job) -> None:
 
 def test_outcomes_have_a_colour_and_rows_that_did_not_learn_are_grey(job: Job) -> None:
     """A cell with an outcome, or with the word of the gate, has a class; other cells have none."""
-    block = Block("", (), ("", "learned"), "ll", [["Lead", ""], ["EA", NOT_LEARNED], ["CA", "learned"]])
-    (html,) = (path for path in write_page(job, replace(runs_page(job), blocks=(block,))) if path.suffix == ".html")
+    block = Block(
+        "", (), ("", "learned"), "ll", [["Lead", ""], ["EA", NOT_LEARNED], ["CA", "learned"]]
+    )
+    (html,) = (
+        path
+        for path in write_page(job, replace(runs_page(job), blocks=(block,)))
+        if path.suffix == ".html"
+    )
     text = html.read_text(encoding="utf-8")
     assert '<td class="l">Lead &gt; Random</td>' in text
     assert '<td class="l reproduced">reproduced</td>' in text
@@ -103,12 +109,17 @@ def test_pages_of_the_suite_link_to_the_list(job: Job, tmp_path: Path) -> None:
     """The reference results of a clone are three folders below docs/papers.md."""
     moved = replace(job, results=Results(tmp_path / "results" / "reference"))
     (text, *_) = (path.read_text(encoding="utf-8") for path in write_page(moved, runs_page(moved)))
-    assert "[All claims of the papers](index.md) · [All tables and figures](../../../docs/papers.md)" in text
+    assert (
+        "[All claims of the papers](index.md) · [All tables and figures](../../../docs/papers.md)"
+        in text
+    )
 
 
 def test_html_tables_have_groups_and_bold_cells(job: Job) -> None:
     """Neighbouring columns share the heading of their group, and the best cell is bold."""
-    block = Block("", (), ("a", "b", "c"), "lrr", [["x", Stressed("1<"), "2"]], groups=("", "R", "R"))
+    block = Block(
+        "", (), ("a", "b", "c"), "lrr", [["x", Stressed("1<"), "2"]], groups=("", "R", "R")
+    )
     (html,) = (path for path in write_page(job, Page((block,))) if path.suffix == ".html")
     text = html.read_text(encoding="utf-8")
     assert '<tr><th colspan="1"></th><th colspan="2">R</th></tr><tr>' in text
@@ -127,7 +138,9 @@ def test_the_json_file_says_what_the_files_show(job: Job, tmp_path: Path) -> Non
     """Scale, words, runs, missing runs, seconds and verdicts are read back; a damaged file is an error of one line."""
     write_page(job, runs_page(job))
     verdicts = runs_page(job).verdicts
-    expected = MadePage("toy-table1", "probe", ("seed=2",), {"lead00000000": 90.0}, ("Random on Toys",), verdicts)
+    expected = MadePage(
+        "toy-table1", "probe", ("seed=2",), {"lead00000000": 90.0}, ("Random on Toys",), verdicts
+    )
     assert read_written(Results(tmp_path), "toy-table1") == expected
     assert read_written(Results(tmp_path), "toy-table2") is None
     (tmp_path / "papers" / "toy-table1.json").write_text("{}", encoding="utf-8")
@@ -163,7 +176,14 @@ def test_the_terminal_shows_tables_verdicts_and_missing_runs(job: Job) -> None:
     assert text.index("reproduced") < text.index("lead00000000")
     assert "Lead > Oracle" not in text
     assert "1 claim not tested; the page has the reasons." in text
-    for part in ("TOY, Table 1", "Rows", "lead00000000", "reproduced", "Typed: seed=2", "Missing: Random on Toys."):
+    for part in (
+        "TOY, Table 1",
+        "Rows",
+        "lead00000000",
+        "reproduced",
+        "Typed: seed=2",
+        "Missing: Random on Toys.",
+    ):
         assert part in text
 
 
@@ -173,6 +193,10 @@ def test_a_packed_run_is_linked_by_the_index_of_its_bundle(job: Job) -> None:
     run.write(job.results.run_folder(run))
     assert main(["runs", "pack", "--results-dir", str(job.results.root)]) == 0
     shutil.rmtree(job.results.root / "runs")
-    texts = [path.read_text(encoding="utf-8") for path in write_page(job, runs_page(job)) if path.suffix != ".png"]
+    texts = [
+        path.read_text(encoding="utf-8")
+        for path in write_page(job, runs_page(job))
+        if path.suffix != ".png"
+    ]
     assert "* Lead on Toys: [lead0000 (90 s)](../bundles/arxiv.csv)" in texts[0]
     assert [text for text in texts if "../runs/" in text] == []

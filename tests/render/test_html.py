@@ -17,9 +17,25 @@ ROOT = Path(html.__file__).parents[2]
 @pytest.mark.parametrize("text", [HOSTILE, BREAKOUT], ids=["hostile", "breakout"])
 def test_values_are_text(text: str) -> None:
     """The title is on a page twice, and each heading, link, note, cell and footnote as it is."""
-    block = Block("", (text,), ("a",), "l", [[text], [Stressed(text)], [Tied(text)]], (text,), footnotes=(text,))
+    block = Block(
+        "",
+        (text,),
+        ("a",),
+        "l",
+        [[text], [Stressed(text)], [Tied(text)]],
+        (text,),
+        footnotes=(text,),
+    )
     claims = [(text, "page.html", block)]
-    page = render_page("claims.html", title=text, picture=b"<svg/>", legend="", classes={}, outcomes={}, tables=claims)
+    page = render_page(
+        "claims.html",
+        title=text,
+        picture=b"<svg/>",
+        legend="",
+        classes={},
+        outcomes={},
+        tables=claims,
+    )
     reading = Reading(page)
     assert reading.open == []
     assert not {"script", "b"} & set(reading.elements)
@@ -33,7 +49,13 @@ def test_cells_by_hand() -> None:
     """The best cell is bold, a tied one has a sign, a cell has the class of its text; "items" is no class."""
     block = Block("", (), ("a", "b"), "lr", [["items", Stressed("1")], ["bad", Tied("2")]])
     page = render_part(
-        "claims.html", title="", picture=b"", legend="", classes={"bad": "red"}, outcomes={}, tables=[("x", "y", block)]
+        "claims.html",
+        title="",
+        picture=b"",
+        legend="",
+        classes={"bad": "red"},
+        outcomes={},
+        tables=[("x", "y", block)],
     )
     rows = [line for line in page.splitlines() if line.startswith("<tr><td")]
     assert rows == [
@@ -50,10 +72,15 @@ def test_a_missing_value_is_an_error() -> None:
 
 def test_the_wheel_has_all_templates_styles_and_scripts() -> None:
     """The patterns of pyproject.toml match every file that pages are made of."""
-    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"][
-        "package-data"
-    ]
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "setuptools"
+    ]["package-data"]
     package = ROOT / "longsumbench"
-    packed = {path for pattern in patterns["longsumbench"] for path in package.glob(pattern) if path.is_file()}
+    packed = {
+        path
+        for pattern in patterns["longsumbench"]
+        for path in package.glob(pattern)
+        if path.is_file()
+    }
     folders = (package / "render/templates", package / "render/static")
     assert {path for folder in folders for path in folder.rglob("*") if path.is_file()} <= packed

@@ -13,11 +13,27 @@ DARK = "#14171b"  # of pages
 # Linear RGB as seen with complete protanopia, deuteranopia and tritanopia (Machado and others, 2009)
 SEEN_AS = {
     "by all": np.eye(3),
-    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    "protan": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deutan": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritan": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
 }
-TO_XYZ = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+TO_XYZ = [
+    [0.4124564, 0.3575761, 0.1804375],
+    [0.2126729, 0.7151522, 0.0721750],
+    [0.0193339, 0.1191920, 0.9503041],
+]
 
 
 def linear(colour: str) -> NDArray[np.float64]:
@@ -48,7 +64,10 @@ def test_colours_are_visible(colour: str) -> None:
 def test_colours_differ_for_everybody(seen_as: list[list[float]]) -> None:
     """With any kind of colour blindness, two colours differ by five just noticeable differences (2.3)."""
     colours = [lab(np.array(seen_as) @ linear(colour)) for colour in COLOURS]
-    assert min(float(np.linalg.norm(one - other)) for one, other in combinations(colours, 2)) >= 5 * 2.3
+    assert (
+        min(float(np.linalg.norm(one - other)) for one, other in combinations(colours, 2))
+        >= 5 * 2.3
+    )
 
 
 def test_a_system_looks_the_same_everywhere() -> None:

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from longsumbench.render.tables import Block, Stressed, Tied, csv_text, latex, markdown, rounded_frame, terminal
+from longsumbench.render.tables import (
+    Block,
+    Stressed,
+    Tied,
+    csv_text,
+    latex,
+    markdown,
+    rounded_frame,
+    terminal,
+)
 
 NUMBERS = Block(
     "pubmed_small, test split",
@@ -26,7 +35,16 @@ NUMBERS = Block(
             "6 %",
             "90b7e52b",
         ],
-        ["2", "random & co", "a=[1,2], b=x_y^z~\\{#$%}<|>", Tied("19.9 ±1.5"), "3.0", "", "", "686b236e"],
+        [
+            "2",
+            "random & co",
+            "a=[1,2], b=x_y^z~\\{#$%}<|>",
+            Tied("19.9 ±1.5"),
+            "3.0",
+            "",
+            "",
+            "686b236e",
+        ],
         ["3", "trunc", "length=train", "-7.4 ±1.2", Tied("2.3 ±0.5"), "600", "22 %", "3fa61efb"],
     ],
     groups=("", "", "", "ROUGE F1", "ROUGE F1", "", "", ""),
@@ -34,7 +52,13 @@ NUMBERS = Block(
     tied="not distinguishable from the best (paired test)",
     footnotes=("ROUGE F1 ± half the 95 % interval, ≥ 0; 2 × 3.", "Signature: n:3"),
 )
-LONG = Block("Oracles", ("Not ranked.",), ("system", "R-1"), "lr", [[f"oracle_{n}", f"{n}.5"] for n in range(60)])
+LONG = Block(
+    "Oracles",
+    ("Not ranked.",),
+    ("system", "R-1"),
+    "lr",
+    [[f"oracle_{n}", f"{n}.5"] for n in range(60)],
+)
 
 
 @pytest.fixture
@@ -59,24 +83,39 @@ def test_the_most_important_columns_that_fit_are_kept(columns: Callable[[int], N
     found = {}
     for width in range(200, 50, -1):
         columns(width)
-        left_out = re.search(r"Left out at \d+ columns: ([^.]*)\.", terminal("", [NUMBERS]).replace("\n", " "))
+        left_out = re.search(
+            r"Left out at \d+ columns: ([^.]*)\.", terminal("", [NUMBERS]).replace("\n", " ")
+        )
         found[left_out[1] if left_out else ""] = width
-    assert list(found) == ["", "steps", "steps, source seen", "steps, R-2", "steps, source seen, R-2"]
+    assert list(found) == [
+        "",
+        "steps",
+        "steps, source seen",
+        "steps, R-2",
+        "steps, source seen, R-2",
+    ]
 
 
 def test_marks_are_explained_below(columns: Callable[[int], None]) -> None:
     """A legend below each table names the marks that it has, and only these."""
     columns(100)
-    assert "\n* best of its column; ≈ not distinguishable from the best (paired test).\n" in terminal("", [NUMBERS])
+    assert (
+        "\n* best of its column; ≈ not distinguishable from the best (paired test).\n"
+        in terminal("", [NUMBERS])
+    )
     assert "**Bold** best of its column; ≈ not distinguishable" in markdown("", [NUMBERS])
-    assert "best of its column" not in terminal("", [LONG]) + markdown("", [LONG]) + latex("", [LONG])
+    assert "best of its column" not in terminal("", [LONG]) + markdown("", [LONG]) + latex(
+        "", [LONG]
+    )
     tied = Block("", (), ("a",), "l", [[Tied("1")]])
     assert terminal("", [tied]).endswith("\n≈ not distinguishable from it.")
 
 
 def test_empty_columns() -> None:
     """A column that is empty in all rows is left out, with its group and its alignment."""
-    block = Block("", (), ("a", "b", "c"), "lrl", [["1", "", "2"], ["3", "", ""]], groups=("x", "y", "z"))
+    block = Block(
+        "", (), ("a", "b", "c"), "lrl", [["1", "", "2"], ["3", "", ""]], groups=("x", "y", "z")
+    )
     kept = block.without_empty_columns()
     assert (kept.columns, kept.align, kept.groups) == (("a", "c"), "ll", ("x", "z"))
     assert kept.rows == [["1", "2"], ["3", ""]]
@@ -86,10 +125,14 @@ def test_latex_text() -> None:
     """Numbers are in columns of siunitx with the digits that they need; captions and labels can be filled in."""
     text = latex("pubmed", [NUMBERS, LONG])
     assert (
-        r"\begin{tabular}{S[table-format=1]llS[table-format=-3.1(3)]S[table-format=1.1(1)]S[table-format=5]rl}" in text
+        r"\begin{tabular}{S[table-format=1]llS[table-format=-3.1(3)]S[table-format=1.1(1)]S[table-format=5]rl}"
+        in text
     )
     assert r"\bfseries 121.3 +- 10.5" in text
-    assert r"random \& co & a=[1,2], b=x\_y\textasciicircum{}z\textasciitilde{}\textbackslash{}\{\#\$\%\}" in text
+    assert (
+        r"random \& co & a=[1,2], b=x\_y\textasciicircum{}z\textasciitilde{}\textbackslash{}\{\#\$\%\}"
+        in text
+    )
     assert r"\multicolumn{3}{c}{} & \multicolumn{2}{c}{ROUGE F1} & \multicolumn{3}{c}{} \\" in text
     assert r"\caption{pubmed, pubmed\_small, test split}\label{tab:pubmed-1}" in text
     assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") == 1
@@ -101,13 +144,13 @@ def test_latex_compiles(tmp_path: Path) -> None:
     """A real LaTeX typesets a table with everything that tables have, without an error or an undefined reference."""
     packages = r"\usepackage{adjustbox,booktabs,longtable,siunitx}"
     body = latex("pubmed_small", [NUMBERS, LONG])
-    document = (
-        rf"\documentclass{{article}}{packages}\begin{{document}}{body}See \ref{{tab:pubmed_small-1}}.\end{{document}}"
-    )
+    document = rf"\documentclass{{article}}{packages}\begin{{document}}{body}See \ref{{tab:pubmed_small-1}}.\end{{document}}"
     (tmp_path / "table.tex").write_text(document, encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
     for _ in range(2):  # the second time, references are known
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, errors="replace"
+        )
     assert done.returncode == 0, done.stdout[-2000:]
     assert "undefined" not in done.stdout
     assert "multiply defined" not in done.stdout

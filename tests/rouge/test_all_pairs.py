@@ -38,18 +38,26 @@ def test_equals_rouge_score(texts: list[list[str]], references: list[list[str]],
 
 
 @given(TEXTS, TEXTS)
-def test_ngrams_stand_in_the_order_of_their_ids(texts: list[list[str]], references: list[list[str]]) -> None:
+def test_ngrams_stand_in_the_order_of_their_ids(
+    texts: list[list[str]], references: list[list[str]]
+) -> None:
     """Row k counts the k-th of the references' distinct bigrams, sorted as pairs of ids."""
     of_texts, of_references = number_words(texts, references)
     held, wanted = shared_ngrams(of_texts, of_references, 2)
     grams = sorted({gram for ids in of_references for gram in pairwise(ids)})
-    assert held.tolist() == [[list(pairwise(ids)).count(gram) for ids in of_texts] for gram in grams]
-    assert wanted.tolist() == [[list(pairwise(ids)).count(gram) for gram in grams] for ids in of_references]
+    assert held.tolist() == [
+        [list(pairwise(ids)).count(gram) for ids in of_texts] for gram in grams
+    ]
+    assert wanted.tolist() == [
+        [list(pairwise(ids)).count(gram) for gram in grams] for ids in of_references
+    ]
 
 
 def test_hand_worked() -> None:
     """Of "the cat sat", "the cat the cat" has "the cat", once: 1 of 2 bigrams and 1 of 3, so F1 is 2/5."""
-    texts, references = number_words([["the", "cat", "the", "cat"], ["sat"]], [["the", "cat", "sat"]])
+    texts, references = number_words(
+        [["the", "cat", "the", "cat"], ["sat"]], [["the", "cat", "sat"]]
+    )
     scores = {measure: found.tolist() for measure, found in rouge_n(texts, references).items()}
     assert scores == {"f1": [[2 / 5, 0]], "precision": [[1 / 3, 0]], "recall": [[1 / 2, 0]]}
 

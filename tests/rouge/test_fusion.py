@@ -34,7 +34,9 @@ def rouge(words: Words, reference: Words, kind: str, measure: str) -> float:
     return float(getattr(SCORER.score(" ".join(reference), " ".join(words))[kind], FIELDS[measure]))
 
 
-def slow_pair(sentences: list[Words], reference: Words, kind: str, measure: str) -> tuple[int, int, float]:
+def slow_pair(
+    sentences: list[Words], reference: Words, kind: str, measure: str
+) -> tuple[int, int, float]:
     """The definition: score every pair with the library, take the first of the best."""
     scores = {
         (i, j): rouge(sentences[i] + sentences[j], reference, kind, measure)
@@ -49,11 +51,18 @@ def slow_pair(sentences: list[Words], reference: Words, kind: str, measure: str)
 @settings(max_examples=20)
 @given(sentences=SOURCES, summary=TEXTS)
 def test_equals_scoring_every_pair_with_the_library(
-    promising: int, at_once: int, kind: str, measure: str, sentences: list[Words], summary: list[Words]
+    promising: int,
+    at_once: int,
+    kind: str,
+    measure: str,
+    sentences: list[Words],
+    summary: list[Words],
 ) -> None:
     """Pair, score and scores alone are those of a search that calls rouge_score for every pair, ties included."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fusion, "_PROMISING", promising)  # fewer pairs known beforehand, and fewer looked at together,
+        patch.setattr(
+            fusion, "_PROMISING", promising
+        )  # fewer pairs known beforehand, and fewer looked at together,
         patch.setattr(fusion, "_PAIRS_AT_ONCE", at_once)  # change the way and not what is found
         found = best_pairs(sentences, summary, kind, measure)
     assert len(found) == len(summary)
@@ -70,7 +79,10 @@ def test_equals_the_definition_on_longer_texts(kind: str, measure: str) -> None:
     """As above for more sentences, some alike, and summary sentences of more than 64 and 128 words."""
     chance = random.Random(f"{kind} {measure}")
     words = [*"abcdefghij", *("the of and to " * 4).split()]
-    sentences = [chance.choices(words, k=chance.randint(0, 40)) for _ in range(12 if kind == "rougeL" else 20)]
+    sentences = [
+        chance.choices(words, k=chance.randint(0, 40))
+        for _ in range(12 if kind == "rougeL" else 20)
+    ]
     sentences += chance.sample(sentences, 5)
     summary = [chance.choices(words, k=length) for length in (9, 64, 65, 140)]
     for pair, reference in zip(best_pairs(sentences, summary, kind, measure), summary, strict=True):
@@ -83,10 +95,18 @@ def test_hand_worked_pair() -> None:
     """Of "a b c d e", sentence 1 has a b, sentence 3 c d, and both together the bigrams a b, b c and c d."""
     sentences = [text.split() for text in ("x y", "z a b", "b a", "c d x", "q")]
     summary = [list("abcde")]
-    assert best_pairs(sentences, summary, "rouge1") == [SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)]
-    assert best_pairs(sentences, summary, "rouge2") == [SourcePair(1, 3, 3 / 4, (1 / 4, 1 / 4), 2 / 5)]
-    assert best_pairs(sentences, summary, "rougeL") == [SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)]
-    assert best_pairs(sentences, summary, "rouge1", "precision") == [SourcePair(2, 3, 4 / 5, (1, 2 / 3), 1 / 5)]
+    assert best_pairs(sentences, summary, "rouge1") == [
+        SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)
+    ]
+    assert best_pairs(sentences, summary, "rouge2") == [
+        SourcePair(1, 3, 3 / 4, (1 / 4, 1 / 4), 2 / 5)
+    ]
+    assert best_pairs(sentences, summary, "rougeL") == [
+        SourcePair(1, 3, 4 / 5, (2 / 5, 2 / 5), 2 / 5)
+    ]
+    assert best_pairs(sentences, summary, "rouge1", "precision") == [
+        SourcePair(2, 3, 4 / 5, (1, 2 / 3), 1 / 5)
+    ]
 
 
 def test_the_first_of_equal_pairs_wins() -> None:
@@ -107,7 +127,9 @@ def test_fused_is_strict() -> None:
         for low in rates
         for high in (low + Fraction(1, 10), low + Fraction(11, 100))
     }
-    assert fused == {(low, high): low > Fraction(1, 5) and high - low > Fraction(1, 10) for low, high in fused}
+    assert fused == {
+        (low, high): low > Fraction(1, 5) and high - low > Fraction(1, 10) for low, high in fused
+    }
     assert not SourcePair(0, 1, 0.6, (0.3, 0.55), 0.5).fused()
     assert SourcePair(0, 1, 0.6, (0.3, 0.55), 0.5).fused(rise=4)
     assert not SourcePair(0, 1, 0.6, (0.1, 0.3), 0.5).fused()

@@ -13,7 +13,9 @@ def lcs(one: list[int], other: list[int]) -> int:
     for word in one:
         above = row[:]
         for place, match in enumerate(other):
-            row[place + 1] = above[place] + 1 if word == match else max(above[place + 1], row[place])
+            row[place + 1] = (
+                above[place] + 1 if word == match else max(above[place + 1], row[place])
+            )
     return row[-1]
 
 
@@ -22,7 +24,9 @@ def test_equals_the_textbook(texts: list[list[int]], target: list[int], times: i
     """The length for every prefix is the textbook's, for short targets and long ones, and of each target alone."""
     target = target * times
     lengths, of_none = lengths_of_prefixes(texts, [target, []])
-    assert lengths.tolist() == [[lcs(text, target[:cut]) for text in texts] for cut in range(len(target) + 1)]
+    assert lengths.tolist() == [
+        [lcs(text, target[:cut]) for text in texts] for cut in range(len(target) + 1)
+    ]
     assert of_none.tolist() == [[0] * len(texts)]
 
 

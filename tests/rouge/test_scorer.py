@@ -36,8 +36,13 @@ RANDOM_TEXTS = st.builds(lambda seed: made_up(random.Random(seed), 70), st.integ
 def made_up(chance: random.Random, longest: int) -> Text:
     """Return sentences of few distinct words, so that much is tied; some are longer than the 64 bits of a word."""
     words = [f"w{number}" for number in range(chance.choice([1, 2, 5, 30]))]
-    lengths = [chance.randrange(longest) if chance.random() < 0.3 else chance.randrange(8) for _ in range(8)]
-    return tuple(" ".join(chance.choices(words, k=length)) for length in lengths[: chance.randrange(9)])
+    lengths = [
+        chance.randrange(longest) if chance.random() < 0.3 else chance.randrange(8)
+        for _ in range(8)
+    ]
+    return tuple(
+        " ".join(chance.choices(words, k=length)) for length in lengths[: chance.randrange(9)]
+    )
 
 
 @cache
@@ -48,7 +53,9 @@ def scorer(kernels: str = "auto", **options: Any) -> SuiteScorer:
 def peer(prediction: Text, references: Sequence[Text], stem: bool) -> dict[str, Score]:
     """Score with rouge_score, one sentence a line."""
     library = rouge_scorer.RougeScorer(list(ROUGE_TYPES), use_stemmer=stem)
-    scores = library.score_multi(["\n".join(reference) for reference in references], "\n".join(prediction))
+    scores = library.score_multi(
+        ["\n".join(reference) for reference in references], "\n".join(prediction)
+    )
     return {kind: Score(*score) for kind, score in scores.items()}
 
 
@@ -81,7 +88,9 @@ def test_recorded_google_scores(name: str, kernels: str) -> None:
     for line in (REFERENCE / "rouge_pairs_google.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         pair = recorded[row["id"]]
-        expected = {kind: Score(*map(score.get, "prf")) for kind, score in row["scores"][name].items()}
+        expected = {
+            kind: Score(*map(score.get, "prf")) for kind, score in row["scores"][name].items()
+        }
         assert rouge.score(pair["candidate"], [pair["reference"]]) == expected, row["id"]
 
 
@@ -95,7 +104,9 @@ def test_recorded_perl_scores(name: str, kernels: str) -> None:
     for row in pairs():
         scores = rouge.score(row["candidate"], [row["reference"]])
         for kind, score in row["scores"][name].items():
-            assert scores["rougeLsum" if kind == "rougeL" else kind] == Score(*map(score.get, "prf")), (row["id"], kind)
+            assert scores["rougeLsum" if kind == "rougeL" else kind] == Score(
+                *map(score.get, "prf")
+            ), (row["id"], kind)
 
 
 @given(TEXTS | RANDOM_TEXTS, st.lists(TEXTS | RANDOM_TEXTS, min_size=1, max_size=3), st.booleans())
@@ -122,7 +133,9 @@ def test_long_texts_score_as_rouge_score_scores_them(length: int) -> None:
         sentences, left = [], length
         while left > 0:
             size = min(left, chance.choice([3, 20, 30, 200]))
-            sentences.append(" ".join(f"w{int(chance.paretovariate(0.6)) % 5_000}" for _ in range(size)))
+            sentences.append(
+                " ".join(f"w{int(chance.paretovariate(0.6)) % 5_000}" for _ in range(size))
+            )
             left -= size
         return tuple(sentences)
 
@@ -140,7 +153,8 @@ def test_long_texts_score_as_rouge_score_scores_them(length: int) -> None:
 def test_kernels_agree(prediction: Text, references: list[Text], tokenizer: str) -> None:
     """Perl mode and the unicode tokenizer score the same in plain Python and with numba."""
     python, numba = (
-        scorer(mode="perl", wordnet=NO_WORDNET, tokenizer=tokenizer, kernels=kernels) for kernels in KERNELS
+        scorer(mode="perl", wordnet=NO_WORDNET, tokenizer=tokenizer, kernels=kernels)
+        for kernels in KERNELS
     )
     assert python.score(prediction, references) == numba.score(prediction, references)
 
@@ -158,13 +172,18 @@ def test_all_types_by_hand(kernels: str) -> None:
 def test_jackknife_by_hand() -> None:
     """Recalls of 1/3, 2/3 and 1/3, best without each: (2/3 + 2/3 + 1/3) / 3, in perl mode of and to five digits."""
     texts = (("a b",), [("a x y",), ("a b y",), ("b x y",)])
-    google, perl = (scorer(mode=mode, stem=False, references="jackknife").score(*texts) for mode in ("google", "perl"))
+    google, perl = (
+        scorer(mode=mode, stem=False, references="jackknife").score(*texts)
+        for mode in ("google", "perl")
+    )
     assert google["rouge1"].recall == pytest.approx(5 / 9)
     assert perl["rouge1"] == (0.83333, 0.55556, 0.66667)
 
 
 @given(RANDOM_TEXTS, st.lists(RANDOM_TEXTS, min_size=2, max_size=4))
-def test_jackknife_is_the_mean_of_the_best_of_the_others(prediction: Text, references: list[Text]) -> None:
+def test_jackknife_is_the_mean_of_the_best_of_the_others(
+    prediction: Text, references: list[Text]
+) -> None:
     """Jackknife: the mean, over references left out, of the best F among the others."""
     bests = [
         scorer(references="best").score(prediction, references[:out] + references[out + 1 :])
@@ -172,7 +191,9 @@ def test_jackknife_is_the_mean_of_the_best_of_the_others(prediction: Text, refer
     ]
     scores = scorer(references="jackknife").score(prediction, references)
     for kind in ROUGE_TYPES:
-        assert scores[kind].fmeasure == pytest.approx(sum(best[kind].fmeasure for best in bests) / len(bests))
+        assert scores[kind].fmeasure == pytest.approx(
+            sum(best[kind].fmeasure for best in bests) / len(bests)
+        )
 
 
 @pytest.mark.parametrize("texts", [("a b", [("a b",)]), (("a b",), ["a b"]), (("a b",), "a b")])
@@ -217,7 +238,9 @@ def test_what_changes_scores_changes_the_signature() -> None:
     ]
     signatures = {signature(scorer(**options), 5) for options in made} | {signature(scorer(), 6)}
     assert len(signatures) == len(made) + 1
-    assert signature(scorer(), 5).startswith("rouge:longsumbench-1|mode:google|stemmer:porter|tokenizer:default|")
+    assert signature(scorer(), 5).startswith(
+        "rouge:longsumbench-1|mode:google|stemmer:porter|tokenizer:default|"
+    )
 
 
 def test_forgetting_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +251,9 @@ def test_forgetting_words(monkeypatch: pytest.MonkeyPatch) -> None:
         assert forgetful.score(texts[:1], [texts[1:]]) == scorer().score(texts[:1], [texts[1:]])
 
 
-@pytest.mark.parametrize("problem", [ImportError("Numba needs NumPy 2.2"), RuntimeError("no locator available")])
+@pytest.mark.parametrize(
+    "problem", [ImportError("Numba needs NumPy 2.2"), RuntimeError("no locator available")]
+)
 def test_numba_that_cannot_be_loaded(problem: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """A numba that is there and does not work is done without; only who asks for it gets a message, which says why."""
 
@@ -256,4 +281,5 @@ def test_a_scorer_travels(kernels: str) -> None:
     """Another process can be handed a scorer, used or not: it scores the same there."""
     scorer = SuiteScorer(Scoring("perl", stem=False, references="best"), kernels)
     expected = scorer.score(["a cat sat"], [["the cat sat"], ["a dog"]])
-    assert pickle.loads(pickle.dumps(scorer)).score(["a cat sat"], [["the cat sat"], ["a dog"]]) == expected  # noqa: S301 # our own bytes
+    copied = pickle.loads(pickle.dumps(scorer))  # noqa: S301 - our own bytes
+    assert copied.score(["a cat sat"], [["the cat sat"], ["a dog"]]) == expected

@@ -14,7 +14,9 @@ from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import LEAST_RISE, greedy_selection, sequential_selection
 
 WORDS = ["alpha", "running", "runs", "cat", "the", "a", "dogs", "!!"]
-SENTENCES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join), max_size=7)
+SENTENCES = st.lists(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join), max_size=7
+)
 TEXTS = st.lists(st.lists(st.integers(0, 4), max_size=9), max_size=6)
 LIBRARY = Library(["rouge1", "rouge2"], use_stemmer=True)
 
@@ -43,11 +45,15 @@ def slow_selection(sentences: list[str], references: list[list[str]]) -> list[in
 
 def select(sentences: list[str], references: list[list[str]]) -> list[int]:
     words = SuiteScorer(Scoring()).words
-    return greedy_selection([words(s) for s in sentences], [words("\n".join(r)) for r in references])
+    return greedy_selection(
+        [words(s) for s in sentences], [words("\n".join(r)) for r in references]
+    )
 
 
 @given(SENTENCES, st.lists(SENTENCES, min_size=1, max_size=2))
-def test_equals_scoring_every_candidate_with_the_library(sentences: list[str], references: list[list[str]]) -> None:
+def test_equals_scoring_every_candidate_with_the_library(
+    sentences: list[str], references: list[list[str]]
+) -> None:
     """The fast search selects what a search that calls rouge_score for every candidate selects."""
     assert select(sentences, references) == slow_selection(sentences, references)
 
@@ -63,9 +69,14 @@ def ngrams(ids: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
     return Counter(tuple(ids[i : i + n]) for i in range(len(ids) - n + 1))
 
 
-def summed(texts: list[list[int]], selected: list[int], reference: list[int], n: int, measure: str) -> float:
+def summed(
+    texts: list[list[int]], selected: list[int], reference: list[int], n: int, measure: str
+) -> float:
     """The measure of the selected texts' n-grams, text by text, by its definition."""
-    wanted, held = ngrams(reference, n), sum((ngrams(texts[index], n) for index in selected), Counter())
+    wanted, held = (
+        ngrams(reference, n),
+        sum((ngrams(texts[index], n) for index in selected), Counter()),
+    )
     shared = (held & wanted).total()
     numerator, denominator = {
         "f1": (2 * shared, held.total() + wanted.total()),

@@ -25,7 +25,23 @@ from longsumbench.rouge import RougeScorer
 
 TYPES = [*(f"rouge{n}" for n in range(1, 10)), "rougeL", "rougeLsum"]
 WORDS = st.sampled_from(
-    ["a", "b", "dogs", "running", "1,000", "3.5", "K", "İb", "…", "x-y", "日本", ".", "\n", "\n\n", " "]
+    [
+        "a",
+        "b",
+        "dogs",
+        "running",
+        "1,000",
+        "3.5",
+        "K",
+        "İb",
+        "…",
+        "x-y",
+        "日本",
+        ".",
+        "\n",
+        "\n\n",
+        " ",
+    ]
 )
 TEXTS = st.lists(WORDS, max_size=40).map(" ".join) | st.text(max_size=60)
 ANY_TYPES = st.lists(st.sampled_from(TYPES), min_size=1, max_size=4)
@@ -64,7 +80,9 @@ def test_scores_equal_rouge_score(
     scorer, library = both(tuple(types), stem, tokenizer)
     scores, expected = scorer.score(target, prediction), library.score(target, prediction)
     assert list(scores.items()) == list(expected.items())
-    assert [score._asdict() for score in scores.values()] == [score._asdict() for score in expected.values()]
+    assert [score._asdict() for score in scores.values()] == [
+        score._asdict() for score in expected.values()
+    ]
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4), TEXTS, st.booleans(), st.sampled_from(CUSTOM))
@@ -85,7 +103,10 @@ def test_real_texts_equal_rouge_score() -> None:
         rows = [json.loads(next(lines)) for _ in range(12)]
     for number, row in enumerate(rows):
         between = "\n" if number % 2 else " "
-        target, prediction = between.join(row["abstract_text"]), between.join(row["article_text"][:12])
+        target, prediction = (
+            between.join(row["abstract_text"]),
+            between.join(row["article_text"][:12]),
+        )
         scorer, library = both(tuple(TYPES), number % 3 > 0, None)
         assert scorer.score(target, prediction) == library.score(target, prediction)
 
@@ -96,7 +117,9 @@ def test_an_invalid_type_is_the_same_error(kind: str) -> None:
     messages = []
     for made in (RougeScorer, rouge_scorer.RougeScorer):
         scorer = made(["rouge1", kind])
-        with pytest.raises(ValueError, match=r"(Invalid rouge type|requires positive n): ") as raised:
+        with pytest.raises(
+            ValueError, match=r"(Invalid rouge type|requires positive n): "
+        ) as raised:
             scorer.score("a", "a")
         messages.append(str(raised.value))
     assert messages[0] == messages[1]
@@ -112,7 +135,10 @@ def test_no_target_is_a_value_error() -> None:
 def test_split_summaries_splits_as_nltk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Punkt splits both sides, so abbreviations matter to R-Lsum; line breaks then end no sentence."""
     write_punkt(tmp_path, monkeypatch)
-    target, prediction = "We saw Dr. Who. He left\nearly. It rained.", "He left. Dr. Who saw us. It\nrained early."
+    target, prediction = (
+        "We saw Dr. Who. He left\nearly. It rained.",
+        "He left. Dr. Who saw us. It\nrained early.",
+    )
     arguments = TYPES, True, True
     scores = RougeScorer(*arguments).score(target, prediction)
     assert scores == rouge_scorer.RougeScorer(*arguments).score(target, prediction)
@@ -125,7 +151,11 @@ def test_missing_data_of_nltk_are_named(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(EnvironmentProblem, match=r"punkt_tab.*nltk.downloader") as raised:
         RougeScorer(["rougeLsum"], split_summaries=True).score("a b.", "a. b.")
     assert "\n" not in str(raised.value)
-    assert RougeScorer(["rouge1"], split_summaries=True).score("a b.", "a. b.")["rouge1"] == (1, 1, 1)
+    assert RougeScorer(["rouge1"], split_summaries=True).score("a b.", "a. b.")["rouge1"] == (
+        1,
+        1,
+        1,
+    )
 
 
 def test_threads_and_processes_may_share_a_scorer() -> None:
@@ -143,7 +173,12 @@ def test_threads_and_processes_may_share_a_scorer() -> None:
 def test_importing_needs_neither_torch_nor_nltk() -> None:
     """`import longsumbench.rouge` is light: no torch, no nltk, no rouge_score, no pandas."""
     code = "import sys, longsumbench.rouge; print(*{'torch', 'nltk', 'rouge_score', 'pandas'} & sys.modules.keys())"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "\n"
+    )
 
 
 def test_the_page_on_rouge_shows_a_drop_in(capsys: pytest.CaptureFixture[str]) -> None:

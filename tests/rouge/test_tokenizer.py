@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given, strategies as st
 from rouge_score import tokenize
 
-from longsumbench.rouge.tokenizer import MARK, ascii_words, default_words, dropped_share, unicode_words
+from longsumbench.rouge.tokenizer import (
+    MARK,
+    ascii_words,
+    default_words,
+    dropped_share,
+    unicode_words,
+)
 
 
 def decoded(words: list[str]) -> list[str]:
@@ -45,7 +51,9 @@ def test_unicode_words(text: str, words: list[str]) -> None:
     assert decoded(unicode_words([text])) == words
 
 
-@pytest.mark.parametrize(("text", "share"), [("", 0), ("…", 0), ("abc 12", 0), ("ab東京", 0.5), ("東京", 1)])
+@pytest.mark.parametrize(
+    ("text", "share"), [("", 0), ("…", 0), ("abc 12", 0), ("ab東京", 0.5), ("東京", 1)]
+)
 def test_dropped_share(text: str, share: float) -> None:
     """The share of letters and digits that the default tokenizer drops."""
     assert dropped_share(text) == share

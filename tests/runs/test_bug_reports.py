@@ -29,24 +29,34 @@ Ends = Callable[..., str]
 
 
 @pytest.fixture
-def ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ends:
+def ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Ends:
     """Run a system of a package that is installed; return the one line that the command ends in."""
     (tmp_path / "faulty_package.py").write_text(FAULTY, encoding="utf-8")
     (tmp_path / "broken_package.py").write_text("import no_such_library\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     group = "longsumbench.systems"
     points = [
-        EntryPoint("another", "faulty_package.elsewhere:Another", group),  # of the same package, and not to blame
+        EntryPoint(
+            "another", "faulty_package.elsewhere:Another", group
+        ),  # of the same package, and not to blame
         EntryPoint("faulty", "faulty_package:Faulty", group),
         EntryPoint("broken", "broken_package:Broken", group),
     ]
     monkeypatch.setattr(
-        "longsumbench.core.registry.entry_points", lambda group: [one for one in points if one.group == group]
+        "longsumbench.core.registry.entry_points",
+        lambda group: [one for one in points if one.group == group],
     )
     toy = write_jsonl(tmp_path / "toy")
 
     def run(code: int, *words: str) -> str:
-        own = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={tmp_path / 'r'}", "baselines=false"]
+        own = [
+            "dataset=jsonl",
+            f"dataset.path={toy}",
+            f"results_dir={tmp_path / 'r'}",
+            "baselines=false",
+        ]
         assert main(["run", *words, *own]) == code
         return told_in(capsys.readouterr().err)[-1]
 
@@ -73,7 +83,10 @@ def test_an_error_in_a_plug_in_names_it(ends: Ends) -> None:
 def test_an_error_in_a_plug_in_is_one_line_in_a_sweep(ends: Ends) -> None:
     """The point fails with the same reason, the others are run."""
     line = ends(1, "-m", "model=faulty,oracle")
-    assert "unexpected error in the plug-in of model 'faulty' (faulty_package:Faulty): KeyError" in line
+    assert (
+        "unexpected error in the plug-in of model 'faulty' (faulty_package:Faulty): KeyError"
+        in line
+    )
     assert "self.state" in log_in(line)
 
 
@@ -81,6 +94,7 @@ def test_a_plug_in_that_cannot_be_imported_has_its_traceback_in_a_log(ends: Ends
     """That is wrong usage, or a missing library: exit code 2."""
     line = ends(2, "model=broken")
     assert (
-        "model 'broken' (broken_package:Broken) cannot be imported: ModuleNotFoundError: No module named 'no_s" in line
+        "model 'broken' (broken_package:Broken) cannot be imported: ModuleNotFoundError: No module named 'no_s"
+        in line
     )
     assert "import no_such_library" in log_in(line)

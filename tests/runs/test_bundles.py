@@ -34,7 +34,11 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_jsonl(folder / "texts")
     words = [*RUN, f"dataset.path={folder / 'texts'}", f"results_dir={folder / 'results'}"]
     assert [main([*words, f"model={name}"]) for name in ("lead", "random")] == [0, 0]
-    shutil.copytree(run_folder(folder, "lead"), begun := folder / "results/runs/mine/lead/0123456789ab", symlinks=True)
+    shutil.copytree(
+        run_folder(folder, "lead"),
+        begun := folder / "results/runs/mine/lead/0123456789ab",
+        symlinks=True,
+    )
     (begun / "record.json").unlink()
     return folder
 
@@ -65,10 +69,14 @@ def pack_alone() -> None:
 def files_of(folder: Path) -> dict[str, bytes]:
     """Name → content of the files of a run, or of the tables."""
     paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return {path.as_posix(): (folder / path).read_bytes() for path in paths if path.parts[0] != "work"}
+    return {
+        path.as_posix(): (folder / path).read_bytes() for path in paths if path.parts[0] != "work"
+    }
 
 
-def test_packed_runs_are_read_as_folders_are(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_packed_runs_are_read_as_folders_are(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Packing deletes nothing. Without their folders, files, records, predictions and the table are the same."""
     results = Results(Path("results"))
     models = ("lead", "random")
@@ -78,7 +86,11 @@ def test_packed_runs_are_read_as_folders_are(work: Path, capsys: pytest.CaptureF
     outputs = [longsumbench.load_outputs(each) for each in records]
     listed = [(run.model, run.state, run.score) for run in list_runs(results)]
     assert main(["runs", "pack"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("packed: 2 runs → results/bundles/mine.tar.xz (")
+    assert (
+        capsys.readouterr()
+        .out.splitlines()[-1]
+        .startswith("packed: 2 runs → results/bundles/mine.tar.xz (")
+    )
     assert files_of(Path("results/runs")) == everything
     for folder in [results.run_folder(each) for each in records]:
         shutil.rmtree(folder)
@@ -92,7 +104,9 @@ def test_packed_runs_are_read_as_folders_are(work: Path, capsys: pytest.CaptureF
     assert files_of(Path("results/leaderboard")) == tables
 
 
-def test_a_packed_run_is_found_compared_and_inspected(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_packed_run_is_found_compared_and_inspected(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The beginning of its id is enough; what is written lies in the results folder."""
     lead, random = (run_folder(work, model).name for model in ("lead", "random"))
     pack_alone()
@@ -104,7 +118,9 @@ def test_a_packed_run_is_found_compared_and_inspected(work: Path, capsys: pytest
 
 def test_the_same_runs_give_the_same_bytes(work: Path) -> None:
     """In another place, at another time, and when a run joins a bundle later; the index lists each run once."""
-    later = shutil.copytree("results", work / "later" / "results", symlinks=True) / "runs/mine/random"
+    later = (
+        shutil.copytree("results", work / "later" / "results", symlinks=True) / "runs/mine/random"
+    )
     shutil.move(later, work / "aside")
     assert main(["runs", "pack"]) == 0
     assert main(["runs", "pack", "--results-dir", "later/results"]) == 0
@@ -113,7 +129,10 @@ def test_the_same_runs_give_the_same_bytes(work: Path) -> None:
     packed = files_of(Path("results/bundles"))
     assert packed == files_of(Path("later/results/bundles"))
     rows = list(csv.DictReader(io.StringIO(packed["mine.csv"].decode())))
-    assert [(row["model"], row["ranked_by"]) for row in rows] == [("lead", "rougeLsum"), ("random", "rougeLsum")]
+    assert [(row["model"], row["ranked_by"]) for row in rows] == [
+        ("lead", "rougeLsum"),
+        ("random", "rougeLsum"),
+    ]
     assert [row["n"] for row in rows] == ["8", "8"]
     assert len({row["digest"] for row in rows}) == 2
     assert main(["runs", "pack"]) == 0  # nothing to pack
@@ -153,7 +172,9 @@ def test_a_packed_run_is_repeated_in_a_folder(work: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["scores.csv", "predictions.jsonl", "config.yaml"])
-def test_a_packed_run_is_not_replaced_by_less(lost: str, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_packed_run_is_not_replaced_by_less(
+    lost: str, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A folder that lacks a file that is packed does not replace the packed run, which a line says."""
     run = run_folder(work, "lead")
     assert main(["runs", "pack"]) == 0
@@ -161,11 +182,15 @@ def test_a_packed_run_is_not_replaced_by_less(lost: str, work: Path, capsys: pyt
     (run / lost).unlink()
     capsys.readouterr()
     assert main(["runs", "pack"]) == 0
-    assert f"lacks {lost}, which is packed: the packed run stays as it is" in capsys.readouterr().err
+    assert (
+        f"lacks {lost}, which is packed: the packed run stays as it is" in capsys.readouterr().err
+    )
     assert files_of(Path("results/bundles")) == packed
 
 
-def test_a_run_that_is_being_changed_is_not_packed(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_is_being_changed_is_not_packed(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A line names it; its packed copy stays, and other runs are packed."""
     lead, random = (run_folder(work, model) for model in ("lead", "random"))
     shutil.move(random, work / "aside")
@@ -182,7 +207,9 @@ def test_a_run_that_is_being_changed_is_not_packed(work: Path, capsys: pytest.Ca
     assert files_of(Results(Path("results")).packed_folder(*lead.parts[-3:]) or work) == packed
 
 
-def test_runs_are_not_packed_again_from_a_damaged_copy(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_not_packed_again_from_a_damaged_copy(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A changed file of the same size in the cache ends in one line, and the bundle stays."""
     pack_alone()
     packed = files_of(Path("results/bundles"))
@@ -221,9 +248,17 @@ def test_a_finished_folder_replaces_the_packed_run(work: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["/runs/mine/lead/1/x", "runs/mine/lead/../../../x", "../runs/mine/lead/1/x", "runs/other/lead/1/x", "runs/mine/x"],
+    [
+        "/runs/mine/lead/1/x",
+        "runs/mine/lead/../../../x",
+        "../runs/mine/lead/1/x",
+        "runs/other/lead/1/x",
+        "runs/mine/x",
+    ],
 )
-def test_an_unsafe_name_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsafe_name_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A name that is not that of a file of a run on the dataset, and a link, end in one line; nothing is written."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     bundle = Results(tmp_path / "results").bundle("mine")
@@ -233,7 +268,9 @@ def test_an_unsafe_name_is_refused(name: str, tmp_path: Path, monkeypatch: pytes
     for member in (tarfile.TarInfo(name), link):
         with tarfile.open(bundle, "w:xz") as archive:
             archive.addfile(member)
-        with pytest.raises(DataError, match="in this bundle is not a file of a run on mine") as caught:
+        with pytest.raises(
+            DataError, match="in this bundle is not a file of a run on mine"
+        ) as caught:
             Results(tmp_path / "results").run_folders("mine")
         assert member.name in str(caught.value)
         assert not [path for path in tmp_path.rglob("*") if path.name in ("x", "record.json")]
@@ -255,16 +292,28 @@ MUCH = 3_000_000  # bytes, more than a bundle may hold in these tests
 HOSTILE: dict[str, tuple[list[Member], str]] = {
     "a long name": ([member("n" * 5_000)], "the name is too long, or another file has it"),
     "many folders": ([member("a/" * 3_000 + "a")], "is not a file of a run on mine"),
-    "a file, then a folder": ([member("a"), member("a/b")], "the name is too long, or another file has it"),
-    "a folder, then a file": ([member("a/b"), member("a")], "the name is too long, or another file has it"),
+    "a file, then a folder": (
+        [member("a"), member("a/b")],
+        "the name is too long, or another file has it",
+    ),
+    "a folder, then a file": (
+        [member("a/b"), member("a")],
+        "the name is too long, or another file has it",
+    ),
     "a name twice": ([member("a"), member("a")], "the name is too long, or another file has it"),
     "half a character": ([member("a\udcff/../b")], "is not a file of a run on mine"),
     "a pipe": ([member("a", b"", type=tarfile.FIFOTYPE)], "is not a file of a run on mine"),
-    "a device": ([member("a", b"", type=tarfile.CHRTYPE, devmajor=1, devminor=5)], "is not a file of a run on mine"),
+    "a device": (
+        [member("a", b"", type=tarfile.CHRTYPE, devmajor=1, devminor=5)],
+        "is not a file of a run on mine",
+    ),
     "a part of another machine": ([member("work/.lock")], "is not a file of a run on mine"),
     "much": ([member("a", bytes(MUCH))], "hold more than 1.0 MB: runs cannot be packed so tightly"),
     "much in many": ([member(f"{n}", bytes(1000)) for n in range(2000)], "hold more than 1.0 MB: "),
-    "a large header": ([member("a", pax_headers={"comment": "a" * MUCH})], "is damaged (a header of 3.0 MB)"),
+    "a large header": (
+        [member("a", pax_headers={"comment": "a" * MUCH})],
+        "is damaged (a header of 3.0 MB)",
+    ),
 }
 
 
@@ -283,7 +332,10 @@ def test_a_hostile_bundle_is_refused_in_one_line(
     for _, content in members:
         if content is not None:
             content.seek(0)
-    assert main(["merge", str(tmp_path / "mine.tar.xz"), "--results-dir", str(tmp_path / "results")]) == 3
+    assert (
+        main(["merge", str(tmp_path / "mine.tar.xz"), "--results-dir", str(tmp_path / "results")])
+        == 3
+    )
     line, _ = capsys.readouterr().err.splitlines()
     assert line.startswith(f"left out: {tmp_path / 'mine.tar.xz'}: ")
     assert problem in line
@@ -291,7 +343,9 @@ def test_a_hostile_bundle_is_refused_in_one_line(
     assert not [path for path in tmp_path.rglob("*") if "lead" in path.parts]
 
 
-def test_much_after_the_end_of_the_content_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_much_after_the_end_of_the_content_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Content after the last file is read in pieces, and counts."""
     monkeypatch.setattr(bundles, "_SMALL_CONTENT", 1_000_000)
     content = io.BytesIO()
@@ -302,7 +356,9 @@ def test_much_after_the_end_of_the_content_is_refused(tmp_path: Path, monkeypatc
         bundles.unpack_bundle(tmp_path / "mine.tar.xz")
 
 
-def test_a_bundle_that_could_not_be_read_replaces_none(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_that_could_not_be_read_replaces_none(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If runs shrink more than a bundle may, packing says so, and the old bundle stays."""
     assert main(["runs", "pack"]) == 0
     before = files_of(Path("results/bundles"))
@@ -313,7 +369,9 @@ def test_a_bundle_that_could_not_be_read_replaces_none(work: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("kept", [0, 40, -20])
-def test_a_damaged_bundle_is_named(kept: int, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_bundle_is_named(
+    kept: int, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A part of a bundle ends in one line with its path."""
     assert main(["runs", "pack"]) == 0
     bundle = Path("results/bundles/mine.tar.xz")
@@ -366,7 +424,11 @@ def test_published_bundles_have_no_texts_of_others() -> None:
     for bundle in (ROOT / "results/reference/bundles").glob("*.tar.xz"):
         with tarfile.open(bundle) as archive:
             files = {name.rsplit("/", 1)[-1] for name in archive.getnames()}
-        assert bundle.name == "probe.tar.xz" or files <= {"config.yaml", "record.json", "scores.csv"}, bundle
+        assert bundle.name == "probe.tar.xz" or files <= {
+            "config.yaml",
+            "record.json",
+            "scores.csv",
+        }, bundle
 
 
 def test_a_link_in_work_is_followed_to_finished_stages_only(work: Path) -> None:

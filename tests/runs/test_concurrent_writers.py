@@ -51,6 +51,10 @@ def test_the_last_table_holds_all(tmp_path: Path, pattern: Path) -> None:
     process.wait()
     table = (results.root / "leaderboard" / "arxiv.csv").read_text(encoding="utf-8").splitlines()
     column = table[0].split(",").index("run_id")
-    assert {line.split(",")[column] for line in table[1:]} == {f"{n:02d}{turn}" for n in range(8) for turn in range(2)}
+    assert {line.split(",")[column] for line in table[1:]} == {
+        f"{n:02d}{turn}" for n in range(8) for turn in range(2)
+    }
     leaderboard.update_table(results, "arxiv")
-    assert (results.root / "leaderboard" / "arxiv.csv").read_text(encoding="utf-8").splitlines() == table
+    assert (results.root / "leaderboard" / "arxiv.csv").read_text(
+        encoding="utf-8"
+    ).splitlines() == table

@@ -15,13 +15,22 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "a list": lambda path: path.write_bytes(b"[1, 2]"),
     "nested": lambda path: path.write_bytes(b"[" * 100_000 + b"]" * 100_000),
 }
-OPTIONS = (list[str](), ["jsonl", "--measure", "precision"], ["jsonl", "--ledger"], ["jsonl", "--against", "length"])
+OPTIONS = (
+    list[str](),
+    ["jsonl", "--measure", "precision"],
+    ["jsonl", "--ledger"],
+    ["jsonl", "--against", "length"],
+)
 
 
 @pytest.fixture
 def runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[Path]:
     """The folders of three runs, the victim last."""
-    words = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'texts')}", f"results_dir={tmp_path / 'results'}"]
+    words = [
+        "dataset=jsonl",
+        f"dataset.path={write_jsonl(tmp_path / 'texts')}",
+        f"results_dir={tmp_path / 'results'}",
+    ]
     words += ["baselines=false", "score.resamples=100"]
     assert main(["run", "-m", "model=lead", "model.length=3,5", *words]) == 0
     assert main(["run", "model=random", "model.length=5", *words]) == 0
@@ -49,7 +58,9 @@ def test_a_damaged_record_is_left_out_in_one_line(
             assert main(["leaderboard", *options, *where]) == 0
             out, err = capsys.readouterr()
             (line,) = [line for line in err.splitlines() if str(victim) in line]
-            assert line.startswith(f"left out: {victim / 'record.json'}: not a run's record ("), damage
+            assert line.startswith(f"left out: {victim / 'record.json'}: not a run's record ("), (
+                damage
+            )
             assert all(run.name[:8] in out for run in others)
         for words in (["compare", str(others[0]), str(victim)], ["inspect", str(victim), "0"]):
             assert main([*words, *where]) == 3
@@ -67,7 +78,11 @@ def test_another_damaged_file_ends_no_command_in_a_traceback(
     where = ["--results-dir", str(tmp_path / "results")]
     for name in ("scores.csv", "predictions.jsonl"):
         for damage in damages(victim / name):
-            for words in (["leaderboard"], ["compare", str(others[0]), str(victim)], ["inspect", str(victim), "0"]):
+            for words in (
+                ["leaderboard"],
+                ["compare", str(others[0]), str(victim)],
+                ["inspect", str(victim), "0"],
+            ):
                 assert main([*words, *where]) in (0, 2, 3, 4), (name, damage)
                 assert "Traceback" not in capsys.readouterr().err
     assert [path.read_bytes() for path in files] == before

@@ -26,19 +26,27 @@ def test_the_environment_is_complete_and_plain() -> None:
     assert facts.longsumbench == longsumbench.__version__
     assert {"torch", "transformers", "numpy", "numba"} <= set(facts.packages)
     assert (facts.cores or 0) >= 1
-    assert {"python", "system", "processor", "threads", "gpu", "commit", "patched"} <= set(asdict(facts))
+    assert {"python", "system", "processor", "threads", "gpu", "commit", "patched"} <= set(
+        asdict(facts)
+    )
 
 
-def test_an_installed_package_has_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_package_has_no_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Outside a checkout the commit is null and the patch empty, also where some other repository is around."""
     (tmp_path / "site" / "longsumbench").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    monkeypatch.setattr(longsumbench, "__file__", str(tmp_path / "site" / "longsumbench" / "__init__.py"))
+    monkeypatch.setattr(
+        longsumbench, "__file__", str(tmp_path / "site" / "longsumbench" / "__init__.py")
+    )
     assert environment().commit is None
     assert patch() == b""
 
 
-def test_a_checkout_is_known_by_its_commit_and_patch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_is_known_by_its_commit_and_patch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a checkout the commit is in the record, with the code's departure from it."""
     package = tmp_path / "longsumbench"
     package.mkdir()
@@ -67,7 +75,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_patch_makes_the_code_that_ran(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_patch_makes_the_code_that_ran(
+    checkout: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Applied to a clone of the commit, it gives what was changed, deleted and new, texts and other bytes alike."""
     (checkout / "conf" / "a.yaml").unlink()
     written = {
@@ -89,13 +99,17 @@ def test_a_patch_makes_the_code_that_ran(checkout: Path, tmp_path_factory: pytes
 def test_constraints_are_what_pip_lists() -> None:
     """Every installed distribution is named with its version, once, as pip names it; the suite itself is not."""
     lines = [line.removeprefix("# ").partition(" from ")[0] for line in constraints().splitlines()]
-    pip = subprocess.run([sys.executable, "-m", "pip", "list", "--format=json"], capture_output=True, check=True)
+    pip = subprocess.run(
+        [sys.executable, "-m", "pip", "list", "--format=json"], capture_output=True, check=True
+    )
     listed = {f"{project_name(one['name'])}=={one['version']}" for one in json.loads(pip.stdout)}
     assert {line for line in listed if not line.startswith("longsumbench==")} == set(lines)
     assert len(lines) == len(set(lines))
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux, which can reset a peak of memory")
+@pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="Linux, which can reset a peak of memory"
+)
 def test_a_peak_is_that_of_the_run_alone() -> None:
     """Memory that was given back before a run does not count for it, memory taken during it does."""
     size = 300_000_000
@@ -113,10 +127,17 @@ def test_a_peak_is_that_of_the_run_alone() -> None:
 
 @pytest.mark.parametrize(
     ("chosen", "spins"),
-    [({}, "10000"), ({"OMP_WAIT_POLICY": "ACTIVE"}, ""), ({"GOMP_SPINCOUNT": "9"}, "9"), ({"KMP_BLOCKTIME": "1"}, "")],
+    [
+        ({}, "10000"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, ""),
+        ({"GOMP_SPINCOUNT": "9"}, "9"),
+        ({"KMP_BLOCKTIME": "1"}, ""),
+    ],
     ids=["default", "policy", "spins", "blocktime"],
 )
-def test_threads_spin_briefly(chosen: dict[str, str], spins: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_spin_briefly(
+    chosen: dict[str, str], spins: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """OpenMP's setting is there before torch is imported; the user's choice goes first."""
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"):
         monkeypatch.delenv(name, raising=False)

@@ -11,7 +11,12 @@ from longsumbench.errors import UnknownName
 from longsumbench.runs.estimate import A100, RunCost, describe_costs, estimate_point
 from longsumbench.runs.plan import plan
 
-API = ["model=prompt", "model.engine=api", "model.base_url=http://127.0.0.1:9/v1", "model.checkpoint=m"]
+API = [
+    "model=prompt",
+    "model.engine=api",
+    "model.base_url=http://127.0.0.1:9/v1",
+    "model.checkpoint=m",
+]
 
 
 @pytest.fixture
@@ -43,7 +48,10 @@ def test_a_language_model_costs_its_tokens(texts: list[str]) -> None:
 def test_a_checkpoint_is_estimated_from_its_configuration(texts: list[str]) -> None:
     """As it is, it only writes; trained for 10 steps of 16 texts, it reads their 130 tokens and the special ones."""
     words = ["model=seq2seq", f"model.checkpoint={tiny_checkpoint()}", "scale=paper", *texts]
-    untrained, trained = estimated(*words), estimated(*words, "train.max_steps=10", "train.accumulation=1")
+    untrained, trained = (
+        estimated(*words),
+        estimated(*words, "train.max_steps=10", "train.accumulation=1"),
+    )
     assert untrained.training == untrained.tokens == 0 < untrained.decoding
     assert 130 <= trained.source_length <= 133
     assert trained.tokens == pytest.approx(160 * (130 + 13), rel=0.05)
@@ -56,10 +64,20 @@ def test_a_limit_of_minutes_bounds_the_time() -> None:
     assert whole._replace(minutes=30).hours() == 0.5
 
 
-def test_an_estimate_trains_nothing(texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_trains_nothing(
+    texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It prints a line for each system, also at the papers' scale without a GPU, and no results folder is written."""
     results = tmp_path / "results"
-    words = ["run", "-m", "model=lead,seal", "scale=tiny", *texts, f"results_dir={results}", "--estimate"]
+    words = [
+        "run",
+        "-m",
+        "model=lead,seal",
+        "scale=tiny",
+        *texts,
+        f"results_dir={results}",
+        "--estimate",
+    ]
     assert main([*words, "--gpu", "H100"]) == 0
     printed = capsys.readouterr().out
     assert [line.split()[0] for line in printed.splitlines() if "mine" in line] == ["lead", "seal"]

@@ -11,7 +11,12 @@ from support.watching import like
 
 from longsumbench.core import AXES, REFERENCE_AXIS, Evidence, Summary
 from longsumbench.errors import DataError
-from longsumbench.runs.evidence import check_evidence_arrays, kept_places, read_evidence, write_evidence
+from longsumbench.runs.evidence import (
+    check_evidence_arrays,
+    kept_places,
+    read_evidence,
+    write_evidence,
+)
 
 TYPES = ("float32", "float64", "float16", "int64", "int32", "uint8", "bool")
 SIZES = dict(zip(AXES, (3, 6, 2, 4, 4, 5, 1, 2, 2), strict=True))
@@ -26,8 +31,13 @@ def evidences(draw: st.DrawFn) -> Evidence:
         kind = draw(st.sampled_from(TYPES))
         elements = {"allow_nan": False} if kind.startswith("float") else None
         array = draw(arrays.arrays(kind, tuple(SIZES[axis] for axis in axes), elements=elements))
-        found[name] = (axes, array.T.copy().T if draw(st.booleans()) else array)  # in either order in memory
-    texts = {axis: tuple(draw(st.lists(st.text(), min_size=n, max_size=n))) for axis, n in SIZES.items()}
+        found[name] = (
+            axes,
+            array.T.copy().T if draw(st.booleans()) else array,
+        )  # in either order in memory
+    texts = {
+        axis: tuple(draw(st.lists(st.text(), min_size=n, max_size=n))) for axis, n in SIZES.items()
+    }
     chosen = {"unit", *draw(st.sets(st.sampled_from(AXES)))}
     return Evidence(
         {name: array for name, (_, array) in found.items()},
@@ -62,9 +72,16 @@ def test_it_is_read_as_it_was_written(
 def test_its_files_are_plain(tmp_path: Path) -> None:
     """By hand: the second file names axes and texts; nothing else is left in the folder."""
     write_evidence(tmp_path / "evidence", 3, Summary("a", "", evidence=small()))
-    assert sorted(path.name for path in (tmp_path / "evidence").iterdir()) == ["3.json", "3.safetensors"]
+    assert sorted(path.name for path in (tmp_path / "evidence").iterdir()) == [
+        "3.json",
+        "3.safetensors",
+    ]
     described = json.loads((tmp_path / "evidence" / "3.json").read_text(encoding="utf-8"))
-    assert described == {"id": "a", "axes": {"score": ["segment", "unit"]}, "texts": {"unit": ["One.", "Two."]}}
+    assert described == {
+        "id": "a",
+        "axes": {"score": ["segment", "unit"]},
+        "texts": {"unit": ["One.", "Two."]},
+    }
 
 
 @pytest.mark.parametrize(
@@ -78,7 +95,9 @@ def test_its_files_are_plain(tmp_path: Path) -> None:
         ({"texts": {}}, "the units have no texts"),
     ],
 )
-def test_evidence_that_says_not_what_it_is_is_refused(changes: dict[str, object], message: str, tmp_path: Path) -> None:
+def test_evidence_that_says_not_what_it_is_is_refused(
+    changes: dict[str, object], message: str, tmp_path: Path
+) -> None:
     """Dimensions without names, or units without texts, could not be drawn: nothing is written of them."""
     with pytest.raises(ValueError, match=message):
         check_evidence_arrays(small(**changes))
@@ -94,7 +113,9 @@ def test_a_system_that_keeps_its_word_gives_some(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written", [0, 1])
-def test_half_written_evidence_is_none(written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_written_evidence_is_none(
+    written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Killed between its two files, new or in place of old ones, evidence does not count as kept."""
     for _ in range(written):
         write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
@@ -133,7 +154,11 @@ def test_which_examples_have_evidence_of_their_reference(tmp_path: Path) -> None
     of_reference = {"weight": np.zeros((2, 0), dtype=np.float32)}
     write_evidence(tmp_path, 0, Summary("a", "", evidence=small()))
     write_evidence(
-        tmp_path, 1, Summary("b", "", evidence=small(arrays=of_reference, axes={"weight": ("unit", REFERENCE_AXIS)}))
+        tmp_path,
+        1,
+        Summary(
+            "b", "", evidence=small(arrays=of_reference, axes={"weight": ("unit", REFERENCE_AXIS)})
+        ),
     )
     for number, content in enumerate(("{", "[]", '{"axes": 3}', '{"axes": {"weight": null}}'), 2):
         (tmp_path / f"{number}.json").write_text(content, encoding="utf-8")

@@ -23,7 +23,11 @@ def test_a_moment_without_space_costs_one_run(
         replace(source, target)
 
     words = ["run", "-m", "model=lead", "model.length=3,4,5", "dataset=jsonl", "baselines=false"]
-    words += [f"dataset.path={write_jsonl(tmp_path / 'texts')}", f"results_dir={results}", "score.resamples=100"]
+    words += [
+        f"dataset.path={write_jsonl(tmp_path / 'texts')}",
+        f"results_dir={results}",
+        "score.resamples=100",
+    ]
     with monkeypatch.context() as patches:
         patches.setattr(os, "replace", full_once)
         assert main(words) == 1

@@ -12,21 +12,40 @@ from longsumbench.cli.main import main
 from longsumbench.core import registry, system_versions
 from longsumbench.runs.known_systems import make_system
 
-NEURAL = ("trunc", "ca", "ea", "seal", "etads", "pagesum", "hierarchical_transformer", "flat_transformer", "tdmca")
+NEURAL = (
+    "trunc",
+    "ca",
+    "ea",
+    "seal",
+    "etads",
+    "pagesum",
+    "hierarchical_transformer",
+    "flat_transformer",
+    "tdmca",
+)
 
 
 def small(model: str) -> Any:
     kind = registry.config_of(model)
-    return kind(**{key: value for key, value in TINY_FOR_ALL.items() if key in kind.__dataclass_fields__})
+    return kind(
+        **{key: value for key, value in TINY_FOR_ALL.items() if key in kind.__dataclass_fields__}
+    )
 
 
 def test_a_finished_run_loads_no_torch(tmp_path: Path) -> None:
     """The same command again, of a system that was trained, finds the run without torch or transformers."""
-    words = ["run", *tiny_overrides(write_jsonl(tmp_path / "toy")), "baselines=false", f"results_dir={tmp_path / 'r'}"]
+    words = [
+        "run",
+        *tiny_overrides(write_jsonl(tmp_path / "toy")),
+        "baselines=false",
+        f"results_dir={tmp_path / 'r'}",
+    ]
     assert main(words) == 0
     code = "import sys; from longsumbench.cli.main import main; main(sys.argv[1:])\n"
     code += "print({'torch', 'transformers', 'datasets'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True
+    )
     assert "already finished" in done.stderr
     assert done.stdout.splitlines()[-1] == "set()"
 
@@ -35,7 +54,12 @@ def test_a_finished_run_loads_no_torch(tmp_path: Path) -> None:
 def test_known_facts_are_those_of_the_system(model: str) -> None:
     """Another process gets the facts of the system itself, and loads torch only for anything else."""
     system = make_system(config := small(model))
-    facts = [system_versions(system), system.identity(), sorted(system.decided_by), system.capabilities]
+    facts = [
+        system_versions(system),
+        system.identity(),
+        sorted(system.decided_by),
+        system.capabilities,
+    ]
     asked = (
         "import sys\nfrom longsumbench.core import registry, system_versions\n"
         "from longsumbench.runs.known_systems import loaded_system, make_system\n"

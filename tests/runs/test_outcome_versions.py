@@ -29,7 +29,9 @@ def stages_of_this_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_every_system_has_a_case() -> None:
     """The cases are those of the file, and all built-in systems have one."""
     assert STORED["outcomes"].keys() == outcome_versions.CASES.keys()
-    assert {words.split()[0] for words in outcome_versions.CASES.values()} == registry.systems.built_in.keys()
+    assert {
+        words.split()[0] for words in outcome_versions.CASES.values()
+    } == registry.systems.built_in.keys()
 
 
 @pytest.mark.parametrize("name", outcome_versions.CASES)
@@ -45,8 +47,13 @@ def test_a_change_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Other initial weights are a change that needs a raised version."""
     uniform = torch.nn.init.xavier_uniform_
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr("longsumbench.modeling.nn.initialization.nn.init.xavier_uniform_", lambda w: uniform(w, 1.001))
-    assert outcome_versions.describe_change("trunc", outcome_versions.run_case("trunc", tmp_path)) == (
+    monkeypatch.setattr(
+        "longsumbench.modeling.nn.initialization.nn.init.xavier_uniform_",
+        lambda w: uniform(w, 1.001),
+    )
+    assert outcome_versions.describe_change(
+        "trunc", outcome_versions.run_case("trunc", tmp_path)
+    ) == (
         "the outcome of 'trunc' changed (losses): raise Trunc.version (models/seal/system.py) or that"
         " of the changed step (CONTRIBUTING.md), or find the cause; then write the file again with"
         " `python benchmarks/outcome_versions.py`"
@@ -54,7 +61,8 @@ def test_a_change_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    "change", [{"versions": {}}, {"settings": "other"}, {"versions": {"fit": 99}, "outputs": "other"}]
+    "change",
+    [{"versions": {}}, {"settings": "other"}, {"versions": {"fit": 99}, "outputs": "other"}],
 )
 def test_a_raised_version_needs_a_new_file(change: dict[str, Any]) -> None:
     """With other versions or settings the outcomes are not compared."""

@@ -32,13 +32,19 @@ def lead(toy: Path, tmp_path: Path) -> Callable[..., RunRecord]:
 
     def run(name: str, path: Path = toy, **settings: object) -> RunRecord:
         dataset = {"reader": "jsonl", "name": name, "path": path, **settings}
-        scoring: dict[str, Any] = {"score.resamples": 100, "baselines": False, "results_dir": tmp_path / "r"}
+        scoring: dict[str, Any] = {
+            "score.resamples": 100,
+            "baselines": False,
+            "results_dir": tmp_path / "r",
+        }
         return longsumbench.run(model="lead", dataset=dataset, **scoring)
 
     return run
 
 
-def test_a_name_is_in_record_folder_and_table(lead: Callable[..., RunRecord], toy: Path, tmp_path: Path) -> None:
+def test_a_name_is_in_record_folder_and_table(
+    lead: Callable[..., RunRecord], toy: Path, tmp_path: Path
+) -> None:
     """Record, folder, heading and CSV have name, fingerprint and sizes; only the record has the path as typed."""
     record = longsumbench.load_run(lead("scisumm").run_id, tmp_path / "r")
     assert (record.dataset, record.settings.dataset.path) == ("scisumm", str(toy))
@@ -50,7 +56,9 @@ def test_a_name_is_in_record_folder_and_table(lead: Callable[..., RunRecord], to
     assert "scisumm" in table.heading()
 
 
-def test_the_name_is_part_of_the_run_and_not_of_the_texts(lead: Callable[..., RunRecord], tmp_path: Path) -> None:
+def test_the_name_is_part_of_the_run_and_not_of_the_texts(
+    lead: Callable[..., RunRecord], tmp_path: Path
+) -> None:
     """Two names for the same texts are two runs, which share the texts in the cache."""
     one, other = (lead(name) for name in ("one", "other"))
     assert one.fingerprint == other.fingerprint
@@ -59,23 +67,32 @@ def test_the_name_is_part_of_the_run_and_not_of_the_texts(lead: Callable[..., Ru
     assert len({folder.resolve() for folder in folders}) == 1
 
 
-def test_other_texts_of_the_same_name_are_another_block(lead: Callable[..., RunRecord], tmp_path: Path) -> None:
+def test_other_texts_of_the_same_name_are_another_block(
+    lead: Callable[..., RunRecord], tmp_path: Path
+) -> None:
     """Runs on different texts of one name are not compared; each heading has fingerprint and name, not their path."""
     runs = [lead("mine"), lead("mine", write_jsonl(tmp_path / "later", test=5))]
     blocks = read_table(Results(tmp_path / "r"), "mine").blocks()
     texts = {
-        f"texts of {Path(run.settings.dataset.path or '').name} (fingerprint {run.fingerprint[:8]})" for run in runs
+        f"texts of {Path(run.settings.dataset.path or '').name} (fingerprint {run.fingerprint[:8]})"
+        for run in runs
     }
     assert {re.findall(r"texts of [^;]*", block.heading)[0] for block in blocks[:2]} == texts
     assert "other texts (dataset.path=" in blocks[1].heading
 
 
-def test_the_configuration_of_a_run_makes_it_again(lead: Callable[..., RunRecord], tmp_path: Path) -> None:
+def test_the_configuration_of_a_run_makes_it_again(
+    lead: Callable[..., RunRecord], tmp_path: Path
+) -> None:
     """A run's config.yaml chooses the format and keeps the name."""
     record = lead("scisumm")
     config = Results(tmp_path / "r").run_folder(record) / "config.yaml"
     (point,) = plan(add_config_file(config, ["seed=3"]))
-    assert (point.config.dataset.name, point.config.dataset.reader, point.config.seed) == ("scisumm", "jsonl", 3)
+    assert (point.config.dataset.name, point.config.dataset.reader, point.config.seed) == (
+        "scisumm",
+        "jsonl",
+        3,
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,7 +101,11 @@ def test_the_configuration_of_a_run_makes_it_again(lead: Callable[..., RunRecord
         (["dataset=pubmed"], "pubmed", "pubmed"),
         (["dataset=jsonl", "dataset.name=mine", "dataset.path=x"], "mine", "jsonl"),
         (["dataset=arxiv", "dataset.name=my_arxiv", "dataset.path=x"], "my_arxiv", "arxiv"),
-        (["dataset=jsonl", "dataset.path=x", "dataset.reader=qmsum", "dataset.name=m.1-2"], "m.1-2", "qmsum"),
+        (
+            ["dataset=jsonl", "dataset.path=x", "dataset.reader=qmsum", "dataset.name=m.1-2"],
+            "m.1-2",
+            "qmsum",
+        ),
         ([], "pydoc", "pydoc"),
     ],
 )
@@ -100,23 +121,36 @@ def test_the_format_of_a_name_alone() -> None:
     assert DatasetSettings("mine", path="x").reader == "jsonl"
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a/b", "..", ".a", "-a", "7", "null", "True", "x" * 61, "é"])
+@pytest.mark.parametrize(
+    "name", ["", "a b", "a/b", "..", ".a", "-a", "7", "null", "True", "x" * 61, "é"]
+)
 def test_a_name_is_the_name_of_a_folder(name: str) -> None:
     """A name of letters, digits, dots, - and _ that begins with a letter can be typed without quotes everywhere."""
     with pytest.raises(UsageError, match="cannot name a folder"):
         DatasetSettings(name, path="x")
 
 
-def test_the_name_of_another_dataset_is_taken(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_name_of_another_dataset_is_taken(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The user's texts cannot be in tables under the name of a built-in dataset."""
-    assert main(["run", "model=lead", "dataset=jsonl", "dataset.name=arxiv", f"dataset.path={toy}"]) == 2
-    assert "dataset.name=arxiv is the name of another dataset: choose another name" in capsys.readouterr().err
+    assert (
+        main(["run", "model=lead", "dataset=jsonl", "dataset.name=arxiv", f"dataset.path={toy}"])
+        == 2
+    )
+    assert (
+        "dataset.name=arxiv is the name of another dataset: choose another name"
+        in capsys.readouterr().err
+    )
     assert main(["dataset", "add", "arxiv", str(toy)]) == 2
     assert "'arxiv' is a dataset of the suite or of a plug-in" in capsys.readouterr().err
 
 
 def test_added_texts_are_a_dataset(
-    tmp_path: Path, own_config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    own_config: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """`dataset add` stores the settings with an absolute path, so that the name works anywhere until it is removed."""
     toy = write_jsonl(tmp_path / "it's ${my}, toy")
@@ -182,7 +216,9 @@ def test_what_cannot_be_added_or_removed(
         ("\xff", "not UTF-8"),
     ],
 )
-def test_a_broken_file_is_named_when_it_is_used(content: str, message: str, own_config: Path) -> None:
+def test_a_broken_file_is_named_when_it_is_used(
+    content: str, message: str, own_config: Path
+) -> None:
     """A file that cannot be used is one line with its path, and no matter for other datasets."""
     file = own_config / "dataset" / "own.yaml"
     file.parent.mkdir(parents=True)
@@ -203,5 +239,9 @@ def test_files_by_hand(own_config: Path, tmp_path: Path) -> None:
         (folder / "dataset").mkdir(parents=True)
         (folder / "dataset" / "own.yaml").write_text(text, encoding="utf-8")
     (point,) = plan(["model=lead", "dataset=own"], config_dir=str(tmp_path / "more"))
-    assert (point.config.dataset.name, point.config.dataset.reader, point.config.scale) == ("own", "jsonl", "tiny")
+    assert (point.config.dataset.name, point.config.dataset.reader, point.config.scale) == (
+        "own",
+        "jsonl",
+        "tiny",
+    )
     assert own_dataset_rows() == [["own", "My texts: x"]]

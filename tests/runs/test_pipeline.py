@@ -18,7 +18,16 @@ from support.waiting import PATIENCE
 from support.watching import Watching, with_watching
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
-from longsumbench.core import DatasetSettings, Decoding, Example, RunConfig, Scoring, Summary, build_settings, registry
+from longsumbench.core import (
+    DatasetSettings,
+    Decoding,
+    Example,
+    RunConfig,
+    Scoring,
+    Summary,
+    build_settings,
+    registry,
+)
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 from longsumbench.runs import pipeline
@@ -61,7 +70,9 @@ def run_id(config: RunConfig) -> str:
 
 def write_test_rows(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Replace the test split of a dataset."""
-    (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (folder / "test.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
 
 
 def folder_of(config: RunConfig, record: RunRecord) -> Path:
@@ -104,7 +115,9 @@ def test_where_and_how_fast_does_not_decide(model: str, toy: Path, tmp_path: Pat
     ],
 )
 @pytest.mark.parametrize("model", ["lead", "oracle", "trunc"])
-def test_what_is_summarized_and_scored_decides(model: str, section: str, changes: dict[str, Any], toy: Path) -> None:
+def test_what_is_summarized_and_scored_decides(
+    model: str, section: str, changes: dict[str, Any], toy: Path
+) -> None:
     """Another split, another number of examples and another way of scoring are another run, for every system."""
     config = configured(toy, model)
     other = replace(config, **{section: replace(getattr(config, section), **changes)})
@@ -113,7 +126,12 @@ def test_what_is_summarized_and_scored_decides(model: str, section: str, changes
 
 @pytest.mark.parametrize(
     ("model", "decided_by"),
-    [("lead", set()), ("oracle", set()), ("random", {"seed"}), ("trunc", {"seed", "train", "decode"})],
+    [
+        ("lead", set()),
+        ("oracle", set()),
+        ("random", {"seed"}),
+        ("trunc", {"seed", "train", "decode"}),
+    ],
 )
 def test_what_a_system_depends_on_decides(model: str, decided_by: set[str], toy: Path) -> None:
     """Seed, recipe and search are part of a run's id where the system depends on them, and only there."""
@@ -126,7 +144,9 @@ def test_what_a_system_depends_on_decides(model: str, decided_by: set[str], toy:
     assert {name for name, other in others.items() if run_id(other) != run_id(config)} == decided_by
     system = registry.systems.load(model)(config.model)
     assert {
-        name for name, other in others.items() if config_identity(other, system) != config_identity(config, system)
+        name
+        for name, other in others.items()
+        if config_identity(other, system) != config_identity(config, system)
     } == decided_by
 
 
@@ -158,11 +178,22 @@ def test_a_run_leaves_its_files(toy: Path) -> None:
     config = configured(toy, "trunc")
     record = run_point(Point(config))
     folder = folder_of(config, record)
-    assert {path.name for path in folder.iterdir()} == {"config.yaml", "record.json", PREDICTIONS, "scores.csv", "work"}
-    ids = [json.loads(line)["id"] for line in (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {path.name for path in folder.iterdir()} == {
+        "config.yaml",
+        "record.json",
+        PREDICTIONS,
+        "scores.csv",
+        "work",
+    }
+    ids = [
+        json.loads(line)["id"]
+        for line in (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     predictions = (folder / PREDICTIONS).read_text(encoding="utf-8").split("\n")
     assert [json.loads(line)["id"] for line in predictions if line] == ids
-    assert [line.partition(",")[0] for line in (folder / "scores.csv").read_text().splitlines()] == ["id", *ids]
+    assert [
+        line.partition(",")[0] for line in (folder / "scores.csv").read_text().splitlines()
+    ] == ["id", *ids]
     assert yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")) == asdict(config)
     assert (folder / "work" / "checkpoint" / "model.safetensors").is_file()
 
@@ -173,11 +204,20 @@ def test_the_record_is_complete(toy: Path) -> None:
     record = run_point(Point(config, variant="x=1", command=("longsumbench", "run")))
     written = json.loads((folder_of(config, record) / "record.json").read_text(encoding="utf-8"))
     assert {**written, "verified": None} == json.loads(json.dumps(asdict(record)))
-    assert (record.model, record.dataset, record.split, record.variant) == ("trunc", "jsonl", "test", "x=1")
+    assert (record.model, record.dataset, record.split, record.variant) == (
+        "trunc",
+        "jsonl",
+        "test",
+        "x=1",
+    )
     assert (record.seed, record.n, record.oracle, record.repeatable) == (3, 8, False, True)
     assert record.command == ("longsumbench", "run")
     assert record.config == asdict(config)
-    assert record.timings.total >= record.timings.fit + record.timings.summarize + record.timings.score > 0
+    assert (
+        record.timings.total
+        >= record.timings.fit + record.timings.summarize + record.timings.score
+        > 0
+    )
     assert record.fit.steps == 4
     assert record.fit.examples == 32
     assert record.fit.parameters > 1000
@@ -192,19 +232,25 @@ def test_the_record_is_complete(toy: Path) -> None:
 
 def test_copied_words_are_counted(toy: Path) -> None:
     """Of a system without weights: Lead has seen only what it copies, LexRank all of the source; others write."""
-    lead, lexrank, trunc = (run_point(Point(configured(toy, model))) for model in ("lead", "lexrank", "trunc"))
+    lead, lexrank, trunc = (
+        run_point(Point(configured(toy, model))) for model in ("lead", "lexrank", "trunc")
+    )
     assert lead.words_copied == lead.source.words_seen < lead.source.words  # type: ignore[union-attr]
     assert lexrank.words_copied == lexrank.outputs.words * lexrank.n < lexrank.source.words_seen  # type: ignore[union-attr]
     assert trunc.words_copied is None
 
 
 @pytest.mark.parametrize(("model", "seed"), [("lead", None), ("random", 1), ("oracle", None)])
-def test_a_seed_that_decides_nothing_is_not_recorded(model: str, seed: int | None, toy: Path) -> None:
+def test_a_seed_that_decides_nothing_is_not_recorded(
+    model: str, seed: int | None, toy: Path
+) -> None:
     """Only a run that depends on a seed has one in its record."""
     assert run_point(Point(configured(toy, model))).seed == seed
 
 
-def test_the_second_time_nothing_is_done(toy: Path, monkeypatch: pytest.MonkeyPatch, log_lines: list[str]) -> None:
+def test_the_second_time_nothing_is_done(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, log_lines: list[str]
+) -> None:
     """A finished run is found, said in one line, and none of its files is touched."""
     config = configured(toy)
     first = Point(config)
@@ -252,7 +298,9 @@ def test_a_missing_split_is_told(toy: Path) -> None:
     """A dataset without the split that is to be summarized is bad data."""
     (toy / "validation.jsonl").unlink()
     config = configured(toy)
-    with pytest.raises(DataError, match=r"has no validation split; choose dataset\.split=train, test"):
+    with pytest.raises(
+        DataError, match=r"has no validation split; choose dataset\.split=train, test"
+    ):
         run_point(Point(replace(config, dataset=replace(config.dataset, split="validation"))))
 
 
@@ -269,7 +317,10 @@ def test_baselines_stand_beside_a_run(toy: Path, log_lines: list[str]) -> None:
 
 def test_baselines_have_one_seed(toy: Path) -> None:
     """Whatever the seed of a run, its baselines are the same runs."""
-    ids = [[one.run_id for one in with_baselines(Point(configured(toy, "oracle", seed=seed)))] for seed in (1, 2)]
+    ids = [
+        [one.run_id for one in with_baselines(Point(configured(toy, "oracle", seed=seed)))]
+        for seed in (1, 2)
+    ]
     assert ids[0] == ids[1]
 
 
@@ -283,14 +334,18 @@ def test_baselines_have_one_seed(toy: Path) -> None:
         ("ea", {"decode.mode": "extract", "decode.extract_length": "3"}, "length=3"),
     ],
 )
-def test_baselines_are_as_long_as_their_run(model: str, settings: dict[str, str], variant: str, toy: Path) -> None:
+def test_baselines_are_as_long_as_their_run(
+    model: str, settings: dict[str, str], variant: str, toy: Path
+) -> None:
     """They take the words that the run is asked for, and name them as a typed setting."""
     config = configured(toy, model)
     changes = {key: value for key, value in settings.items() if not key.startswith("decode.")}
     decode: dict[str, Any] = {
         key.partition(".")[2]: value for key, value in settings.items() if key.startswith("decode.")
     }
-    config = replace(config, model=replace(config.model, **changes), decode=replace(config.decode, **decode))
+    config = replace(
+        config, model=replace(config.model, **changes), decode=replace(config.decode, **decode)
+    )
     records = {record.model: record for record in score_baselines(Point(config), set())}
     assert {name: record.variant for name, record in records.items()} == {
         "lead": variant,
@@ -298,13 +353,22 @@ def test_baselines_are_as_long_as_their_run(model: str, settings: dict[str, str]
         "oracle": "",
     }
     if variant == "length=3":
-        assert {record.outputs and record.outputs.words for name, record in records.items() if name != "oracle"} == {3}
+        assert {
+            record.outputs and record.outputs.words
+            for name, record in records.items()
+            if name != "oracle"
+        } == {3}
 
 
-def test_texts_with_queries_have_a_baseline_that_goes_by_them(tmp_path: Path, log_lines: list[str]) -> None:
+def test_texts_with_queries_have_a_baseline_that_goes_by_them(
+    tmp_path: Path, log_lines: list[str]
+) -> None:
     """Where examples have queries, one baseline copies what answers them; one without a query ends no run."""
     folder = write_jsonl(tmp_path / "toy")
-    rows = [json.loads(line) for line in (folder / "test.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (folder / "test.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     rows = [{**row, "title": None} for row in rows]
     document = "Rain fell on the town. The fox left its den. Snow came later."
     asked = [{**row, "document": document, "query": "What did the fox do?"} for row in rows]
@@ -314,14 +378,23 @@ def test_texts_with_queries_have_a_baseline_that_goes_by_them(tmp_path: Path, lo
     *_, ranker = with_baselines(Point(config))
     assert (ranker.model, ranker.variant) == ("ranker", "length=5,rank=bm25")
     predictions = folder_of(config, ranker) / "predictions.jsonl"
-    assert json.loads(predictions.read_text(encoding="utf-8").splitlines()[0])["prediction"] == "The fox left its den."
+    assert (
+        json.loads(predictions.read_text(encoding="utf-8").splitlines()[0])["prediction"]
+        == "The fox left its den."
+    )
     write_test_rows(folder, [*asked[1:], rows[0]])
-    assert [record.model for record in with_baselines(Point(config))] == ["lead", "random", "oracle"]
+    assert [record.model for record in with_baselines(Point(config))] == [
+        "lead",
+        "random",
+        "oracle",
+    ]
     line = f"ranker was not run with these settings: example '{rows[0]['id']}' has no title and no query"
     assert log_lines[-1].startswith(line)
 
 
-def test_runs_on_texts_without_blanks_have_ids_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_on_texts_without_blanks_have_ids_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Lengths once counted such texts otherwise: their runs are made again; ids of other runs stay."""
     folder = write_jsonl(tmp_path / "toy")
     config = configured(folder, "lead")
@@ -330,7 +403,9 @@ def test_runs_on_texts_without_blanks_have_ids_of_their_own(tmp_path: Path, monk
     assert run_id(config) != plain_id
 
 
-def test_baselines_that_need_a_train_split_are_left_out(tmp_path: Path, log_lines: list[str]) -> None:
+def test_baselines_that_need_a_train_split_are_left_out(
+    tmp_path: Path, log_lines: list[str]
+) -> None:
     """Without a training split, lead and random are left out of the table, each in one line."""
     config = configured(write_jsonl(tmp_path / "toy", train=0, validation=0), "oracle")
     assert [record.model for record in with_baselines(Point(config))] == ["oracle"]
@@ -343,10 +418,29 @@ def test_baselines_that_need_a_train_split_are_left_out(tmp_path: Path, log_line
 def test_two_processes_do_a_run_once(tmp_path: Path) -> None:
     """Started twice at the same time, a run is done by one process; the other waits, says so, and finds it finished."""
     folder = write_jsonl(tmp_path / "toy", test=400)
-    words = ["model=oracle", "dataset=jsonl", f"dataset.path={folder}", "baselines=false", "decode.batch_size=1"]
-    command = [sys.executable, "-m", "longsumbench", "run", *words, f"results_dir={tmp_path / 'results'}"]
+    words = [
+        "model=oracle",
+        "dataset=jsonl",
+        f"dataset.path={folder}",
+        "baselines=false",
+        "decode.batch_size=1",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "longsumbench",
+        "run",
+        *words,
+        f"results_dir={tmp_path / 'results'}",
+    ]
     started = [
-        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ})
+        subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ},
+        )
         for _ in range(2)
     ]
     said = [process.communicate(timeout=PATIENCE)[1] for process in started]
@@ -415,10 +509,17 @@ def test_a_finished_run_is_given_inputs(watched: RunConfig, log_lines: list[str]
     run_point(Point(asked))
     folder = evidence_folder(watched).parent
     assert len(read_kept_inputs(folder / "inputs.jsonl")) == 3
-    assert {name: content for name, content in outcome(watched).items() if name != "inputs.jsonl"} == before
-    message = f"the evidence of 2 examples and the inputs of 3 examples: watching on jsonl, {folder}"
+    assert {
+        name: content for name, content in outcome(watched).items() if name != "inputs.jsonl"
+    } == before
+    message = (
+        f"the evidence of 2 examples and the inputs of 3 examples: watching on jsonl, {folder}"
+    )
     run_point(Point(asked))
-    assert log_lines == [f"already finished, except for {message}", f"already finished: watching on jsonl, {folder}"]
+    assert log_lines == [
+        f"already finished, except for {message}",
+        f"already finished: watching on jsonl, {folder}",
+    ]
 
 
 def test_a_record_has_the_counts_and_the_facts_of_its_system(
@@ -442,18 +543,25 @@ def counting(self: Watching, examples: Sequence[Example], decoding: Decoding) ->
         yield replace(summary, evidence=evidence, counts={"requests": 1, "price": 0.25, **refused})
 
 
-def test_a_run_without_its_checkpoint_is_given_no_evidence(watched: RunConfig, log_lines: list[str]) -> None:
+def test_a_run_without_its_checkpoint_is_given_no_evidence(
+    watched: RunConfig, log_lines: list[str]
+) -> None:
     """Weights that are gone are not trained again for it: that is log_lines, and the run stays finished."""
     record = run_point(Point(watched))
     before = outcome(watched)
     shutil.rmtree(cache_folder() / "checkpoint")
     assert run_point(Point(asking(watched, "all"))).run_id == record.run_id
-    assert "the checkpoint of that run is not in the cache; overwrite=true repeats the run" in log_lines[1]
+    assert (
+        "the checkpoint of that run is not in the cache; overwrite=true repeats the run"
+        in log_lines[1]
+    )
     assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
     assert not list(cache_folder().glob("checkpoint/*"))
 
 
-def test_other_weights_give_no_evidence(watched: RunConfig, tmp_path: Path, log_lines: list[str]) -> None:
+def test_other_weights_give_no_evidence(
+    watched: RunConfig, tmp_path: Path, log_lines: list[str]
+) -> None:
     """Where another run has trained the same system anew, its weights are not those that wrote the summaries."""
     run_point(Point(watched))
     run_point(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True)))
@@ -470,11 +578,15 @@ def test_summaries_that_come_out_differently_get_no_evidence(
     before = outcome(watched)
     monkeypatch.setattr(Watching, "suffix", " But.")
     run_point(Point(asking(watched, "all")))
-    assert log_lines[1].startswith("no evidence of 6 examples added: their summaries differ on this machine")
+    assert log_lines[1].startswith(
+        "no evidence of 6 examples added: their summaries differ on this machine"
+    )
     assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
 
 
-def test_a_killed_run_keeps_no_evidence_of_other_weights(watched: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_run_keeps_no_evidence_of_other_weights(
+    watched: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Trained anew after a kill, a run throws away what the old weights looked at."""
     monkeypatch.setattr(Watching, "fails_at", 1)
     with pytest.raises(KeyboardInterrupt):

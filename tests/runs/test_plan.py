@@ -40,7 +40,17 @@ def test_words_become_overrides(word: str, as_composed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["seed", "=5", "sed=5", "seed.x=5", "modle.length=5", "hydra/launcher=joblib", "~seed", "~seed=5"]
+    "word",
+    [
+        "seed",
+        "=5",
+        "sed=5",
+        "seed.x=5",
+        "modle.length=5",
+        "hydra/launcher=joblib",
+        "~seed",
+        "~seed=5",
+    ],
 )
 def test_what_is_no_override_is_refused(word: str) -> None:
     """A word of nothing that exists is wrong usage."""
@@ -51,7 +61,10 @@ def test_what_is_no_override_is_refused(word: str) -> None:
 def test_seeds_are_no_swept_settings() -> None:
     """Two settings swept over several seeds, of the run or of its training, are two: they are drawn."""
     words = ["model=ea,seal", "seed=1,2", "train.seed=1,2", "model.extractive_length=64,128"]
-    assert swept_settings([*words, "decode.num_beams=1,4"]) == ["model.extractive_length", "decode.num_beams"]
+    assert swept_settings([*words, "decode.num_beams=1,4"]) == [
+        "model.extractive_length",
+        "decode.num_beams",
+    ]
 
 
 def test_the_command_line_precedes_scale_recipe_and_defaults() -> None:
@@ -61,22 +74,36 @@ def test_the_command_line_precedes_scale_recipe_and_defaults() -> None:
         for words in (["dataset=arxiv"], ["dataset=pubmed"], ["dataset=pubmed", "scale=tiny"])
     ]
     assert lengths == [224, 96, 64]
-    assert plan(["dataset=pubmed", "scale=tiny", "model.num_snippets=5"])[0].config.model.num_snippets == 5
+    assert (
+        plan(["dataset=pubmed", "scale=tiny", "model.num_snippets=5"])[0].config.model.num_snippets
+        == 5
+    )
 
 
 @pytest.mark.parametrize("model", ["trunc", "ca", "ea", "seal"])
 def test_recipes_of_search2wiki(model: str) -> None:
     """The SEAL family reads 768 snippets for twice the steps (SEAL, Table 4 and §4); only Trunc ranks them."""
     config = plan([f"model={model}", "dataset=search2wiki", "dataset.path=x"])[0].config
-    assert (config.model.snippet_length, config.model.num_snippets, config.model.decode_length) == (128, 768, 512)
-    assert (config.model.rank, config.train.max_steps) == ("tfidf" if model == "trunc" else "none", 400_000)
+    assert (config.model.snippet_length, config.model.num_snippets, config.model.decode_length) == (
+        128,
+        768,
+        512,
+    )
+    assert (config.model.rank, config.train.max_steps) == (
+        "tfidf" if model == "trunc" else "none",
+        400_000,
+    )
     assert getattr(config.model, "segment_length", 64) == 64
 
 
 def test_a_dataset_brings_its_scale_and_the_command_line_another() -> None:
     """The built-in dataset is tiny unless another scale is named; the order of the words does not matter."""
     assert plan([])[0].config.scale == "tiny"
-    assert plan(["scale=paper"])[0].config.scale == plan(["scale=paper", "dataset=pydoc"])[0].config.scale == "paper"
+    assert (
+        plan(["scale=paper"])[0].config.scale
+        == plan(["scale=paper", "dataset=pydoc"])[0].config.scale
+        == "paper"
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,10 +111,16 @@ def test_a_dataset_brings_its_scale_and_the_command_line_another() -> None:
     [
         ([], ""),
         (["model.input_length=64"], "input_length=64"),
-        (["model.norm=post", "model.input_length=64", "decode.num_beams=4"], "input_length=64,norm=post,num_beams=4"),
+        (
+            ["model.norm=post", "model.input_length=64", "decode.num_beams=4"],
+            "input_length=64,norm=post,num_beams=4",
+        ),
         (["model.input_length=64", "model.input_length=512"], "input_length=512"),
         (["model.input_length=256"], ""),  # what the scale says anyway
-        (["model.input_length=1024"], "input_length=1024"),  # the dataclass's default, but not the recipe's
+        (
+            ["model.input_length=1024"],
+            "input_length=1024",
+        ),  # the dataclass's default, but not the recipe's
         (["scale=paper", "model.input_length=1024"], ""),
         (["scale=paper"], ""),
         (["model.norm='post'"], "norm=post"),
@@ -96,7 +129,10 @@ def test_a_dataset_brings_its_scale_and_the_command_line_another() -> None:
         (["decode.seed=4"], "seed=4"),
         (["train.max_steps=5"], ""),
         (["decode=default"], ""),
-        (["model=lead", "model.length=50", "decode.num_beams=4"], "length=50"),  # lead does not search
+        (
+            ["model=lead", "model.length=50", "decode.num_beams=4"],
+            "length=50",
+        ),  # lead does not search
     ],
 )
 def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: str) -> None:
@@ -107,8 +143,14 @@ def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: st
 @pytest.mark.parametrize(
     ("words", "same"),
     [
-        (["model=ea", "scale=extractive", "model.extractive_length=64,128"], True),  # nothing is selected
-        (["model=ea", "scale=extractive", "train.only=all", "model.extractive_length=64,128"], False),
+        (
+            ["model=ea", "scale=extractive", "model.extractive_length=64,128"],
+            True,
+        ),  # nothing is selected
+        (
+            ["model=ea", "scale=extractive", "train.only=all", "model.extractive_length=64,128"],
+            False,
+        ),
         (["model=ea", "scale=tiny", "model.extractive_length=64,128"], False),
         (["model=trunc", "decode.length_penalty=1,2"], True),  # greedy
         (["model=trunc", "decode.num_beams=2", "decode.length_penalty=1,2"], False),
@@ -117,7 +159,9 @@ def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: st
         (["model=tdmca", "model.rank=lstm", "model.ranker_steps=1,2"], False),
     ],
 )
-def test_points_that_differ_in_a_setting_without_effect_are_one_run(words: list[str], same: bool) -> None:
+def test_points_that_differ_in_a_setting_without_effect_are_one_run(
+    words: list[str], same: bool
+) -> None:
     """What decides a run is asked for the settings at hand; a setting without effect is in no variant either."""
     first, second = plan(words, sweep=True)
     assert (first.identity == second.identity) == (first.variant == second.variant) == same
@@ -126,17 +170,32 @@ def test_points_that_differ_in_a_setting_without_effect_are_one_run(words: list[
 def test_values_are_shown_as_they_are_typed() -> None:
     """None, true, false and lists are written as on the command line."""
     values: tuple[Any, ...] = (None, True, False, 1, 0.5, "x", [], [1, 2])
-    assert [format_setting(value) for value in values] == ["null", "true", "false", "1", "0.5", "x", "[]", "[1,2]"]
+    assert [format_setting(value) for value in values] == [
+        "null",
+        "true",
+        "false",
+        "1",
+        "0.5",
+        "x",
+        "[]",
+        "[1,2]",
+    ]
 
 
 @pytest.mark.parametrize(
     ("words", "variant"),
     [
-        (["model.focus_layers=[]", "model.saliency_layers=[1]"], "focus_layers=[],saliency_layers=[1]"),
+        (
+            ["model.focus_layers=[]", "model.saliency_layers=[1]"],
+            "focus_layers=[],saliency_layers=[1]",
+        ),
         (["model.focus_layers=[]", "model.saliency_layers=null"], "focus_layers=[]"),
         (["model.focus_layers=[1,2]"], ""),  # all of them, as without a word
         (["model.encoder_layers=4"], "encoder_layers=4"),  # of which all focus
-        (["model.encoder_layers=4", "model.focus_layers=[1,2]"], "encoder_layers=4,focus_layers=[1,2]"),
+        (
+            ["model.encoder_layers=4", "model.focus_layers=[1,2]"],
+            "encoder_layers=4,focus_layers=[1,2]",
+        ),
         (["model.encoder_layers=4", "model.focus_layers=[2,1,3,4]"], "encoder_layers=4"),
     ],
 )
@@ -147,7 +206,10 @@ def test_a_variant_with_lists(words: list[str], variant: str) -> None:
 
 def test_lists_are_swept_over(capsys: pytest.CaptureFixture[str]) -> None:
     """Lists are values of a sweep as others are, also with models that lack the setting."""
-    points = plan(["model=etads,trunc", "model.focus_layers=[],[1,2],[2]", "model.input_length=32"], sweep=True)
+    points = plan(
+        ["model=etads,trunc", "model.focus_layers=[],[1,2],[2]", "model.input_length=32"],
+        sweep=True,
+    )
     assert [one.config.model.focus_layers for one in points[:3]] == [[], [1, 2], [2]]
     assert [one.variant for one in points[:3]] == [
         "focus_layers=[],input_length=32",
@@ -155,11 +217,19 @@ def test_lists_are_swept_over(capsys: pytest.CaptureFixture[str]) -> None:
         "focus_layers=[2],input_length=32",
     ]
     assert len({one.identity for one in points[3:]}) == 1
-    assert "left out for trunc, which has no such setting: model.focus_layers" in capsys.readouterr().err
-    points = plan(["model=etads,trunc", "model.snippet_length=16", "model.focus_layers=[]"], sweep=True)
+    assert (
+        "left out for trunc, which has no such setting: model.focus_layers"
+        in capsys.readouterr().err
+    )
+    points = plan(
+        ["model=etads,trunc", "model.snippet_length=16", "model.focus_layers=[]"], sweep=True
+    )
     assert [one.variant for one in points] == ["focus_layers=[]", "snippet_length=16"]
     for word in ("'[1,2'", "x", "1"):
-        with pytest.raises(UsageError, match=r"model.focus_layers=.* is not of type list\[int\].*: write a list in br"):
+        with pytest.raises(
+            UsageError,
+            match=r"model.focus_layers=.* is not of type list\[int\].*: write a list in br",
+        ):
             plan(["model=etads", f"model.focus_layers={word}"])
     with pytest.raises(UsageError, match="has several values: sweep over them with -m"):
         plan(["model=etads", "model.focus_layers=[],[1,2]"])
@@ -171,7 +241,9 @@ def own_sweep(tmp_path: Path) -> Callable[[str], str]:
 
     def write(sweep: str) -> str:
         (tmp_path / "experiment").mkdir(exist_ok=True)
-        text = f"# @package _global_\ndefaults:\n  - override /model: trunc\nseed: 7\nsweep: {sweep}\n"
+        text = (
+            f"# @package _global_\ndefaults:\n  - override /model: trunc\nseed: 7\nsweep: {sweep}\n"
+        )
         (tmp_path / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
         return str(tmp_path)
 
@@ -180,7 +252,9 @@ def own_sweep(tmp_path: Path) -> Callable[[str], str]:
 
 def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) -> None:
     """Its lines are points as if typed, every combination within a line, combined with what is typed behind them."""
-    folder = own_sweep("[model.norm=post model.dropout=0.3, 'model.norm=post model.input_length=64,128']")
+    folder = own_sweep(
+        "[model.norm=post model.dropout=0.3, 'model.norm=post model.input_length=64,128']"
+    )
     points = plan(["experiment=mine"], sweep=True, config_dir=folder)
     assert [(one.name, one.variant) for one in points] == [
         ("model.dropout=0.3", "dropout=0.3,norm=post"),
@@ -189,31 +263,49 @@ def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) 
     ]
     assert {one.config.seed for one in points} == {7}
     several = plan(["seed=1,2", "experiment=mine", "model.norm=pre"], sweep=True, config_dir=folder)
-    assert [one.name for one in several[2:4]] == ["seed=1 model.input_length=128", "seed=2 model.dropout=0.3"]
+    assert [one.name for one in several[2:4]] == [
+        "seed=1 model.input_length=128",
+        "seed=2 model.dropout=0.3",
+    ]
     assert {one.config.model.norm for one in several} == {"pre"}  # the command line goes before all
     fixed = plan(["experiment=mine", "model.input_length=32"], sweep=True, config_dir=folder)
-    assert [one.name for one in fixed] == ["model.dropout=0.3", *["model.input_length=32"] * 2]  # what is taken
+    assert [one.name for one in fixed] == [
+        "model.dropout=0.3",
+        *["model.input_length=32"] * 2,
+    ]  # what is taken
     assert [one.config.model.input_length for one in fixed] == [32, 32, 32]
     both = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
-    assert [one.name for one in both][:2] == ["experiment=smoke", "experiment=mine model.dropout=0.3"]
+    assert [one.name for one in both][:2] == [
+        "experiment=smoke",
+        "experiment=mine model.dropout=0.3",
+    ]
     with pytest.raises(UsageError, match="experiment=mine has several points: run it with -m"):
         plan(["experiment=mine"], config_dir=folder)
     with pytest.raises(UsageError, match="must be a string"):
         plan(["experiment=null"])
 
 
-@pytest.mark.parametrize("sweep", ["model.norm=post", "[]", "[1, 2]", "[{model.norm: post}]", "['']"])
+@pytest.mark.parametrize(
+    "sweep", ["model.norm=post", "[]", "[1, 2]", "[{model.norm: post}]", "['']"]
+)
 def test_a_sweep_that_cannot_be_meant(own_sweep: Callable[[str], str], sweep: str) -> None:
     """What is no list of lines with words is refused, with the experiment's name."""
-    with pytest.raises(UsageError, match="experiment=mine: 'sweep' in its file is not a list of lines"):
+    with pytest.raises(
+        UsageError, match="experiment=mine: 'sweep' in its file is not a list of lines"
+    ):
         plan(["experiment=mine"], sweep=True, config_dir=own_sweep(sweep))
 
 
 def test_a_misspelt_word_of_a_sweep(own_sweep: Callable[[str], str]) -> None:
     """Its words are checked as typed ones are, before any work; so are its quotation marks."""
-    with pytest.raises(UsageError, match=r"unknown setting 'model\.nrom' \(did you mean 'norm'\?\)"):
+    with pytest.raises(
+        UsageError, match=r"unknown setting 'model\.nrom' \(did you mean 'norm'\?\)"
+    ):
         plan(["experiment=mine"], sweep=True, config_dir=own_sweep("[model.nrom=post]"))
-    with pytest.raises(UsageError, match=r"experiment=mine: .sweep. in its file cannot be read \(No closing quotation"):
+    with pytest.raises(
+        UsageError,
+        match=r"experiment=mine: .sweep. in its file cannot be read \(No closing quotation",
+    ):
         plan(["experiment=mine"], sweep=True, config_dir=own_sweep('["model.norm=\'post"]'))
 
 
@@ -227,7 +319,13 @@ def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> Non
         "left out for lead, random, oracle, which have no such setting: model.input_length"
     ]
     runs = {(one.config.model.name, one.identity) for one in points}
-    assert sorted(name for name, _ in runs) == ["lead", "oracle", "random", "random", *["trunc"] * 4]
+    assert sorted(name for name, _ in runs) == [
+        "lead",
+        "oracle",
+        "random",
+        "random",
+        *["trunc"] * 4,
+    ]
 
 
 def test_settings_in_the_file_of_an_experiment(capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,14 +336,22 @@ def test_settings_in_the_file_of_an_experiment(capsys: pytest.CaptureFixture[str
     assert systems["trunc"].config.model.input_length == 64
     assert systems["pagesum"].config.model.page_size == 64
     variants = {name: one.variant for name, one in systems.items()}
-    assert variants == {"pagesum": "", "seal": "extractive_length=24", "ea": "extractive_length=48", "trunc": ""}
+    assert variants == {
+        "pagesum": "",
+        "seal": "extractive_length=24",
+        "ea": "extractive_length=48",
+        "trunc": "",
+    }
     assert {one.config.dataset.name for one in points} == {"probe", "pydoc"}
     assert capsys.readouterr().err == ""
 
 
 def test_without_a_sweep_a_setting_of_another_system_is_refused() -> None:
     """What the model does not have is an error when no other model of the command has it."""
-    for words, sweep in ((["model=lead", "model.input_length=64"], False), (["model=lead", *SWEEP[1:]], True)):
+    for words, sweep in (
+        (["model=lead", "model.input_length=64"], False),
+        (["model=lead", *SWEEP[1:]], True),
+    ):
         with pytest.raises(UsageError, match=r"unknown setting 'model\.input_length'"):
             plan(words, sweep)
 
@@ -259,8 +365,15 @@ def test_values_with_commas_are_quoted() -> None:
 
 def test_ranges_and_all_of_a_group_can_be_swept_over() -> None:
     """Hydra's ways to name several values are understood."""
-    assert [one.config.seed for one in plan(["model=lead", "seed=range(1,4)"], sweep=True)] == [1, 2, 3]
-    names = {one.config.model.name for one in plan(["model=glob(*,exclude=[seq2seq,prompt])"], sweep=True)}
+    assert [one.config.seed for one in plan(["model=lead", "seed=range(1,4)"], sweep=True)] == [
+        1,
+        2,
+        3,
+    ]
+    names = {
+        one.config.model.name
+        for one in plan(["model=glob(*,exclude=[seq2seq,prompt])"], sweep=True)
+    }
     assert {"lead", "random", "oracle", "trunc"} <= names
 
 
@@ -279,14 +392,21 @@ def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
 def write_scale(folder: Path, text: str) -> str:
     """Write a scale `mine`; return the folder."""
     (folder / "scale").mkdir(exist_ok=True)
-    (folder / "scale" / "mine.yaml").write_text(f"# @package _global_\nscale: mine\n{text}", encoding="utf-8")
+    (folder / "scale" / "mine.yaml").write_text(
+        f"# @package _global_\nscale: mine\n{text}", encoding="utf-8"
+    )
     return str(folder)
 
 
 def test_a_system_takes_what_it_has_of_a_scale(tmp_path: Path) -> None:
     """Settings of all systems are left out where a system lacks them; its own block and later files win."""
-    folder = write_scale(tmp_path, "models:\n  all: {d_model: 64, segment_length: 8}\n  ea: {d_model: 32}\n")
-    found = {one.config.model.name: one for one in plan(["model=lead,ea,seal", "scale=mine"], True, folder)}
+    folder = write_scale(
+        tmp_path, "models:\n  all: {d_model: 64, segment_length: 8}\n  ea: {d_model: 32}\n"
+    )
+    found = {
+        one.config.model.name: one
+        for one in plan(["model=lead,ea,seal", "scale=mine"], True, folder)
+    }
     assert found["seal"].config.model.segment_length == 8
     assert [found[name].config.model.d_model for name in ("ea", "seal")] == [32, 64]
     assert {one.variant for one in found.values()} == {""}
@@ -308,7 +428,9 @@ def test_only_a_scale_may_set_what_a_system_lacks(scale: str, tmp_path: Path) ->
         ("model:\n  snippet_length: 64\n", r"model\.snippet_length"),
         ("models:\n  a: {}\n", "models"),
     ):
-        (tmp_path / "experiment" / "own.yaml").write_text(f"# @package _global_\n{text}", encoding="utf-8")
+        (tmp_path / "experiment" / "own.yaml").write_text(
+            f"# @package _global_\n{text}", encoding="utf-8"
+        )
         with pytest.raises(UsageError, match=f"unknown setting '{unknown}'"):
             plan(["model=lead", "experiment=own", scale], config_dir=folder)
     folder = write_scale(tmp_path, "model:\n  snippet_length: 64\n")
@@ -318,21 +440,30 @@ def test_only_a_scale_may_set_what_a_system_lacks(scale: str, tmp_path: Path) ->
 
 def test_scales_name_settings_that_there_are() -> None:
     """Under `models`, the suite's scales name its own systems, and settings that one of them has."""
-    known = {name: {item.name for item in fields(config_of(name))} for name in registry.systems.built_in}
+    known = {
+        name: {item.name for item in fields(config_of(name))} for name in registry.systems.built_in
+    }
     for blocks in scale_models(None).values():
         assert set(blocks) <= {"all", *known}
         assert set(blocks["all"]) <= set().union(*known.values())
 
 
 PROMPTED = [
-    *("model=prompt", "model.engine=api", "model.checkpoint=tiny", "model.base_url=http://localhost:9/v1"),
+    *(
+        "model=prompt",
+        "model.engine=api",
+        "model.checkpoint=tiny",
+        "model.base_url=http://localhost:9/v1",
+    ),
     *("model.truncate=none", "model.length=20", "dataset=jsonl"),
 ]
 
 
 def test_a_prompted_model_takes_no_training_steps() -> None:
     """Steps typed for language models alone are refused; 0, those of a scale or of others in a sweep are not."""
-    with pytest.raises(UsageError, match=r"^train\.max_steps=50: model=prompt is not trained: leave it out"):
+    with pytest.raises(
+        UsageError, match=r"^train\.max_steps=50: model=prompt is not trained: leave it out"
+    ):
         plan([*PROMPTED, "train.max_steps=50"])
     with pytest.raises(UsageError, match=r"model=prompt is not trained"):
         plan(["model=lead,prompt", *PROMPTED[1:], "train.max_steps=50"], sweep=True)
@@ -346,8 +477,16 @@ def test_every_scale_has_a_search_that_servers_have(scale: str) -> None:
     """The search of `model=prompt` is greedy without limits, so that engine=api accepts it; a typed setting wins."""
     words = [*PROMPTED, f"scale={scale}"]
     found, usual = plan(words)[0].config.decode, Decoding()
-    searches = ("num_beams", "min_length", "no_repeat_ngram", "encoder_no_repeat_ngram", "repetition_penalty")
-    assert [getattr(found, name) for name in searches] == [getattr(usual, name) for name in searches]
+    searches = (
+        "num_beams",
+        "min_length",
+        "no_repeat_ngram",
+        "encoder_no_repeat_ngram",
+        "repetition_penalty",
+    )
+    assert [getattr(found, name) for name in searches] == [
+        getattr(usual, name) for name in searches
+    ]
     assert plan([*words, "decode.no_repeat_ngram=3"])[0].config.decode.no_repeat_ngram == 3
 
 
@@ -392,7 +531,13 @@ def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch
         ["model.focus=[1,2]", "model.focus=[]", "score.metrics=[novel_ngrams,'a b']"],
         ["model.sizes={small:1,large:[2,{x:y}]}", "model.sizes={small:3}"],
         ["decode.seed=${seed}", "seed='${train.seed}'", "train.seed=0x10"],
-        ["model.a.b.c=1", "model.a.d=TRUE", "scale=small", 'model.text="it\'s"', "model.other=a\\,b"],
+        [
+            "model.a.b.c=1",
+            "model.a.d=TRUE",
+            "scale=small",
+            'model.text="it\'s"',
+            "model.other=a\\,b",
+        ],
     ],
     ids=["numbers", "words", "lists", "dicts", "interpolations", "nested"],
 )
@@ -423,5 +568,7 @@ def test_hydra_parses_ranges_without_assert_statements() -> None:
     code += "texts = ['seed=range(1,3)', 'seed=choice(4,5)', 'x={a:1,b:[2]}']\n"
     code += "overrides = OverridesParser.create().parse_overrides(texts)\n"
     code += "print([*overrides[0].sweep_iterator()], [*overrides[1].sweep_iterator()], overrides[2].value())"
-    process = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, timeout=PATIENCE)
+    process = subprocess.run(
+        [sys.executable, "-O", "-c", code], capture_output=True, text=True, timeout=PATIENCE
+    )
     assert process.stdout.strip() == "[1, 2] [4, 5] {'a': 1, 'b': [2]}", process.stderr

@@ -24,7 +24,13 @@ from longsumbench.core import (
 )
 from longsumbench.runs import predictions
 from longsumbench.runs.evidence import kept_places, read_evidence
-from longsumbench.runs.predictions import length_buckets, part_file, read_summaries, summarize_split, to_line
+from longsumbench.runs.predictions import (
+    length_buckets,
+    part_file,
+    read_summaries,
+    summarize_split,
+    to_line,
+)
 
 SPLIT = ToySplit.of("test", 10)
 
@@ -43,7 +49,9 @@ class Counting(System):
         self.batches.append([example.id for example in examples])
         for example in examples:
             ledger = Truncation(9, 8, (Cut("length", 2, 1),))
-            yield Summary(example.id, f"{self.batches[-1]}\u2028odd\x85 {example.id}", ledger, False, 7)
+            yield Summary(
+                example.id, f"{self.batches[-1]}\u2028odd\x85 {example.id}", ledger, False, 7
+            )
 
 
 @given(st.lists(st.integers(0, 30)), st.integers(1, 7))
@@ -62,7 +70,11 @@ def test_summaries_come_in_the_order_of_the_data(tmp_path: Path) -> None:
     summaries = summarize_split(Counting(), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
     assert [one.id for one in summaries] == SPLIT.ids
     assert read_summaries(tmp_path / "p.jsonl") == summaries
-    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    rows = [
+        json.loads(line)
+        for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").split("\n")
+        if line
+    ]
     assert [list(row)[:2] for row in rows] == [["id", "prediction"]] * len(SPLIT)
 
 
@@ -70,12 +82,16 @@ def test_only_the_first_examples_are_summarized(tmp_path: Path) -> None:
     """`decode.limit` takes the first examples of the split; one beyond its size takes all."""
     few = summarize_split(Counting(), SPLIT, Decoding(limit=4), tmp_path / "few.jsonl")
     assert [one.id for one in few] == SPLIT.ids[:4]
-    assert len(summarize_split(Counting(), SPLIT, Decoding(limit=99), tmp_path / "all.jsonl")) == len(SPLIT)
+    assert len(
+        summarize_split(Counting(), SPLIT, Decoding(limit=99), tmp_path / "all.jsonl")
+    ) == len(SPLIT)
 
 
 def test_every_field_survives(tmp_path: Path) -> None:
     """A summary with every field set, or none, is read as it was written, odd line separators included."""
-    whole = Summary("a", "x\u2028y\u0085z\n\t“ü” 🦜", Truncation(3, 2, (Cut("length", 1, 1),)), False, 12)
+    whole = Summary(
+        "a", "x\u2028y\u0085z\n\t“ü” 🦜", Truncation(3, 2, (Cut("length", 1, 1),)), False, 12
+    )
     whole = replace(whole, counts={"refused": 1, "price": 0.25})
     bare = Summary("b", "")
     (tmp_path / "p.jsonl").write_text(to_line(whole) + to_line(bare), encoding="utf-8")
@@ -83,12 +99,16 @@ def test_every_field_survives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stopped_after", [0, 1, 3])
-def test_a_resumed_run_writes_what_an_undisturbed_one_does(stopped_after: int, tmp_path: Path) -> None:
+def test_a_resumed_run_writes_what_an_undisturbed_one_does(
+    stopped_after: int, tmp_path: Path
+) -> None:
     """Finished batches are not done again, the others with the same neighbours; the file is the same, byte by byte."""
     undisturbed, resumed = Counting(), Counting()
     summarize_split(undisturbed, SPLIT, Decoding(batch_size=3), tmp_path / "whole.jsonl")
     with pytest.raises(RuntimeError, match="stopped"):
-        summarize_split(Counting(stopped_after), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
+        summarize_split(
+            Counting(stopped_after), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl"
+        )
     summarize_split(resumed, SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
     assert resumed.batches == undisturbed.batches[stopped_after:]
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
@@ -111,7 +131,9 @@ def test_the_shares_of_killed_processes_are_taken_over(cut: int, tmp_path: Path)
     assert not list(tmp_path.glob("*.part*"))
 
 
-def test_processes_write_every_summary_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_write_every_summary_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each of three processes writes its share of the batches; together they write what one process would."""
     alone = summarize_split(Counting(), SPLIT, Decoding(batch_size=2), tmp_path / "alone.jsonl")
     systems, path = [Counting() for _ in range(3)], tmp_path / "p.jsonl"
@@ -123,7 +145,9 @@ def test_processes_write_every_summary_once(tmp_path: Path, monkeypatch: pytest.
         written = summarize_split(systems[place], SPLIT, Decoding(batch_size=2), path)
     assert written == alone
     assert path.read_bytes() == (tmp_path / "alone.jsonl").read_bytes()
-    assert sorted(id for system in systems for batch in system.batches for id in batch) == sorted(SPLIT.ids)
+    assert sorted(id for system in systems for batch in system.batches for id in batch) == sorted(
+        SPLIT.ids
+    )
     assert all(system.batches for system in systems)
 
 
@@ -136,10 +160,14 @@ def test_a_torn_line_costs_its_batch_only(cut: int, tmp_path: Path) -> None:
     again = Counting()
     summarize_split(again, SPLIT, Decoding(batch_size=1), tmp_path / "p.jsonl")
     assert (tmp_path / "p.jsonl").read_bytes() == whole
-    assert again.batches == ([[SPLIT.ids[-1]]] if cut > 1 else [])  # without its line break a line is still whole
+    assert again.batches == (
+        [[SPLIT.ids[-1]]] if cut > 1 else []
+    )  # without its line break a line is still whole
 
 
-@pytest.mark.parametrize("line", ["", "3", "null", "{}", '{"id": "a"}', "[]", "\x00\x00", '{"id": "a", "prediction"'])
+@pytest.mark.parametrize(
+    "line", ["", "3", "null", "{}", '{"id": "a"}', "[]", "\x00\x00", '{"id": "a", "prediction"']
+)
 def test_what_is_no_summary_is_left_out(line: str, tmp_path: Path) -> None:
     """A line that is no summary is not taken for one."""
     (tmp_path / "p.jsonl").write_text(f"{line}\n{to_line(Summary('b', 'text'))}", encoding="utf-8")
@@ -153,10 +181,14 @@ def watching(monkeypatch: pytest.MonkeyPatch) -> Watching:
     return Watching(WatchingConfig())
 
 
-def summarize(watching: Watching, folder: Path, evidence: str, batch_size: int = 3) -> list[Summary]:
+def summarize(
+    watching: Watching, folder: Path, evidence: str, batch_size: int = 3
+) -> list[Summary]:
     """Summarize the toy split, with evidence next to the predictions."""
     how = Decoding(batch_size=batch_size, evidence=evidence)
-    return summarize_split(watching, SPLIT, how, folder / "p.jsonl", folder / "log.jsonl", folder / "evidence")
+    return summarize_split(
+        watching, SPLIT, how, folder / "p.jsonl", folder / "log.jsonl", folder / "evidence"
+    )
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -164,8 +196,12 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "evidence").glob("*")}
 
 
-@pytest.mark.parametrize(("asked", "first"), [("all", 10), ("none", 0), ("0", 0), ("4", 4), ("20", 10)])
-def test_evidence_of_the_first_examples_is_kept(asked: str, first: int, watching: Watching, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "first"), [("all", 10), ("none", 0), ("0", 0), ("4", 4), ("20", 10)]
+)
+def test_evidence_of_the_first_examples_is_kept(
+    asked: str, first: int, watching: Watching, tmp_path: Path
+) -> None:
     """The first examples of the split have evidence, their own; summaries are the same with it and without."""
     summaries = summarize(watching, tmp_path, asked)
     assert kept_places(tmp_path / "evidence") == set(range(first))
@@ -182,10 +218,14 @@ def test_evidence_is_asked_for_where_it_is_wanted(watching: Watching, tmp_path: 
     asked = {number: evidence for ids, evidence in watching.batches for number in ids}
     together = [set(ids) for ids, _ in watching.batches if {"toy-0", "toy-1"} & set(ids)]
     assert len(together) < len(watching.batches)
-    assert {number for number, evidence in asked.items() if evidence != "none"} == set().union(*together)
+    assert {number for number, evidence in asked.items() if evidence != "none"} == set().union(
+        *together
+    )
 
 
-def test_a_system_that_keeps_none_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_keeps_none_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without the capability `keeps_evidence` no batch is decoded with evidence, and no folder is made."""
     monkeypatch.setattr(Watching, "batches", [])
     monkeypatch.setattr(Watching, "capabilities", Capabilities())
@@ -195,7 +235,9 @@ def test_a_system_that_keeps_none_is_not_asked(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("batch_size", [1, 4, 10])
-def test_evidence_does_not_depend_on_the_batch(batch_size: int, watching: Watching, tmp_path: Path) -> None:
+def test_evidence_does_not_depend_on_the_batch(
+    batch_size: int, watching: Watching, tmp_path: Path
+) -> None:
     """The files of an example are the same alone and next to others, byte by byte."""
     summarize(watching, tmp_path / "alone", "all", batch_size=1)
     summarize(watching, tmp_path / "together", "all", batch_size=batch_size)
@@ -214,7 +256,9 @@ def test_a_killed_run_has_the_evidence_of_its_lines(
     with pytest.raises(KeyboardInterrupt):
         summarize(watching, tmp_path / "killed", "7")
     written = {summary.id for summary in read_summaries(tmp_path / "killed" / "p.jsonl")}
-    assert {SPLIT.ids[index] for index in kept_places(tmp_path / "killed" / "evidence")} == written & set(SPLIT.ids[:7])
+    assert {
+        SPLIT.ids[index] for index in kept_places(tmp_path / "killed" / "evidence")
+    } == written & set(SPLIT.ids[:7])
     monkeypatch.setattr(Watching, "fails_at", None)
     summarize(watching, tmp_path / "killed", "7")
     assert watching.batches == undisturbed
@@ -230,7 +274,10 @@ def test_more_evidence_costs_its_batches_only(watching: Watching, tmp_path: Path
     again = [set(ids) for ids, _ in watching.batches[len(before) :]]
     assert again == [set(ids) for ids, _ in before if {"toy-2", "toy-3"} & set(ids)]
     assert kept_places(tmp_path / "evidence") == {0, 1, 2, 3}
-    assert ((tmp_path / "p.jsonl").read_bytes(), (tmp_path / "log.jsonl").read_bytes()) == (lines, log)
+    assert ((tmp_path / "p.jsonl").read_bytes(), (tmp_path / "log.jsonl").read_bytes()) == (
+        lines,
+        log,
+    )
     for fewer in ("4", "1", "none"):
         done = len(watching.batches)
         summarize(watching, tmp_path, fewer)
@@ -250,13 +297,18 @@ def test_evidence_of_another_summary_is_not_kept(
 
 def keep(watching: Watching, folder: Path, asked: str) -> list[str]:
     """Summarize the toy split and keep inputs; return the lines of their file."""
-    how, inputs = Decoding(batch_size=3, evidence="none", keep_inputs=asked), folder / "inputs.jsonl"
+    how, inputs = (
+        Decoding(batch_size=3, evidence="none", keep_inputs=asked),
+        folder / "inputs.jsonl",
+    )
     summarize_split(watching, SPLIT, how, folder / "p.jsonl", inputs=inputs)
     return inputs.read_text(encoding="utf-8").splitlines() if inputs.is_file() else []
 
 
 @pytest.mark.parametrize(("asked", "first"), [("all", 10), ("none", 0), ("4", 4), ("20", 10)])
-def test_inputs_of_the_first_examples_are_kept(asked: str, first: int, watching: Watching, tmp_path: Path) -> None:
+def test_inputs_of_the_first_examples_are_kept(
+    asked: str, first: int, watching: Watching, tmp_path: Path
+) -> None:
     """The first examples of the split have their input as the system read it, in the data's order."""
     lines = [json.loads(line) for line in keep(watching, tmp_path, asked)]
     read = ["\n".join([*example.sentences()][:6]) for example in SPLIT]
@@ -266,7 +318,11 @@ def test_inputs_of_the_first_examples_are_kept(asked: str, first: int, watching:
 @pytest.mark.parametrize("stopped_after", [0, 1, 2, 3])
 @pytest.mark.parametrize("torn", [0, 20])
 def test_a_killed_run_completes_its_inputs(
-    stopped_after: int, torn: int, watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stopped_after: int,
+    torn: int,
+    watching: Watching,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Resumed, the same file comes out, each example once, also if its last line was cut."""
     for folder in ("whole", "killed"):
@@ -320,7 +376,10 @@ def test_the_inputs_of_several_processes_are_merged(
         monkeypatch.setattr(predictions, "process_index", lambda place=place: place)
         written = keep(watching, tmp_path / "shared", "all")
     assert written == whole
-    assert sorted(path.name for path in (tmp_path / "shared").iterdir()) == ["inputs.jsonl", "p.jsonl"]
+    assert sorted(path.name for path in (tmp_path / "shared").iterdir()) == [
+        "inputs.jsonl",
+        "p.jsonl",
+    ]
 
 
 class WatchingReferences(Watching):
@@ -334,13 +393,21 @@ class WatchingReferences(Watching):
             found = summary.evidence
             if found is not None and decoding.reference_evidence:
                 words = example.references[0][0].split()
-                common = np.array([[len({*unit} & {*word}) for word in words] for unit in found.texts["unit"]])
+                common = np.array(
+                    [[len({*unit} & {*word}) for word in words] for unit in found.texts["unit"]]
+                )
                 axes = {**found.axes, "common": ("unit", REFERENCE_AXIS)}
-                found = Evidence({**found.arrays, "common": common}, axes, {**found.texts, REFERENCE_AXIS: (*words,)})
+                found = Evidence(
+                    {**found.arrays, "common": common},
+                    axes,
+                    {**found.texts, REFERENCE_AXIS: (*words,)},
+                )
             yield replace(summary, evidence=found)
 
 
-def test_evidence_of_references_costs_its_batches_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evidence_of_references_costs_its_batches_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Asked for later, batches that lack it are decoded again and no line changes; not asked for, it stays."""
     monkeypatch.setattr(Watching, "batches", [])
     system, folder = WatchingReferences(WatchingConfig()), tmp_path / "evidence"
@@ -354,11 +421,18 @@ def test_evidence_of_references_costs_its_batches_only(tmp_path: Path, monkeypat
     first = {"toy-0", "toy-1", "toy-2", "toy-3"}
     again = sum(bool(first & set(ids)) for ids, _ in system.batches[:4])
     assert 0 < again < 4
-    assert seen == [(4, set()), (4 + again, {0, 1, 2, 3}), (4 + again, {0, 1, 2, 3}), (4 + again, {0, 1, 2, 3})]
+    assert seen == [
+        (4, set()),
+        (4 + again, {0, 1, 2, 3}),
+        (4 + again, {0, 1, 2, 3}),
+        (4 + again, {0, 1, 2, 3}),
+    ]
     assert len(set(lines)) == 1
 
 
-def test_more_evidence_leaves_that_of_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_evidence_leaves_that_of_references(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Asked for more examples and no longer for references, those whose evidence is kept already keep it whole."""
     monkeypatch.setattr(Watching, "batches", [])
     system, folder = WatchingReferences(WatchingConfig()), tmp_path / "evidence"

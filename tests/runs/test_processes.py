@@ -31,7 +31,15 @@ from longsumbench.sweeps import worker
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 CLOSE = 2e-5  # of losses, as a share: sums of float32 in another order; ten times what was measured
-COUNTS = ("parameters", "steps", "examples", "source_tokens", "target_tokens", "ended_by", "best_step")
+COUNTS = (
+    "parameters",
+    "steps",
+    "examples",
+    "source_tokens",
+    "target_tokens",
+    "ended_by",
+    "best_step",
+)
 BUDGET = ["train.max_steps=8", "train.eval_steps=2", "train.batch_size=8", "decode.batch_size=3"]
 # Of 25 examples in batches of 8 the last is alone: one of two processes has none. What is special about each:
 POINTS = {
@@ -52,7 +60,13 @@ def words(model: str, texts: Path, *others: str, dropout: float = 0.0) -> list[s
     settings = {**TINY_FOR_ALL, "dropout": dropout}
     own = [f"model.{name}={value}" for name, value in settings.items() if name in known]
     own += [f"model.checkpoint={tiny_checkpoint()}"] if model == "seq2seq" else []
-    data = ["dataset=jsonl", f"dataset.path={texts}", "scale=tiny", "score.resamples=100", "baselines=false"]
+    data = [
+        "dataset=jsonl",
+        f"dataset.path={texts}",
+        "scale=tiny",
+        "score.resamples=100",
+        "baselines=false",
+    ]
     return ["run", f"model={model}", *data, *(BUDGET if model != "lead" else []), *own, *others]
 
 
@@ -73,7 +87,9 @@ def in_processes(folder: Path, script: Sequence[str], count: int = 2) -> tuple[i
 def record_of(results: Path, model: str) -> tuple[RunRecord, list[bytes]]:
     """Return the record of a system's only run, and the predictions of all its checkpoints."""
     (folder,) = (path.parent for path in results.glob(f"runs/jsonl/{model}/*/record.json"))
-    return RunRecord.read(folder), [path.read_bytes() for path in sorted(folder.glob("predictions*.jsonl"))]
+    return RunRecord.read(folder), [
+        path.read_bytes() for path in sorted(folder.glob("predictions*.jsonl"))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +102,10 @@ def by_some(
     points: dict[str, list[str]], texts: Path, folder: Path, count: int = 2, *more: list[str]
 ) -> tuple[Path, str, str]:
     """Run all points in some processes, the first one twice, and more; return the results folder, stdout and stderr."""
-    commands = [words(model, texts, *others, f"results_dir={folder / 'results'}") for model, others in points.items()]
+    commands = [
+        words(model, texts, *others, f"results_dir={folder / 'results'}")
+        for model, others in points.items()
+    ]
     script = [str(TESTS / "support" / "commands.py"), json.dumps([*commands, commands[0], *more])]
     code, stdout, stderr = in_processes(folder, script, count)
     assert code == 0, (stdout, stderr)
@@ -106,31 +125,47 @@ def killed_words(texts: Path, results: Path) -> list[str]:
     return words("trunc", texts, *budget, f"results_dir={results}", dropout=0.2)
 
 
-def check_the_same(model: str, others: Sequence[str], texts: Path, folder: Path, results: Path, count: int = 2) -> None:
+def check_the_same(
+    model: str, others: Sequence[str], texts: Path, folder: Path, results: Path, count: int = 2
+) -> None:
     """Check that one process gets the same run, with the same outcome, as several did."""
     assert main(words(model, texts, *others, f"results_dir={folder}")) == 0
     (one, predictions), (several, same) = record_of(folder, model), record_of(results, model)
     assert one.run_id == several.run_id
     assert several.environment.processes == (1 if model == "lead" else count)
     assert predictions == same
-    assert [getattr(one.fit, name) for name in COUNTS] == [getattr(several.fit, name) for name in COUNTS]
+    assert [getattr(one.fit, name) for name in COUNTS] == [
+        getattr(several.fit, name) for name in COUNTS
+    ]
     for name in ("validation_losses", "kept", "first_loss", "last_loss"):
         losses = [np.array(getattr(run.fit, name) or 0.0) for run in (one, several)]
         np.testing.assert_allclose(losses[0], losses[1], rtol=CLOSE)
 
 
 @pytest.mark.parametrize("model", POINTS)
-def test_two_processes_do_what_one_does(model: str, texts: Path, by_two: tuple[Path, str, str], tmp_path: Path) -> None:
+def test_two_processes_do_what_one_does(
+    model: str, texts: Path, by_two: tuple[Path, str, str], tmp_path: Path
+) -> None:
     """The same run, counts and predictions, and losses that differ in rounding alone."""
     check_the_same(model, POINTS[model], texts, tmp_path, by_two[0])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
-def test_several_processes_do_what_one_does_with_every_system(count: int, texts: Path, tmp_path: Path) -> None:
+def test_several_processes_do_what_one_does_with_every_system(
+    count: int, texts: Path, tmp_path: Path
+) -> None:
     """The others that train, too; of three processes, two have none of the last batch."""
-    names = [name for name in registry.systems.targets() if issubclass(registry.systems.load(name), NeuralSystem)]
-    points = {**{name: [] for name in names if name not in POINTS}, **SLOW_POINTS, "trunc": POINTS["trunc"]}
+    names = [
+        name
+        for name in registry.systems.targets()
+        if issubclass(registry.systems.load(name), NeuralSystem)
+    ]
+    points = {
+        **{name: [] for name in names if name not in POINTS},
+        **SLOW_POINTS,
+        "trunc": POINTS["trunc"],
+    }
     results, *_ = by_some(points, texts, tmp_path / "several", count)
     for model, others in points.items():
         check_the_same(model, others, texts, tmp_path / model, results, count)
@@ -141,7 +176,11 @@ def test_the_first_process_alone_speaks(by_two: tuple[Path, str, str]) -> None:
     results, out, err = by_two
     assert out.count("test split, 11 examples") == len(POINTS) + 2
     assert err.count("already finished: trunc") == 1
-    said = [line for line in told_in(err) if line and "OMP_NUM_THREADS" not in line and "***" not in line]
+    said = [
+        line
+        for line in told_in(err)
+        if line and "OMP_NUM_THREADS" not in line and "***" not in line
+    ]
     assert [line for line in said if "already finished" not in line] == []
     assert not list(results.rglob("*.part*"))
     assert not list((results.parent / "cache").rglob("*.partial"))
@@ -157,7 +196,9 @@ def test_a_point_that_fails_leaves_the_next_to_both(texts: Path, tmp_path: Path)
     assert record_of(tmp_path / "results", "trunc")[0].environment.processes == 2
 
 
-def test_a_killed_training_ends_with_the_same_bits(texts: Path, by_two: tuple[Path, str, str], tmp_path: Path) -> None:
+def test_a_killed_training_ends_with_the_same_bits(
+    texts: Path, by_two: tuple[Path, str, str], tmp_path: Path
+) -> None:
     """With one process killed, the other says why it ends; continued, the run has the outcome of no kill, to the bit.
 
     With dropout: every process's draws go on, too.
@@ -166,16 +207,24 @@ def test_a_killed_training_ends_with_the_same_bits(texts: Path, by_two: tuple[Pa
     def outcome(results: Path) -> tuple[Any, ...]:
         """Return what must not depend on kills: losses and counts, predictions, weights."""
         record, predictions = record_of(results, "trunc")
-        (weights,) = (path.read_bytes() for path in results.glob("runs/*/*/*/work/checkpoint/model.safetensors"))
+        (weights,) = (
+            path.read_bytes()
+            for path in results.glob("runs/*/*/*/work/checkpoint/model.safetensors")
+        )
         return replace(record.fit, seconds=0.0), predictions, weights
 
     script = ["-m", "longsumbench", *killed_words(texts, tmp_path / "results")]
     launcher = start(tmp_path, script)
-    wait_until(lambda: list(tmp_path.glob("cache/checkpoint/*.partial/trainer/checkpoint-6")), launcher)
+    wait_until(
+        lambda: list(tmp_path.glob("cache/checkpoint/*.partial/trainer/checkpoint-6")), launcher
+    )
     children = psutil.Process(launcher.pid).children(recursive=True)
     next(child for child in children if child.environ().get("RANK") == "1").kill()
     _, err = launcher.communicate(timeout=PATIENCE)
-    assert (launcher.returncode, "another process failed: run the same command again" in err) == (1, True)
+    assert (launcher.returncode, "another process failed: run the same command again" in err) == (
+        1,
+        True,
+    )
     code, *said = in_processes(tmp_path, script)
     assert code == 0, said
     assert outcome(tmp_path / "results") == outcome(by_two[0].parent / "whole")
@@ -247,21 +296,40 @@ def test_processes_that_cannot_meet_say_so(rank: str, launched: pytest.MonkeyPat
         taken.bind(("localhost", 0))
         if rank == "0":
             taken.listen()
-        for name, value in {**ENVIRONMENT, "RANK": rank, "MASTER_PORT": str(taken.getsockname()[1])}.items():
+        for name, value in {
+            **ENVIRONMENT,
+            "RANK": rank,
+            "MASTER_PORT": str(taken.getsockname()[1]),
+        }.items():
             launched.setenv(name, value)
         with (
-            pytest.raises(EnvironmentProblem, match=r"^2 processes cannot meet at MASTER_ADDR=localhost[^\n]*$"),
+            pytest.raises(
+                EnvironmentProblem,
+                match=r"^2 processes cannot meet at MASTER_ADDR=localhost[^\n]*$",
+            ),
             processes.first_process(lambda folder: None),
         ):
             pass
 
 
 @pytest.mark.parametrize(("executor", "count"), [("slurm", 2), ("", 1)])
-def test_tasks_of_a_cluster_job_work_together(executor: str, count: int, launched: pytest.MonkeyPatch) -> None:
+def test_tasks_of_a_cluster_job_work_together(
+    executor: str, count: int, launched: pytest.MonkeyPatch
+) -> None:
     """Tasks that submitit started are processes of one run and keep their GPUs; joblib's in a job work alone."""
     pytest.importorskip("submitit", reason="the extra slurm")
-    task = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_NODEID": "0", "SLURM_NTASKS": "2"}
-    place = {"SLURM_PROCID": "1", "SLURM_LOCALID": "1", "CUDA_VISIBLE_DEVICES": "4,5", "SUBMITIT_EXECUTOR": executor}
+    task = {
+        "SLURM_JOB_ID": "7",
+        "SLURM_JOB_NUM_NODES": "1",
+        "SLURM_NODEID": "0",
+        "SLURM_NTASKS": "2",
+    }
+    place = {
+        "SLURM_PROCID": "1",
+        "SLURM_LOCALID": "1",
+        "CUDA_VISIBLE_DEVICES": "4,5",
+        "SUBMITIT_EXECUTOR": executor,
+    }
     for name, value in {**task, **place}.items():
         launched.setenv(name, value)
     worker.share_a_cluster_job()
@@ -281,7 +349,9 @@ def test_the_first_process_leaves_last(is_lost: bool, monkeypatch: pytest.Monkey
     """It waits for the others, unless one of them is lost; they close their connections before they say so."""
     distributed = pytest.importorskip("torch.distributed")
     left: list[str] = []
-    monkeypatch.setattr(distributed, "destroy_process_group", lambda: left.append(threading.current_thread().name))
+    monkeypatch.setattr(
+        distributed, "destroy_process_group", lambda: left.append(threading.current_thread().name)
+    )
     store = distributed.HashStore()
     first, other = (processes._Launch(rank, 2, is_lost=is_lost, store=store) for rank in (0, 1))
     ending = threading.Thread(target=first._leave, name="first")

@@ -17,9 +17,18 @@ from longsumbench.models.seal.config import TruncConfig
 from longsumbench.runs.compose import compose, hydra_session, with_recipe
 from longsumbench.runs.plan import plan
 
-CARD: dict[str, Any] = {"num_beams": 4, "length_penalty": 2.0, "max_length": 30, "no_repeat_ngram": 3}
+CARD: dict[str, Any] = {
+    "num_beams": 4,
+    "length_penalty": 2.0,
+    "max_length": 30,
+    "no_repeat_ngram": 3,
+}
 LIMIT = TruncConfig().decode_length
-PAPER = ["model=trunc", "dataset=arxiv", "scale=paper"]  # no file of these sets anything under decode
+PAPER = [
+    "model=trunc",
+    "dataset=arxiv",
+    "scale=paper",
+]  # no file of these sets anything under decode
 PUBLISHED = {
     path.stem: OmegaConf.to_container(OmegaConf.load(path))
     for path in sorted((CONF / "model" / "recipe").glob("*.yaml"))
@@ -62,7 +71,10 @@ def test_a_warning_names_what_a_card_lacks(card: dict[str, Any], log_lines: list
     assert [line for line in log_lines if "card" in line] == [
         f"the card of trunc lacks max_length, no_repeat_ngram: used decode.max_length={LIMIT} decode.no_repeat_ngram=0"
     ]
-    assert [point.config.decode.max_length for point in points] == [None, None]  # the system's limit
+    assert [point.config.decode.max_length for point in points] == [
+        None,
+        None,
+    ]  # the system's limit
     log_lines.clear()
     plan([*PAPER, "decode.max_length=50", "decode.no_repeat_ngram=0"])
     assert not [line for line in log_lines if "card" in line]
@@ -72,7 +84,8 @@ def test_an_error_with_a_value_of_the_card_names_the_card(card: dict[str, Any]) 
     """Who types one length alone reads where the other one is from."""
     card["min_length"] = 20
     with pytest.raises(
-        UsageError, match=r"max_length=9 is below decode\.min_length=20; decode\.min_length=20 is of .*card"
+        UsageError,
+        match=r"max_length=9 is below decode\.min_length=20; decode\.min_length=20 is of .*card",
     ):
         plan([*PAPER, "decode.max_length=9"])
     with pytest.raises(UsageError, match=r"below decode\.min_length=12$"):
@@ -112,20 +125,28 @@ def test_a_recipe_brings_its_model_and_its_dataset(tmp_path: Path) -> None:
     assert (typed.config.dataset.name, typed.variant) == ("arxiv", "snippet_length=78")
     own_recipe(tmp_path, "ea", "arxiv")
     swept = plan(["model/recipe=mine-pubmed,mine-arxiv"], True, folder)
-    assert [(one.config.model.name, one.config.dataset.name) for one in swept] == [("trunc", "pubmed"), ("ea", "arxiv")]
+    assert [(one.config.model.name, one.config.dataset.name) for one in swept] == [
+        ("trunc", "pubmed"),
+        ("ea", "arxiv"),
+    ]
     assert {one.config.model.snippet_length for one in swept} == {77}
 
 
 def test_an_unknown_recipe_is_refused() -> None:
     """A name without a file is an error with the nearest name."""
-    with pytest.raises(UnknownName, match=r"unknown recipe 'led-large-16384-arxiv' \(did you mean 'led-large-1638"):
+    with pytest.raises(
+        UnknownName, match=r"unknown recipe 'led-large-16384-arxiv' \(did you mean 'led-large-1638"
+    ):
         plan(["model/recipe=led-large-16384-arxiv"])
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["model=pagesum", "model/recipe=bart-large-cnn-cnn_dailymail"], r"is for model=seq2seq, not model=pagesum"),
+        (
+            ["model=pagesum", "model/recipe=bart-large-cnn-cnn_dailymail"],
+            r"is for model=seq2seq, not model=pagesum",
+        ),
         (["model/recipe=pagesum-arxiv"], r"names no model: add model= and dataset="),
     ],
 )
@@ -172,7 +193,9 @@ def test_recipes_compose(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page_has_a_table_of_them() -> None:
     """The site makes the guide's table from the recipes: each with its checkpoint, all its settings and its source."""
     hooks = pytest.importorskip("mkdocs") and runpy.run_path(str(ROOT / "docs" / "hooks.py"))
-    assert "<!-- generated: published_recipes -->" in (ROOT / "docs/how-to/cards.md").read_text(encoding="utf-8")
+    assert "<!-- generated: published_recipes -->" in (ROOT / "docs/how-to/cards.md").read_text(
+        encoding="utf-8"
+    )
     _, _, *rows = hooks["GENERATORS"]["published_recipes"]().splitlines()
     assert [row.split("`")[1] for row in rows] == list(PUBLISHED)
     assert all("`decode.max_length=255`" in row for row in rows if "pegasus-large-arxiv" in row)

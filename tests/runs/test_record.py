@@ -20,7 +20,12 @@ from longsumbench.runs.record import CheckpointMeans, ImportedOutputs, RunRecord
 from longsumbench.runs.results import Results
 
 RECORD = replace(
-    record("lead", 30, source=Truncation(10, 8, (Cut("length", 2, 1),)), measures=measured({"recall": 50.0})),
+    record(
+        "lead",
+        30,
+        source=Truncation(10, 8, (Cut("length", 2, 1),)),
+        measures=measured({"recall": 50.0}),
+    ),
     run_id="7825224a5014",
     dataset="pydoc",
     outputs=OutputFacts(3, 3, 3, 0),
@@ -56,7 +61,9 @@ def test_a_damaged_field_is_named(changes: dict[str, Any], problem: str, tmp_pat
     """A record with a wrong value is one clear line."""
     RECORD.write(tmp_path)
     path = tmp_path / "record.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+    path.write_text(
+        json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8"
+    )
     with pytest.raises(DataError, match=re.escape(f"{path}: not a run's record ({problem}")):
         RunRecord.read(tmp_path)
 
@@ -78,7 +85,9 @@ def test_settings_of_other_versions_and_plugins_are_kept(tmp_path: Path) -> None
         "model": {"name": "gone", "depth": 3},
         "train": {**RECORD.config["train"], "momentum": 1},
     }
-    replace(RECORD, config=config, corpus={"licence": "none", "examples": {"train": 7}}).write(tmp_path)
+    replace(RECORD, config=config, corpus={"licence": "none", "examples": {"train": 7}}).write(
+        tmp_path
+    )
     found = RunRecord.read(tmp_path)
     assert (found.config, found.corpus["licence"], found.train_examples) == (config, "none", 7)
     assert (found.settings.model["depth"], found.settings.train.batch_size) == (3, 16)
@@ -88,11 +97,15 @@ def test_every_committed_record_is_read() -> None:
     """The committed records, the oldest included, have the shape that is checked."""
     committed = Results(ROOT / "results/reference").run_folders()
     assert len(committed) > 100
-    assert [RunRecord.read(folder).run_id for folder in committed] == [folder.name for folder in committed]
+    assert [RunRecord.read(folder).run_id for folder in committed] == [
+        folder.name for folder in committed
+    ]
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_full_disk_leaves_the_old_content(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_old_content(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When writing fails half-way the old file stays and nothing else is left next to it."""
 
     def full(*_: Any) -> None:
@@ -119,19 +132,29 @@ def test_a_run_is_found_by_folder_id_or_prefix(tmp_path: Path) -> None:
     """RUN on a command line is a folder, an id, or a prefix that only one id has."""
     results = Results(tmp_path)
     one, two = finished(results, "abc111"), finished(results, "abd222", model="random")
-    assert [results.find(run) for run in (str(one), "abc111", "abc", "abd2")] == [one, one, one, two]
+    assert [results.find(run) for run in (str(one), "abc111", "abc", "abd2")] == [
+        one,
+        one,
+        one,
+        two,
+    ]
 
 
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        ("ab", "2 runs begin with 'ab': abc111 (lead on pydoc), abd222 (lead on pydoc); type more of the id"),
+        (
+            "ab",
+            "2 runs begin with 'ab': abc111 (lead on pydoc), abd222 (lead on pydoc); type more of the id",
+        ),
         ("x", "no finished run is called 'x'"),
         ("**", "no finished run is called"),
         ("a*1", "no finished run is called"),
     ],
 )
-def test_a_run_that_is_not_meant_clearly_is_an_error(run: str, message: str, tmp_path: Path) -> None:
+def test_a_run_that_is_not_meant_clearly_is_an_error(
+    run: str, message: str, tmp_path: Path
+) -> None:
     """An ambiguous, unknown or odd name is a usage error; a pattern is no name."""
     results = Results(tmp_path)
     finished(results, "abc111")
@@ -143,7 +166,11 @@ def test_a_run_that_is_not_meant_clearly_is_an_error(run: str, message: str, tmp
 def test_only_finished_runs_are_listed(tmp_path: Path) -> None:
     """Records come sorted by model and id; a folder without a record is no run, and its dataset is not listed."""
     results = Results(tmp_path)
-    for run_id, dataset, model in [("b", "pydoc", "random"), ("a", "pydoc", "random"), ("c", "pydoc", "lead")]:
+    for run_id, dataset, model in [
+        ("b", "pydoc", "random"),
+        ("a", "pydoc", "random"),
+        ("c", "pydoc", "lead"),
+    ]:
         finished(results, run_id, dataset, model)
     (tmp_path / "runs" / "arxiv" / "lead" / "d").mkdir(parents=True)
     assert [one.run_id for one in results.records("pydoc")] == ["c", "a", "b"]
@@ -154,7 +181,9 @@ def test_a_file_cannot_say_that_its_run_is_verified(tmp_path: Path) -> None:
     """Only tables mark runs, after a look at the files."""
     RECORD.write(tmp_path)
     values = json.loads((tmp_path / "record.json").read_text(encoding="utf-8"))
-    (tmp_path / "record.json").write_text(json.dumps({**values, "verified": True}), encoding="utf-8")
+    (tmp_path / "record.json").write_text(
+        json.dumps({**values, "verified": True}), encoding="utf-8"
+    )
     assert RunRecord.read(tmp_path) == RECORD
 
 
@@ -164,7 +193,11 @@ def test_a_file_cannot_say_that_its_run_is_verified(tmp_path: Path) -> None:
         ({"fit": FitReport(steps=5)}, {}, True),
         ({"system": {"checkpoint": "a/model", "engine": "transformers"}}, {}, True),
         ({"system": {"checkpoint": "a/model", "engine": "api"}}, {}, False),
-        ({"imported": ImportedOutputs("out.jsonl", "0" * 64), "fit": FitReport(steps=5)}, {}, False),
+        (
+            {"imported": ImportedOutputs("out.jsonl", "0" * 64), "fit": FitReport(steps=5)},
+            {},
+            False,
+        ),
         ({"fit": FitReport(steps=5)}, {"no_repeat_ngram": 3}, False),
         ({"fit": FitReport(steps=5)}, {"mode": "extract"}, False),
         ({}, {}, False),

@@ -20,15 +20,32 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     found = Results(Path("results"))
-    long = {"variant": "input_length=1024,num_snippets=40,segment_length=64", "finished": "2026-01-03T00:00:00+00:00"}
+    long = {
+        "variant": "input_length=1024,num_snippets=40,segment_length=64",
+        "finished": "2026-01-03T00:00:00+00:00",
+    }
     for run in (
         record("lead", 30),
         record("hierarchical_transformer", 31, seed=12345, split="validation", **long),
-        record("seal", 20, dataset="probe", measures=measured({"fact_recall": 55.5}), ranked_by="fact_recall"),
+        record(
+            "seal",
+            20,
+            dataset="probe",
+            measures=measured({"fact_recall": 55.5}),
+            ranked_by="fact_recall",
+        ),
     ):
         run.write(found.run_folder(run))
     toy = write_jsonl(tmp_path / "toy")
-    (point,) = plan(["model=random", "dataset=jsonl", "dataset.name=mine", f"dataset.path={toy}", "baselines=false"])
+    (point,) = plan(
+        [
+            "model=random",
+            "dataset=jsonl",
+            "dataset.name=mine",
+            f"dataset.path={toy}",
+            "baselines=false",
+        ]
+    )
     begun = found.root / "runs" / "mine" / "random" / "0123456789ab"
     (begun / "work").mkdir(parents=True)
     write_run_config(point.config, begun)
@@ -50,11 +67,16 @@ def test_every_run_is_listed_the_newest_first(results: Results) -> None:
     assert "fact_recall: the score on probe" in notes
 
 
-def test_a_wide_terminal_shows_everything(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wide_terminal_shows_everything(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing is cut where there is room."""
     monkeypatch.setenv("COLUMNS", "200")
     text = render_runs(list_runs(results))
-    assert "hierarchical_transformer  input_length=1024,num_snippets=40,segment_length=64  12345" in text
+    assert (
+        "hierarchical_transformer  input_length=1024,num_snippets=40,segment_length=64  12345"
+        in text
+    )
     assert "…" not in text
 
 
@@ -72,12 +94,16 @@ def test_runs_are_filtered_by_dataset_model_and_state(
     words: str, models: set[str], results: Results, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Runs are chosen by dataset, model and state; nothing that fits is no error."""
-    assert {run.model for run in list_runs(results, **dict(word.split("=") for word in words.split()))} == models
+    assert {
+        run.model for run in list_runs(results, **dict(word.split("=") for word in words.split()))
+    } == models
     assert main(["list", "runs", *words.split()]) == 0
     assert ("no such run" in capsys.readouterr().out) == (not models)
 
 
-def test_an_interrupted_run_is_continued_by_its_command(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_run_is_continued_by_its_command(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The command of the list makes the same run; while a process works on it, it is running."""
     (run,) = list_runs(results, state="interrupted")
     words = run.command.split()[1:]
@@ -93,7 +119,13 @@ def test_a_refused_run_is_no_interrupted_one(results: Results, tmp_path: Path) -
     """Texts without a training split are refused by a system that learns, and leave nothing to continue."""
     texts = write_jsonl(tmp_path / "untrained")
     (texts / "train.jsonl").unlink()
-    words = ["model=trunc", "dataset=jsonl", "dataset.name=other", f"dataset.path={texts}", "scale=tiny"]
+    words = [
+        "model=trunc",
+        "dataset=jsonl",
+        "dataset.name=other",
+        f"dataset.path={texts}",
+        "scale=tiny",
+    ]
     assert main(["run", *words, "baselines=false"]) == 3
     assert [run.dataset for run in list_runs(results, state="interrupted")] == ["mine"]
 
@@ -108,7 +140,9 @@ def test_a_refused_run_is_no_interrupted_one(results: Results, tmp_path: Path) -
         ("--results-dir nowhere", "no run under nowhere"),
     ],
 )
-def test_what_cannot_be_listed(words: str, message: str, results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_listed(
+    words: str, message: str, results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One line says what is wrong."""
     assert main(["list", "runs", *words.split()]) == 2
     assert message in capsys.readouterr().err
@@ -118,7 +152,10 @@ def test_damaged_runs_are_left_out(results: Results, log_lines: list[str]) -> No
     """A record or a configuration that cannot be read is named, and the other runs are listed."""
     other = replace(record("lead", 1), run_id="abcabcabcabc")
     other.write(results.run_folder(other))
-    for path in (results.run_folder(other) / "record.json", next(results.root.glob("runs/mine/*/*/config.yaml"))):
+    for path in (
+        results.run_folder(other) / "record.json",
+        next(results.root.glob("runs/mine/*/*/config.yaml")),
+    ):
         path.write_text("[", encoding="utf-8")
     assert len(list_runs(results)) == 3
     assert [line.startswith("left out: ") for line in log_lines] == [True, True]

@@ -28,7 +28,12 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.corpora.own_files import Input
-from longsumbench.runs.summarize import describe_losses, settle_decoding, summarize_inputs, unlike_what_was_learned
+from longsumbench.runs.summarize import (
+    describe_losses,
+    settle_decoding,
+    summarize_inputs,
+    unlike_what_was_learned,
+)
 
 ONE = "Alpha beta gamma. Delta. Aaa aaa. Epsilon zeta eta theta.\n\nB b. C c. Nothing of this is read any more."
 Typed = Callable[..., tuple[int, str, list[str]]]
@@ -53,7 +58,14 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = {key: value for key, value in TINY.items() if key in known}
     system: System = system_class(build_settings(system_class.Config, settings, "model."))
     folder = tmp_path_factory.mktemp("fitted")
-    system.fit(FitContext(ToySplit.of("train", 24), None, tiny_recipe(max_steps=2), ArtifactCache(folder / "stages")))
+    system.fit(
+        FitContext(
+            ToySplit.of("train", 24),
+            None,
+            tiny_recipe(max_steps=2),
+            ArtifactCache(folder / "stages"),
+        )
+    )
     (folder / "checkpoint").mkdir()
     system.save(folder / "checkpoint")
     return folder / "checkpoint"
@@ -84,10 +96,15 @@ def test_a_file_is_summarized(watching: Path, tmp_path: Path, typed: Typed) -> N
     assert err == [f"{tmp_path}/a.txt: read 66 % of the text: num_units cut 7 words"]  # 14 of 21
 
 
-def test_several_files_are_named_in_their_order(watching: Path, tmp_path: Path, typed: Typed) -> None:
+def test_several_files_are_named_in_their_order(
+    watching: Path, tmp_path: Path, typed: Typed
+) -> None:
     """Each summary is under a line with its file's name, in the order of the command line, rows by their ids."""
     write(tmp_path / "z.txt", "Zed. Why so?")
-    write(tmp_path / "rows.jsonl", '{"id": "r1", "document": "Rrr sss."}\n{"id": "r1", "document": "Other words."}\n')
+    write(
+        tmp_path / "rows.jsonl",
+        '{"id": "r1", "document": "Rrr sss."}\n{"id": "r1", "document": "Other words."}\n',
+    )
     write(tmp_path / "a.md", "# T\n\nAaa bcd.")
     code, out, err = typed(watching, "z.txt", "rows.jsonl", "a.md", "z.txt", "decode.batch_size=2")
     assert code == 0
@@ -95,7 +112,12 @@ def test_several_files_are_named_in_their_order(watching: Path, tmp_path: Path, 
         "==> z.txt <==\nWhy so? Zed.\n\n==> rows.jsonl: r1 <==\nRrr sss.\n\n==> rows.jsonl: r1 <==\nOther words.\n\n"
         "==> a.md <==\nAaa bcd.\n\n==> z.txt <==\nWhy so? Zed.\n\n"
     )
-    assert [line.partition(": read")[0] for line in err] == ["z.txt", *["rows.jsonl: r1"] * 2, "a.md", "z.txt"]
+    assert [line.partition(": read")[0] for line in err] == [
+        "z.txt",
+        *["rows.jsonl: r1"] * 2,
+        "a.md",
+        "z.txt",
+    ]
     assert [len(ids) for ids, _ in Watching.batches] == [2, 2, 1]
 
 
@@ -116,7 +138,12 @@ def test_json_lines_say_everything(watching: Path, tmp_path: Path, typed: Typed)
     first, second = map(json.loads, out.splitlines())
     assert code == 0
     assert list(first) == ["id", "summary", "complete", "tokens", "truncation", "evidence", "input"]
-    assert (first["id"], first["summary"], first["complete"], first["tokens"]) == ("a.txt", "Abcd. Ab.", True, 2)
+    assert (first["id"], first["summary"], first["complete"], first["tokens"]) == (
+        "a.txt",
+        "Abcd. Ab.",
+        True,
+        2,
+    )
     assert first["truncation"] == {"tokens": 2, "words": 2, "cuts": [], "documents_merged": 0}
     axes = ["segment", "unit"]
     assert first["evidence"] == {
@@ -129,20 +156,28 @@ def test_json_lines_say_everything(watching: Path, tmp_path: Path, typed: Typed)
     assert second["evidence"]["texts"] == {"unit": ["X."]}
 
 
-def test_evidence_of_the_first_is_shown_when_asked_for(watching: Path, tmp_path: Path, typed: Typed) -> None:
+def test_evidence_of_the_first_is_shown_when_asked_for(
+    watching: Path, tmp_path: Path, typed: Typed
+) -> None:
     """`decode.evidence` limits it; batches without any are decoded without; only --json shows some."""
     for name in "abc":
         write(tmp_path / f"{name}.txt", f"{name}.")
     words = [watching, "a.txt", "b.txt", "c.txt", "decode.batch_size=1"]
     _, out, _ = typed(*words, "decode.evidence=1", "--json")
-    assert [json.loads(line)["evidence"] is None for line in out.splitlines()] == [False, True, True]
+    assert [json.loads(line)["evidence"] is None for line in out.splitlines()] == [
+        False,
+        True,
+        True,
+    ]
     assert [asked for _, asked in Watching.batches] == ["1", "none", "none"]
     typed(*words)
     assert [asked for _, asked in Watching.batches[3:]] == ["none"] * 3
     assert typed(*words, "decode.evidence=1")[0] == 2
 
 
-def test_inputs_of_the_first_are_shown_when_asked_for(watching: Path, tmp_path: Path, typed: Typed) -> None:
+def test_inputs_of_the_first_are_shown_when_asked_for(
+    watching: Path, tmp_path: Path, typed: Typed
+) -> None:
     """`decode.keep_inputs` says of how many texts --json shows what was read; without --json it is refused."""
     for name in "abc":
         write(tmp_path / f"{name}.txt", f"{name}.")
@@ -158,11 +193,17 @@ def test_inputs_of_the_first_are_shown_when_asked_for(watching: Path, tmp_path: 
         (Summary("a", "text"), 0, "f: read all of the text"),
         (Summary("a", "text", Truncation(9, 1200)), 0, "f: read all of the text, 1,200 words"),
         (
-            Summary("a", "text", Truncation(9, 3000, (Cut("num_snippets", 5, 1204), Cut("x", 1, 2)))),
+            Summary(
+                "a", "text", Truncation(9, 3000, (Cut("num_snippets", 5, 1204), Cut("x", 1, 2)))
+            ),
             0,
             "f: read 59 % of the text: num_snippets cut 1,204 words, x cut 2 words",
         ),
-        (Summary("a", "text", Truncation(999, 999, (Cut("x", 1, 1),))), 0, "f: read 99 % of the text: x cut 1 word"),
+        (
+            Summary("a", "text", Truncation(999, 999, (Cut("x", 1, 1),))),
+            0,
+            "f: read 99 % of the text: x cut 1 word",
+        ),
         (
             Summary("a", "", Truncation(1, 1, (), 3), complete=False),
             35,
@@ -178,7 +219,9 @@ def test_what_was_not_read_is_told(summary: Summary, left_out: int, message: str
     assert describe_losses(Input("f", example, left_out), summary) == message
 
 
-def test_settings_are_checked_as_those_of_a_run(watching: Path, tmp_path: Path, typed: Typed) -> None:
+def test_settings_are_checked_as_those_of_a_run(
+    watching: Path, tmp_path: Path, typed: Typed
+) -> None:
     """Wrong settings end with exit code 2 and one line, before anything is summarized."""
     write(tmp_path / "a.txt")
     for word, message in {
@@ -202,8 +245,16 @@ def test_settings_lie_over_those_of_the_run() -> None:
     """What is typed goes before the run's; decoding follows the top level's seed and device, unless it has its own."""
     usual = {"num_beams": 3, "max_length": 9, "seed": 4}
     assert settle_decoding([], usual) == Decoding(num_beams=3, max_length=9, seed=4)
-    typed = ["decode.num_beams=2", "seed=5", "device=cpu", "decode.max_length=null", "decode.length_penalty=0.5"]
-    assert settle_decoding(typed, usual) == Decoding(num_beams=2, seed=5, device="cpu", length_penalty=0.5)
+    typed = [
+        "decode.num_beams=2",
+        "seed=5",
+        "device=cpu",
+        "decode.max_length=null",
+        "decode.length_penalty=0.5",
+    ]
+    assert settle_decoding(typed, usual) == Decoding(
+        num_beams=2, seed=5, device="cpu", length_penalty=0.5
+    )
     assert settle_decoding(["seed=5", "decode.seed=6"], usual).seed == 6
 
 
@@ -213,10 +264,15 @@ def test_an_input_alone_is_summarized_as_in_a_batch(batch_size: int, fitted: Pat
     system = registry.systems.load("trunc").load(fitted)
     inputs = [Input(one.id, one) for one in ToySplit.of("test", 5, start=50)]
     alone = [next(iter(system.summarize([one.example], Decoding(device="cpu")))) for one in inputs]
-    assert list(summarize_inputs(system, inputs, Decoding(device="cpu", batch_size=batch_size))) == alone
+    assert (
+        list(summarize_inputs(system, inputs, Decoding(device="cpu", batch_size=batch_size)))
+        == alone
+    )
 
 
-def test_longer_outputs_than_it_can_write_are_refused(fitted: Path, tmp_path: Path, typed: Typed) -> None:
+def test_longer_outputs_than_it_can_write_are_refused(
+    fitted: Path, tmp_path: Path, typed: Typed
+) -> None:
     """As in a run, a length beyond the system's own is wrong usage."""
     code, _, err = typed(fitted, write(tmp_path / "a.txt"), "decode.max_length=99")
     assert (code, len(err)) == (2, 1)
@@ -240,13 +296,25 @@ def cut(path: Path, size: int) -> None:
 
 WEIGHTS, NETWORK, SYSTEM = "model.safetensors", "config.json", "system.json"
 DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
-    "other width": (lambda to: change_json(to / NETWORK, encoder_ffn_dim=64), 3, "weights are missing"),
+    "other width": (
+        lambda to: change_json(to / NETWORK, encoder_ffn_dim=64),
+        3,
+        "weights are missing",
+    ),
     "no network": (lambda to: (to / NETWORK).unlink(), 3, "this checkpoint has no config.json"),
     "heads": (lambda to: change_json(to / NETWORK, encoder_attention_heads=5), 3, "cannot be read"),
     "no weights": (lambda to: (to / WEIGHTS).unlink(), 3, "no file named model.safetensors"),
-    "torn weights": (lambda to: cut(to / WEIGHTS, 5000), 3, "SafetensorError: Error while deserializing header"),
+    "torn weights": (
+        lambda to: cut(to / WEIGHTS, 5000),
+        3,
+        "SafetensorError: Error while deserializing header",
+    ),
     "no tokenizer": (lambda to: (to / "tokenizer.json").unlink(), 2, "no tokenizer"),
-    "torn system": (lambda to: cut(to / SYSTEM, 20), 3, "system.json: not a checkpoint's system.json"),
+    "torn system": (
+        lambda to: cut(to / SYSTEM, 20),
+        3,
+        "system.json: not a checkpoint's system.json",
+    ),
     "another version": (
         lambda to: change_json(to / SYSTEM, config={"snippets": 3}),
         3,
@@ -257,12 +325,18 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], int, str]] = {
         2,
         "is a checkpoint of model 'last', which is not installed here: install its package (known: ",
     ),
-    "no system": (lambda to: (to / SYSTEM).unlink(), 2, "is neither a checkpoint (system.json) nor a run"),
+    "no system": (
+        lambda to: (to / SYSTEM).unlink(),
+        2,
+        "is neither a checkpoint (system.json) nor a run",
+    ),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_checkpoint_that_cannot_be_used_is_told(damage: str, fitted: Path, tmp_path: Path, typed: Typed) -> None:
+def test_a_checkpoint_that_cannot_be_used_is_told(
+    damage: str, fitted: Path, tmp_path: Path, typed: Typed
+) -> None:
     """Weights that do not fit, torn or missing files, a system that is not installed: one line, and the right code."""
     do, expected, message = DAMAGES[damage]
     shutil.copytree(fitted, tmp_path / "copy")
@@ -274,7 +348,8 @@ def test_a_checkpoint_that_cannot_be_used_is_told(damage: str, fitted: Path, tmp
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "code"), [("a.txt", b"", 3), ("a.txt", b"\xff", 3), ("a.jsonl", b"{}\n", 3), ("a.pdf", b"", 2)]
+    ("name", "content", "code"),
+    [("a.txt", b"", 3), ("a.txt", b"\xff", 3), ("a.jsonl", b"{}\n", 3), ("a.pdf", b"", 2)],
 )
 def test_files_are_read_before_anything_is_summarized(
     name: str, content: bytes, code: int, watching: Path, tmp_path: Path, typed: Typed
@@ -285,7 +360,9 @@ def test_files_are_read_before_anything_is_summarized(
     assert (ended, out, len(err), Watching.batches) == (code, "", 1, [])
 
 
-@pytest.mark.parametrize("words", ["a.txt", "a.txt b.md", "texts", "-", "gone.jsonl", "plain", "model=lead a.txt"])
+@pytest.mark.parametrize(
+    "words", ["a.txt", "a.txt b.md", "texts", "-", "gone.jsonl", "plain", "model=lead a.txt"]
+)
 def test_texts_without_a_system_are_asked_for_one(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -296,21 +373,31 @@ def test_texts_without_a_system_are_asked_for_one(
         write(tmp_path / name)
     assert main(["summarize", *words.split()]) == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert f"the system is missing before '{words.split()[0]}': name lexrank, lead, random, ranker, or a run" in line
+    assert (
+        f"the system is missing before '{words.split()[0]}': name lexrank, lead, random, ranker, or a run"
+        in line
+    )
 
 
 def test_every_text_is_asked_the_same(fitted: Path, tmp_path: Path, typed: Typed) -> None:
     """A query is read before the text, and counted; a system that was fitted without any is said to be so."""
     file = write(tmp_path / "a.txt")
-    plain, asked = (json.loads(typed(fitted, file, "--json", *more)[1]) for more in ((), ("--query", "what is it?")))
+    plain, asked = (
+        json.loads(typed(fitted, file, "--json", *more)[1])
+        for more in ((), ("--query", "what is it?"))
+    )
     assert asked["truncation"]["words"] == plain["truncation"]["words"] + 3
     message = "trunc was trained on texts without queries: it has not learned to answer them"
     assert message in typed(fitted, file, "--query", "what is it?")[2]
     assert message not in typed(fitted, file)[2]
 
 
-@pytest.mark.parametrize(("learned", "query", "message"), [(1, None, "add one with --query"), (1, "who?", "")])
-def test_a_system_that_learned_to_answer_wants_a_question(learned: int, query: str | None, message: str) -> None:
+@pytest.mark.parametrize(
+    ("learned", "query", "message"), [(1, None, "add one with --query"), (1, "who?", "")]
+)
+def test_a_system_that_learned_to_answer_wants_a_question(
+    learned: int, query: str | None, message: str
+) -> None:
     """A text without a question has a message if all that was learned had one."""
     system = registry.systems.load("trunc")(registry.systems.load("trunc").Config())
     system.state["queried"] = learned
@@ -345,20 +432,32 @@ def test_an_interrupt_leaves_what_is_printed(
 def run(tmp_path: Path, *words: str) -> Path:
     """Do a run on the toys; return its folder."""
     toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
-    data = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={results}", "score.resamples=100", "baselines=false"]
+    data = [
+        "dataset=jsonl",
+        f"dataset.path={toy}",
+        f"results_dir={results}",
+        "score.resamples=100",
+        "baselines=false",
+    ]
     assert main(["run", *words, *data]) == 0
     (record,) = results.glob("runs/*/*/*/record.json")
     return record.parent
 
 
-def test_a_run_is_found_by_folder_or_id(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: Typed) -> None:
+def test_a_run_is_found_by_folder_or_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: Typed
+) -> None:
     """Named by folder, id or its beginning, a run's checkpoint writes with the run's settings what the run wrote."""
-    folder = run(tmp_path, *tiny_overrides(tmp_path / "toy", steps=2), "decode.max_length=5", "device=cpu")
+    folder = run(
+        tmp_path, *tiny_overrides(tmp_path / "toy", steps=2), "decode.max_length=5", "device=cpu"
+    )
     capsys.readouterr()
     rows = (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
     expected = {row["id"]: row["prediction"] for row in map(json.loads, rows)}
     for named in (folder, folder.name, folder.name[:6]):
-        code, out, _ = typed(named, tmp_path / "toy" / "test.jsonl", "--results-dir", tmp_path / "results", "--json")
+        code, out, _ = typed(
+            named, tmp_path / "toy" / "test.jsonl", "--results-dir", tmp_path / "results", "--json"
+        )
         assert code == 0
         assert {one["id"]: one["summary"] for one in map(json.loads, out.splitlines())} == expected
     fit = json.loads((folder / "record.json").read_text(encoding="utf-8"))["fit"]
@@ -368,9 +467,14 @@ def test_a_run_is_found_by_folder_or_id(tmp_path: Path, capsys: pytest.CaptureFi
     assert "was written by other weights" in err[0]
 
 
-def test_a_run_without_a_checkpoint_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: Typed) -> None:
+def test_a_run_without_a_checkpoint_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: Typed
+) -> None:
     """A checkpoint that was deleted, a run that came without its work folder, a run that is not finished."""
-    folder, text = run(tmp_path, *tiny_overrides(tmp_path / "toy", steps=1), "device=cpu"), write(tmp_path / "a.txt")
+    folder, text = (
+        run(tmp_path, *tiny_overrides(tmp_path / "toy", steps=1), "device=cpu"),
+        write(tmp_path / "a.txt"),
+    )
     capsys.readouterr()
 
     def message(*words: object) -> str:
@@ -390,7 +494,9 @@ def test_a_run_without_a_checkpoint_says_why(tmp_path: Path, capsys: pytest.Capt
     assert "that run is not finished, its checkpoint is" in message(folder)
 
 
-def test_it_reads_a_pipe(fitted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_reads_a_pipe(
+    fitted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Text on standard input is summarized."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ONE.encode()), encoding="utf-8"))
     assert main(["summarize", str(fitted), "-", "device=cpu"]) == 0

@@ -32,7 +32,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (texts / "inner" / ".hidden").mkdir(parents=True)
     for number in range(12):
         place = texts / "inner" if number % 3 == 0 else texts
-        (place / f"t{number:02}.txt").write_text(f"Text {number} is short. It ends here.", encoding="utf-8")
+        (place / f"t{number:02}.txt").write_text(
+            f"Text {number} is short. It ends here.", encoding="utf-8"
+        )
     (texts / "b.md").write_text("# B\n\nMarked down.", encoding="utf-8")
     for other in (".secret.txt", "inner/.hidden/x.txt", "picture.png"):
         (texts / other).write_bytes(b"\0")
@@ -48,11 +50,15 @@ def test_a_folder_into_a_file_of_json_lines(folder: Path, typed: Typed) -> None:
     """Each text has one line, in the order of the names, with the summary that is printed for it alone."""
     code, out, err = typed("lead", folder, "model.length=4", "--output", "out.jsonl")
     files = sorted(
-        f"{file}" for file in folder.rglob("[!.]*.*") if file.suffix in (".txt", ".md") and "hidden" not in f"{file}"
+        f"{file}"
+        for file in folder.rglob("[!.]*.*")
+        if file.suffix in (".txt", ".md") and "hidden" not in f"{file}"
     )
     rows = lines_of("out.jsonl")
     assert (code, out, [row["file"] for row in rows]) == (0, "", files)
-    assert all(f"{row['summary']}\n" == typed("lead", row["file"], "model.length=4")[1] for row in rows)
+    assert all(
+        f"{row['summary']}\n" == typed("lead", row["file"], "model.length=4")[1] for row in rows
+    )
     assert err == [
         "texts: 1 file with other endings left out",
         "out.jsonl: 13 texts summarized, 0 before; read 58 % of the text: length cut 36 words",
@@ -83,7 +89,9 @@ def test_an_interrupted_command_continues(kept: int, folder: Path, typed: Typed)
     assert f"out.jsonl: {13 - before} texts summarized, {before} before" in err[-1]
 
 
-def test_processes_change_nothing(folder: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_change_nothing(
+    folder: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Several processes write the file that one process writes."""
     words = ["lexrank", folder, "model.length=4", "decode.batch_size=2", "--output"]
     for cores, file in ((1, "one.jsonl"), (2, "two.jsonl")):
@@ -113,9 +121,14 @@ def test_what_cannot_be_read_stops_no_other(folder: Path, typed: Typed) -> None:
         "Another a.",
     ]
     (folder / "t01.txt").write_text("Text again.", encoding="utf-8")
-    (folder / "r.jsonl").write_text(rows.replace('"b"', '"b", "document": "Row b."'), encoding="utf-8")
+    (folder / "r.jsonl").write_text(
+        rows.replace('"b"', '"b", "document": "Row b."'), encoding="utf-8"
+    )
     assert typed(*words)[0] == 0
-    assert [row["file"] for row in lines_of("out.jsonl")[14:]] == ["texts/r.jsonl:2", "texts/t01.txt"]
+    assert [row["file"] for row in lines_of("out.jsonl")[14:]] == [
+        "texts/r.jsonl:2",
+        "texts/t01.txt",
+    ]
 
 
 def test_outputs_are_not_mixed(folder: Path, typed: Typed) -> None:
@@ -124,13 +137,31 @@ def test_outputs_are_not_mixed(folder: Path, typed: Typed) -> None:
     written = Path("out.jsonl").read_bytes()
     Path("mine.jsonl").write_text("{}\n", encoding="utf-8")
     for words, problem in (
-        (["lexrank", folder, "model.length=4", "--output", "out.jsonl"], "out.jsonl exists, and another system"),
-        (["lead", folder, "model.length=5", "--output", "out.jsonl"], "out.jsonl exists, and another system"),
-        (["lead", folder, "model.length=4", "--output", "mine.jsonl"], "mine.jsonl exists, and another system"),
-        (["lead", folder, "model.length=4", "--output", folder / "out"], "one of the inputs or inside them"),
-        (["lead", "mine.jsonl", "model.length=4", "--output", "out"], "files of rows have several summaries"),
+        (
+            ["lexrank", folder, "model.length=4", "--output", "out.jsonl"],
+            "out.jsonl exists, and another system",
+        ),
+        (
+            ["lead", folder, "model.length=5", "--output", "out.jsonl"],
+            "out.jsonl exists, and another system",
+        ),
+        (
+            ["lead", folder, "model.length=4", "--output", "mine.jsonl"],
+            "mine.jsonl exists, and another system",
+        ),
+        (
+            ["lead", folder, "model.length=4", "--output", folder / "out"],
+            "one of the inputs or inside them",
+        ),
+        (
+            ["lead", "mine.jsonl", "model.length=4", "--output", "out"],
+            "files of rows have several summaries",
+        ),
         (["lead", folder, "--together", "--output", "out.jsonl"], "--together makes one summary"),
-        (["lead", folder, "decode.evidence=3", "--output", "new.jsonl"], "decode.evidence and decode.keep_inputs are"),
+        (
+            ["lead", folder, "decode.evidence=3", "--output", "new.jsonl"],
+            "decode.evidence and decode.keep_inputs are",
+        ),
     ):
         code, out, err = typed(*words)
         assert (code, out) == (2, "")

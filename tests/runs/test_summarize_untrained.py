@@ -47,14 +47,21 @@ MODELS = {
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_finished_run_and_its_settings_write_the_same(model: str, text: str, tmp_path: Path, typed: Typed) -> None:
+def test_a_finished_run_and_its_settings_write_the_same(
+    model: str, text: str, tmp_path: Path, typed: Typed
+) -> None:
     """A run that trained nothing summarizes again what it summarized; its name with its settings writes the same."""
     toy, words = write_jsonl(tmp_path / "toy", test=3), MODELS[model]
     data = ["dataset=jsonl", f"dataset.path={toy}", "score.resamples=100", "baselines=false"]
     assert typed("run", f"model={model}", *words, *data)[0] == 0
     (predictions,) = tmp_path.glob("results/runs/*/*/*/predictions.jsonl")
-    expected = [json.loads(line)["prediction"] for line in predictions.read_text(encoding="utf-8").splitlines()]
-    code, out, _ = typed("summarize", predictions.parent.name, toy / "test.jsonl", "device=cpu", "--json")
+    expected = [
+        json.loads(line)["prediction"]
+        for line in predictions.read_text(encoding="utf-8").splitlines()
+    ]
+    code, out, _ = typed(
+        "summarize", predictions.parent.name, toy / "test.jsonl", "device=cpu", "--json"
+    )
     assert (code, [json.loads(line)["summary"] for line in out.splitlines()]) == (0, expected)
     if model != "prompt":  # a run asks for as many words as a training target has
         code, out, _ = typed("summarize", model, toy / "test.jsonl", "--json", *words)
@@ -63,8 +70,14 @@ def test_a_finished_run_and_its_settings_write_the_same(model: str, text: str, t
 
 def test_a_baseline_by_its_name(text: str, typed: Typed) -> None:
     """By hand: Lead and LexRank, in the command and in Python; without a length 100 words are written, and said."""
-    assert typed("summarize", "lead", text, "model.length=4")[:2] == (0, "Alpha beta gamma.\nAlpha\n")
-    assert typed("summarize", "lexrank", text, "model.length=5")[:2] == (0, "Alpha beta gamma.\nBeta gamma\n")
+    assert typed("summarize", "lead", text, "model.length=4")[:2] == (
+        0,
+        "Alpha beta gamma.\nAlpha\n",
+    )
+    assert typed("summarize", "lexrank", text, "model.length=5")[:2] == (
+        0,
+        "Alpha beta gamma.\nBeta gamma\n",
+    )
     (summary,) = longsumbench.load_system("lexrank", model={"length": 5}).summarize([TEXT])
     assert summary.text == "Alpha beta gamma.\nBeta gamma"
     code, out, err = typed("summarize", "lead", text)
@@ -77,14 +90,24 @@ def test_a_baseline_by_its_name(text: str, typed: Typed) -> None:
         (["seal"], 2, "model=seal has to be trained first: name a run"),
         (["oracle"], 2, "model=oracle needs a reference, and these texts have none"),
         (["ranker", "model.rank=lstm"], 3, "the ranker 'lstm' learns from a training split"),
-        (["lead", "train.max_steps=3"], 2, "'train.max_steps=3': model=lead has these settings here: model."),
+        (
+            ["lead", "train.max_steps=3"],
+            2,
+            "'train.max_steps=3': model=lead has these settings here: model.",
+        ),
         (["lead", "model.lenght=3"], 2, "unknown setting 'model.lenght' (did you mean 'length'?)"),
         (["seq2seq"], 2, "model.checkpoint"),
-        (["prompt", f"model.checkpoint={causal_folder()}", "model.shots=1"], 3, "model.shots=1 needs a train split"),
+        (
+            ["prompt", f"model.checkpoint={causal_folder()}", "model.shots=1"],
+            3,
+            "model.shots=1 needs a train split",
+        ),
         (["lexrang"], 2, "no folder lexrang (did you mean 'lexrank'?), and no finished run"),
     ],
 )
-def test_what_cannot_summarize_untrained(words: list[str], code: int, problem: str, text: str, typed: Typed) -> None:
+def test_what_cannot_summarize_untrained(
+    words: list[str], code: int, problem: str, text: str, typed: Typed
+) -> None:
     """A system that learns, one that needs references, a wrong name or setting: one line and the right code."""
     ended, out, err = typed("summarize", *words, text)
     assert (ended, out) == (code, "")

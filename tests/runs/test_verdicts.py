@@ -31,12 +31,19 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
 def test_key_points_are_kept_and_escaped(tmp_path: Path) -> None:
     """They come before the sentences, in a list of their own, and what a model wrote is text."""
     metric = Support(Scoring())
-    metric.verdicts = {"a": [SentenceVerdict(0.5, -1, "A <b>point</b>\u2028"), SentenceVerdict(0.0, -1)]}
+    metric.verdicts = {
+        "a": [SentenceVerdict(0.5, -1, "A <b>point</b>\u2028"), SentenceVerdict(0.0, -1)]
+    }
     write_verdicts(tmp_path, [metric])
     verdicts = read_verdicts(tmp_path)
     assert verdicts == {"support": metric.verdicts}
-    text = " ".join(Reading(overlap_page(inspection(None, "One.", "a", verdicts=verdicts))).text.split())
-    assert "support, 0 of 1 key point below 50% 50% A <b>point</b> support, 1 of 1 sentence below 50% 0% One." in text
+    text = " ".join(
+        Reading(overlap_page(inspection(None, "One.", "a", verdicts=verdicts))).text.split()
+    )
+    assert (
+        "support, 0 of 1 key point below 50% 50% A <b>point</b> support, 1 of 1 sentence below 50% 0% One."
+        in text
+    )
     assert judged_lists(verdicts, "a", "One. Two.") == []
 
 
@@ -51,7 +58,10 @@ def test_sentences_with_their_scores() -> None:
     reading = Reading(overlap_page(inspection(None, summary, "a", verdicts=verdicts)))
     assert reading.open == []
     text = " ".join(reading.text.split())
-    assert "support, 1 of 2 sentences below 50% 25% One <script>alert(1)</script> (source sentence 4)" in text
+    assert (
+        "support, 1 of 2 sentences below 50% 25% One <script>alert(1)</script> (source sentence 4)"
+        in text
+    )
     assert "75% Two. (source sentence 1)" in text
     assert "script" not in reading.elements
     assert judged_lists(verdicts, "a", "One.") == judged_lists(verdicts, "b", "One. Two.") == []

@@ -10,7 +10,16 @@ from support.toys import ToySplit
 from longsumbench import run
 from longsumbench.analysis.plan import analyze, stats
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, Document, Example, FitContext, Recipe, Scoring, Section, registry
+from longsumbench.core import (
+    Decoding,
+    Document,
+    Example,
+    FitContext,
+    Recipe,
+    Scoring,
+    Section,
+    registry,
+)
 from longsumbench.errors import UsageError
 from longsumbench.metrics.oracle_recall import OracleRecall
 from longsumbench.modeling.ranking import Ranking
@@ -36,11 +45,17 @@ def greek(name: str, *chosen: int) -> Example:
 def texts(tmp_path: Path) -> dict[str, Any]:
     """Settings of a dataset in Greek."""
     rows = [
-        {"id": f"e{place}", "document": " ".join(GREEK), "summary": f"{GREEK[place]} {GREEK[place + 2]}"}
+        {
+            "id": f"e{place}",
+            "document": " ".join(GREEK),
+            "summary": f"{GREEK[place]} {GREEK[place + 2]}",
+        }
         for place in range(3)
     ]
     path = tmp_path / "greek.jsonl"
-    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+    path.write_text(
+        "\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8"
+    )
     return {"dataset": "jsonl", "dataset.name": "greek", "dataset.path": str(path)}
 
 
@@ -60,7 +75,9 @@ def test_the_oracle_stems_as_the_scores_do() -> None:
     outputs = []
     for stem in (True, False):
         system = oracle(oracle.Config())
-        system.prepare(FitContext(None, None, Recipe(), ArtifactCache(Path("no stages")), Scoring(stem=stem)))
+        system.prepare(
+            FitContext(None, None, Recipe(), ArtifactCache(Path("no stages")), Scoring(stem=stem))
+        )
         outputs += [summary.text for summary in system.summarize([one], Decoding())]
     assert outputs == ["A dog ran.", "The dogs ran."]
 
@@ -86,8 +103,13 @@ def test_rankers_with_other_words_are_other_stages() -> None:
     """The settings of a learned ranker have `score.tokenizer` and `score.stem`, and nothing if they are the default."""
     ranking = Ranking("lstm", registry.systems.load("ranker").Config().ranker_settings)
     settings = {
-        name: ranking.settings(FitContext(None, None, Recipe(), ArtifactCache(Path("no stages")), scoring)).score
-        for name, scoring in (("default", Scoring()), ("other", Scoring(tokenizer="unicode", stem=False)))
+        name: ranking.settings(
+            FitContext(None, None, Recipe(), ArtifactCache(Path("no stages")), scoring)
+        ).score
+        for name, scoring in (
+            ("default", Scoring()),
+            ("other", Scoring(tokenizer="unicode", stem=False)),
+        )
     }
     assert settings == {"default": {}, "other": {"tokenizer": "unicode", "stem": False}}
 
@@ -96,7 +118,12 @@ def test_labels_of_ea_find_snippets_of_any_script(tmp_path: Path) -> None:
     """EA labels by the model's own tokens, which no script lacks: the snippet of a Greek reference is found."""
     split = ToySplit("train", [greek(f"e{place}", place) for place in (0, 2, 4)])
     ea = registry.systems.load("ea")
-    sizes = {"snippet_length": 60, "extractive_length": 60, "decode_length": 90, "vocabulary_size": 300}
+    sizes = {
+        "snippet_length": 60,
+        "extractive_length": 60,
+        "decode_length": 90,
+        "vocabulary_size": 300,
+    }
     system = ea(ea.Config(**sizes))
     stages = ArtifactCache(tmp_path)
     system.prepare(FitContext(split, None, Recipe(), stages, UNICODE))
@@ -124,9 +151,15 @@ def test_statistics_use_the_words_of_their_settings(texts: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(("tokenizer", "expected"), [("unicode", 1), ("default", 0)])
-def test_fusion_uses_the_words_of_its_settings(tokenizer: str, expected: int, tmp_path: Path) -> None:
+def test_fusion_uses_the_words_of_its_settings(
+    tokenizer: str, expected: int, tmp_path: Path
+) -> None:
     """A reference sentence that joins two source sentences is found with the tokenizer that keeps its letters."""
-    row: dict[str, Any] = {"id": "e", "document": " ".join(GREEK), "summary": f"{GREEK[1][:-1]} και {GREEK[3]}"}
+    row: dict[str, Any] = {
+        "id": "e",
+        "document": " ".join(GREEK),
+        "summary": f"{GREEK[1][:-1]} και {GREEK[3]}",
+    }
     path = tmp_path / "fused.jsonl"
     path.write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
     words = ["dataset=jsonl", f"dataset.path={path}", f"score.tokenizer={tokenizer}"]

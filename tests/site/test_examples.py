@@ -28,7 +28,10 @@ from longsumbench.site.build import write_site
 from longsumbench.site.examples import write_examples
 
 LAYOUT: dict[str, Any] = {"base": "../", "links": {"datasets": ["arxiv"], "papers": 0, "sweeps": 0}}
-SOURCE = ("The red fox jumped over the lazy dog near 1,200 houses.", "It rained for three days in Oslo.")
+SOURCE = (
+    "The red fox jumped over the lazy dog near 1,200 houses.",
+    "It rained for three days in Oslo.",
+)
 BARKED = "A dog barked."
 
 
@@ -63,8 +66,12 @@ def write_run(
     if examples:
         run = replace(run, fingerprint=write_corpus(folder / "work" / "corpus", examples))
     if outputs:
-        write_summaries(folder / "predictions.jsonl", [Summary(name, text) for name, text in outputs.items()])
-    table = {f"rouge{kind}_{part}": scores.values() for kind in ("1", "2", "L", "Lsum") for part in "prf"}
+        write_summaries(
+            folder / "predictions.jsonl", [Summary(name, text) for name, text in outputs.items()]
+        )
+    table = {
+        f"rouge{kind}_{part}": scores.values() for kind in ("1", "2", "L", "Lsum") for part in "prf"
+    }
     write_scores(folder / "scores.csv", pd.DataFrame(table, pd.Index(list(scores), name="id")))
     run.write(folder)
     return run
@@ -74,7 +81,9 @@ def write_page(results: Results, runs: Sequence[RunRecord], site: Path) -> Path:
     """Write the browser of examples as the site does."""
     for name in ("site.css", "site.js"):
         write_atomically(site / "assets" / name, static_text(name))
-    assert write_examples(results, "arxiv", runs, site / "arxiv", lambda run: f"{run.run_id}.html", **LAYOUT)
+    assert write_examples(
+        results, "arxiv", runs, site / "arxiv", lambda run: f"{run.run_id}.html", **LAYOUT
+    )
     return site / "arxiv" / "examples.html"
 
 
@@ -88,7 +97,10 @@ def data_of(page: Path, name: str) -> Any:
 
 def index_of(page: Path) -> Any:
     """Return what the page knows before it loads a file."""
-    (text,) = re.findall(r'<script type="application/json" id="index">(.*?)</script>', page.read_text(encoding="utf-8"))
+    (text,) = re.findall(
+        r'<script type="application/json" id="index">(.*?)</script>',
+        page.read_text(encoding="utf-8"),
+    )
     return json.loads(text)
 
 
@@ -105,7 +117,11 @@ def page(results: Results, tmp_path: Path) -> Path:
     texts = [example(name, *SOURCE, reference="The fox jumped.") for name in names]
     first = "The red fox jumped over the fence. It cost 3 coins and 45 crowns in Oslo."
     one = write_run(
-        results, "alpha", {"e-1": first, "e-2": BARKED}, dict(zip(names, (0.5, 0.2, 0.3, 0.4), strict=True)), texts
+        results,
+        "alpha",
+        {"e-1": first, "e-2": BARKED},
+        dict(zip(names, (0.5, 0.2, 0.3, 0.4), strict=True)),
+        texts,
     )
     two = write_run(
         results,
@@ -115,7 +131,9 @@ def page(results: Results, tmp_path: Path) -> Path:
         fingerprint=one.fingerprint,
     )
     verdicts = {"id": "e-1", "verdicts": [[0.9, 0], [0.25, 1]]}
-    write_atomically(results.run_folder(one) / "verdicts-support.jsonl", json.dumps(verdicts) + "\n")
+    write_atomically(
+        results.run_folder(one) / "verdicts-support.jsonl", json.dumps(verdicts) + "\n"
+    )
     return write_page(results, [one, two], tmp_path / "site")
 
 
@@ -162,10 +180,16 @@ def test_only_the_first_examples_and_latest_runs_are_shown(
         for seed, day in ((1, 1), (2, 3), (3, 2))
     ]
     page = write_page(results, runs, tmp_path / "site")
-    assert (index_of(page)["ids"], [run["id"] for run in index_of(page)["runs"]]) == (names[:2], ["2" * 12])
+    assert (index_of(page)["ids"], [run["id"] for run in index_of(page)["runs"]]) == (
+        names[:2],
+        ["2" * 12],
+    )
     assert data_of(page, "outputs/0-0")[1][0] == "Output of seed 2."
     text = " ".join(Reading(page.read_text(encoding="utf-8")).text.split())
-    assert "The first 2 of 3 examples of the test split. 1 of 3 runs: the latest one of each row" in text
+    assert (
+        "The first 2 of 3 examples of the test split. 1 of 3 runs: the latest one of each row"
+        in text
+    )
     assert "the texts are not on the machine that made this page" in text
     monkeypatch.setattr(browser, "SHOWN_RUNS", 1)
     others = [write_run(results, f"m{place}", {"e-1": "A."}, {"e-1": 0.5}) for place in range(2)]
@@ -175,11 +199,15 @@ def test_only_the_first_examples_and_latest_runs_are_shown(
 def test_no_file_is_too_large(results: Results, tmp_path: Path) -> None:
     """Long texts are in several files, each below 500 kB; what is longer still is cut, with its length."""
     sentence = "The <quick> fox ran. " * 2_000
-    texts = [example(f"e-{place}", *[sentence] * 4) for place in range(6)] + [example("long", *[sentence] * 40)]
+    texts = [example(f"e-{place}", *[sentence] * 4) for place in range(6)] + [
+        example("long", *[sentence] * 40)
+    ]
     names = [text.id for text in texts]
     outputs = dict.fromkeys(names, sentence) | {"long": sentence * 10}
     page = write_page(
-        results, [write_run(results, "alpha", outputs, dict.fromkeys(names, 0.5), texts)], tmp_path / "site"
+        results,
+        [write_run(results, "alpha", outputs, dict.fromkeys(names, 0.5), texts)],
+        tmp_path / "site",
     )
     assert max(path.stat().st_size for path in page.parent.rglob("*") if path.is_file()) < 500_000
     starts = index_of(page)["texts"]
@@ -188,17 +216,23 @@ def test_no_file_is_too_large(results: Results, tmp_path: Path) -> None:
     assert values[0]["words"] == 32_000
     assert 32_000 < values[-1]["words"] < 320_000
     parts = data_of(page, "runs/0-0")[0]["parts"]
-    shown_outputs = [value for place in range(len(parts)) for value in data_of(page, f"outputs/0-{place}")]
+    shown_outputs = [
+        value for place in range(len(parts)) for value in data_of(page, f"outputs/0-{place}")
+    ]
     assert [length for _, length, *_ in shown_outputs] == [len(text) for text in outputs.values()]
     assert shown_outputs[0][0] == sentence
     assert (sentence * 10).startswith(shown_outputs[-1][0])
 
 
-def test_damaged_files_are_named_once(results: Results, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_files_are_named_once(
+    results: Results, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """A torn line, a file that is no table, damaged verdicts and texts: one line each, and the rest is shown."""
     names = ["e-1", "e-2"]
     outputs, scores = dict.fromkeys(names, "Out."), dict.fromkeys(names, 0.5)
-    torn, clean = (write_run(results, name, outputs, scores, fingerprint="f") for name in ("torn", "clean"))
+    torn, clean = (
+        write_run(results, name, outputs, scores, fingerprint="f") for name in ("torn", "clean")
+    )
     folder = results.run_folder(torn)
     predictions = (folder / "predictions.jsonl").read_text(encoding="utf-8")
     (folder / "predictions.jsonl").write_text(predictions[:-20], encoding="utf-8")
@@ -212,9 +246,9 @@ def test_damaged_files_are_named_once(results: Results, tmp_path: Path, caplog: 
         "verdicts-support.jsonl",
     ]
     assert [run["outputs"] for run in index_of(page)["runs"]] == [True, True]
-    assert [output and output[0] for place in (0, 1) for output in data_of(page, f"outputs/{place}-0")].count(
-        "Out."
-    ) == 3
+    assert [
+        output and output[0] for place in (0, 1) for output in data_of(page, f"outputs/{place}-0")
+    ].count("Out.") == 3
 
 
 def test_a_dataset_without_examples_has_no_page(results: Results, tmp_path: Path) -> None:
@@ -224,16 +258,25 @@ def test_a_dataset_without_examples_has_no_page(results: Results, tmp_path: Path
     assert (index_of(page)["ids"], index_of(page)["runs"][0]["outputs"]) == (["e-1"], False)
     (results.run_folder(run) / "scores.csv").unlink()
     for runs in ([run], []):
-        assert not write_examples(results, "arxiv", runs, page.parent, lambda run: run.run_id, **LAYOUT)
+        assert not write_examples(
+            results, "arxiv", runs, page.parent, lambda run: run.run_id, **LAYOUT
+        )
         assert not page.exists()
 
 
 def hostile_page(results: Results, site: Path) -> Path:
     """Return a page on which everything that can be a text tries to leave it."""
     section = Section(BREAKOUT, ((HOSTILE, BREAKOUT),))
-    text = Example(BREAKOUT, HOSTILE, BREAKOUT, (Document(BREAKOUT, (section,)),), ((HOSTILE, BREAKOUT),))
+    text = Example(
+        BREAKOUT, HOSTILE, BREAKOUT, (Document(BREAKOUT, (section,)),), ((HOSTILE, BREAKOUT),)
+    )
     run = write_run(
-        results, "alpha", {BREAKOUT: f"{HOSTILE} {BREAKOUT}"}, {BREAKOUT: 0.5}, [text], variant=f"a={BREAKOUT}"
+        results,
+        "alpha",
+        {BREAKOUT: f"{HOSTILE} {BREAKOUT}"},
+        {BREAKOUT: 0.5},
+        [text],
+        variant=f"a={BREAKOUT}",
     )
     return write_page(results, [run], site)
 
@@ -242,9 +285,15 @@ def test_no_text_leaves_the_page_or_its_data(results: Results, tmp_path: Path) -
     """Whatever ids, texts, outputs and names of runs have in them, elements nest, and data files have no element."""
     page = hostile_page(results, tmp_path / "site")
     read = Reading(page.read_text(encoding="utf-8"))
-    assert (read.open, read.elements.count("script")) == ([], 3)  # of the layout, the index, of the browser
+    assert (read.open, read.elements.count("script")) == (
+        [],
+        3,
+    )  # of the layout, the index, of the browser
     assert all(not address.startswith(("http", "//")) for address in read.loaded)
-    assert all("<" not in path.read_text(encoding="utf-8") for path in (page.parent / "examples").glob("*/*.js"))
+    assert all(
+        "<" not in path.read_text(encoding="utf-8")
+        for path in (page.parent / "examples").glob("*/*.js")
+    )
 
 
 COLLECT = """
@@ -299,7 +348,9 @@ def ask(page: Path, steps: str, fragment: str = "", width: int = 1400) -> list[A
     (page.parent / "steps.js").write_text(STEPS % steps, encoding="utf-8")
     text = text.replace("<title>", '<script src="collect.js"></script><title>', 1)
     asked = page.with_name("asked.html")
-    asked.write_text(text.replace("</body>", '<script src="steps.js"></script></body>'), encoding="utf-8")
+    asked.write_text(
+        text.replace("</body>", '<script src="steps.js"></script></body>'), encoding="utf-8"
+    )
     frame = page.with_name("frame.html")
     frame.write_text(FRAME % (escape(fragment), width), encoding="utf-8")
     done = shown(frame, "--virtual-time-budget=20000", "--window-size=1500,900")
@@ -336,7 +387,11 @@ def test_examples_are_chosen_and_sorted(page: Path) -> None:
     )
     assert answers[:2] == [["e-1", "e-2", "fox-3", "e-4"], "e-1"]
     assert answers[2:4] == [["e-2", "fox-3", "e-1", "e-4"], ["+20.0", "0.0", "−40.0", "–"]]
-    assert answers[4:7] == [["e-1", "fox-3", "e-2", "e-4"], ["e-1", "e-4", "fox-3", "e-2"], "descending"]
+    assert answers[4:7] == [
+        ["e-1", "fox-3", "e-2", "e-4"],
+        ["e-1", "e-4", "fox-3", "e-2"],
+        "descending",
+    ]
     assert answers[7:10] == [["+40.0", "–", "0.0", "−20.0"], ["fox-3"], "1 of 4 examples"]
     assert answers[10:] == ["fox-3", ["It rained.", "The fox jumped."]]
 
@@ -362,16 +417,47 @@ def test_what_is_marked_in_outputs(page: Path) -> None:
         answers.push(looks());
         """,
     )
-    assert answers[:3] == [["The red fox jumped over the"], ["fence", "cost", "coins", "crowns"], ["45"]]
+    assert answers[:3] == [
+        ["The red fox jumped over the"],
+        ["fence", "cost", "coins", "crowns"],
+        ["45"],
+    ]
     assert answers[3] == ["It cost 3 coins and 45 crowns in Oslo."]
     assert answers[4] == ["16 words · 38 % copied · 4 words, 1 number not in the source"]
-    assert answers[5:8] == [["The red fox jumped over the"], "6 words of paragraph 1, in Intro", [SOURCE[1]]]
+    assert answers[5:8] == [
+        ["The red fox jumped over the"],
+        "6 words of paragraph 1, in Intro",
+        [SOURCE[1]],
+    ]
     assert answers[8:] == ["underline", "none"]
 
 
 NUMBERED = "On 2021-03-05, 3,000 men and 1.5 million mice ate 12 % of twenty-one pies; the 3rd was 0.50 m high."
-NUMBERS = ("3000", "three thousand", "12", "twelve", "21", "1,500,000", "1.5 million", "third", "0.5", "5", "2021")
-WRONG_NUMBERS = ("22", "two million", "30", "thirty-one", "1.6", "7th", "fourth", "13 %", "3,001", "2,000,000")
+NUMBERS = (
+    "3000",
+    "three thousand",
+    "12",
+    "twelve",
+    "21",
+    "1,500,000",
+    "1.5 million",
+    "third",
+    "0.5",
+    "5",
+    "2021",
+)
+WRONG_NUMBERS = (
+    "22",
+    "two million",
+    "30",
+    "thirty-one",
+    "1.6",
+    "7th",
+    "fourth",
+    "13 %",
+    "3,001",
+    "2,000,000",
+)
 
 
 @in_a_browser
@@ -379,7 +465,11 @@ def test_marked_numbers_are_those_of_the_metric(results: Results, tmp_path: Path
     """In any notation, a number is marked where `number_precision` does not find it in the source."""
     lines = [f"It was {number}." for number in (*NUMBERS, *WRONG_NUMBERS, "one", "none")]
     text, metric = example("e-1", NUMBERED), NumberPrecision(Scoring())
-    unknown = [place for place, line in enumerate(lines) if metric.score(line, text)["number_precision"] == 0]
+    unknown = [
+        place
+        for place, line in enumerate(lines)
+        if metric.score(line, text)["number_precision"] == 0
+    ]
     run = write_run(results, "alpha", {"e-1": "\n".join(lines)}, {"e-1": 0.5}, [text])
     steps = """const range = document.createRange();
     range.setStart(document.querySelector("#outputs .text"), 0);
@@ -458,7 +548,10 @@ def test_texts_stay_texts_in_a_browser(results: Results, tmp_path: Path) -> None
 @in_a_browser
 def test_without_texts_the_outputs_are_shown(results: Results, tmp_path: Path) -> None:
     """Where the texts or the outputs are not here, scores and the other are shown, and no mark is offered."""
-    runs = [write_run(results, "alpha", {"e-1": BARKED}, {"e-1": 0.5}), write_run(results, "beta", {}, {"e-1": 0.25})]
+    runs = [
+        write_run(results, "alpha", {"e-1": BARKED}, {"e-1": 0.5}),
+        write_run(results, "beta", {}, {"e-1": 0.25}),
+    ]
     page = write_page(results, runs, tmp_path / "site")
     steps = """answers.push(texts("#summaries .text"), texts(".output p.soft"), texts("#rows td"));
     answers.push(get("marks").hidden, get("source").hidden, document.querySelectorAll("mark[role]").length);"""

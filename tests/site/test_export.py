@@ -21,7 +21,11 @@ from longsumbench.site.export import evaluation_log
 from longsumbench.site.model_card import hub_files, shared_command, without_folders
 
 SCHEMA = "EVERY_EVAL_EVER_SCHEMA"  # may name the file eval.schema.json; then jsonschema checks all logs with it
-HUB_TEXTS = {"source": "ccdv/pubmed-summarization@0123abc", "examples": {"test": 20}, "licence": "unknown"}
+HUB_TEXTS = {
+    "source": "ccdv/pubmed-summarization@0123abc",
+    "examples": {"test": 20},
+    "licence": "unknown",
+}
 ODD = "a|b `<i>*x*_y: #z"
 
 
@@ -139,13 +143,17 @@ def check_log(log: dict[str, Any]) -> dict[str, Any]:
         assert config.min_score <= result.score_details.score <= config.max_score
     if SCHEMA in os.environ:
         jsonschema = pytest.importorskip("jsonschema")
-        jsonschema.Draft7Validator(json.loads(Path(os.environ[SCHEMA]).read_text(encoding="utf-8"))).validate(log)
+        jsonschema.Draft7Validator(
+            json.loads(Path(os.environ[SCHEMA]).read_text(encoding="utf-8"))
+        ).validate(log)
     return log
 
 
 def result_of(log: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the result of a measure."""
-    (found,) = (row for row in log["evaluation_results"] if row["evaluation_result_id"].endswith(f"/{name}"))
+    (found,) = (
+        row for row in log["evaluation_results"] if row["evaluation_result_id"].endswith(f"/{name}")
+    )
     return dict(found)
 
 
@@ -168,12 +176,17 @@ def test_the_fields_of_a_log_by_hand() -> None:
     assert score["score"] == pytest.approx(0.4)
     assert score["uncertainty"]["num_samples"] == 20
     interval = score["uncertainty"]["confidence_interval"]
-    assert [interval[name] for name in ("lower", "upper", "confidence_level")] == pytest.approx([0.39, 0.406, 0.95])
+    assert [interval[name] for name in ("lower", "upper", "confidence_level")] == pytest.approx(
+        [0.39, 0.406, 0.95]
+    )
     assert {name: float(value) for name, value in score["details"].items()} == {
         "precision": pytest.approx(0.5),
         "recall": pytest.approx(0.35),
     }
-    assert (result["metric_config"]["metric_id"], result["evaluation_name"]) == ("rouge-lsum", "longsumbench.arxiv")
+    assert (result["metric_config"]["metric_id"], result["evaluation_name"]) == (
+        "rouge-lsum",
+        "longsumbench.arxiv",
+    )
     assert result["source_data"]["source_type"] == "other"
     assert result["generation_config"]["additional_details"]["train.max_steps"]
 
@@ -184,15 +197,28 @@ def test_measures_of_which_more_is_better() -> None:
     measures["number_precision"] = MeasureMean(75.0, math.nan, math.nan, 1)
     log = check_log(evaluation_log(record("seal", 40.0, dataset="probe", measures=measures)))
     names = [row["evaluation_result_id"].partition("/")[2] for row in log["evaluation_results"]]
-    assert names == ["rouge1", "rouge2", "rougeL", "rougeLsum", "fact_recall", "entity_precision", "number_precision"]
+    assert names == [
+        "rouge1",
+        "rouge2",
+        "rougeL",
+        "rougeLsum",
+        "fact_recall",
+        "entity_precision",
+        "number_precision",
+    ]
     assert result_of(log, "fact_recall")["metric_config"]["metric_id"] == "longsumbench.fact_recall"
-    assert result_of(log, "number_precision")["score_details"] == {"score": 0.75, "uncertainty": {"num_samples": 1}}
+    assert result_of(log, "number_precision")["score_details"] == {
+        "score": 0.75,
+        "uncertainty": {"num_samples": 1},
+    }
 
 
 def test_who_made_the_outputs() -> None:
     """Imported outputs and checkpoints of others are not ours; a server is not deployed by us."""
     imported = record("theirs", 30.0, imported=ImportedOutputs("out.jsonl", "ab", "a paper"))
-    checkpoint = record("seq2seq", 30.0, system={"checkpoint": "facebook/bart-large-cnn", "revision": "ab"})
+    checkpoint = record(
+        "seq2seq", 30.0, system={"checkpoint": "facebook/bart-large-cnn", "revision": "ab"}
+    )
     served = record("prompt", 30.0, system={"checkpoint": "some-model", "engine": "api"})
     logs = [check_log(evaluation_log(run)) for run in (imported, checkpoint, served)]
     assert {log["source_metadata"]["evaluator_relationship"] for log in logs} == {"third_party"}
@@ -201,8 +227,16 @@ def test_who_made_the_outputs() -> None:
     names = ["longsumbench/theirs", "facebook/bart-large-cnn", "longsumbench/prompt"]
     assert [log["model_info"]["id"] for log in logs] == names
     details = [log["model_info"]["additional_details"] for log in logs]
-    assert [entry["deployment_type"] for entry in details] == ["unknown", "self_deployed", "externally_managed"]
-    assert [entry["model_availability"] for entry in details] == ["unknown", "open_weights", "unknown"]
+    assert [entry["deployment_type"] for entry in details] == [
+        "unknown",
+        "self_deployed",
+        "externally_managed",
+    ]
+    assert [entry["model_availability"] for entry in details] == [
+        "unknown",
+        "open_weights",
+        "unknown",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -232,14 +266,26 @@ def test_a_planted_fault_is_found(place: tuple[Any, ...], value: object) -> None
         check_log(log)
 
 
-def test_packed_reference_runs_fit_the_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_packed_reference_runs_fit_the_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Two datasets with baselines, trained systems and imported outputs; a second export has the same bytes."""
-    words = ["export", "pubmed", "qmsum", "--format", "eee", "--results-dir", str(ROOT / "results" / "reference")]
+    words = [
+        "export",
+        "pubmed",
+        "qmsum",
+        "--format",
+        "eee",
+        "--results-dir",
+        str(ROOT / "results" / "reference"),
+    ]
     contents = []
     for name in ("once", "again"):
         assert main([*words, "--output", str(tmp_path / name)]) == 0
         paths = sorted((tmp_path / name).rglob("*.json"))
-        contents.append({path.relative_to(tmp_path / name).as_posix(): path.read_bytes() for path in paths})
+        contents.append(
+            {path.relative_to(tmp_path / name).as_posix(): path.read_bytes() for path in paths}
+        )
     assert contents[0] == contents[1]
     assert capsys.readouterr().out.splitlines()[-1] == f"31 runs → {tmp_path / 'again'}"
     logs = [check_log(json.loads(content)) for content in contents[0].values()]
@@ -248,7 +294,9 @@ def test_packed_reference_runs_fit_the_schema(tmp_path: Path, capsys: pytest.Cap
         assert path.startswith(f"data/longsumbench/{log['model_info']['id']}/")
 
 
-def test_the_hub_reads_what_is_written_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_hub_reads_what_is_written_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The hub's library reads scores, dataset and revision; texts that are not from the hub are named once."""
     listed = record("seal", 40.0, dataset="pubmed", corpus=HUB_TEXTS)
     results = write_runs(tmp_path / "results", listed, record("lead", 30.0), record("random", 20.0))
@@ -260,14 +308,18 @@ def test_the_hub_reads_what_is_written_for_it(tmp_path: Path, capsys: pytest.Cap
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     scores = "seal-seal0000/.eval_results/longsumbench.yaml"
     assert files == {"lead-lead0000/README.md", "seal-seal0000/README.md", scores}
-    entries = parse_eval_result_entries(yaml.safe_load((folder / scores).read_text(encoding="utf-8")))
+    entries = parse_eval_result_entries(
+        yaml.safe_load((folder / scores).read_text(encoding="utf-8"))
+    )
     values = {entry.task_id: entry.value for entry in entries}
     assert values == {"rouge1": 43.0, "rouge2": 31.0, "rougeL": 35.0, "rougeLsum": 40.0}
     assert {(entry.dataset_id, entry.dataset_revision, entry.date) for entry in entries} == {
         ("ccdv/pubmed-summarization", "0123abc", listed.finished)
     }
     data: Any = ModelCard.load(folder / "seal-seal0000" / "README.md").data
-    assert [(row.metric_type, row.metric_value, row.dataset_type) for row in data.eval_results][-1] == (
+    assert [(row.metric_type, row.metric_value, row.dataset_type) for row in data.eval_results][
+        -1
+    ] == (
         "rougeLsum",
         40.0,
         "ccdv/pubmed-summarization",
@@ -276,16 +328,30 @@ def test_the_hub_reads_what_is_written_for_it(tmp_path: Path, capsys: pytest.Cap
 
 def test_odd_names_stay_text(tmp_path: Path) -> None:
     """A name with signs of Markdown, YAML, HTML and JSON changes no table, key or folder."""
-    odd = record(ODD, 40.0, dataset="pubmed", corpus={**HUB_TEXTS, "licence": ODD}, command=("longsumbench", ODD))
+    odd = record(
+        ODD,
+        40.0,
+        dataset="pubmed",
+        corpus={**HUB_TEXTS, "licence": ODD},
+        command=("longsumbench", ODD),
+    )
     odd = replace(odd, run_id="0123456789ab", variant=ODD, signature=ODD)
     log = check_log(evaluation_log(odd))
-    assert (log["model_info"]["name"], log["model_info"]["id"]) == (ODD, "longsumbench/a_b_i_x__y_z")
+    assert (log["model_info"]["name"], log["model_info"]["id"]) == (
+        ODD,
+        "longsumbench/a_b_i_x__y_z",
+    )
     files = hub_files(odd, "OWNER/name")
     usual = hub_files(record("plain", 40.0, dataset="pubmed", corpus=HUB_TEXTS), "OWNER/name")
     cards: list[Any] = [ModelCard(of_run["README.md"]) for of_run in (files, usual)]
     card, plain = cards
-    assert [row.metric_value for row in card.data.eval_results] == [row.metric_value for row in plain.data.eval_results]
-    tables = [[line for line in text.splitlines() if line.startswith("|")] for text in (card.text, plain.text)]
+    assert [row.metric_value for row in card.data.eval_results] == [
+        row.metric_value for row in plain.data.eval_results
+    ]
+    tables = [
+        [line for line in text.splitlines() if line.startswith("|")]
+        for text in (card.text, plain.text)
+    ]
     assert "<i>" not in card.text.replace(shared_command(odd), "")
     assert len(tables[0]) == len(tables[1])
     assert card.text.count("\n```\n") == plain.text.count("\n```\n")
@@ -293,14 +359,19 @@ def test_odd_names_stay_text(tmp_path: Path) -> None:
     assert all(entry["notes"].endswith(ODD) for entry in entries)
 
 
-def test_tables_are_those_of_the_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_are_those_of_the_leaderboard(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Byte for byte; the paths are printed."""
     results = write_runs(tmp_path / "results", record("lead", 30.0), record("random", 20.0))
     words = ["--results-dir", str(results)]
     assert main(["leaderboard", *words]) == 0
     for kind, ending in (("csv", "csv"), ("latex", "tex")):
         capsys.readouterr()
-        assert main(["export", "arxiv", "--format", kind, "--output", str(tmp_path / "out"), *words]) == 0
+        assert (
+            main(["export", "arxiv", "--format", kind, "--output", str(tmp_path / "out"), *words])
+            == 0
+        )
         path = tmp_path / "out" / f"arxiv.{ending}"
         assert capsys.readouterr().out == f"{path}\n"
         assert path.read_bytes() == (results / "leaderboard" / path.name).read_bytes()

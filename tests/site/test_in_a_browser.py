@@ -46,7 +46,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def every_page(folder: Path) -> list[Path]:
     """Return a page of each kind."""
     run = next(run for run in Results(folder.parent).records("arxiv") if run.trained)
-    return [folder / name for name in ("index.html", "sweeps.html", "arxiv/index.html", f"arxiv/{page_name(run)}")]
+    return [
+        folder / name
+        for name in ("index.html", "sweeps.html", "arxiv/index.html", f"arxiv/{page_name(run)}")
+    ]
 
 
 def answer(page: Path, script: str, *flags: str) -> object:
@@ -85,7 +88,10 @@ def test_a_sorted_column_keeps_empty_cells_last(folder: Path) -> None:
       return found;
     """
     forwards = ["seal", "lead", "random", "oracle"]
-    assert answer(folder / "arxiv" / "index.html", script) == [forwards, ["random", "lead", "seal", "oracle"]]
+    assert answer(folder / "arxiv" / "index.html", script) == [
+        forwards,
+        ["random", "lead", "seal", "oracle"],
+    ]
 
 
 def test_filter_and_columns(folder: Path) -> None:
@@ -108,12 +114,24 @@ def test_filter_and_columns(folder: Path) -> None:
 
 def test_a_table_leaves_out_columns_until_it_fits(tmp_path: Path) -> None:
     """With planted facts, nine scores and all costs, the table fits a window of 1,280 px, and has all its scores."""
-    means = {f"fact_recall{kind}": 91.2 for kind in ("", "_single", "_relayed", "_silent_same", "_silent_other")}
+    means = {
+        f"fact_recall{kind}": 91.2
+        for kind in ("", "_single", "_relayed", "_silent_same", "_silent_other")
+    }
     facts = OutputFacts(9, 9, 9, 0, words=61.0, reference_words=60.0)
     for seed in range(1, 6):
-        run = trained("hierarchical_transformer", 30 + seed, seed, measures=measured(means, 47.8, 47.8), outputs=facts)
+        run = trained(
+            "hierarchical_transformer",
+            30 + seed,
+            seed,
+            measures=measured(means, 47.8, 47.8),
+            outputs=facts,
+        )
         store(tmp_path, replace(run, variant="paragraph_positions=true", ranked_by="fact_recall"))
-    store(tmp_path, replace(baseline("lead", 20), measures=measured(means, 1.0, 1.0), ranked_by="fact_recall"))
+    store(
+        tmp_path,
+        replace(baseline("lead", 20), measures=measured(means, 1.0, 1.0), ranked_by="fact_recall"),
+    )
     page = write_site(Results(tmp_path), tmp_path / "site").parent / "arxiv" / "index.html"
     script = """
       const place = document.querySelector(".scroll");
@@ -126,14 +144,21 @@ def test_a_table_leaves_out_columns_until_it_fits(tmp_path: Path) -> None:
 
 def test_rows_from_a_file_sort_and_filter(tmp_path: Path) -> None:
     """Rows beyond the first 300 are loaded from the disk, and found by the filter."""
-    store(tmp_path, *(record(f"s{number}", 20 + number / 100, run_id=f"r{number}") for number in range(305)))
+    store(
+        tmp_path,
+        *(record(f"s{number}", 20 + number / 100, run_id=f"r{number}") for number in range(305)),
+    )
     page = write_site(Results(tmp_path), tmp_path / "site").parent / "arxiv" / "index.html"
     script = 'const number = rows("table-1").length; type("s0"); return [number, rows("table-1")];'
     assert answer(page, script) == [305, ["s0"]]
 
 
-@pytest.mark.parametrize(("flags", "preferred", "other"), [((), "light", "dark"), ((DARK,), "dark", "light")])
-def test_dark_colours(folder: Path, tmp_path: Path, flags: tuple[str, ...], preferred: str, other: str) -> None:
+@pytest.mark.parametrize(
+    ("flags", "preferred", "other"), [((), "light", "dark"), ((DARK,), "dark", "light")]
+)
+def test_dark_colours(
+    folder: Path, tmp_path: Path, flags: tuple[str, ...], preferred: str, other: str
+) -> None:
     """The system's preference decides, until the button chooses; the choice is stored and painted."""
     site = shutil.copytree(folder, tmp_path / "site", ignore=shutil.ignore_patterns("profile"))
     script = """

@@ -30,15 +30,29 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of a sweep on one dataset, with its baselines, and of two systems on another."""
     folder = tmp_path_factory.mktemp("whole")
     texts, results = write_jsonl(folder / "texts"), folder / "results"
-    words = ["run", "dataset=jsonl", f"dataset.path={texts}", f"results_dir={results}", "score.resamples=100"]
-    sweep = ["dataset.name=mine", "scale=tiny", "model=random,lexrank,oracle", "seed=1,2", "model.length=20"]
+    words = [
+        "run",
+        "dataset=jsonl",
+        f"dataset.path={texts}",
+        f"results_dir={results}",
+        "score.resamples=100",
+    ]
+    sweep = [
+        "dataset.name=mine",
+        "scale=tiny",
+        "model=random,lexrank,oracle",
+        "seed=1,2",
+        "model.length=20",
+    ]
     assert main([*words, "-m", *sweep]) == 0
     assert main([*words, "dataset.name=other", "model=lead"]) == 0
     return results
 
 
 @pytest.fixture
-def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+def typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Typed:
     """Run a command in an empty folder; return its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
 
@@ -73,12 +87,17 @@ def tables_of(results: Path) -> dict[str, bytes]:
 def files_of(results: Path) -> dict[str, tuple[bytes, int]]:
     """Name → content and time of all files of runs."""
     files = (path for path in (results / "runs").rglob("*") if path.is_file())
-    return {str(path.relative_to(results)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+    return {
+        str(path.relative_to(results)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in files
+    }
 
 
 def change(path: Path, **values: Any) -> None:
     """Change fields of a JSON file."""
-    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **values}), encoding="utf-8")
+    path.write_text(
+        json.dumps({**json.loads(path.read_text(encoding="utf-8")), **values}), encoding="utf-8"
+    )
 
 
 @settings(max_examples=6)
@@ -91,14 +110,23 @@ def test_parts_give_the_tables_of_the_whole(
     places = [data.draw(st.sets(st.sampled_from("abc"), min_size=1)) for _ in runs]
     parts = []
     for name in "abc":
-        part = copy_runs([run for run, names in zip(runs, places, strict=True) if name in names], folder / name)
+        part = copy_runs(
+            [run for run, names in zip(runs, places, strict=True) if name in names], folder / name
+        )
         packed = data.draw(st.booleans())
         if packed:
             assert main(["runs", "pack", "--results-dir", f"{part}"]) == 0
             shutil.rmtree(part / "runs")
-        parts += [part] if not packed or not data.draw(st.booleans()) else [*part.glob("bundles/*.tar.xz")]
+        parts += (
+            [part]
+            if not packed or not data.draw(st.booleans())
+            else [*part.glob("bundles/*.tar.xz")]
+        )
     merged = folder / "merged"
-    assert main(["merge", *map(str, data.draw(st.permutations(parts))), "--results-dir", f"{merged}"]) == 0
+    assert (
+        main(["merge", *map(str, data.draw(st.permutations(parts))), "--results-dir", f"{merged}"])
+        == 0
+    )
     assert tables_of(merged) == tables_of(whole)
 
 
@@ -108,7 +136,10 @@ def test_merging_again_changes_nothing(halves: list[Path], typed: Typed, whole: 
     numbers = [len(finished_folders(half)) for half in halves]
     assert (code, out.splitlines()) == (
         0,
-        [f"{half}: {number} runs merged, 0 already there" for half, number in zip(halves, numbers, strict=True)],
+        [
+            f"{half}: {number} runs merged, 0 already there"
+            for half, number in zip(halves, numbers, strict=True)
+        ],
     )
     files, tables = files_of(Path("results")), tables_of(Path("results"))
     assert tables == tables_of(whole)
@@ -120,7 +151,8 @@ def test_merging_again_changes_nothing(halves: list[Path], typed: Typed, whole: 
             assert copied == {path.name for path in run.iterdir()} - {"work"} | {"origin.json"}
     code, out, _ = typed("merge", *halves)
     assert out.splitlines() == [
-        f"{half}: 0 runs merged, {number} already there" for half, number in zip(halves, numbers, strict=True)
+        f"{half}: 0 runs merged, {number} already there"
+        for half, number in zip(halves, numbers, strict=True)
     ]
     assert (code, files_of(Path("results")), tables_of(Path("results"))) == (0, files, tables)
 
@@ -130,7 +162,12 @@ def test_the_same_run_with_other_costs_is_the_same_run(halves: list[Path], typed
     first = finished_folders(halves[0])[0]
     other = copy_runs([first], Path("other"))
     (run,) = finished_folders(other)
-    change(run / "record.json", finished="2020-01-01T00:00:00+00:00", peak_memory_gb=99.0, command=["elsewhere"])
+    change(
+        run / "record.json",
+        finished="2020-01-01T00:00:00+00:00",
+        peak_memory_gb=99.0,
+        command=["elsewhere"],
+    )
     code, out, _ = typed("merge", halves[0], other)
     assert (code, out.splitlines()[1]) == (0, "other: 0 runs merged, 1 already there")
     kept = Path("results").joinpath("runs", *first.parts[-3:], "record.json")
@@ -237,13 +274,24 @@ def too_deep(run: Path) -> str:
 
 
 SPOILS = [
-    *(torn, renamed, began, unreadable, half_written, linked_out, linked_to_a_device, linked_as_a_whole),
+    *(
+        torn,
+        renamed,
+        began,
+        unreadable,
+        half_written,
+        linked_out,
+        linked_to_a_device,
+        linked_as_a_whole,
+    ),
     *(linked_in_a_circle, with_a_pipe, with_a_pipe_as_record, with_a_socket, too_deep),
 ]
 
 
 @pytest.mark.parametrize("spoil", SPOILS)
-def test_a_run_that_cannot_be_merged(spoil: Callable[[Path], str], halves: list[Path], typed: Typed) -> None:
+def test_a_run_that_cannot_be_merged(
+    spoil: Callable[[Path], str], halves: list[Path], typed: Typed
+) -> None:
     """A line says why, all others are merged, and there is no trace of it; an interrupted run is no run yet."""
     run = finished_folders(halves[0])[0]
     number, problem = len(finished_folders(halves[0])), spoil(run)
@@ -255,10 +303,14 @@ def test_a_run_that_cannot_be_merged(spoil: Callable[[Path], str], halves: list[
     assert len(err.splitlines()) == (2 if problem else 0)
     assert len(finished_folders(Path("results"))) == number - 1 + len(finished_folders(halves[1]))
     assert not list(Path("results").glob(".merge*"))
-    assert not [path for path in Path("results").rglob("*") if path.is_symlink() or path.name == "notes.txt"]
+    assert not [
+        path for path in Path("results").rglob("*") if path.is_symlink() or path.name == "notes.txt"
+    ]
 
 
-def test_a_link_in_a_run_to_its_own_file_is_copied_as_a_file(halves: list[Path], typed: Typed) -> None:
+def test_a_link_in_a_run_to_its_own_file_is_copied_as_a_file(
+    halves: list[Path], typed: Typed
+) -> None:
     """Only links that leave the run are refused."""
     run = finished_folders(halves[0])[0]
     (run / "predictions.jsonl").rename(run / "outputs.jsonl")
@@ -281,8 +333,13 @@ def test_a_damaged_bundle_beside_runs(halves: list[Path], typed: Typed) -> None:
     number = len(list(halves[0].glob("runs/*/*/*")))
     assert (code, out.splitlines()[0]) == (3, f"first: {number} runs merged, 0 already there")
     garbage, linked, pipe, _ = sorted(err.splitlines())
-    assert garbage.startswith(f"left out: {bundles}/garbage.tar.xz: this bundle of runs is damaged (")
-    assert linked == f"left out: {bundles}/linked.tar.xz: a link that leaves its folder, which is not followed"
+    assert garbage.startswith(
+        f"left out: {bundles}/garbage.tar.xz: this bundle of runs is damaged ("
+    )
+    assert (
+        linked
+        == f"left out: {bundles}/linked.tar.xz: a link that leaves its folder, which is not followed"
+    )
     assert pipe == f"left out: {bundles}/pipe.tar.xz: not a regular file"
 
 
@@ -297,10 +354,16 @@ def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:
         len([*chain.from_iterable(map(finished_folders, halves))]),
     )
     empty, notes, nowhere, last = err.splitlines()
-    assert empty == "left out: empty: no results folder (with runs/ or bundles/), and no bundle (.tar.xz)"
+    assert (
+        empty
+        == "left out: empty: no results folder (with runs/ or bundles/), and no bundle (.tar.xz)"
+    )
     assert notes.startswith("left out: notes.txt: this bundle of runs is damaged (")
     assert nowhere.startswith("left out: nowhere: no results folder")
-    assert last == "longsumbench: left out: 3 of the runs and files (named above); all others are merged"
+    assert (
+        last
+        == "longsumbench: left out: 3 of the runs and files (named above); all others are merged"
+    )
 
 
 def test_an_unwritable_target(halves: list[Path], typed: Typed) -> None:
@@ -313,7 +376,9 @@ def test_an_unwritable_target(halves: list[Path], typed: Typed) -> None:
     assert typed("merge")[0] == 2
 
 
-def test_ctrl_c_leaves_no_half_copied_run(halves: list[Path], typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_leaves_no_half_copied_run(
+    halves: list[Path], typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Interrupted while the second run is copied: only the first one is there, and the same command merges the rest."""
     copytree, folders = shutil.copytree, list[Path]()
 
@@ -326,11 +391,16 @@ def test_ctrl_c_leaves_no_half_copied_run(halves: list[Path], typed: Typed, monk
     with monkeypatch.context() as patch:
         patch.setattr("longsumbench.site.merge.shutil.copytree", interrupted)
         code, _, err = typed("merge", *halves)
-    assert (code, "merged runs are kept, and the same command merges the others" in err) == (130, True)
+    assert (code, "merged runs are kept, and the same command merges the others" in err) == (
+        130,
+        True,
+    )
     assert [run.name for run in finished_folders(Path("results"))] == [folders[0].name]
     assert not list(Path("results").glob(".merge*"))
     assert typed("merge", *halves)[0] == 0
-    assert len(finished_folders(Path("results"))) == sum(len(finished_folders(half)) for half in halves)
+    assert len(finished_folders(Path("results"))) == sum(
+        len(finished_folders(half)) for half in halves
+    )
 
 
 def test_marks_stay_behind(halves: list[Path], typed: Typed) -> None:
@@ -340,7 +410,9 @@ def test_marks_stay_behind(halves: list[Path], typed: Typed) -> None:
     assert (run / "verified.json").is_file()
     assert typed("merge", *halves)[0] == 0
     assert not list(Path("results").rglob("verified.json"))
-    assert all(record.verified is None for record in Results(Path("results")).records(run.parts[-3]))
+    assert all(
+        record.verified is None for record in Results(Path("results")).records(run.parts[-3])
+    )
 
 
 def test_no_run_is_lost_by_kills() -> None:

@@ -29,7 +29,11 @@ DECODING = ("decode.num_beams=2", "decode.no_repeat_ngram=2")  # not the default
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with a run of a tiny Trunc."""
     folder = tmp_path_factory.mktemp("pushed")
-    words = [*tiny_overrides(write_jsonl(folder / "texts")), f"results_dir={folder / 'results'}", "baselines=false"]
+    words = [
+        *tiny_overrides(write_jsonl(folder / "texts")),
+        f"results_dir={folder / 'results'}",
+        "baselines=false",
+    ]
     assert main(["run", *words, *DECODING]) == 0
     return folder / "results"
 
@@ -80,17 +84,31 @@ def test_what_is_uploaded(hub: ModelHub, trained: Path, capsys: pytest.CaptureFi
     """Weights without pickles, configuration, tokenizer and card, in one commit, with the token; no path of here."""
     assert push(capsys, trained, "me/tiny-trunc", "--private")[0] == 0
     files, run = hub.files["me/tiny-trunc"], RunRecord.read(trained)
-    assert {"README.md", "config.json", "model.safetensors", "system.json", "tokenizer.json"} <= files.keys()
-    assert not [name for name in files if Path(name).suffix not in (".json", ".md", ".safetensors", ".txt", ".jinja")]
+    assert {
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "system.json",
+        "tokenizer.json",
+    } <= files.keys()
+    assert not [
+        name
+        for name in files
+        if Path(name).suffix not in (".json", ".md", ".safetensors", ".txt", ".jinja")
+    ]
     assert hub.messages == [f"Run {run.run_id}"]
     assert hub.private == {"me/tiny-trunc": True}
     assert set(hub.keys) == {"Bearer a token for tests"}
     saved = json.loads(files["system.json"])
     assert (saved["system"], saved["decode"]["num_beams"]) == ("trunc", 2)
-    assert [name for name, content in files.items() if str(trained.parents[4]).encode() in content] == []
+    assert [
+        name for name, content in files.items() if str(trained.parents[4]).encode() in content
+    ] == []
 
 
-def test_the_card_states_the_run(hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_card_states_the_run(
+    hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The hub's library reads its scores; it has signature, budget, truncation, the command and a note on licences."""
     push(capsys, trained, "me/tiny-trunc")
     run = RunRecord.read(trained)
@@ -113,31 +131,51 @@ def test_the_card_states_the_run(hub: ModelHub, trained: Path, capsys: pytest.Ca
 
 
 def test_texts_of_the_hub_are_listed(
-    hub: ModelHub, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    hub: ModelHub,
+    trained: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Scores on a dataset of the hub are also in `.eval_results/`; a library that cannot write them is named."""
-    copy = shutil.copytree(trained, tmp_path / "results" / "runs" / "pubmed" / "trunc" / trained.name, symlinks=True)
+    copy = shutil.copytree(
+        trained, tmp_path / "results" / "runs" / "pubmed" / "trunc" / trained.name, symlinks=True
+    )
     values = json.loads((copy / "record.json").read_text(encoding="utf-8"))
     values["corpus"]["source"] = "ccdv/pubmed-summarization@0123abc"
     (copy / "record.json").write_text(json.dumps(values), encoding="utf-8")
     assert push(capsys, copy, "me/tiny-trunc")[0] == 0
-    assert b"ccdv/pubmed-summarization" in hub.files["me/tiny-trunc"][".eval_results/longsumbench.yaml"]
+    assert (
+        b"ccdv/pubmed-summarization"
+        in hub.files["me/tiny-trunc"][".eval_results/longsumbench.yaml"]
+    )
     usual = huggingface_hub.__getattr__
     monkeypatch.delitem(vars(huggingface_hub), "EvalResultEntry", raising=False)
-    monkeypatch.setattr(huggingface_hub, "__getattr__", lambda name: usual(name.replace("EvalResultEntry", "Unknown")))
+    monkeypatch.setattr(
+        huggingface_hub,
+        "__getattr__",
+        lambda name: usual(name.replace("EvalResultEntry", "Unknown")),
+    )
     code, line = push(capsys, copy, "me/other")
     assert (code, "me/other" in hub.files) == (4, False)
     assert "pip install --upgrade huggingface_hub" in line
 
 
 @pytest.mark.parametrize(
-    ("model", "changes"), [("lead", {}), ("theirs", {"imported": ImportedOutputs("out.jsonl", "ab")})]
+    ("model", "changes"),
+    [("lead", {}), ("theirs", {"imported": ImportedOutputs("out.jsonl", "ab")})],
 )
 def test_a_run_without_weights(
-    model: str, changes: dict[str, Any], hub: ModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model: str,
+    changes: dict[str, Any],
+    hub: ModelHub,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Baselines and imported outputs have nothing to upload: one line, and nothing is created."""
-    record(model, 30.0, **changes).write(folder := tmp_path / "runs" / "arxiv" / model / "0123456789ab")
+    record(model, 30.0, **changes).write(
+        folder := tmp_path / "runs" / "arxiv" / model / "0123456789ab"
+    )
     code, line = push(capsys, folder, "me/nothing")
     assert (code, hub.files, hub.keys) == (2, {}, [])
     assert "has no weights to push: name a run that trained its system" in line
@@ -153,8 +191,12 @@ def test_a_run_whose_checkpoint_is_elsewhere(
     assert "came without its checkpoint: run it again here" in line
 
 
-@pytest.mark.parametrize("name", ["tiny", "a/b/c", "me/a--b", "me/.git", "me/x y", "", "me/" + "a" * 97, "../tiny"])
-def test_a_malformed_name(name: str, hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "name", ["tiny", "a/b/c", "me/a--b", "me/.git", "me/x y", "", "me/" + "a" * 97, "../tiny"]
+)
+def test_a_malformed_name(
+    name: str, hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It is refused before anything else happens."""
     code, line = push(capsys, trained, name)
     assert (code, hub.keys) == (2, [])
@@ -162,7 +204,11 @@ def test_a_malformed_name(name: str, hub: ModelHub, trained: Path, capsys: pytes
 
 
 def test_no_token_and_no_network(
-    hub: ModelHub, trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    hub: ModelHub,
+    trained: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Each is one line with exit code 4; nothing is created."""
     with monkeypatch.context() as patch:
@@ -173,7 +219,10 @@ def test_no_token_and_no_network(
     with monkeypatch.context() as patch:
         patch.setattr(constants, "HF_HUB_OFFLINE", True)
         code, line = push(capsys, trained, "me/tiny")
-        assert (code, "cannot be reached (offline mode is set); nothing was pushed" in line) == (4, True)
+        assert (code, "cannot be reached (offline mode is set); nothing was pushed" in line) == (
+            4,
+            True,
+        )
     assert hub.keys == []
 
 
@@ -198,7 +247,10 @@ def test_what_a_refusal_leaves(
 
 
 def test_a_system_that_saves_pickles(
-    hub: ModelHub, trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    hub: ModelHub,
+    trained: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A file that could hold code is not uploaded."""
     save = Trunc.save
@@ -214,7 +266,11 @@ def test_a_system_that_saves_pickles(
 
 
 def test_the_folder_of_a_ranker_travels(
-    hub: ModelHub, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    hub: ModelHub,
+    trained: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A learned ranker is a model in a folder of the checkpoint; it is uploaded, and fetched with the rest."""
     save = Trunc.save
@@ -239,18 +295,34 @@ def test_the_folder_of_a_ranker_travels(
     ],
 )
 def test_another_model_of_the_hub(
-    files: dict[str, bytes] | None, message: str, hub: ModelHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: dict[str, bytes] | None,
+    message: str,
+    hub: ModelHub,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """`summarize` says in one line that it is none of this suite, or does not exist."""
     hub.files |= {"me/model": files} if files else {}
     (tmp_path / "a.txt").write_text("A text.", encoding="utf-8")
-    assert main(["summarize", "me/model", str(tmp_path / "a.txt"), "--results-dir", str(tmp_path)]) == 2
+    assert (
+        main(["summarize", "me/model", str(tmp_path / "a.txt"), "--results-dir", str(tmp_path)])
+        == 2
+    )
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
 
 
 def test_hub_names_only(hub: ModelHub) -> None:
     """By hand: the source of texts from the hub has a repository and a revision; other sources do not."""
-    sources = {"a/b@01ab": ("a/b", "01ab"), "local files": None, "built in": None, "a/b": None, "x@y": None}
-    found = {source: model_card.hub_texts(record("seal", 1.0, corpus={"source": source})) for source in sources}
+    sources = {
+        "a/b@01ab": ("a/b", "01ab"),
+        "local files": None,
+        "built in": None,
+        "a/b": None,
+        "x@y": None,
+    }
+    found = {
+        source: model_card.hub_texts(record("seal", 1.0, corpus={"source": source}))
+        for source in sources
+    }
     assert found == sources

@@ -29,7 +29,12 @@ from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 from longsumbench.site.build import page_name, write_site
-from longsumbench.site.shown_tables import axis_ticks, rows_at_the_top, settings_on_card, shown_block
+from longsumbench.site.shown_tables import (
+    axis_ticks,
+    rows_at_the_top,
+    settings_on_card,
+    shown_block,
+)
 from longsumbench.sweeps.state import FAILED, PointState, Sweep
 
 SERVE = ["python", "-m", "http.server", "--directory"]
@@ -57,15 +62,28 @@ def test_every_address_is_a_file_of_the_site(root: Path, tmp_path: Path) -> None
                 assert ":" not in address, address
                 assert (path.parent / address.partition("#")[0]).is_file(), (path, address)
     assert count > 100
-    assert {path.name for path in folder.iterdir()} == {"index.html", "sweeps.html", "arxiv", "meetings", "assets"}
+    assert {path.name for path in folder.iterdir()} == {
+        "index.html",
+        "sweeps.html",
+        "arxiv",
+        "meetings",
+        "assets",
+    }
 
 
 def test_overview_has_real_systems_first(root: Path, tmp_path: Path) -> None:
     """The dataset with released outputs comes before those of the suite's own systems; best systems are marked."""
     page = write_site(Results(root), tmp_path / "site").read_text(encoding="utf-8")
-    assert page.index("Real systems") < page.index(">meetings</a></h3>") < page.index("Systems trained here")
+    assert (
+        page.index("Real systems")
+        < page.index(">meetings</a></h3>")
+        < page.index("Systems trained here")
+    )
     assert page.index("Systems trained here") < page.index(">arxiv</a></h3>")
-    assert re.findall(r'<tr class="best"><th scope="row"><a[^>]*>([^<]*)', page) == ["GPT-9", "seal"]
+    assert re.findall(r'<tr class="best"><th scope="row"><a[^>]*>([^<]*)', page) == [
+        "GPT-9",
+        "seal",
+    ]
     assert "7 runs of 5 systems" in page  # GPT-9, lead, oracle, random, seal
 
 
@@ -73,7 +91,13 @@ def test_settings_of_a_system_are_no_systems(tmp_path: Path) -> None:
     """Two settings of one system and a baseline are two systems with three settings; one setting each needs no word."""
     results = Results(tmp_path)
     seal = [
-        record("seal", 30, run_id=f"seal{length}", variant=f"segment_length={length}", config={"model": {"s": length}})
+        record(
+            "seal",
+            30,
+            run_id=f"seal{length}",
+            variant=f"segment_length={length}",
+            config={"model": {"s": length}},
+        )
         for length in (8, 16)
     ]
     store(tmp_path, *seal, record("lead", 20))
@@ -86,7 +110,9 @@ def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
     """Rows are in the order of the leaderboard and link their runs; only ranked rows have intervals and places."""
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
     page = (folder / "index.html").read_text(encoding="utf-8")
-    rows = re.findall(r"<tr.*?</tr>", page[page.index('id="table-1"') :].partition("</table>")[0], re.DOTALL)[1:]
+    rows = re.findall(
+        r"<tr.*?</tr>", page[page.index('id="table-1"') :].partition("</table>")[0], re.DOTALL
+    )[1:]
     names = [re.findall(r'<th scope="row"><a[^>]*>([^<]*)', row)[0] for row in rows]
     assert names == ["seal", "lead", "random", "oracle"]
     assert ["<svg" in row for row in rows] == [True, True, True, False]
@@ -98,14 +124,20 @@ def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
 
 def test_intervals_are_shares_of_the_axis() -> None:
     """Of two ranked rows with intervals 19 to 20.6 and 29 to 30.6, the axis goes from 19 to 30.6."""
-    (comparable,) = comparable_rows([record("lead", 20), record("trunc", 30), record("oracle", 90, oracle=True)])
+    (comparable,) = comparable_rows(
+        [record("lead", 20), record("trunc", 30), record("oracle", 90, oracle=True)]
+    )
     intervals = [row.interval for row in shown_block(comparable, [comparable]).rows]
     assert intervals == [(86.2, 94.8, 100.0), (0.0, 8.6, 13.8), None]
 
 
 def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
     """Rows of one model show what differs between them, in full; a model's only row shows all its settings."""
-    variants = ["global_layers=1,heads=4,positions=true", "global_layers=1,heads=1,positions=true", "heads=4,length=9"]
+    variants = [
+        "global_layers=1,heads=4,positions=true",
+        "global_layers=1,heads=1,positions=true",
+        "heads=4,length=9",
+    ]
     models = ["hierarchical_transformer", "hierarchical_transformer", "pagesum"]
     runs = [
         record(model, 40 - place, run_id=f"r{place}", variant=variant)
@@ -113,7 +145,12 @@ def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
     ]
     table = comparable_rows([*runs, record("lead", 10, run_id="lead")])
     rows = shown_block(table[0], table).rows
-    assert settings_on_card(rows) == {"r0": "heads=4", "r1": "heads=1", "r2": "heads=4, length=9", "lead": ""}
+    assert settings_on_card(rows) == {
+        "r0": "heads=4",
+        "r1": "heads=1",
+        "r2": "heads=4, length=9",
+        "lead": "",
+    }
 
 
 @pytest.mark.parametrize(
@@ -126,16 +163,29 @@ def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
         (2.3, 2.3, (), [2.3]),
     ],
 )
-def test_an_axis_has_ticks(low: float, high: float, marks: tuple[float, ...], ticks: list[float]) -> None:
+def test_an_axis_has_ticks(
+    low: float, high: float, marks: tuple[float, ...], ticks: list[float]
+) -> None:
     """Round numbers, also where no usual mark lies between the ends of a logarithmic axis."""
     assert axis_ticks(low, high, marks) == pytest.approx(ticks)
 
 
 def test_every_drawing_has_ticks_on_both_axes(tmp_path: Path) -> None:
     """Losses of training, and scores against lengths that lie between two usual marks."""
-    facts = [OutputFacts(9, 9, 9, 0, words=61.0 + 6 * place, reference_words=60.0) for place in range(3)]
+    facts = [
+        OutputFacts(9, 9, 9, 0, words=61.0 + 6 * place, reference_words=60.0) for place in range(3)
+    ]
     for place, (model, outputs) in enumerate(zip(("seal", "ea", "trunc"), facts, strict=True)):
-        store(tmp_path, trained(model, 30 + place, 1, fit=replace(TRAINED, validation_losses=LOSSES), outputs=outputs))
+        store(
+            tmp_path,
+            trained(
+                model,
+                30 + place,
+                1,
+                fit=replace(TRAINED, validation_losses=LOSSES),
+                outputs=outputs,
+            ),
+        )
     index = write_site(Results(tmp_path), tmp_path / "site")
     [run] = [run for run in Results(tmp_path).records("arxiv") if run.model == "seal"]
     for page, expected in (("index.html", {"65", "70"}), (page_name(run), {"100", "200"})):
@@ -148,11 +198,16 @@ def test_run_page(root: Path, tmp_path: Path) -> None:
     """A run's page has scores, command, loss curve, ledger, settings that were changed, and what is missing."""
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
     run = next(run for run in Results(root).records("arxiv") if run.seed == 1)
-    page, text = (folder / page_name(run)).read_text(encoding="utf-8"), text_of(folder / page_name(run))
+    page, text = (
+        (folder / page_name(run)).read_text(encoding="utf-8"),
+        text_of(folder / page_name(run)),
+    )
     assert f"longsumbench verify {run.run_id[:8]}" in text
     assert "75.0 % of the source was read" in text
     assert "input_length cut 25.0 %" in text
-    assert 'points="213.3,0.0 426.7,220.0 640.0,110.0 "' in page  # steps 100, 200, 300; losses 3, 2 and 2.5
+    assert (
+        'points="213.3,0.0 426.7,220.0 640.0,110.0 "' in page
+    )  # steps 100, 200, 300; losses 3, 2 and 2.5
     assert '<div class="changed"><dt>max_steps</dt><dd>300</dd></div>' in page
     assert "<div><dt>adam_beta1</dt>" in page
     assert "predictions.jsonl is not here" in text
@@ -173,15 +228,25 @@ def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
     place = root / "inspections" / run.run_id
     place.mkdir()
     (place / "3.html").write_text("<p>looked at</p>")
-    claim = {"claim": "SEAL > CA", "measure": "rouge1", "dataset": "arXiv", "outcome": "reproduced", "says": BREAKOUT}
+    claim = {
+        "claim": "SEAL > CA",
+        "measure": "rouge1",
+        "dataset": "arXiv",
+        "outcome": "reproduced",
+        "says": BREAKOUT,
+    }
     (root / "papers").mkdir()
     (root / "papers" / "seal-table2.json").write_text(
         json.dumps({"name": "seal-table2", "scale": "probe", "claims": [claim]})
     )
     (root / "papers" / "seal-table2.html").write_text('<a href="index.html">All</a>')
     folder = write_site(Results(root), tmp_path / "site").parent
-    assert (folder / "arxiv" / "inspections" / run.run_id / "3.html").read_text() == "<p>looked at</p>"
-    assert (folder / "assets" / "papers" / "seal-table2.html").read_text() == '<a href="../../papers.html">All</a>'
+    assert (
+        folder / "arxiv" / "inspections" / run.run_id / "3.html"
+    ).read_text() == "<p>looked at</p>"
+    assert (
+        folder / "assets" / "papers" / "seal-table2.html"
+    ).read_text() == '<a href="../../papers.html">All</a>'
     assert " ".join(BREAKOUT.split()) in text_of(folder / "papers.html")
     assert "reproduced 1" in text_of(folder / "papers.html")
 
@@ -189,7 +254,13 @@ def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
 def test_markup_in_names_and_messages_is_text(tmp_path: Path) -> None:
     """`<script>` in a model's name, in the user's name of a run, in its origin, command and reasons is text."""
     root, model = tmp_path / "results", "<script>alert(1)<"
-    hostile = record(model, 20, config={"name": HOSTILE}, command=("longsumbench", BREAKOUT), run_id="<img onerror=x>")
+    hostile = record(
+        model,
+        20,
+        config={"name": HOSTILE},
+        command=("longsumbench", BREAKOUT),
+        run_id="<img onerror=x>",
+    )
     hostile = replace(hostile, imported=ImportedOutputs(HOSTILE, "0" * 64, BREAKOUT))
     store(root, hostile, record("lead", 21))
     Sweep.of(root, ["a"]).begin(["longsumbench", BREAKOUT], "basic")
@@ -210,8 +281,13 @@ def test_rows_beyond_the_first_are_loaded_from_a_file(tmp_path: Path) -> None:
     root = tmp_path / "results"
     store(root, *(record(f"<b>{number}", 20, run_id=f"r{number}") for number in range(303)))
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
-    page, rows = (folder / "index.html").read_text(encoding="utf-8"), (folder / "rows-1.js").read_text(encoding="utf-8")
-    assert page[page.index('id="table-1"') :].partition("</table>")[0].count("<tr") == 301  # with the headings
+    page, rows = (
+        (folder / "index.html").read_text(encoding="utf-8"),
+        (folder / "rows-1.js").read_text(encoding="utf-8"),
+    )
+    assert (
+        page[page.index('id="table-1"') :].partition("</table>")[0].count("<tr") == 301
+    )  # with the headings
     (text,) = re.findall(r'addRows\("table-1", (".*")\);', rows, re.DOTALL)
     assert json.loads(text).count("<tr") == 3
     assert "<b>" not in json.loads(text)
@@ -242,7 +318,9 @@ def test_what_is_missing_is_named_and_the_rest_shown(root: Path, tmp_path: Path)
     assert "The summaries of 5 of 5 runs are not here" in dataset
 
 
-def test_nothing_to_show_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_show_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A folder without results is refused in one line, and nothing is written."""
     assert main(["site", "--results-dir", str(tmp_path / "none")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
@@ -252,7 +330,9 @@ def test_nothing_to_show_is_a_usage_error(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("blocked", ["site", "site/assets"])
-def test_unwritable_target(root: Path, tmp_path: Path, blocked: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unwritable_target(
+    root: Path, tmp_path: Path, blocked: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A file where a folder belongs is a problem of the environment, in one line."""
     (tmp_path / blocked).parent.mkdir(exist_ok=True)
     (tmp_path / blocked).write_text("")
@@ -270,7 +350,9 @@ def test_command_prints_the_page(root: Path, capsys: pytest.CaptureFixture[str])
     assert shlex.split(command) == [*SERVE, str(root / "site"), "--bind", "127.0.0.1"]
 
 
-def test_links_out_of_the_results_are_not_followed(root: Path, tmp_path: Path, log_lines: list[str]) -> None:
+def test_links_out_of_the_results_are_not_followed(
+    root: Path, tmp_path: Path, log_lines: list[str]
+) -> None:
     """A run, a picture and a page that are links to private files: each is named, and their content is on no page."""
     (private := tmp_path / "private.txt").write_text(PRIVATE_TEXT, encoding="utf-8")
     results, site = Results(root), tmp_path / "site"
@@ -279,15 +361,24 @@ def test_links_out_of_the_results_are_not_followed(root: Path, tmp_path: Path, l
     links = [
         results.run_folder(lead) / "predictions.jsonl",
         root / "leaderboard" / "arxiv-recall.png",
-        root / "inspections" / page_name(list(results.records("arxiv"))[-1]).removesuffix(".html") / "0.html",
+        root
+        / "inspections"
+        / page_name(list(results.records("arxiv"))[-1]).removesuffix(".html")
+        / "0.html",
     ]
     for path in links:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(private)
     write_site(results, site)
     for path in links:
-        assert [line for line in log_lines if line.startswith(f"left out: {path}: a link that leaves its folder")]
-    assert "predictions.jsonl: a link that leaves its folder" in text_of(site / "arxiv" / "index.html")
+        assert [
+            line
+            for line in log_lines
+            if line.startswith(f"left out: {path}: a link that leaves its folder")
+        ]
+    assert "predictions.jsonl: a link that leaves its folder" in text_of(
+        site / "arxiv" / "index.html"
+    )
     files = [path for path in site.rglob("*") if path.is_file()]
     assert not [path for path in files if PRIVATE_TEXT.encode() in path.read_bytes()]
 
@@ -299,7 +390,9 @@ def test_no_system_is_called_the_best_without_its_tests(tmp_path: Path) -> None:
     kind = table.rows[0].first.ranked_by
 
     def best(outcomes: dict[str, str], block: ComparableRows = table, **tests: Any) -> set[str]:
-        against = AgainstBest({(key, kind): judged(outcome) for key, outcome in outcomes.items()}, **tests)
+        against = AgainstBest(
+            {(key, kind): judged(outcome) for key, outcome in outcomes.items()}, **tests
+        )
         return rows_at_the_top(replace(block, tests=against))
 
     assert best({}) == best({third: DISTINGUISHED}) == set()

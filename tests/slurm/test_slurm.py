@@ -22,7 +22,11 @@ from longsumbench.sweeps.state import PointState, sweeps_in
 
 pytestmark = pytest.mark.slurm
 
-MEASURED = ("train_seconds", "tokens_per_second", "peak_memory_gb")  # columns that no two runs share
+MEASURED = (
+    "train_seconds",
+    "tokens_per_second",
+    "peak_memory_gb",
+)  # columns that no two runs share
 POINTS, STEPS, SAVED_EVERY = 6, 600, 50
 SEEDS = f"seed={','.join(map(str, range(1, POINTS + 1)))}"
 LONGEST = 420.0  # seconds that anything is waited for
@@ -46,10 +50,14 @@ def until(what: str, condition: Callable[[], object]) -> None:
 def cores() -> int:
     """How many cores the one node of the SLURM has."""
     try:
-        lines = [line.split() for line in message("sinfo", "--noheader", "--format=%R %c").splitlines()]
+        lines = [
+            line.split() for line in message("sinfo", "--noheader", "--format=%R %c").splitlines()
+        ]
     except (OSError, subprocess.SubprocessError) as error:
         pytest.fail(f'no SLURM answers: eval "$(tests/slurm/start.sh)" starts one ({error})')
-    assert {name for name, _ in lines} == {"low", "high"}, "not the SLURM of tests/slurm/start.sh: it preempts others"
+    assert {name for name, _ in lines} == {"low", "high"}, (
+        "not the SLURM of tests/slurm/start.sh: it preempts others"
+    )
     return int(lines[0][1])
 
 
@@ -65,8 +73,17 @@ class Sweep:
     def __init__(self, texts: Path, folder: Path, *words: str) -> None:
         self.results = folder / "results"
         budget = [f"train.eval_steps={SAVED_EVERY}", f"results_dir={self.results}"]
-        self.command = [*self.longsumbench("run", "-m"), *tiny_overrides(texts, STEPS), *budget, *words]
-        self.environment = {**os.environ, CACHE_VARIABLE: str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+        self.command = [
+            *self.longsumbench("run", "-m"),
+            *tiny_overrides(texts, STEPS),
+            *budget,
+            *words,
+        ]
+        self.environment = {
+            **os.environ,
+            CACHE_VARIABLE: str(folder / "cache"),
+            "OMP_NUM_THREADS": "1",
+        }
         self.said = folder / "said.txt"
 
     @staticmethod
@@ -77,7 +94,9 @@ class Sweep:
     def start(self) -> "subprocess.Popen[bytes]":
         """Start it in the background."""
         with self.said.open("wb") as said:
-            return subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=said, env=self.environment)
+            return subprocess.Popen(
+                self.command, stdout=subprocess.DEVNULL, stderr=said, env=self.environment
+            )
 
     def finish(self) -> str:
         """Run it to its end; return what it said."""
@@ -102,8 +121,13 @@ class Sweep:
 
     def table(self) -> list[dict[str, str]]:
         """Return the leaderboard without what was measured."""
-        with (self.results / "leaderboard" / "jsonl.csv").open(encoding="utf-8", newline="") as file:
-            return [{key: cell for key, cell in row.items() if key not in MEASURED} for row in csv.DictReader(file)]
+        with (self.results / "leaderboard" / "jsonl.csv").open(
+            encoding="utf-8", newline=""
+        ) as file:
+            return [
+                {key: cell for key, cell in row.items() if key not in MEASURED}
+                for row in csv.DictReader(file)
+            ]
 
     def predictions(self) -> dict[str, bytes]:
         """Return run and file → predictions."""
@@ -126,7 +150,9 @@ def in_training(sweep: Sweep, but: Sequence[int]) -> int:
         found.extend(
             number
             for number, state in states
-            if number not in but and state.attempts == 1 and 2 * SAVED_EVERY < step(state) < STEPS - 2 * SAVED_EVERY
+            if number not in but
+            and state.attempts == 1
+            and 2 * SAVED_EVERY < step(state) < STEPS - 2 * SAVED_EVERY
         )
         return found
 
@@ -176,7 +202,11 @@ def ended(tmp_path: Path) -> Iterator[list["subprocess.Popen[bytes]"]]:
 
 
 def test_an_array_job_survives_kill_preemption_and_time_out(
-    cores: int, texts: Path, undisturbed: Sweep, tmp_path: Path, ended: list["subprocess.Popen[bytes]"]
+    cores: int,
+    texts: Path,
+    undisturbed: Sweep,
+    tmp_path: Path,
+    ended: list["subprocess.Popen[bytes]"],
 ) -> None:
     """One task killed, one preempted, one out of its time: all ends complete, equal to what no disturbance gives."""
     sweep = Sweep(texts, tmp_path, *CPU, SEEDS)
@@ -194,7 +224,9 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
     task = job_of(sweep.states()[preempted])
     message("srun", "--partition=high", f"--cpus-per-task={cores}", "true")
     until("the task was preempted", lambda: (task, "PREEMPTED") in records_of(array))
-    show(f"point {preempted}, job {task}, lost its place to a job on high: squeue", message("squeue"))
+    show(
+        f"point {preempted}, job {task}, lost its place to a job on high: squeue", message("squeue")
+    )
 
     late = in_training(sweep, but=[killed, preempted])
     task = job_of(sweep.states()[late])
@@ -210,29 +242,46 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
                 resumed.setdefault(number, step(state))
         return process.poll() is not None
 
-    until("some points are done and some at work", lambda: re.search(r" \d+ done, \d+ running", sweep.status()))
+    until(
+        "some points are done and some at work",
+        lambda: re.search(r" \d+ done, \d+ running", sweep.status()),
+    )
     show("longsumbench status, from another shell", sweep.status())
     until("the sweep has ended", look)
     said = sweep.said.read_text()
-    show(f"the sweep ended after {time.monotonic() - began:.0f} s, exit code {process.returncode}", said)
+    show(
+        f"the sweep ended after {time.monotonic() - began:.0f} s, exit code {process.returncode}",
+        said,
+    )
     until("the jobs have ended", lambda: "RUNNING" not in {state for _, state in records_of(array)})
     jobs = f"{array},{job_of(sweep.states()[killed])}"
-    show("sacct", message("sacct", "-j", jobs, "-D", "-X", "-o", "JobID%-8,Partition%10,State,ExitCode,Start,End"))
+    show(
+        "sacct",
+        message(
+            "sacct", "-j", jobs, "-D", "-X", "-o", "JobID%-8,Partition%10,State,ExitCode,Start,End"
+        ),
+    )
 
     assert process.returncode == 0, said
     assert f"{POINTS} runs: {POINTS} done, 0 found finished, 0 failed" in said
     records = records_of(array)
-    assert {name for name, _ in records} == {f"{array}_{index}" for index in range(POINTS)}, "one array job"
+    assert {name for name, _ in records} == {f"{array}_{index}" for index in range(POINTS)}, (
+        "one array job"
+    )
     last = dict(records)
     assert last.pop(f"{array}_{killed - 1}") == "FAILED"
     assert set(last.values()) == {"COMPLETED"}
-    assert {killed, preempted, late} <= {number for number, state in sweep.states().items() if state.attempts > 1}
+    assert {killed, preempted, late} <= {
+        number for number, state in sweep.states().items() if state.attempts > 1
+    }
     assert all(first > SAVED_EVERY for first in resumed.values()), "resumed, not begun anew"
     assert sweep.table() == undisturbed.table()
     assert sweep.predictions() == undisturbed.predictions()
 
 
-def test_a_partition_that_does_not_exist_is_one_line(cores: int, texts: Path, tmp_path: Path) -> None:
+def test_a_partition_that_does_not_exist_is_one_line(
+    cores: int, texts: Path, tmp_path: Path
+) -> None:
     """A misspelt partition costs no point, and says what SLURM said, in one line."""
     sweep = Sweep(texts, tmp_path, *CPU, "hydra.launcher.partition=lwo", "seed=1,2")
     assert sweep.start().wait(LONGEST) == 2
@@ -242,7 +291,11 @@ def test_a_partition_that_does_not_exist_is_one_line(cores: int, texts: Path, tm
 
 
 def test_two_tasks_train_one_point_together(
-    cores: int, texts: Path, undisturbed: Sweep, tmp_path: Path, ended: list["subprocess.Popen[bytes]"]
+    cores: int,
+    texts: Path,
+    undisturbed: Sweep,
+    tmp_path: Path,
+    ended: list["subprocess.Popen[bytes]"],
 ) -> None:
     """Two tasks a job are two processes that train a point together, on as many steps, examples and tokens as one."""
     assert cores >= 2
@@ -252,10 +305,14 @@ def test_two_tasks_train_one_point_together(
     array = job_of(sweep.states()[1]).partition("_")[0]
     until("the jobs have ended", lambda: {"COMPLETED"} == {state for _, state in records_of(array)})
     tasks = message("sacct", "-j", array, "-n", "-P", "-o", "JobID,NTasks,State").splitlines()
-    assert {line for line in tasks if ".0|" in line} == {f"{array}_{index}.0|2|COMPLETED" for index in (0, 1)}
+    assert {line for line in tasks if ".0|" in line} == {
+        f"{array}_{index}.0|2|COMPLETED" for index in (0, 1)
+    }
     show("two tasks for each point: sacct", "\n".join(tasks))
     trained = [key for key in sweep.table()[0] if key == "seed" or key.startswith("train_")]
-    expected = [row for row in undisturbed.table() if row["seed"] in ("1", "2") and row["model"] == "trunc"]
+    expected = [
+        row for row in undisturbed.table() if row["seed"] in ("1", "2") and row["model"] == "trunc"
+    ]
     found = [row for row in sweep.table() if row["model"] == "trunc"]
     by_seed = {row["seed"]: [row[key] for key in trained] for row in expected}
     assert {row["seed"]: [row[key] for key in trained] for row in found} == by_seed

@@ -19,7 +19,13 @@ from longsumbench.models.prompt.api_engine import ApiEngine
 from longsumbench.models.prompt.config import PromptConfig
 
 Message = Mapping[str, str]
-PASSING_FAULTS = ("busy", "error", "reset", "cut", "broken")  # a client asks again; so it does after "slow"
+PASSING_FAULTS = (
+    "busy",
+    "error",
+    "reset",
+    "cut",
+    "broken",
+)  # a client asks again; so it does after "slow"
 KEY_VARIABLE = "A_KEY_FOR_TESTS"
 
 
@@ -86,7 +92,13 @@ class ApiServer:
             "id": "1",
             "object": "chat.completion",
             "model": body["model"],
-            "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": text},
+                    "finish_reason": "stop",
+                }
+            ],
             "usage": dict(zip(("prompt_tokens", "completion_tokens"), sizes, strict=True)),
             **self.reply(body),
         }
@@ -143,12 +155,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
 
-    def _send(self, status: int, text: str, headers: Mapping[str, str] | None = None, missing: int = 0) -> None:
+    def _send(
+        self, status: int, text: str, headers: Mapping[str, str] | None = None, missing: int = 0
+    ) -> None:
         content = text.encode()
         self.send_response(status)
         kind = "text/html" if text.startswith("<") else "application/json"
         length = str(len(content) + missing)
-        for name, value in {"Content-Type": kind, "Content-Length": length, **(headers or {})}.items():
+        for name, value in {
+            "Content-Type": kind,
+            "Content-Length": length,
+            **(headers or {}),
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
@@ -173,7 +191,9 @@ def api_server(**settings: Any) -> Iterator[ApiServer]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         state.base_url = f"http://127.0.0.1:{server.server_port}/v1"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         thread.start()
         try:
             yield state
@@ -185,13 +205,23 @@ def api_server(**settings: Any) -> Iterator[ApiServer]:
 
 def open_api(base_url: str, **settings: Any) -> ApiEngine:
     """Return an engine that asks a server; no key is set unless a test sets it."""
-    values = {"base_url": base_url, "checkpoint": "tiny", "key_variable": KEY_VARIABLE, "truncate": "none"}
-    return ApiEngine(build_settings(PromptConfig, {"engine": "api", **values, **settings}, "model."))
+    values = {
+        "base_url": base_url,
+        "checkpoint": "tiny",
+        "key_variable": KEY_VARIABLE,
+        "truncate": "none",
+    }
+    return ApiEngine(
+        build_settings(PromptConfig, {"engine": "api", **values, **settings}, "model.")
+    )
 
 
 def question(number: int) -> Request:
     """Return a request whose good answer is "text <number>"."""
-    messages = ({"role": "system", "content": "Summarize."}, {"role": "user", "content": f"text {number}"})
+    messages = (
+        {"role": "system", "content": "Summarize."},
+        {"role": "user", "content": f"text {number}"},
+    )
     return Request(messages, seed=number, max_tokens=20)
 
 

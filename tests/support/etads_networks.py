@@ -42,14 +42,18 @@ def network(**changes: Any) -> Any:
     model = EtadsForConditionalGeneration(EtadsModelConfig(**{**SIZES, **changes})).eval()
     for weight in model.parameters():
         weight.data += (0.05 if weight.dim() == 1 else 0.15) * torch.randn_like(weight)
-    model.model.decoder.embed_positions.weight.data *= 30  # untrained, it would repeat its last token
+    model.model.decoder.embed_positions.weight.data *= (
+        30  # untrained, it would repeat its last token
+    )
     return model
 
 
 def batch(*lengths: int) -> dict[str, Tensor]:
     """Return a batch of texts of so many tokens, one unit each."""
     generator = torch.Generator().manual_seed(7)
-    ids = torch.randint(3, SIZES["vocab_size"], (len(lengths), 1, max(lengths)), generator=generator)
+    ids = torch.randint(
+        3, SIZES["vocab_size"], (len(lengths), 1, max(lengths)), generator=generator
+    )
     mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None])[:, None]
     return {"input_ids": ids.masked_fill(~mask, PAD), "unit_mask": mask}
 

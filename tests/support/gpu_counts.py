@@ -26,7 +26,9 @@ from support.virtual_gpu import VirtualGPU
 FILE = Path(__file__).with_suffix(".json")
 STEPS, FEW, MANY = 6, 6, 18  # MANY - FEW tokens are two segments of SEAL
 GREEDY = Decoding(device="cuda", evidence="none")
-SEARCH = replace(GREEDY, num_beams=3, no_repeat_ngram=3, encoder_no_repeat_ngram=4, repetition_penalty=1.2)
+SEARCH = replace(
+    GREEDY, num_beams=3, no_repeat_ngram=3, encoder_no_repeat_ngram=4, repetition_penalty=1.2
+)
 PLAIN = {"rank": "none"}  # a ranker trains, too
 
 Counts = dict[str, float]
@@ -37,14 +39,22 @@ def counted_systems() -> dict[str, dict[str, str]]:
     """Return name → settings of all neural systems; PageSum has two decoders."""
     names = sorted(registry.systems.built_in)
     names = [name for name in names if issubclass(registry.systems.load(name), NeuralSystem)]
-    return {**{name: {"model": name} for name in names}, "pagesum global": {"model": "pagesum", "decoding": "global"}}
+    return {
+        **{name: {"model": name} for name in names},
+        "pagesum global": {"model": "pagesum", "decoding": "global"},
+    }
 
 
 def count_system(model: str, **settings: str) -> Counts:
     """Return the launches and waits of a training step and of a token."""
     known = registry.config_of(model).__dataclass_fields__
-    system = build_tiny(model, **{name: value for name, value in PLAIN.items() if name in known}, **settings)
-    train, recipe = ToySplit.of("train", 24), tiny_recipe(max_steps=STEPS, eval_steps=100, device="cuda", bf16=True)
+    system = build_tiny(
+        model, **{name: value for name, value in PLAIN.items() if name in known}, **settings
+    )
+    train, recipe = (
+        ToySplit.of("train", 24),
+        tiny_recipe(max_steps=STEPS, eval_steps=100, device="cuda", bf16=True),
+    )
     with tempfile.TemporaryDirectory() as folder, VirtualGPU() as gpu:
         steps: dict[int, Mark] = {}  # number of steps done → the counts then
 
@@ -57,7 +67,11 @@ def count_system(model: str, **settings: str) -> Counts:
 
         def write(tokens: int, decoding: Decoding) -> Mark:
             before = mark()
-            list(system.summarize(train.examples[:3], replace(decoding, min_length=tokens, max_length=tokens)))
+            list(
+                system.summarize(
+                    train.examples[:3], replace(decoding, min_length=tokens, max_length=tokens)
+                )
+            )
             return _difference(before, mark())
 
         with watching_progress(watch):
@@ -65,7 +79,9 @@ def count_system(model: str, **settings: str) -> Counts:
         counts = _counts("step", _difference(steps[2], steps[STEPS - 1]), STEPS - 3)
         write(FEW, GREEDY)  # the weights are copied to the GPU
         for name, decoding in (("greedy token", GREEDY), ("beam token", SEARCH)):
-            counts |= _counts(name, _difference(write(FEW, decoding), write(MANY, decoding)), MANY - FEW)
+            counts |= _counts(
+                name, _difference(write(FEW, decoding), write(MANY, decoding)), MANY - FEW
+            )
     return counts
 
 
@@ -90,13 +106,20 @@ def main() -> None:
     parser.add_argument("systems", nargs="*", help="some systems")
     parser.add_argument("--write", action="store_true", help="write the bounds")
     options = parser.parse_args()
-    systems = {name: which for name, which in counted_systems().items() if name in (options.systems or [name])}
+    systems = {
+        name: which
+        for name, which in counted_systems().items()
+        if name in (options.systems or [name])
+    }
     counts = {name: count_system(**which) for name, which in systems.items()}
     if options.write:
         FILE.write_text(json.dumps({**bounds(), **counts}, indent=1) + "\n", encoding="utf-8")
     else:
         before = bounds()
-        rows = [[name, *(f"{before[name][kind]:g} → {of[kind]:g}" for kind in of)] for name, of in counts.items()]
+        rows = [
+            [name, *(f"{before[name][kind]:g} → {of[kind]:g}" for kind in of)]
+            for name, of in counts.items()
+        ]
         print(tabulate(rows, ["", *next(iter(counts.values()))], tablefmt="github"))
 
 

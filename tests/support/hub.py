@@ -34,7 +34,9 @@ def offer_on_hub(
     monkeypatch.setattr(hub, "unreachable", lambda: None)
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     info = type("Info", (), {"sha": "0123abc"})()
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
+    monkeypatch.setattr(
+        huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info
+    )
     return asked
 
 
@@ -71,7 +73,9 @@ class ModelHub:
         """Create a repository, which may exist."""
         repository = f"{values['organization']}/{values['name']}"
         self.files.setdefault(repository, {})
-        self.private[repository] = values.get("visibility") == "private" or bool(values.get("private"))
+        self.private[repository] = values.get("visibility") == "private" or bool(
+            values.get("private")
+        )
         return {"url": f"{self.endpoint}/{repository}", "id": repository}
 
     def commit(self, repository: str, lines: list[dict[str, Any]]) -> dict[str, str]:
@@ -81,7 +85,9 @@ class ModelHub:
                 self.messages.append(line["value"]["summary"])
             else:
                 assert (line["key"], line["value"]["encoding"]) == ("file", "base64"), line["key"]
-                self.files[repository][line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+                self.files[repository][line["value"]["path"]] = base64.b64decode(
+                    line["value"]["content"]
+                )
         oid = self.revision(repository)
         return {"commitUrl": f"{self.endpoint}/{repository}/commit/{oid}", "commitOid": oid}
 
@@ -89,7 +95,9 @@ class ModelHub:
         """List the files of a repository."""
         contents = self.files[repository].items()
         facts = [(path, len(content), _digest(content)) for path, content in contents]
-        return [{"type": "file", "path": path, "size": size, "oid": oid} for path, size, oid in facts]
+        return [
+            {"type": "file", "path": path, "size": size, "oid": oid} for path, size, oid in facts
+        ]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -106,10 +114,17 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/api/repos/create":
             self._send(200, self.state.create(json.loads(body)))
         elif "/preupload/" in path:
-            asked = [{"path": file["path"], "uploadMode": "regular"} for file in json.loads(body)["files"]]
-            self._send(200, {"files": [{**file, "shouldIgnore": False, "oid": None} for file in asked]})
+            asked = [
+                {"path": file["path"], "uploadMode": "regular"}
+                for file in json.loads(body)["files"]
+            ]
+            self._send(
+                200, {"files": [{**file, "shouldIgnore": False, "oid": None} for file in asked]}
+            )
         elif "/commit/" in path:
-            self._send(200, self.state.commit(repository, [json.loads(line) for line in body.splitlines()]))
+            self._send(
+                200, self.state.commit(repository, [json.loads(line) for line in body.splitlines()])
+            )
         else:
             self._send(200, {"errors": [], "warnings": []})  # checks the card
 
@@ -129,7 +144,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, self.state.tree(repository))
         else:
             names = [{"rfilename": path} for path in files]
-            self._send(200, {"id": repository, "sha": self.state.revision(repository), "siblings": names})
+            self._send(
+                200, {"id": repository, "sha": self.state.revision(repository), "siblings": names}
+            )
 
     def _send(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
         content = value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -149,17 +166,24 @@ def model_hub(folder: Path) -> Iterator[ModelHub]:
     """Serve an empty hub, and let the library use it, with a token and a cache below a folder."""
     state = ModelHub()
     handler = type("Handler", (_Handler,), {"state": state})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, pytest.MonkeyPatch.context() as patch:
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         server.daemon_threads = True
         state.endpoint = f"http://127.0.0.1:{server.server_port}"
         patch.setattr(huggingface_hub.constants, "ENDPOINT", state.endpoint)
         address = "{endpoint}/{repo_id}/resolve/{revision}/{filename}"
         patch.setattr(
-            huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", state.endpoint + address[len("{endpoint}") :]
+            huggingface_hub.constants,
+            "HUGGINGFACE_CO_URL_TEMPLATE",
+            state.endpoint + address[len("{endpoint}") :],
         )
         patch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder / "hub"))
         patch.setenv("HF_TOKEN", "a token for tests")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         thread.start()
         try:
             yield state

@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from longsumbench.core import Answer, Decoding, Document, Example, Message, Request, Section, build_settings
+from longsumbench.core import (
+    Answer,
+    Decoding,
+    Document,
+    Example,
+    Message,
+    Request,
+    Section,
+    build_settings,
+)
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
@@ -41,7 +50,11 @@ class EchoEngine:
         for request in requests:
             self.asked.append(request)
             text = "" if self.refuses else self.reply(request.messages[-1]["content"])
-            tokens = len(text.split()) if self.tokenizer is None else len(self.tokenizer(text)["input_ids"])
+            tokens = (
+                len(text.split())
+                if self.tokenizer is None
+                else len(self.tokenizer(text)["input_ids"])
+            )
             sent = 0 if self.tokenizer is None else self.count(request.messages)
             yield Answer(text, tokens <= request.max_tokens, self.refuses, sent, tokens)
 
@@ -62,7 +75,11 @@ def prompted(engine: EchoEngine, /, **settings: Any) -> PromptSystem:
     return system
 
 
-def text_example(*documents: Sequence[Sequence[str]], query: str | None = None, name: str = "one") -> Example:
+def text_example(
+    *documents: Sequence[Sequence[str]], query: str | None = None, name: str = "one"
+) -> Example:
     """Return an example of some documents, each a list of paragraphs, each a list of sentences."""
-    read = tuple(Document(None, (Section(None, tuple(map(tuple, paragraphs))),)) for paragraphs in documents)
+    read = tuple(
+        Document(None, (Section(None, tuple(map(tuple, paragraphs))),)) for paragraphs in documents
+    )
     return Example(name, None, query, read, (("A reference.",),))

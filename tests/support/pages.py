@@ -40,7 +40,9 @@ class Reading(HTMLParser):
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         """Note an element and the addresses it names."""
         self.elements.append(tag)
-        self.loaded += [value or "" for name, value in attributes if name in ("src", "href", "data", "action")]
+        self.loaded += [
+            value or "" for name, value in attributes if name in ("src", "href", "data", "action")
+        ]
         if tag not in WITHOUT_END:
             self.open.append(tag)
 
@@ -53,23 +55,37 @@ class Reading(HTMLParser):
         self.text += data
 
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
-BREAKOUT = "</script><script>document.title='ran'</script>\" onmouseover=\"document.title='ran'\" <!-- '"
+BREAKOUT = (
+    "</script><script>document.title='ran'</script>\" onmouseover=\"document.title='ran'\" <!-- '"
+)
 
 
 def evidence(
-    arrays: Mapping[str, NDArray[Any]], axes: Mapping[str, tuple[str, ...]], **texts: tuple[str, ...]
+    arrays: Mapping[str, NDArray[Any]],
+    axes: Mapping[str, tuple[str, ...]],
+    **texts: tuple[str, ...],
 ) -> Evidence:
     """Return evidence; its units have texts of their own where none are given."""
-    numbers = [np.shape(arrays[name])[found.index("unit")] for name, found in axes.items() if "unit" in found]
+    numbers = [
+        np.shape(arrays[name])[found.index("unit")]
+        for name, found in axes.items()
+        if "unit" in found
+    ]
     units = tuple(f"Text of unit {number + 1}." for number in range(max(numbers, default=2)))
     return Evidence(arrays, axes, {"unit": units, **texts})
 
 
-def inspection(looked_at: Evidence | None, text: str = "A summary.", name: str = "e-1", **changes: Any) -> Inspection:
-    example = Example(name, text, None, (Document(None, (Section(None, ((text,),)),)),), ((text,), (text, text)))
+def inspection(
+    looked_at: Evidence | None, text: str = "A summary.", name: str = "e-1", **changes: Any
+) -> Inspection:
+    example = Example(
+        name, text, None, (Document(None, (Section(None, ((text,),)),)),), ((text,), (text, text))
+    )
     ledger = Truncation(10, 8, (Cut("num_units", 5, 4),))
     values = {
         "record": record("looker", 30, variant="depth=2,width=3"),
@@ -88,7 +104,11 @@ def page_of(looked_at: Evidence, *names: str, **changes: Any) -> str:
 
 def drawn_maps(text: str) -> list[dict[str, Any]]:
     """Return what the script of a page knows of the maps in its drawings."""
-    return [found for maps in re.findall(r'data-maps="([^"]*)"', text) for found in json.loads(unescape(maps))]
+    return [
+        found
+        for maps in re.findall(r'data-maps="([^"]*)"', text)
+        for found in json.loads(unescape(maps))
+    ]
 
 
 def readouts(text: str) -> list[str]:
@@ -109,9 +129,19 @@ def shown(path: Path, *more_flags: str) -> str:
 def opened(path: Path, *more_flags: str) -> "subprocess.CompletedProcess[str]":
     """Open a page in a browser; return what it prints. With --enable-logging=stderr it prints the console, too."""
     assert CHROMIUM
-    flags = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={path.parent / 'profile'}", *more_flags)
+    flags = (
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={path.parent / 'profile'}",
+        *more_flags,
+    )
     return subprocess.run(
-        [CHROMIUM, *flags, path.as_uri()], check=True, capture_output=True, text=True, timeout=PATIENCE
+        [CHROMIUM, *flags, path.as_uri()],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
 
 

@@ -21,7 +21,9 @@ from support.run_records import record
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
 
-def finished_run(results: Results, model: str, f: Sequence[float], seed: int | None = 1, **changes: Any) -> RunRecord:
+def finished_run(
+    results: Results, model: str, f: Sequence[float], seed: int | None = 1, **changes: Any
+) -> RunRecord:
     """A finished run on arxiv with its scores.csv.
 
     Args:
@@ -34,9 +36,15 @@ def finished_run(results: Results, model: str, f: Sequence[float], seed: int | N
     parts = {"p": 0.1, "r": -0.1, "f": 0.0}
     facts = changes.pop("facts", None)
     index = pd.Index([f"e{number}" for number in range(len(f))], name="id")
-    columns = {f"{kind}_{part}": pd.Series(f, index) + shift for kind in KINDS for part, shift in parts.items()}
+    columns = {
+        f"{kind}_{part}": pd.Series(f, index) + shift
+        for kind in KINDS
+        for part, shift in parts.items()
+    }
     table = pd.DataFrame(columns)
-    measures = aggregate_measures(pd.DataFrame({"fact_recall": pd.Series(facts, index)})) if facts else {}
+    measures = (
+        aggregate_measures(pd.DataFrame({"fact_recall": pd.Series(facts, index)})) if facts else {}
+    )
     named = {"run_id": f"{model}0000000{seed or 0}", "seed": seed, "n": len(f), **changes}
     found = record(model, 0, scores=aggregate(table), measures=measures, **named)
     if facts:
@@ -90,13 +98,19 @@ def row_job(
     """
     rows = {label: PaperRow(published={"system": label}) for label in runs}
     facts = {"title": "t", "default": "probe", "scales": {}, "datasets": {"Toys": {}}, "rows": rows}
-    about = {"name": "toys-table1", "prints": "Table 1", "source": "toys", "citation": "Toy 2020, TOYS"}
+    about = {
+        "name": "toys-table1",
+        "prints": "Table 1",
+        "source": "toys",
+        "citation": "Toy 2020, TOYS",
+    }
     paper_table = PaperTable(**{"kind": kind, **facts, **about, **changes})
     config = RunConfig(model=None)  # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
     point = Point(config, name="a point")
     found = tuple(
-        RowRuns(label, rows[label], "Toys", (point,) * len(several), tuple(several)) for label, several in runs.items()
+        RowRuns(label, rows[label], "Toys", (point,) * len(several), tuple(several))
+        for label, several in runs.items()
     )
     datasets = {"Toys": dataset or DatasetSettings("arxiv")}
     options: Mapping[str, Any] = paper_table.options
@@ -139,12 +153,24 @@ def analysis_job(
         prints=prints,
         source=SOURCES[paper],
     )
-    return Job(paper_table, "small", datasets, tuple(runs), {**options, **(typed or {})}, (), Results(results))
+    return Job(
+        paper_table,
+        "small",
+        datasets,
+        tuple(runs),
+        {**options, **(typed or {})},
+        (),
+        Results(results),
+    )
 
 
-def write_texts(folder: Path, splits: Mapping[str, Sequence[Mapping[str, object]]]) -> DatasetSettings:
+def write_texts(
+    folder: Path, splits: Mapping[str, Sequence[Mapping[str, object]]]
+) -> DatasetSettings:
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in splits.items():
-        lines = "".join(json.dumps({"id": f"{name}-{n}", **row}) + "\n" for n, row in enumerate(rows))
+        lines = "".join(
+            json.dumps({"id": f"{name}-{n}", **row}) + "\n" for n, row in enumerate(rows)
+        )
         (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
     return DatasetSettings(name="jsonl", path=str(folder))

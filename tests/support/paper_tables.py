@@ -12,7 +12,9 @@ from longsumbench.papers.page import NOT_TESTED, REPRODUCED, UNDECIDED, Job, Pag
 from longsumbench.papers.paper_tables import PaperRow, PaperTable
 from longsumbench.render.tables import Block
 
-TOYS = {"Toys": {"probe": "dataset=jsonl dataset.name=toys", "paper": "dataset=jsonl dataset.name=toys"}}
+TOYS = {
+    "Toys": {"probe": "dataset=jsonl dataset.name=toys", "paper": "dataset=jsonl dataset.name=toys"}
+}
 
 
 def toy_paper_table(name: str = "toy-table1", **changes: Any) -> PaperTable:
@@ -44,10 +46,22 @@ def offer(monkeypatch: pytest.MonkeyPatch, *offered: PaperTable) -> None:
 
 def runs_page(job: Job) -> Page:
     """Return a page with the ids of the runs, three verdicts and a picture."""
-    rows = [[row.label, row.dataset, " ".join(run.run_id for run in row.finished)] for row in job.rows]
+    rows = [
+        [row.label, row.dataset, " ".join(run.run_id for run in row.finished)] for row in job.rows
+    ]
     verdicts = (
         Verdict(
-            *("Lead > Random", "rouge1", REPRODUCED, ("Toys",), 4.25, 1.5, 7.0, 0.0004, "8 examples, 3 seeds"),
+            *(
+                "Lead > Random",
+                "rouge1",
+                REPRODUCED,
+                ("Toys",),
+                4.25,
+                1.5,
+                7.0,
+                0.0004,
+                "8 examples, 3 seeds",
+            ),
             says="Lead leads",
             source="§1",
             facts=12.5,
@@ -57,4 +71,10 @@ def runs_page(job: Job) -> Page:
     )
     numbers = pd.DataFrame([{"row": row[0], "runs": row[2]} for row in rows])
     blocks = (Block("Rows", (), ("row", "dataset", "runs"), "lll", rows),)
-    return Page(blocks, numbers, verdicts, ("Other texts: <toys>.",), {f"{job.paper_table.name}-a.png": b"png"})
+    return Page(
+        blocks,
+        numbers,
+        verdicts,
+        ("Other texts: <toys>.",),
+        {f"{job.paper_table.name}-a.png": b"png"},
+    )

@@ -18,7 +18,11 @@ class Header(ctypes.Structure):
 class Half(ctypes.Structure):
     """Thirty-two of the capabilities: which count, which may be made to, and which a program started may inherit."""
 
-    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
+    _fields_ = (
+        ("effective", ctypes.c_uint32),
+        ("permitted", ctypes.c_uint32),
+        ("inheritable", ctypes.c_uint32),
+    )
 
 
 @contextmanager

@@ -10,7 +10,12 @@ def write_punkt(folder: Path, patch: pytest.MonkeyPatch) -> None:
     """Write nltk's data punkt_tab with the abbreviation "dr", and let nltk read them."""
     data = folder / "tokenizers" / "punkt_tab" / "english"
     data.mkdir(parents=True)
-    files = {"abbrev_types.txt": "dr\n", "collocations.tab": "", "sent_starters.txt": "", "ortho_context.tab": ""}
+    files = {
+        "abbrev_types.txt": "dr\n",
+        "collocations.tab": "",
+        "sent_starters.txt": "",
+        "ortho_context.tab": "",
+    }
     for name, text in files.items():
         (data / name).write_text(text, encoding="utf-8")
     read_punkt_from(folder, patch)

@@ -30,11 +30,20 @@ class Hypothesis(NamedTuple):
 
 
 def search(
-    model: Any, inputs: dict[str, Tensor], penalties: Penalties | None, beams: int, length: int, **options: Any
+    model: Any,
+    inputs: dict[str, Tensor],
+    penalties: Penalties | None,
+    beams: int,
+    length: int,
+    **options: Any,
 ) -> list[list[Hypothesis]]:
     """Return all hypotheses that a search ends with, of each example, the best first; None: by the library's rule."""
     options = {"max_new_tokens": length, "do_sample": False, "forced_eos_token_id": None, **options}
-    returned = {"num_return_sequences": beams, "return_dict_in_generate": True, "output_scores": True}
+    returned = {
+        "num_return_sequences": beams,
+        "return_dict_in_generate": True,
+        "output_scores": True,
+    }
 
     def run() -> Any:
         return model.generate(**inputs, num_beams=beams, **options, **returned)
@@ -46,14 +55,22 @@ def search(
             with model.ranked_by(penalties):
                 found = run()
     end = model.config.eos_token_id
-    written = [ids[1:][: length if end not in ids[1:] else ids[1:].index(end) + 1] for ids in found.sequences.tolist()]
-    every = [Hypothesis(ids, score) for ids, score in zip(written, found.sequences_scores.tolist(), strict=True)]
+    written = [
+        ids[1:][: length if end not in ids[1:] else ids[1:].index(end) + 1]
+        for ids in found.sequences.tolist()
+    ]
+    every = [
+        Hypothesis(ids, score)
+        for ids, score in zip(written, found.sequences_scores.tolist(), strict=True)
+    ]
     of_examples = [every[start : start + beams] for start in range(0, len(every), beams)]
     return [[one for one in some if one.score > -1e8] for some in of_examples]
 
 
 @torch.inference_mode()
-def rescored(model: Any, inputs: dict[str, Tensor], ids: list[int], penalties: Penalties, forced: int = 0) -> float:
+def rescored(
+    model: Any, inputs: dict[str, Tensor], ids: list[int], penalties: Penalties, forced: int = 0
+) -> float:
     """Return a hypothesis's score, written out: the library's plain attention, teacher forcing, sums in a loop.
 
     Args:
@@ -65,7 +82,9 @@ def rescored(model: Any, inputs: dict[str, Tensor], ids: list[int], penalties: P
     """
     message: list[Tensor] = []
     attention = model.model.decoder.layers[-1].encoder_attn
-    hook = attention.register_forward_hook(lambda _module, _inputs, outputs: message.append(outputs[1]))
+    hook = attention.register_forward_hook(
+        lambda _module, _inputs, outputs: message.append(outputs[1])
+    )
     model.set_attn_implementation("eager")  # which gives its weights by itself
     fed = torch.tensor([[model.config.decoder_start_token_id, *ids[:-1]]])
     logits = model(**inputs, decoder_input_ids=fed).logits[0]
@@ -84,7 +103,11 @@ def rescored(model: Any, inputs: dict[str, Tensor], ids: list[int], penalties: P
 
 
 def check_rescored(
-    model: Any, inputs: dict[str, Tensor], examples: list[dict[str, Tensor]], penalties: Penalties, **search_by: Any
+    model: Any,
+    inputs: dict[str, Tensor],
+    examples: list[dict[str, Tensor]],
+    penalties: Penalties,
+    **search_by: Any,
 ) -> int:
     """Check that every hypothesis is worth what the search says, and return how many there were.
 

@@ -10,7 +10,9 @@ from longsumbench.metrics.aggregate import MeasureMean, RougeMeans
 from longsumbench.runs.environment import Environment
 from longsumbench.runs.record import RunRecord, StepSeconds
 
-TRAINED = FitReport(5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90.0, targets_cut=3)
+TRAINED = FitReport(
+    5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90.0, targets_cut=3
+)
 
 
 def scores(f: float) -> dict[str, RougeMeans]:
@@ -19,10 +21,13 @@ def scores(f: float) -> dict[str, RougeMeans]:
     return {kind: RougeMeans(v + 10, v - 5, v, v - 1, v + 0.6) for kind, v in shifted.items()}
 
 
-def measured(means: Mapping[str, float], below: float = 2.0, above: float = 1.0) -> dict[str, MeasureMean]:
+def measured(
+    means: Mapping[str, float], below: float = 2.0, above: float = 1.0
+) -> dict[str, MeasureMean]:
     """Measures with these means, and intervals that reach so far below and above."""
     return {
-        name: MeasureMean(float(mean), float(mean - below), float(mean + above), 20) for name, mean in means.items()
+        name: MeasureMean(float(mean), float(mean - below), float(mean + above), 20)
+        for name, mean in means.items()
     }
 
 

@@ -14,7 +14,9 @@ Reply = Callable[[Request], str | Answer]
 
 def answer(text: str, **facts: Any) -> Answer:
     """Return a complete answer, unless the facts say otherwise."""
-    return replace(Answer(text, complete=True, refused=False, prompt_tokens=0, output_tokens=0), **facts)
+    return replace(
+        Answer(text, complete=True, refused=False, prompt_tokens=0, output_tokens=0), **facts
+    )
 
 
 class Script:

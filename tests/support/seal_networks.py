@@ -85,7 +85,9 @@ def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
     """Return one example of a batch, its padding cut away."""
     mask = inputs["unit_mask"][row]
     units, length = int(mask.any(-1).sum()), int(mask.sum(-1).max())
-    wide = {name: inputs[name][row : row + 1, :units, :length] for name in ("input_ids", "unit_mask")}
+    wide = {
+        name: inputs[name][row : row + 1, :units, :length] for name in ("input_ids", "unit_mask")
+    }
     return {**wide, "unit_documents": inputs["unit_documents"][row : row + 1, :units]}
 
 

@@ -29,22 +29,35 @@ def store(root: Path, *records: RunRecord) -> None:
         means = [getattr(run.scores[kind], part) / 100 for kind in KINDS for part in "prf"]
         columns = [f"{kind}_{part}" for kind in KINDS for part in "prf"]
         own = np.random.default_rng(len(run.run_id)).normal(0, 0.01, (40, len(columns)))
-        write_scores(folder / "scores.csv", pd.DataFrame((np.array(means) + noise + own).clip(0, 1), ids, columns))
+        write_scores(
+            folder / "scores.csv",
+            pd.DataFrame((np.array(means) + noise + own).clip(0, 1), ids, columns),
+        )
 
 
 def small_results(root: Path) -> Path:
     """Fill a results folder: two datasets, a trained system of two seeds, imported outputs, a sweep, a picture."""
     fit = FitReport(9, steps=300, seconds=60, validation_losses=LOSSES, best_step=200)
     ledger = Truncation(100, 80, (Cut("input_length", 25, 20),))
-    store(root, *(trained("seal", 30 + seed, seed, fit=fit, source=ledger, length=128) for seed in (1, 2)))
+    store(
+        root,
+        *(trained("seal", 30 + seed, seed, fit=fit, source=ledger, length=128) for seed in (1, 2)),
+    )
     store(root, baseline("lead", 25), baseline("random", 20), baseline("oracle", 60))
-    real = replace(record("GPT-9", 44, dataset="meetings"), imported=ImportedOutputs("out.jsonl", "0" * 64, "a paper"))
+    real = replace(
+        record("GPT-9", 44, dataset="meetings"),
+        imported=ImportedOutputs("out.jsonl", "0" * 64, "a paper"),
+    )
     store(root, real, record("lead", 21, dataset="meetings"))
     sweep = Sweep.of(root, ["model=seal"])
     sweep.begin(["longsumbench", "run", "-m", "model=seal"], "basic")
     sweep.write_state(1, PointState("seal seed=1", DONE, score=31.0, started=1.0, ended=9.0))
-    sweep.write_state(2, PointState("seal seed=2", FAILED, reason="the disk was full", started=1.0, ended=2.0))
+    sweep.write_state(
+        2, PointState("seal seed=2", FAILED, reason="the disk was full", started=1.0, ended=2.0)
+    )
     (root / "leaderboard").mkdir()
-    (root / "leaderboard" / "arxiv-page_size.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (root / "leaderboard" / "arxiv-page_size.svg").write_text(
+        "<svg xmlns='http://www.w3.org/2000/svg'/>"
+    )
     (root / "inspections" / "seal").mkdir(parents=True)
     return root

@@ -19,12 +19,30 @@ from longsumbench.sweeps.state import render_status, sweeps_in
 from support.toys import TINY
 from support.waiting import PATIENCE
 
-RECIPE = ("train.max_steps=12", "train.eval_steps=3", "train.batch_size=8", "train.keep_best=2", "decode.batch_size=2")
+RECIPE = (
+    "train.max_steps=12",
+    "train.eval_steps=3",
+    "train.batch_size=8",
+    "train.keep_best=2",
+    "decode.batch_size=2",
+)
 SIZES = tuple(f"model.{key}={value}" for key, value in TINY.items() if key != "input_length")
 POINTS = ("model=lead,random,trunc", "decode.limit=6,12", *RECIPE, *SIZES)
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-MEASURED = ("train_seconds", "tokens_per_second", "peak_memory_gb")  # columns that no two runs share
-OF_ITS_TIME = ("timings", "peak_memory_gb", "decode_tokens_per_second", "finished", "command", "environment", "config")
+MEASURED = (
+    "train_seconds",
+    "tokens_per_second",
+    "peak_memory_gb",
+)  # columns that no two runs share
+OF_ITS_TIME = (
+    "timings",
+    "peak_memory_gb",
+    "decode_tokens_per_second",
+    "finished",
+    "command",
+    "environment",
+    "config",
+)
 
 
 class Swept:
@@ -37,11 +55,17 @@ class Swept:
         path: a folder whose modules are found first.
     """
 
-    def __init__(self, texts: Path, folder: Path, words: Sequence[str], path: Path | None = None) -> None:
+    def __init__(
+        self, texts: Path, folder: Path, words: Sequence[str], path: Path | None = None
+    ) -> None:
         self.results, self.cache = folder / "results", folder / "cache"
         data = ["dataset=jsonl", f"dataset.path={texts}", "scale=tiny", "score.resamples=100"]
         self.words = ["run", "-m", *data, *words, f"results_dir={self.results}"]
-        self.environment = {**os.environ, "LONGSUMBENCH_CACHE": str(self.cache), "OMP_NUM_THREADS": "1"}
+        self.environment = {
+            **os.environ,
+            "LONGSUMBENCH_CACHE": str(self.cache),
+            "OMP_NUM_THREADS": "1",
+        }
         if path is not None:
             self.environment["PYTHONPATH"] = str(path)
 
@@ -60,18 +84,29 @@ class Swept:
     def traces(self) -> int:
         """Count the files and the predictions of its points so far: both grow while it works."""
         walked = (entry for root in (self.results / "runs", self.cache) for entry in os.walk(root))
-        lines = (path.read_bytes().count(b"\n") for path in self.results.glob("runs/*/*/*/predictions*.jsonl"))
+        lines = (
+            path.read_bytes().count(b"\n")
+            for path in self.results.glob("runs/*/*/*/predictions*.jsonl")
+        )
         return sum(len(folders) + len(files) for _, folders, files in walked) + sum(lines)
 
     def workers(self) -> list[int]:
         """Return the processes that work on its points right now, each in one of its own."""
-        holders = (lock_holder(lock) for sweep in sweeps_in(self.results) for lock in sweep.root.glob("points/*.lock"))
+        holders = (
+            lock_holder(lock)
+            for sweep in sweeps_in(self.results)
+            for lock in sweep.root.glob("points/*.lock")
+        )
         return [holder.pid for holder in holders if holder is not None and holder.pid]
 
     def left_behind(self) -> list[int]:
         """Return the processes that still live, its own and theirs."""
         mark = f"LONGSUMBENCH_CACHE={self.cache}".encode()
-        return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if mark in bytes_of(path)]
+        return [
+            int(path.parent.name)
+            for path in Path("/proc").glob("[0-9]*/environ")
+            if mark in bytes_of(path)
+        ]
 
     def finished(self) -> list[Path]:
         """Return the records there are."""
@@ -83,7 +118,9 @@ class Swept:
         for path in self.finished():
             message = json.loads(path.read_text(encoding="utf-8"))
             message["fit"].pop("seconds")
-            found[path.parent.name] = {key: value for key, value in message.items() if key not in OF_ITS_TIME}
+            found[path.parent.name] = {
+                key: value for key, value in message.items() if key not in OF_ITS_TIME
+            }
         return found
 
     def predictions(self) -> dict[str, bytes]:
@@ -105,7 +142,12 @@ class Swept:
 
 def untrained(texts: Path, folder: Path) -> list[str]:
     """Return the words of points that take no training."""
-    return ["dataset=jsonl", f"dataset.path={texts}", f"results_dir={folder / 'r'}", "score.resamples=100"]
+    return [
+        "dataset=jsonl",
+        f"dataset.path={texts}",
+        f"results_dir={folder / 'r'}",
+        "score.resamples=100",
+    ]
 
 
 def said_by(process: "subprocess.Popen[str]") -> tuple[int, str]:

@@ -12,10 +12,17 @@ TRAIN = {"max_steps": 300, "batch_size": 8, "accumulation": 1, "learning_rate": 
 
 
 def trained(
-    name: str, score: float, seed: int = 1, train: Mapping[str, Any] | None = None, beams: int = 1, **changes: Any
+    name: str,
+    score: float,
+    seed: int = 1,
+    train: Mapping[str, Any] | None = None,
+    beams: int = 1,
+    **changes: Any,
 ) -> RunRecord:
     """Return a run of a system that learns; what is no field of a record is a setting of its model."""
-    fields = {key: changes.pop(key) for key in tuple(changes) if key in RunRecord.__dataclass_fields__}
+    fields = {
+        key: changes.pop(key) for key in tuple(changes) if key in RunRecord.__dataclass_fields__
+    }
     config = {
         "model": {"name": name, **changes},
         "train": {**TRAIN, **(train or {}), "seed": seed},
@@ -24,10 +31,18 @@ def trained(
     }
     fit = FitReport(parameters=9, steps=300, examples=2_400, seconds=60)
     run_id = digest([config, score, repr(fields)])[:12]
-    return record(name, float(score), **{"run_id": run_id, "config": config, "seed": seed, "fit": fit, **fields})
+    return record(
+        name,
+        float(score),
+        **{"run_id": run_id, "config": config, "seed": seed, "fit": fit, **fields},
+    )
 
 
 def baseline(name: str, score: float, **changes: Any) -> RunRecord:
     """Return a run of a system that learns nothing: how it would be trained does not count."""
-    config = {"model": {"name": name}, "train": {**TRAIN, "max_steps": 7}, "decode": {"num_beams": 4}}
+    config = {
+        "model": {"name": name},
+        "train": {**TRAIN, "max_steps": 7},
+        "decode": {"num_beams": 4},
+    }
     return record(name, score, **{"config": config, "oracle": name == "oracle", **changes})

@@ -19,7 +19,10 @@ def write_bart(folder: Path) -> Path:
         **{f"{stack}_layers": 2 for stack in stacks},
         **{f"{stack}_ffn_dim": 24 for stack in stacks},
         **{f"{stack}_attention_heads": 2 for stack in stacks},
-        **{f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")},
+        **{
+            f"{name}_token_id": getattr(tokenizer, f"{name}_token_id")
+            for name in ("pad", "bos", "eos")
+        },
         decoder_start_token_id=tokenizer.eos_token_id,
     )
     with torch.random.fork_rng():

@@ -3,7 +3,12 @@
 from pathlib import Path
 
 import torch
-from transformers import BertConfig, BertForNextSentencePrediction, BertTokenizerFast, PreTrainedModel
+from transformers import (
+    BertConfig,
+    BertForNextSentencePrediction,
+    BertTokenizerFast,
+    PreTrainedModel,
+)
 
 VOCABULARY = (
     "[PAD]",
@@ -16,11 +21,18 @@ VOCABULARY = (
 LONGEST = 16  # tokens of a pair of sentences
 
 
-def write_bert(folder: Path, seed: int = 1, network: type[PreTrainedModel] = BertForNextSentencePrediction) -> Path:
+def write_bert(
+    folder: Path, seed: int = 1, network: type[PreTrainedModel] = BertForNextSentencePrediction
+) -> Path:
     folder.mkdir(parents=True)
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in VOCABULARY), encoding="utf-8")
     BertTokenizerFast.from_pretrained(folder).save_pretrained(folder)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
     limits = {"vocab_size": len(VOCABULARY), "max_position_embeddings": LONGEST}
     with torch.random.fork_rng():
         torch.manual_seed(seed)

@@ -32,18 +32,32 @@ _SIZES = {
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "qwen2": _SIZES,
     "llama": {**_SIZES, "tie_word_embeddings": True},
-    "gpt2": {"vocab_size": 320, "n_embd": 16, "n_layer": 2, "n_head": 2, "initializer_range": 0.5},  # learned positions
+    "gpt2": {
+        "vocab_size": 320,
+        "n_embd": 16,
+        "n_layer": 2,
+        "n_head": 2,
+        "initializer_range": 0.5,
+    },  # learned positions
 }
 
 
 def write_causal(
-    folder: Path, kind: str = "qwen2", template: str | None = CHAT_TEMPLATE, positions: int = 512, **card: Any
+    folder: Path,
+    kind: str = "qwen2",
+    template: str | None = CHAT_TEMPLATE,
+    positions: int = 512,
+    **card: Any,
 ) -> Path:
     """Write a model and its tokenizer to a folder; return it. `card` are settings of its generation_config.json."""
     tokenizer = train_tokenizer(ToySplit.of("train", 12), 320)
     tokenizer.chat_template = template
-    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
-    config = AutoConfig.for_model(kind, max_position_embeddings=positions, **ARCHITECTURES[kind], **ids)
+    ids = {
+        f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")
+    }
+    config = AutoConfig.for_model(
+        kind, max_position_embeddings=positions, **ARCHITECTURES[kind], **ids
+    )
     with torch.random.fork_rng():
         torch.manual_seed(1)
         model = AutoModelForCausalLM.from_config(config)

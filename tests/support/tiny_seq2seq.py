@@ -52,7 +52,14 @@ _BART: dict[str, Any] = {
     "max_position_embeddings": 64,
     "init_std": 0.5,  # large, so that other inputs give other outputs
 }
-_T5 = {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 2, "num_heads": 2, "initializer_factor": 3.0}
+_T5 = {
+    "d_model": 16,
+    "d_kv": 8,
+    "d_ff": 24,
+    "num_layers": 2,
+    "num_heads": 2,
+    "initializer_factor": 3.0,
+}
 _LED: dict[str, Any] = {
     "max_encoder_position_embeddings": 64,
     "max_decoder_position_embeddings": 32,
@@ -60,14 +67,50 @@ _LED: dict[str, Any] = {
 }
 _LED |= {name: value for name, value in _BART.items() if name != "max_position_embeddings"}
 _SPARSE = {"block_size": 4, "num_random_blocks": 1}
-_BERT: dict[str, Any] = {"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-_BERT |= {"intermediate_size": 24, "vocab_size": 320, "max_position_embeddings": 64, "initializer_range": 0.5}
+_BERT: dict[str, Any] = {
+    "model_type": "bert",
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
+_BERT |= {
+    "intermediate_size": 24,
+    "vocab_size": 320,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.5,
+}
 _GEMMA: dict[str, Any]
-_GEMMA = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 8}
-_GEMMA |= {"num_key_value_heads": 1, "vocab_size": 322, "sliding_window": 64, "initializer_range": 0.5}
-_GEMMA |= {"max_position_embeddings": 64, "query_pre_attn_scalar": 8, "bos_token_id": 1, "pad_token_id": 0}
-_PROPHET = {"hidden_size": 16, "num_encoder_layers": 2, "num_decoder_layers": 2, "encoder_ffn_dim": 24, "init_std": 0.5}
-_PROPHET |= {"decoder_ffn_dim": 24, "num_encoder_attention_heads": 2, "num_decoder_attention_heads": 2}
+_GEMMA = {
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "head_dim": 8,
+}
+_GEMMA |= {
+    "num_key_value_heads": 1,
+    "vocab_size": 322,
+    "sliding_window": 64,
+    "initializer_range": 0.5,
+}
+_GEMMA |= {
+    "max_position_embeddings": 64,
+    "query_pre_attn_scalar": 8,
+    "bos_token_id": 1,
+    "pad_token_id": 0,
+}
+_PROPHET = {
+    "hidden_size": 16,
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 2,
+    "encoder_ffn_dim": 24,
+    "init_std": 0.5,
+}
+_PROPHET |= {
+    "decoder_ffn_dim": 24,
+    "num_encoder_attention_heads": 2,
+    "num_decoder_attention_heads": 2,
+}
 _PROPHET |= {"max_position_embeddings": 64}
 _GATED = {
     **_T5,
@@ -87,7 +130,12 @@ ARCHITECTURES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
     "longt5-local": (LongT5Config, {**_T5, "encoder_attention_type": "local", "local_radius": 5}),
     "longt5-tglobal": (
         LongT5Config,
-        {**_T5, "encoder_attention_type": "transient-global", "local_radius": 5, "global_block_size": 4},
+        {
+            **_T5,
+            "encoder_attention_type": "transient-global",
+            "local_radius": 5,
+            "global_block_size": 4,
+        },
     ),
     "led": (LEDConfig, _LED),
     "bigbird_pegasus": (BigBirdPegasusConfig, {**_BART, **_SPARSE}),
@@ -108,7 +156,10 @@ _ALL = {"pad": "pad", "bos": "bos", "eos": "eos", "decoder_start": "eos"}
 _OF_T5 = {"pad": "pad", "eos": "eos", "decoder_start": "pad"}
 _ON_CARDS = {
     **{name: _ALL for name in ("bart", "led", "mbart-50", "m2m_100", "prophetnet")},
-    **{name: _OF_T5 for name in ("t5", "t5-flan", "mt5", "umt5", "longt5-local", "longt5-tglobal", "pegasus")},
+    **{
+        name: _OF_T5
+        for name in ("t5", "t5-flan", "mt5", "umt5", "longt5-local", "longt5-tglobal", "pegasus")
+    },
     "pegasus_x": {**_OF_T5, "bos": "pad"},
     "bigbird_pegasus": {**_ALL, "decoder_start": "bos"},
     "mbart": {"pad": "pad", "bos": "bos", "eos": "eos"},
@@ -116,16 +167,29 @@ _ON_CARDS = {
     "encoder-decoder": {"pad": "pad", "eos": "eos", "decoder_start": "bos"},
     "t5gemma": {"pad": "pad", "bos": "bos", "eos": "eos"},
 }
-_WITH_START = ("bart", "led", "encoder-decoder", "mbart-50")  # whose tokenizers put a start token before a text
+_WITH_START = (
+    "bart",
+    "led",
+    "encoder-decoder",
+    "mbart-50",
+)  # whose tokenizers put a start token before a text
 
 
 def write_own_tokenizer(folder: Path, name: str) -> PreTrainedTokenizerBase:
     """Write a tokenizer of a class of the library's own, with languages or written in Python; return it."""
-    letters = [f"{before}{letter}" for before in ("\u2581", "", "##") for letter in "abcdefghijklmnopqrstuvwxyz.,&!?"]
+    letters = [
+        f"{before}{letter}"
+        for before in ("\u2581", "", "##")
+        for letter in "abcdefghijklmnopqrstuvwxyz.,&!?"
+    ]
     if name in ("mbart", "mbart-50"):
         kind = MBartTokenizer if name == "mbart" else MBart50Tokenizer
         start = ["<s>", "<pad>", "</s>", "<unk>"]
-        tokenizer = kind(vocab=[(piece, 0.0 if piece in start else -3.0) for piece in (*start, "\u2581", *letters)])
+        tokenizer = kind(
+            vocab=[
+                (piece, 0.0 if piece in start else -3.0) for piece in (*start, "\u2581", *letters)
+            ]
+        )
     elif name == "nllb":
         pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", *letters]
         tokenizer = NllbTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
@@ -133,7 +197,9 @@ def write_own_tokenizer(folder: Path, name: str) -> PreTrainedTokenizerBase:
         tokenizer = ByT5Tokenizer()
     else:
         vocabulary = folder / "prophetnet.tokenizer"
-        vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[X_SEP]", *letters]))
+        vocabulary.write_text(
+            "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[X_SEP]", *letters])
+        )
         tokenizer = ProphetNetTokenizer(str(vocabulary))
     tokenizer.save_pretrained(folder)
     return tokenizer
@@ -144,14 +210,18 @@ def write_tokenizer(folder: Path, architecture: str) -> PreTrainedTokenizerBase:
     tokenizer = train_tokenizer(ToySplit.of("train", 12), 320)
     template = "<s> $A </s>" if architecture in _WITH_START else "$A </s>"
     ids = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("<s>", "</s>")]
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=template, special_tokens=ids)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=template, special_tokens=ids
+    )
     tokenizer.add_tokens(["<n>"])
     tokenizer.add_special_tokens({"additional_special_tokens": [SEPARATOR]})
     tokenizer.save_pretrained(folder)
     return tokenizer
 
 
-def write_seq2seq(folder: Path, architecture: str = "bart", own: str | None = None, **changes: Any) -> Path:
+def write_seq2seq(
+    folder: Path, architecture: str = "bart", own: str | None = None, **changes: Any
+) -> Path:
     """Write a model and its tokenizer to a folder; return it. `changes` are entries of the configuration.
 
     `own` is the name of one of the library's own tokenizers; None: a trained one with an architecture's special tokens.
@@ -163,7 +233,9 @@ def write_seq2seq(folder: Path, architecture: str = "bart", own: str | None = No
     tokenizer = write_own_tokenizer(folder, own) if own else write_tokenizer(folder, architecture)
     names = _ON_CARDS[architecture].items()
     ids = {f"{name}_token_id": getattr(tokenizer, f"{token}_token_id") for name, token in names}
-    ids = {name: tokenizer.sep_token_id if token is None else token for name, token in ids.items()}  # as BERT's
+    ids = {
+        name: tokenizer.sep_token_id if token is None else token for name, token in ids.items()
+    }  # as BERT's
     vocabulary = {} if architecture == "encoder-decoder" else {"vocab_size": len(tokenizer)}
     entries = {**vocabulary, **sizes, **ids, **changes}
     with torch.random.fork_rng():

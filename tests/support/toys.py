@@ -14,17 +14,32 @@ from typing import Any
 import pytest
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Document, Example, FitContext, Recipe, Section, build_settings, count_words, registry
+from longsumbench.core import (
+    Document,
+    Example,
+    FitContext,
+    Recipe,
+    Section,
+    build_settings,
+    count_words,
+    registry,
+)
 from longsumbench.errors import DataError
 
-WORDS = [f"{first}{second}" for first in ("ka", "lo", "mi", "nu", "re") for second in ("dan", "fel", "gor", "hit")]
+WORDS = [
+    f"{first}{second}"
+    for first in ("ka", "lo", "mi", "nu", "re")
+    for second in ("dan", "fel", "gor", "hit")
+]
 
 
 def example(number: int, sentences: int = 4) -> Example:
     """Return a made-up example, the same for the same number."""
     chance = random.Random(number)
     text = tuple(" ".join(chance.choices(WORDS, k=6)) + "." for _ in range(sentences))
-    return Example(f"toy-{number}", "a toy", None, (Document(None, (Section(None, (text,)),)),), ((text[0],),))
+    return Example(
+        f"toy-{number}", "a toy", None, (Document(None, (Section(None, (text,)),)),), ((text[0],),)
+    )
 
 
 @dataclass
@@ -129,9 +144,16 @@ def build_tiny(name: str, **settings: Any) -> Any:
     if name == "prompt":
         from support.tiny_causal import causal_folder
 
-        settings = {"checkpoint": causal_folder(), "input_length": None, "tokenizer": None, **settings}
+        settings = {
+            "checkpoint": causal_folder(),
+            "input_length": None,
+            "tokenizer": None,
+            **settings,
+        }
     kind = registry.systems.load(name)
-    values = {key: value for key, value in TINY_FOR_ALL.items() if key in kind.Config.__dataclass_fields__}
+    values = {
+        key: value for key, value in TINY_FOR_ALL.items() if key in kind.Config.__dataclass_fields__
+    }
     if name == "seq2seq":
         from support.tiny_seq2seq import tiny_checkpoint
 
@@ -139,7 +161,9 @@ def build_tiny(name: str, **settings: Any) -> Any:
     return kind(build_settings(kind.Config, {**values, **settings}, "model."))
 
 
-def fit_tiny(name: str, folder: Path, train: ToySplit | None = None, steps: int = 2, **settings: Any) -> Any:
+def fit_tiny(
+    name: str, folder: Path, train: ToySplit | None = None, steps: int = 2, **settings: Any
+) -> Any:
     """Return such a system after a few training steps; its stages are in the folder."""
     system = build_tiny(name, **settings)
     train = train or ToySplit.of("train", 24)
@@ -156,16 +180,28 @@ def write_jsonl(folder: Path, train: int = 24, validation: int = 6, test: int = 
         start += size
         if size:
             lines = (
-                {"id": one.id, "document": " ".join(one.sentences()), "summary": one.references[0][0]} for one in rows
+                {
+                    "id": one.id,
+                    "document": " ".join(one.sentences()),
+                    "summary": one.references[0][0],
+                }
+                for one in rows
             )
-            (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            (folder / f"{name}.jsonl").write_text(
+                "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
+            )
     return folder
 
 
 def tiny_overrides(folder: Path, steps: int = 6) -> list[str]:
     """Return the overrides under which `longsumbench run` of Trunc takes seconds on the folder of `write_jsonl`."""
     model = [f"model.{key}={value}" for key, value in TINY.items()]
-    train = [f"train.max_steps={steps}", "train.eval_steps=2", "train.batch_size=8", "decode.batch_size=4"]
+    train = [
+        f"train.max_steps={steps}",
+        "train.eval_steps=2",
+        "train.batch_size=8",
+        "decode.batch_size=4",
+    ]
     groups = ["model=trunc", "scale=tiny", "dataset=jsonl"]
     return [*groups, f"dataset.path={folder}", "score.resamples=100", *train, *model]
 
@@ -188,7 +224,11 @@ def heed_interrupts() -> None:
 
 def told_in(error: str) -> list[str]:
     """Return the lines of stderr but for those of progress, which a slow machine shows."""
-    return [line for line in error.strip().splitlines() if not re.match(r"[a-z ]+: \d+(/\d+)? [a-z]+|.* …$", line)]
+    return [
+        line
+        for line in error.strip().splitlines()
+        if not re.match(r"[a-z ]+: \d+(/\d+)? [a-z]+|.* …$", line)
+    ]
 
 
 def one_line(read: Callable[[], object]) -> str:

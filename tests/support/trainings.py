@@ -15,11 +15,21 @@ from longsumbench.progress import Progress, watching_progress
 from support.toys import TINY, ToySplit, tiny_recipe
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
-COUNTS = ("steps", "examples", "source_tokens", "target_tokens", "best_step", "validation_losses", "ended_by")
+COUNTS = (
+    "steps",
+    "examples",
+    "source_tokens",
+    "target_tokens",
+    "best_step",
+    "validation_losses",
+    "ended_by",
+)
 OUTCOME = (*COUNTS, "first_loss", "last_loss", "kept", "averaged")
 
 
-def fit(stages: ArtifactCache, recipe: Recipe, train: ToySplit = TRAIN, **settings: Any) -> tuple[Trunc, FitReport]:
+def fit(
+    stages: ArtifactCache, recipe: Recipe, train: ToySplit = TRAIN, **settings: Any
+) -> tuple[Trunc, FitReport]:
     system = Trunc(Trunc.Config(**{**TINY, "dropout": 0.1, **settings}))
     return system, system.fit(FitContext(train, VALIDATION, recipe, stages))
 
@@ -38,11 +48,19 @@ def mean_validation_loss(system: Trunc) -> float:
     """Return the summed loss of the validation examples, taken one by one, divided by their tokens."""
     system.model.eval()
     batches = [training_batch(system, example) for example in VALIDATION]
-    sums = sum(float(system.model(**batch, num_items_in_batch=1).loss.detach()) for batch in batches)
+    sums = sum(
+        float(system.model(**batch, num_items_in_batch=1).loss.detach()) for batch in batches
+    )
     return sums / sum(int(batch["labels"].ne(-100).sum()) for batch in batches)
 
 
-UP_AND_DOWN = {"max_steps": 14, "eval_steps": 2, "learning_rate": 0.3, "schedule": "constant", "warmup_steps": 8}
+UP_AND_DOWN = {
+    "max_steps": 14,
+    "eval_steps": 2,
+    "learning_rate": 0.3,
+    "schedule": "constant",
+    "warmup_steps": 8,
+}
 
 
 def restless(**changes: Any) -> Recipe:
@@ -53,12 +71,18 @@ def restless(**changes: Any) -> Recipe:
 def files(folder: Path) -> dict[str, bytes]:
     """Return the content of all files below a folder, except how long training took and when they were written."""
     found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in sorted(found.items()) if name not in ("fit.json", CHECKSUMS)}
+    return {
+        name: path.read_bytes()
+        for name, path in sorted(found.items())
+        if name not in ("fit.json", CHECKSUMS)
+    }
 
 
 def assert_same_outcome(fitted: tuple[Trunc, FitReport], expected: tuple[Trunc, FitReport]) -> None:
     """Check that two trainings ended with the same bits, losses and counts."""
-    assert [getattr(fitted[1], name) for name in OUTCOME] == [getattr(expected[1], name) for name in OUTCOME]
+    assert [getattr(fitted[1], name) for name in OUTCOME] == [
+        getattr(expected[1], name) for name in OUTCOME
+    ]
     assert files(fitted[0].checkpoint) == files(expected[0].checkpoint)
 
 
@@ -75,7 +99,9 @@ def calling_after_step(step: int, action: Callable[[], object]) -> Iterator[None
 
 
 @contextmanager
-def calling_before(owner: Any, name: str, number: int, action: Callable[[], object]) -> Iterator[None]:
+def calling_before(
+    owner: Any, name: str, number: int, action: Callable[[], object]
+) -> Iterator[None]:
     """Call a function before the n-th call of a method of an object, class or module."""
     usual, calls = getattr(owner, name), [0]
 

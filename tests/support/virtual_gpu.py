@@ -39,7 +39,9 @@ _FACTORIES = """zeros ones empty full arange tensor rand randn randint randperm 
 _NEW = "new_zeros new_ones new_empty new_full new_tensor".split()
 _FROM_DATA = "tensor as_tensor asarray new_tensor".split()
 _ACROSS_DEVICES = "copy_ _to_copy _foreach_copy_ set_ _local_scalar_dense _has_compatible_shallow_copy_type".split()
-_WITH_CPU_SCALARS = "masked_fill where fill index_fill clamp lerp".split()  # and those tagged as pointwise
+_WITH_CPU_SCALARS = (
+    "masked_fill where fill index_fill clamp lerp".split()
+)  # and those tagged as pointwise
 _INDEXING = "index index_put index_put_ _index_put_impl_ _unsafe_index _unsafe_index_put".split()
 # The host needs their results, or the sizes of those.
 _WAITING = "nonzero masked_select unique_dim _unique2 unique_consecutive equal bincount _local_scalar_dense".split()
@@ -57,10 +59,14 @@ class VirtualGPU:
 
     def __init__(self, *folders: str) -> None:
         self.folders, self.launches = folders or ("longsumbench", "models"), 0
-        self.waits: Counter[tuple[str, str]] = Counter()  # kind and place → how often the host waited
+        self.waits: Counter[tuple[str, str]] = (
+            Counter()
+        )  # kind and place → how often the host waited
         self.allocated, self.peak = 0, 0  # bytes
         self.factory_device: str | None = None  # of the running function that makes a tensor
-        self._table: dict[int, tuple[weakref.ref[Any], int]] = {}  # address of a storage → itself, and its bytes
+        self._table: dict[
+            int, tuple[weakref.ref[Any], int]
+        ] = {}  # address of a storage → itself, and its bytes
         self._stack = ExitStack()
         self.seed(0)
 
@@ -87,7 +93,10 @@ class VirtualGPU:
         if storage is not None and _real_device(tensor) == CPU and self.holds(tensor) != on_gpu:
             self._forget(storage._cdata)
             if on_gpu:
-                size, forget = -(-storage.nbytes() // _BLOCK) * _BLOCK, partial(self._forget, storage._cdata)
+                size, forget = (
+                    -(-storage.nbytes() // _BLOCK) * _BLOCK,
+                    partial(self._forget, storage._cdata),
+                )
                 self._table[storage._cdata] = (weakref.ref(storage, forget), size)
                 self.allocated += size
                 self.peak, torch.cuda._initialized = max(self.peak, self.allocated), True
@@ -111,8 +120,16 @@ class VirtualGPU:
     def source_line(self) -> str:
         """Return the line outside PyTorch that runs now, and the line in `folders` that led there."""
         lines = [(frame.f_code.co_filename, line) for frame, line in walk_stack(sys._getframe(1))]
-        lines = [(path, line) for path, line in lines if path != __file__ and path[0] != "<" and "/torch/" not in path]
-        own = (line for line in lines if "site-packages" not in line[0] and {*self.folders} & {*line[0].split("/")})
+        lines = [
+            (path, line)
+            for path, line in lines
+            if path != __file__ and path[0] != "<" and "/torch/" not in path
+        ]
+        own = (
+            line
+            for line in lines
+            if "site-packages" not in line[0] and {*self.folders} & {*line[0].split("/")}
+        )
         shown = dict.fromkeys((*lines[:1], *islice(own, 1)))
         return " < ".join(f"{'/'.join(path.split('/')[-3:])}:{line}" for path, line in shown)
 
@@ -132,7 +149,10 @@ class VirtualGPU:
         yield Tensor, {name: self._factory(getattr(Tensor, name), of_tensor=True) for name in _NEW}
         yield Tensor, self._tensor_methods()
         yield torch.cuda, self._cuda_functions()
-        yield torch.accelerator, _constants(is_available=True, current_accelerator=GPU, current_stream=_STREAM)
+        yield (
+            torch.accelerator,
+            _constants(is_available=True, current_accelerator=GPU, current_stream=_STREAM),
+        )
         yield torch.accelerator, _constants(current_device_index=0, set_device_index=None)
         yield torch.backends.cudnn, _constants(is_acceptable=False)
         yield torch._VF, {"dropout": partial(self._dropout, torch._C._VariableFunctions.dropout)}
@@ -140,17 +160,31 @@ class VirtualGPU:
         yield torch._C, {"_group_tensors_by_device_and_dtype": grouped}
         mode: Any = torch.amp.autocast_mode.autocast
         begin = mode.__init__
-        yield mode, {"__init__": lambda self, device_type, *args, **kw: begin(self, _on_cpu(device_type), *args, **kw)}
-        for name in "is_autocast_enabled get_autocast_dtype set_autocast_enabled set_autocast_dtype".split():
+        yield (
+            mode,
+            {
+                "__init__": lambda self, device_type, *args, **kw: begin(
+                    self, _on_cpu(device_type), *args, **kw
+                )
+            },
+        )
+        for name in (
+            "is_autocast_enabled get_autocast_dtype set_autocast_enabled set_autocast_dtype".split()
+        ):
             real = getattr(torch, name)
             yield torch, {name: lambda kind="cuda", *args, real=real: real(_on_cpu(kind), *args)}
 
-    def _factory(self, real: Callable[..., Tensor], of_tensor: bool = False) -> Callable[..., Tensor]:
+    def _factory(
+        self, real: Callable[..., Tensor], of_tensor: bool = False
+    ) -> Callable[..., Tensor]:
         """Wrap a function that makes a tensor; a tensor's method makes it on the tensor's device."""
 
         def make(*args: Any, **kwargs: Any) -> Tensor:
             device = kwargs.get("device") or (args[0].device if of_tensor else None)
-            kind, from_data = "cpu" if device is None else torch.device(device).type, real.__name__ in _FROM_DATA
+            kind, from_data = (
+                "cpu" if device is None else torch.device(device).type,
+                real.__name__ in _FROM_DATA,
+            )
             if kind == "cuda" and from_data and isinstance(args[-1], Tensor):
                 return args[-1].to(GPU, dtype=kwargs.get("dtype"))
             if kind == "cuda":
@@ -166,13 +200,27 @@ class VirtualGPU:
 
         return make
 
-    def _to(self, tensor: Tensor, *args: Any, copy: bool = False, other: Tensor | None = None, **kwargs: Any) -> Tensor:
-        if (like := other if other is not None or not args else args[0]) is not None and isinstance(like, Tensor):
+    def _to(
+        self,
+        tensor: Tensor,
+        *args: Any,
+        copy: bool = False,
+        other: Tensor | None = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        if (like := other if other is not None or not args else args[0]) is not None and isinstance(
+            like, Tensor
+        ):
             args, kwargs = (), {"device": like.device, "dtype": like.dtype}
         device, dtype, non_blocking, layout = torch._C._nn._parse_to(*args, **kwargs)
-        options: dict[str, Any] = {"dtype": dtype or tensor.dtype, **({"memory_format": layout} if layout else {})}
+        options: dict[str, Any] = {
+            "dtype": dtype or tensor.dtype,
+            **({"memory_format": layout} if layout else {}),
+        }
         if device is None or device.type not in ("cpu", "cuda") or _real_device(tensor) != CPU:
-            return _real_to(tensor, copy=copy, **{**options, **({"device": device} if device else {})})
+            return _real_to(
+                tensor, copy=copy, **{**options, **({"device": device} if device else {})}
+            )
         if (to_gpu := device.type == "cuda") == self.holds(tensor):
             return _real_to(tensor, copy=copy, **options)
         waits = not (to_gpu and non_blocking and hasattr(tensor, "is_pinned_copy"))
@@ -180,14 +228,20 @@ class VirtualGPU:
 
     def _tensor_methods(self) -> dict[str, Any]:
         def on_gpu(act: Callable[[], object], method: Callable[..., Any]) -> Callable[..., Any]:
-            return lambda tensor, *args, **kw: (self.holds(tensor) and act(), method(tensor, *args, **kw))[1]
+            return lambda tensor, *args, **kw: (
+                self.holds(tensor) and act(),
+                method(tensor, *args, **kw),
+            )[1]
 
         def pinned(tensor: Tensor, *_: Any) -> Tensor:
             vars(copy := tensor.clone())["is_pinned_copy"] = True
             return copy
 
         no_numpy = "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy it to host memory first"
-        deepcopy, device_of = Tensor.__deepcopy__, lambda tensor: GPU if self.holds(tensor) else _real_device(tensor)
+        deepcopy, device_of = (
+            Tensor.__deepcopy__,
+            lambda tensor: GPU if self.holds(tensor) else _real_device(tensor),
+        )
         return {
             "device": property(device_of),
             "is_cuda": property(self.holds),
@@ -197,15 +251,29 @@ class VirtualGPU:
             "cuda": lambda tensor, *_, **__: self._to(tensor, GPU),
             "numpy": on_gpu(partial(self.refuse, TypeError, no_numpy), _real_numpy),
             "tolist": on_gpu(partial(self.wait, "tolist"), Tensor.tolist),
-            "pin_memory": on_gpu(partial(self.refuse, RuntimeError, "cannot pin 'torch.cuda.FloatTensor'"), pinned),
-            "__deepcopy__": lambda tensor, memo: self.place(deepcopy(tensor, memo), self.holds(tensor)),
+            "pin_memory": on_gpu(
+                partial(self.refuse, RuntimeError, "cannot pin 'torch.cuda.FloatTensor'"), pinned
+            ),
+            "__deepcopy__": lambda tensor, memo: self.place(
+                deepcopy(tensor, memo), self.holds(tensor)
+            ),
         }
 
     def _cuda_functions(self) -> dict[str, Any]:
         facts = SimpleNamespace(name="Virtual GPU", major=9, minor=0, total_memory=80 << 30)
         in_context: dict[str, Callable[..., Any]] = {  # on a real GPU, too, these open a context
-            **_constants(init=None, _lazy_init=None, current_device=0, current_stream=_STREAM, is_bf16_supported=True),
-            **_constants(get_device_name=facts.name, get_device_properties=facts, get_device_capability=(9, 0)),
+            **_constants(
+                init=None,
+                _lazy_init=None,
+                current_device=0,
+                current_stream=_STREAM,
+                is_bf16_supported=True,
+            ),
+            **_constants(
+                get_device_name=facts.name,
+                get_device_properties=facts,
+                get_device_capability=(9, 0),
+            ),
             "get_rng_state": lambda: self.random_state.clone(),
             "get_rng_state_all": lambda: [self.random_state.clone()],
             "mem_get_info": lambda: (facts.total_memory - self.allocated, facts.total_memory),
@@ -218,25 +286,40 @@ class VirtualGPU:
             return function()
 
         return {
-            **_constants(is_available=True, device_count=1, set_device=None, empty_cache=None, device=nullcontext()),
+            **_constants(
+                is_available=True,
+                device_count=1,
+                set_device=None,
+                empty_cache=None,
+                device=nullcontext(),
+            ),
             **_constants(_is_in_bad_fork=False, is_current_stream_capturing=False),
             **{name: partial(opening, function) for name, function in in_context.items()},
             "_initialized": False,
             **dict.fromkeys(("manual_seed", "manual_seed_all"), self.seed),
-            "set_rng_state": lambda new, *_: setattr(self, "random_state", torch.from_numpy(_real_numpy(new).copy())),
+            "set_rng_state": lambda new, *_: setattr(
+                self, "random_state", torch.from_numpy(_real_numpy(new).copy())
+            ),
             **dict.fromkeys(("memory_allocated", "memory_reserved"), lambda *_: self.allocated),
             "max_memory_allocated": lambda *_: self.peak,
         }
 
-    def _dropout(self, real: Callable[..., Tensor], states: Tensor, p: float, training: bool) -> Tensor:
+    def _dropout(
+        self, real: Callable[..., Tensor], states: Tensor, p: float, training: bool
+    ) -> Tensor:
         """Run dropout as one kernel on the device; the CPU's has three."""
         fused = training and 0 < p < 1 and self.holds(states)
         return torch.native_dropout(states, p, True)[0] if fused else real(states, p, training)
 
     def _grouped(self, real: Callable[..., Any], lists: Any, *args: Any) -> Any:
         """Group the tensors of an optimizer, which are all on one device."""
-        on_gpu = any(self.holds(tensor) for group in lists for tensor in group if tensor is not None)
-        return {(GPU if on_gpu else key[0], key[1]): groups for key, groups in real(lists, *args).items()}
+        on_gpu = any(
+            self.holds(tensor) for group in lists for tensor in group if tensor is not None
+        )
+        return {
+            (GPU if on_gpu else key[0], key[1]): groups
+            for key, groups in real(lists, *args).items()
+        }
 
 
 class _Operators(TorchDispatchMode):
@@ -248,7 +331,9 @@ class _Operators(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         gpu, kwargs, name = self.gpu, kwargs or {}, func._schema.name.removeprefix("aten::")
-        with torch._C.DisableTorchFunction():  # no function mode, as of torch.set_default_device, sees what is called
+        with (
+            torch._C.DisableTorchFunction()
+        ):  # no function mode, as of torch.set_default_device, sees what is called
             tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
             if tensors:
                 self.last_on_gpu = any(map(gpu.holds, tensors))
@@ -256,7 +341,9 @@ class _Operators(TorchDispatchMode):
                 self.last_on_gpu = gpu.factory_device == "cuda"
             if not self.last_on_gpu:
                 return func(*args, **kwargs)
-            if torch.is_inference_mode_enabled() and func._can_decompose():  # without it, autograd has decomposed it
+            if (
+                torch.is_inference_mode_enabled() and func._can_decompose()
+            ):  # without it, autograd has decomposed it
                 with self:
                     return func.decompose(*args, **kwargs)
             self.check(func, name, args, tensors)
@@ -282,21 +369,36 @@ class _Operators(TorchDispatchMode):
             indices = [index for index in args[1] if index is not None]
             on_gpu = [gpu.holds(index) for index in indices]
             if any(on_gpu) and not gpu.holds(args[0]):
-                gpu.refuse(RuntimeError, "indices should be either on cpu or on the same device as the indexed tensor")
+                gpu.refuse(
+                    RuntimeError,
+                    "indices should be either on cpu or on the same device as the indexed tensor",
+                )
             if not all(on_gpu) or any(index.dtype == torch.bool for index in indices):
                 gpu.wait("boolean index" if all(on_gpu) else "index from host")
             tensors = [args[0], *(value for value in args[2:3] if isinstance(value, Tensor))]
         places = [gpu.holds(tensor) for tensor in tensors]
         if name in _WAITING or (name == "repeat_interleave" and "Tensor" in str(func)):
             gpu.wait(name)
-        if name == "copy_" and places[0] != places[1] and not (places[0] and hasattr(tensors[1], "is_pinned_copy")):
+        if (
+            name == "copy_"
+            and places[0] != places[1]
+            and not (places[0] and hasattr(tensors[1], "is_pinned_copy"))
+        ):
             gpu.wait("copy to device" if places[0] else "copy to host")
-        takes_scalars = name in _INDEXING or name.startswith("_foreach_") or _takes_cpu_scalars(name.rstrip("_"))
-        scalars = all(tensor.dim() == 0 for tensor, there in zip(tensors, places, strict=True) if not there)
+        takes_scalars = (
+            name in _INDEXING
+            or name.startswith("_foreach_")
+            or _takes_cpu_scalars(name.rstrip("_"))
+        )
+        scalars = all(
+            tensor.dim() == 0 for tensor, there in zip(tensors, places, strict=True) if not there
+        )
         fits = takes_scalars and scalars and (places[0] or not func._schema.is_mutable)
         if not (all(places) or fits or name in _ACROSS_DEVICES):
             shown = zip(tensors, places, strict=True)
-            shapes = ", ".join(f"{tuple(tensor.shape)} on {GPU if there else CPU}" for tensor, there in shown)
+            shapes = ", ".join(
+                f"{tuple(tensor.shape)} on {GPU if there else CPU}" for tensor, there in shown
+            )
             problem = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
             gpu.refuse(RuntimeError, f"{problem} ({func} of {shapes})")
 
@@ -321,9 +423,15 @@ def _cuda_autocast() -> Any:
 
 def _in_float32(operator: Any, *args: Any, **kwargs: Any) -> Any:
     """Run an operator outside autocast, in float32, unless its arguments name a dtype."""
-    half = () if any(isinstance(leaf, torch.dtype) for leaf in tree_leaves((args, kwargs))) else _HALF
-    args, kwargs = tree_map(lambda x: x.float() if isinstance(x, Tensor) and x.dtype in half else x, (args, kwargs))
-    with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)):
+    half = (
+        () if any(isinstance(leaf, torch.dtype) for leaf in tree_leaves((args, kwargs))) else _HALF
+    )
+    args, kwargs = tree_map(
+        lambda x: x.float() if isinstance(x, Tensor) and x.dtype in half else x, (args, kwargs)
+    )
+    with torch._C._ExcludeDispatchKeyGuard(
+        torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+    ):
         return operator(*args, **kwargs)
 
 
@@ -337,5 +445,7 @@ def _storage_of(tensor: Tensor) -> Any:
 @cache
 def _takes_cpu_scalars(name: str) -> bool:
     packet = getattr(torch.ops.aten, name, None)
-    pointwise = packet and any(torch.Tag.pointwise in getattr(packet, one).tags for one in packet.overloads())
+    pointwise = packet and any(
+        torch.Tag.pointwise in getattr(packet, one).tags for one in packet.overloads()
+    )
     return bool(pointwise) or name in _WITH_CPU_SCALARS

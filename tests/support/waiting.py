@@ -7,11 +7,15 @@ from collections.abc import Callable
 PATIENCE = 3600.0  # seconds until a test gives up on another process
 
 
-def wait_until(condition: Callable[[], object], process: "subprocess.Popen[str] | None" = None) -> None:
+def wait_until(
+    condition: Callable[[], object], process: "subprocess.Popen[str] | None" = None
+) -> None:
     """Wait until a condition holds that another process brings about; fail if that process ends before."""
     end = time.monotonic() + PATIENCE
     while not condition():
-        assert process is None or process.poll() is None, f"it ended too early: {process.communicate()}"
+        assert process is None or process.poll() is None, (
+            f"it ended too early: {process.communicate()}"
+        )
         assert time.monotonic() < end, f"waited for {PATIENCE:.0f} s"
         time.sleep(0.02)
 
@@ -29,6 +33,10 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
     for less, more in ((small, middle), (middle, large)):
         once = min(seconds(less) for _ in range(3))
         taken = [seconds(more)]
-        while taken[-1] >= 24 * once + 0.2 and len(taken) < 3:  # other processes may have slowed it down
+        while (
+            taken[-1] >= 24 * once + 0.2 and len(taken) < 3
+        ):  # other processes may have slowed it down
             taken.append(seconds(more))
-        assert min(taken) < 24 * once + 0.2, f"{more} took {min(taken):.2f} s, {less} took {once:.2f} s"
+        assert min(taken) < 24 * once + 0.2, (
+            f"{more} took {min(taken):.2f} s, {less} took {once:.2f} s"
+        )

@@ -89,12 +89,17 @@ class Watching(System):
             {"unit": units},
         )
         text = " ".join(units[index] for index in order) + self.suffix
-        return Summary(example.id, text, ledger, complete=len(text.split()) < 40, tokens=len(text.split())), evidence
+        return Summary(
+            example.id, text, ledger, complete=len(text.split()) < 40, tokens=len(text.split())
+        ), evidence
 
 
 def with_watching() -> registry.Registry:
     """Return the table of systems with this one in it."""
-    return replace(registry.systems, built_in={**registry.systems.built_in, "watching": "support.watching:Watching"})
+    return replace(
+        registry.systems,
+        built_in={**registry.systems.built_in, "watching": "support.watching:Watching"},
+    )
 
 
 def like(one: Evidence, other: Evidence) -> bool:
@@ -104,7 +109,8 @@ def like(one: Evidence, other: Evidence) -> bool:
         and dict(one.texts) == dict(other.texts)
         and set(one.arrays) == set(other.arrays)
         and all(
-            np.asarray(array).dtype == other.arrays[name].dtype and np.array_equal(array, other.arrays[name])
+            np.asarray(array).dtype == other.arrays[name].dtype
+            and np.array_equal(array, other.arrays[name])
             for name, array in one.arrays.items()
         )
     )

@@ -12,7 +12,10 @@ from support.sweeping import JOBLIB, POINTS, Swept, assert_same, killed, said_by
 from support.toys import write_jsonl
 from support.waiting import wait_until
 
-KILLS = (("worker", 1, 5), ("both", 3, 3))  # of what, after so many finished runs, and so many more traces
+KILLS = (
+    ("worker", 1, 5),
+    ("both", 3, 3),
+)  # of what, after so many finished runs, and so many more traces
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,9 @@ def undisturbed(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Swept:
     return sweep
 
 
-def workers_after(sweep: Swept, process: "subprocess.Popen[str]", finished: int, traces: int) -> list[int]:
+def workers_after(
+    sweep: Swept, process: "subprocess.Popen[str]", finished: int, traces: int
+) -> list[int]:
     """Return the processes at work once there are so many finished runs, and then so many more traces."""
     wait_until(lambda: len(sweep.finished()) >= finished, process)
     least = sweep.traces() + traces
@@ -56,7 +61,9 @@ def test_a_killed_sweep_continues(texts: Path, undisturbed: Swept, tmp_path: Pat
             killed(process)
             assert ": interrupted; the same command continues it\n" in sweep.status()
             process = sweep.start()
-    if said_by(process)[0]:  # a point whose process was killed twice; the same command tries it again
+    if said_by(process)[
+        0
+    ]:  # a point whose process was killed twice; the same command tries it again
         sweep.finish()
     assert_same(sweep, undisturbed)
     wait_until(lambda: not sweep.left_behind())

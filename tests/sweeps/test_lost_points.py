@@ -88,9 +88,13 @@ def swept(tmp_path: Path, lost: Path, *words: str) -> Swept:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_point_that_dies_costs_the_others_nothing(n_jobs: int, lost: Path, tmp_path: Path) -> None:
+def test_a_point_that_dies_costs_the_others_nothing(
+    n_jobs: int, lost: Path, tmp_path: Path
+) -> None:
     """It is tried again alone, and has failed; the others are done, and the same command tries it again."""
-    sweep = swept(tmp_path, lost, "model=dying,random", "seed=1,2,3", f"hydra.launcher.n_jobs={n_jobs}")
+    sweep = swept(
+        tmp_path, lost, "model=dying,random", "seed=1,2,3", f"hydra.launcher.n_jobs={n_jobs}"
+    )
     said = sweep.finish(code=1)
     dying, *random = states(sweep)
     assert [state.state for state in random] == [DONE] * 3

@@ -21,7 +21,12 @@ def words(tmp_path: Path) -> list[str]:
 
 def test_a_search_is_continued(words: list[str], tmp_path: Path, log_lines: list[str]) -> None:
     """Optuna asks for points by their score; the same command asks for the same ones, which are finished."""
-    search = [*OPTUNA, "hydra.sweeper.n_trials=6", "model.length=choice(1,2,4,6)", "dataset.split=validation"]
+    search = [
+        *OPTUNA,
+        "hydra.sweeper.n_trials=6",
+        "model.length=choice(1,2,4,6)",
+        "dataset.split=validation",
+    ]
     assert main(["run", "-m", *words, *search]) == 0
     done = [RunRecord.read(path.parent) for path in (tmp_path / "r").rglob("record.json")]
     assert {one.config["model"]["length"] for one in done} <= {"1", "2", "4", "6"}
@@ -38,7 +43,9 @@ def test_an_invalid_point_of_a_search_ends_nothing(words: list[str], log_lines: 
     assert any(line.startswith("the search goes by the test split") for line in log_lines)
 
 
-def test_a_search_without_a_valid_point_is_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_without_a_valid_point_is_wrong_usage(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """A searched key that does not exist ends with the message about that key."""
     search = [*OPTUNA, "hydra.sweeper.n_trials=2", "model.lenght=choice(3,4)"]
     assert main(["run", "-m", *words, *search]) == 2
@@ -46,11 +53,21 @@ def test_a_search_without_a_valid_point_is_wrong_usage(words: list[str], capsys:
     assert last.startswith("longsumbench: unknown setting 'model.lenght' (did you mean 'length'?)")
 
 
-def test_a_search_whose_points_fail_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_whose_points_fail_has_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As with any sweep, exit code 1 and each reason; a point is named by what is searched."""
     words = untrained(write_jsonl(tmp_path / "toy", train=0, validation=0), tmp_path)
-    search = [*OPTUNA, "model=trunc", "hydra.sweeper.n_trials=2", "model.snippet_length=choice(16,32)", "scale=tiny"]
+    search = [
+        *OPTUNA,
+        "model=trunc",
+        "hydra.sweeper.n_trials=2",
+        "model.snippet_length=choice(16,32)",
+        "scale=tiny",
+    ]
     assert main(["run", "-m", *words, *search]) == 1
     said = capsys.readouterr().err
     assert re.search(r"of [12] points? failed", said)
-    assert re.search(r"^model\.snippet_length=\d\d  .*learns from a training split", said, flags=re.M)
+    assert re.search(
+        r"^model\.snippet_length=\d\d  .*learns from a training split", said, flags=re.M
+    )

@@ -50,7 +50,9 @@ def test_a_point_whose_process_was_killed_is_waiting(sweep: Sweep, tmp_path: Pat
         "    sweep.write_state(2, PointState('seed=2', RUNNING, started=time.time(), process='node7 11'))\n"
         "    print('ready', flush=True)\n    time.sleep(3600)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         assert [state.state for state in sweep.present_states()] == [WAITING, RUNNING, WAITING]
@@ -59,15 +61,27 @@ def test_a_point_whose_process_was_killed_is_waiting(sweep: Sweep, tmp_path: Pat
     assert "its process ended (node7 11)" in render_status(tmp_path, "abcd")
 
 
-def test_status_of_a_sweep(sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_of_a_sweep(
+    sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Done, running and failed points, the time left, and the present steps."""
     now = time.time()
     sweep.write_state(1, PointState(THREE[0], DONE, started=now - 100, ended=now - 40, score=31.25))
-    sweep.write_state(2, PointState(THREE[1], FAILED, started=now - 9, ended=now, reason="the disk is full"))
+    sweep.write_state(
+        2, PointState(THREE[1], FAILED, started=now - 9, ended=now, reason="the disk is full")
+    )
     sweep.file(2, "log").write_text("…", encoding="utf-8")
     with exclusive_lock(sweep.file(3, "lock")):
         sweep.write_state(
-            3, PointState(THREE[2], RUNNING, started=now, attempts=2, doing="training: 3/9 steps", process="node7 11")
+            3,
+            PointState(
+                THREE[2],
+                RUNNING,
+                started=now,
+                attempts=2,
+                doing="training: 3/9 steps",
+                process="node7 11",
+            ),
         )
         assert main(["status", "--results-dir", str(tmp_path)]) == 0
     said = capsys.readouterr().out
@@ -75,7 +89,9 @@ def test_status_of_a_sweep(sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureF
     assert "31.2" in said
     assert f"\nlog of point 2: {sweep.file(2, 'log')}" in said
     assert "node7 11, attempt 2: training: 3/9 steps" in said
-    assert "sweep abcd1234: interrupted; the same command continues it" in said  # nobody holds its lock
+    assert (
+        "sweep abcd1234: interrupted; the same command continues it" in said
+    )  # nobody holds its lock
     with exclusive_lock(sweep.lock):
         assert "sweep abcd1234: running" in render_status(tmp_path)
 
@@ -138,14 +154,19 @@ def test_no_sweep_and_an_unknown_one_are_one_line(sweep: Sweep, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan"])
-def test_watching_takes_a_time(seconds: str, sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_watching_takes_a_time(
+    seconds: str, sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """No time, or less than none, is wrong usage."""
     assert main(["status", f"--watch={seconds}", "--results-dir", str(tmp_path)]) == 2
     assert f"--watch {seconds}: the number of seconds must be above 0" in capsys.readouterr().err
 
 
 def test_watching_ends_with_an_interrupt(
-    sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    sweep: Sweep,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It says that the sweep goes on; a time that no machine could sleep is no error."""
 

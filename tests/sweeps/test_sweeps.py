@@ -42,7 +42,10 @@ def words(toy: Path, tmp_path: Path) -> list[str]:
 @pytest.fixture
 def untrainable(tmp_path: Path) -> list[str]:
     """The overrides of points on texts without a train split, which Lead needs and Oracle does not."""
-    return [*untrained(write_jsonl(tmp_path / "test only", train=0, validation=0), tmp_path), "baselines=false"]
+    return [
+        *untrained(write_jsonl(tmp_path / "test only", train=0, validation=0), tmp_path),
+        "baselines=false",
+    ]
 
 
 def records(results: Path) -> dict[str, dict[str, Any]]:
@@ -73,13 +76,19 @@ def test_a_sweep_runs_each_run_once(toy: Path, tmp_path: Path, log_lines: list[s
     ]
     found = records(tmp_path / "r")
     assert sorted(one["model"] for one in found.values()) == ["lead", "oracle", "random", "random"]
-    assert [(one.model, one.seed) for one in launch.records()] == [*[("lead", None)] * 2, ("random", 1), ("random", 2)]
+    assert [(one.model, one.seed) for one in launch.records()] == [
+        *[("lead", None)] * 2,
+        ("random", 1),
+        ("random", 2),
+    ]
     again = started(words)
     assert log_lines[-1] == "3 runs: 0 done, 3 found finished, 0 failed"
     assert {one.run_id for one in again.finished} == set(found)
 
 
-def test_a_failing_point_leaves_the_others_alone(untrainable: list[str], log_lines: list[str]) -> None:
+def test_a_failing_point_leaves_the_others_alone(
+    untrainable: list[str], log_lines: list[str]
+) -> None:
     """In a sweep the others are finished, and the reason is kept; alone, a failure is an error."""
     launch = started([*untrainable, "model=lead,oracle"])
     assert [one.model for one in launch.finished] == ["oracle"]
@@ -100,8 +109,24 @@ def test_a_failing_baseline_leaves_its_point_alone(
         raise MemoryError
 
     monkeypatch.setattr("longsumbench.models.baselines.system.Random.summarize", exhausted)
-    assert main(["run", "-m", *untrained(toy, tmp_path), "model=lead", "model.length=5", "model.title=true,false"]) == 1
-    assert sorted(one["model"] for one in records(tmp_path / "r").values()) == ["lead", "lead", "oracle"]
+    assert (
+        main(
+            [
+                "run",
+                "-m",
+                *untrained(toy, tmp_path),
+                "model=lead",
+                "model.length=5",
+                "model.title=true,false",
+            ]
+        )
+        == 1
+    )
+    assert sorted(one["model"] for one in records(tmp_path / "r").values()) == [
+        "lead",
+        "lead",
+        "oracle",
+    ]
     said = capsys.readouterr().err
     assert "2 runs: 2 done, 0 found finished, 0 failed" in said
     assert "1 of 2 points failed, the others are kept:" in said
@@ -116,7 +141,9 @@ def test_a_bug_fails_its_point_alone(
     launch = started([*words, "model=lead,oracle"])
     assert [one.model for one in launch.finished] == ["oracle"]
     reason = next(iter(launch.states.values())).reason
-    assert reason.startswith("unexpected error in longsumbench: ZeroDivisionError: division by zero; its traceback")
+    assert reason.startswith(
+        "unexpected error in longsumbench: ZeroDivisionError: division by zero; its traceback"
+    )
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -126,7 +153,10 @@ def test_a_sweep_draws_its_own_runs(words: list[str], tmp_path: Path) -> None:
     assert main(["run", "-m", *words, "model=lead", "model.length=3,5", "decode.limit=1"]) == 0
     (drawn,) = (tmp_path / "r" / "leaderboard").glob("*-length.csv")
     assert list(pd.read_csv(drawn)["n"][:2]) == [1, 1]
-    assert main(["leaderboard", "jsonl", "--against", "length", "--results-dir", str(tmp_path / "r")]) == 0
+    assert (
+        main(["leaderboard", "jsonl", "--against", "length", "--results-dir", str(tmp_path / "r")])
+        == 0
+    )
     assert 1 not in list(pd.read_csv(drawn)["n"][:4])
 
 
@@ -134,23 +164,39 @@ def test_a_second_process_waits_for_the_first(words: list[str], log_lines: list[
     """Two processes that run one sweep take turns; the second one says for whom it waits."""
     launch = started([*words, "model=lead", "model.length=3,5"])
     (sweep,) = sweeps_in(Path(launch.points[0].config.results_dir))
-    command = [sys.executable, "-m", "longsumbench", "run", "-m", *words, "model=lead", "model.length=3,5"]
+    command = [
+        sys.executable,
+        "-m",
+        "longsumbench",
+        "run",
+        "-m",
+        *words,
+        "model=lead",
+        "model.length=3,5",
+    ]
     with exclusive_lock(sweep.lock):
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        )
         assert process.stderr is not None
         line = next(line for line in process.stderr if "waiting" in line)
         assert f"waiting for the process that runs this sweep: process {os.getpid()} on " in line
     assert "2 runs: 0 done, 2 found finished" in process.communicate(timeout=PATIENCE)[1]
 
 
-def test_joblib_gives_what_one_process_gives(toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_joblib_gives_what_one_process_gives(
+    toy: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """The same predictions come from joblib's processes, whose output is in logs; finished runs need none."""
     words = [*tiny_overrides(toy, steps=4), "baselines=false", "seed=1,2"]
     assert main(["run", "-m", *words, f"results_dir={tmp_path / 'one'}"]) == 0
     for _ in range(2):
         assert main(["run", "-m", *words, f"results_dir={tmp_path / 'many'}", *JOBLIB]) == 0
     one, many = (
-        {path.relative_to(root / "runs"): path.read_bytes() for path in root.rglob("predictions.jsonl")}
+        {
+            path.relative_to(root / "runs"): path.read_bytes()
+            for path in root.rglob("predictions.jsonl")
+        }
         for root in (tmp_path / "one", tmp_path / "many")
     )
     assert one == many
@@ -163,7 +209,9 @@ def test_joblib_gives_what_one_process_gives(toy: Path, tmp_path: Path, capfd: p
     assert not any("already finished" in log for log in logs)
 
 
-def test_a_failure_in_another_process_has_its_log(untrainable: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_in_another_process_has_its_log(
+    untrainable: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
     """Exit code 1, the reason, and the place of the log; the other point is done."""
     assert main(["run", "-m", *untrainable, "model=lead,oracle", *JOBLIB]) == 1
     printed, said = capfd.readouterr()
@@ -174,12 +222,20 @@ def test_a_failure_in_another_process_has_its_log(untrainable: list[str], capfd:
 
 def test_overwrite_repeats_once_what_points_share(toy: Path, tmp_path: Path) -> None:
     """With overwrite=true two points that share a checkpoint train again, but once, also in parallel."""
-    words = [*tiny_overrides(toy, steps=4), f"results_dir={tmp_path / 'r'}", "baselines=false", "decode.num_beams=1,2"]
+    words = [
+        *tiny_overrides(toy, steps=4),
+        f"results_dir={tmp_path / 'r'}",
+        "baselines=false",
+        "decode.num_beams=1,2",
+    ]
     times = []
     for engine in ((), JOBLIB):
         assert main(["run", "-m", *words, "overwrite=true", *engine]) == 0
         fits = {record["fit"]["seconds"] for record in records(tmp_path / "r").values()}
-        checkpoints = {path.resolve() / "fit.json" for path in (tmp_path / "r").glob("runs/*/*/*/work/checkpoint")}
+        checkpoints = {
+            path.resolve() / "fit.json"
+            for path in (tmp_path / "r").glob("runs/*/*/*/work/checkpoint")
+        }
         times.append((len(fits), {path.stat().st_mtime_ns for path in checkpoints}))
     assert [(count, len(written)) for count, written in times] == [(1, 1), (1, 1)]
     assert times[0] != times[1]
@@ -189,12 +245,21 @@ def test_overwrite_repeats_once_what_points_share(toy: Path, tmp_path: Path) -> 
     ("words", "message"),
     [
         (["hydra/launcher=joblob"], "unknown hydra/launcher 'joblob' (did you mean 'joblib'?)"),
-        (["hydra/launcher=joblib", "hydra.launcher.n_job=2"], "Could not override 'hydra.launcher.n_job'."),
-        (["hydra/launcher=joblib", "hydra.launcher.n_jobs=0"], "hydra/launcher=joblib cannot begin: n_jobs == 0"),
+        (
+            ["hydra/launcher=joblib", "hydra.launcher.n_job=2"],
+            "Could not override 'hydra.launcher.n_job'.",
+        ),
+        (
+            ["hydra/launcher=joblib", "hydra.launcher.n_jobs=0"],
+            "hydra/launcher=joblib cannot begin: n_jobs == 0",
+        ),
         (["hydra.launcher.n_jobs=2"], "Could not override 'hydra.launcher.n_jobs'."),
         (["model.length=interval(3,5)"], "is a range: use hydra/sweeper=optuna to search it"),
         (["hydra/sweeper=optuna", "experiment=first-probe"], "run it with -m, without a sweeper"),
-        (["hydra/sweeper=optuna", "hydra.sweeper.direction=up"], "hydra/sweeper=optuna: `directions`"),
+        (
+            ["hydra/sweeper=optuna", "hydra.sweeper.direction=up"],
+            "hydra/sweeper=optuna: `directions`",
+        ),
         (["hydra.run.dir=x"], "of Hydra's own settings, only hydra/launcher=…, hydra.launcher.…"),
         (["hydra.launcher=joblib"], "of Hydra's own settings, only hydra/launcher=…"),
         (["model.lenght=3,5"], "'model.lenght'"),
@@ -215,8 +280,12 @@ def test_a_launcher_is_for_sweeps() -> None:
         choose_engine(["hydra/launcher=joblib"], sweep=False)
 
 
-@pytest.mark.parametrize(("word", "extra"), [("hydra/launcher=slurm_gpu", "slurm"), ("hydra/sweeper=optuna", "optuna")])
-def test_what_is_not_installed_names_its_extra(word: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("word", "extra"), [("hydra/launcher=slurm_gpu", "slurm"), ("hydra/sweeper=optuna", "optuna")]
+)
+def test_what_is_not_installed_names_its_extra(
+    word: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message has the command that installs the launcher or sweeper."""
     monkeypatch.setattr("longsumbench.sweeps.launchers.find_spec", lambda name: None)
     with pytest.raises(EnvironmentProblem, match=rf"pip install -e '\.\[{extra}\]'"):
@@ -265,18 +334,28 @@ def test_the_papers_sizes_need_a_gpu(
     monkeypatch.setattr("longsumbench.sweeps.sweep.run_point", begun)
     monkeypatch.setattr("longsumbench.sweeps.state.exclusive_lock", begun)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    refused = "model=trunc dataset=jsonl trains at scale=paper.*scale=small.*scale=tiny.*scale=paper"
+    refused = (
+        "model=trunc dataset=jsonl trains at scale=paper.*scale=small.*scale=tiny.*scale=paper"
+    )
     for words, engine in ((["model=trunc"], ()), (["model=lead,trunc"], JOBLIB)):
         with pytest.raises(UsageError, match=refused):
             start(*words, engine=engine)
-    for words in (["scale=paper"], ["scale=tiny"], ["train.max_steps=0"], ["model=lead"], ["dataset=pydoc"]):
+    for words in (
+        ["scale=paper"],
+        ["scale=tiny"],
+        ["train.max_steps=0"],
+        ["model=lead"],
+        ["dataset=pydoc"],
+    ):
         with pytest.raises(ZeroDivisionError):
             start("model=trunc", *words)
     caplog.set_level("INFO")
-    budget = (
-        "model=trunc trains for up to 120 steps of 16 batches of 16 examples: 30,720 examples; train.accumulation=1"
-    )
-    for word, is_said in (("train.batch_size=16", True), ("train.accumulation=16", False), ("scale=paper", False)):
+    budget = "model=trunc trains for up to 120 steps of 16 batches of 16 examples: 30,720 examples; train.accumulation=1"
+    for word, is_said in (
+        ("train.batch_size=16", True),
+        ("train.accumulation=16", False),
+        ("scale=paper", False),
+    ):
         caplog.clear()
         with pytest.raises(ZeroDivisionError):
             start("model=trunc", "train.max_steps=120", word)

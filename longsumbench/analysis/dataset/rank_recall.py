@@ -39,15 +39,21 @@ _Orders = Sequence[Sequence[int]]
 class RankRecallSettings:
     """Settings of `longsumbench stats` with rankers."""
 
-    rank: core.Text = core.setting("", "names of rankers, separated by commas (longsumbench list rankers)")
-    unit: core.RankedUnit = core.setting("paragraph", "paragraph | section | sentence: the texts that are ranked")
+    rank: core.Text = core.setting(
+        "", "names of rankers, separated by commas (longsumbench list rankers)"
+    )
+    unit: core.RankedUnit = core.setting(
+        "paragraph", "paragraph | section | sentence: the texts that are ranked"
+    )
     seed: core.Seed = core.setting(1, "seed of the training of rankers")
     device: core.Device = core.setting("auto", "auto | cpu | cuda | mps: for a ranker's training")
     score: core.Scoring = field(default_factory=core.Scoring)
 
     def __post_init__(self) -> None:
         if not self.rankers:
-            raise UsageError("no ranker is named: name rankers, as in rank=tfidf,lstm (longsumbench list rankers)")
+            raise UsageError(
+                "no ranker is named: name rankers, as in rank=tfidf,lstm (longsumbench list rankers)"
+            )
 
     @property
     def rankers(self) -> list[str]:
@@ -63,7 +69,9 @@ class RankRecall:
     dataset: str
     split: str
     unit: str  # "paragraph", "section" or "sentence"
-    recalls: Mapping[str, NDArray[np.float64]]  # ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text
+    recalls: Mapping[
+        str, NDArray[np.float64]
+    ]  # ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text
     texts_of_each: NDArray[np.int64]  # [examples], number of texts to rank
     words_of_each: float  # mean length of the texts in words
     without: int = 0  # number of examples left out because they have no reference
@@ -74,7 +82,9 @@ class RankRecall:
         rows = []
         for name, recalls in self.recalls.items():
             intervals = bootstrap_intervals(100 * recalls, MEAN_RESAMPLES, seed=1)
-            for num_best, mean, (low, high) in zip(KEPT, 100 * recalls.mean(axis=0), intervals, strict=True):
+            for num_best, mean, (low, high) in zip(
+                KEPT, 100 * recalls.mean(axis=0), intervals, strict=True
+            ):
                 rows.append((name, num_best, float(mean), float(low), float(high)))
         return pd.DataFrame(rows, columns=["ranker", "best", "recall", "low", "high"])
 
@@ -88,14 +98,19 @@ class RankRecall:
         align = "l" + "r" * len(KEPT)
         blocks = [Block("", tuple(self.notes()), columns, align, list(rows.values()))]
         if name := _PUBLISHED_ON.get(self.dataset):
-            printed = [[row, *(scores[num_best] for num_best in KEPT)] for row, scores in read_rank_recalls(name)]
+            printed = [
+                [row, *(scores[num_best] for num_best in KEPT)]
+                for row, scores in read_rank_recalls(name)
+            ]
             blocks.append(Block(f"published on {name}; split unknown", (), columns, align, printed))
         title = f"ROUGE-L recall (0–100) of the best {self.unit}s against the reference: {self.dataset}, {self.split}"
         return f"{terminal(title, blocks)}\n\n{self.signature}"
 
     def notes(self) -> list[str]:
         """Return lines about the examples."""
-        low, middle, high = (int(value) for value in np.quantile(self.texts_of_each, [0, 0.5, 1], method="lower"))
+        low, middle, high = (
+            int(value) for value in np.quantile(self.texts_of_each, [0, 0.5, 1], method="lower")
+        )
         counts = f"{len(self.texts_of_each):,} examples of {low} to {high} {self.unit}s (median {middle}),"
         notes = [f"{counts} {self.words_of_each:.0f} words each; means ± half the 95 % interval"]
         if self.without:
@@ -106,11 +121,24 @@ class RankRecall:
         """Return the table as CSV, with the dataset and the signature."""
         table = self.table().assign(dataset=self.dataset, split=self.split, unit=self.unit)
         table = table.assign(n=len(self.texts_of_each), signature=self.signature)
-        columns = ["dataset", "split", "unit", "ranker", "best", "recall", "low", "high", "n", "signature"]
+        columns = [
+            "dataset",
+            "split",
+            "unit",
+            "ranker",
+            "best",
+            "recall",
+            "low",
+            "high",
+            "n",
+            "signature",
+        ]
         return table[columns].to_csv(index=False, lineterminator="\n")
 
 
-def rank_recall(dataset: core.DatasetSettings, settings: RankRecallSettings, ranker: core.RankerSettings) -> RankRecall:
+def rank_recall(
+    dataset: core.DatasetSettings, settings: RankRecallSettings, ranker: core.RankerSettings
+) -> RankRecall:
     """Rank the paragraphs of a dataset's examples, and score the best ones.
 
     `ranker` has the training settings of learned rankers.
@@ -129,20 +157,33 @@ def rank_recall(dataset: core.DatasetSettings, settings: RankRecallSettings, ran
     names = dict.fromkeys([core.UNRANKED, *settings.rankers])
     # errors in texts are found before training
     trained_last = sorted(names, key=lambda name: core.learned_ranker(name) is not None)
-    orders = {name: _orders(name, texts, split, settings.unit, ranker, stages) for name in trained_last}
-    return score_orders(texts.name, split, {name: orders[name] for name in names}, settings.unit, settings.score)
+    orders = {
+        name: _orders(name, texts, split, settings.unit, ranker, stages) for name in trained_last
+    }
+    return score_orders(
+        texts.name, split, {name: orders[name] for name in names}, settings.unit, settings.score
+    )
 
 
 def _orders(
-    name: str, texts: Texts, split: core.Split, unit: str, settings: core.RankerSettings, stages: ArtifactCache
+    name: str,
+    texts: Texts,
+    split: core.Split,
+    unit: str,
+    settings: core.RankerSettings,
+    stages: ArtifactCache,
 ) -> list[list[int]]:
     """Return the indices of each example's best texts, the best first."""
     if name == core.UNRANKED:
         return [list(range(max(KEPT)))] * len(split)
-    ranker = find_ranker(name, texts.splits.get("train"), texts.splits.get("validation"), settings, stages)
+    ranker = find_ranker(
+        name, texts.splits.get("train"), texts.splits.get("validation"), settings, stages
+    )
     examples = track(split, f"ranking by {name}", len(split))
     return [
-        rank(score_by(ranker, example, core.texts_to_rank(example, unit), f"rank={name}"))[: max(KEPT)]
+        rank(score_by(ranker, example, core.texts_to_rank(example, unit), f"rank={name}"))[
+            : max(KEPT)
+        ]
         for example in examples
     ]
 
@@ -168,17 +209,23 @@ def score_orders(
         counts.append(len(texts))
         words += sum(len(text.split()) for text in texts)
     if not rows:
-        raise DataError(f"no example of split '{split.name}' has a reference: there is nothing to score against")
+        raise DataError(
+            f"no example of split '{split.name}' has a reference: there is nothing to score against"
+        )
     recalls = np.array(rows)  # [examples, rankers, len(KEPT)]
     by_ranker = {name: recalls[:, place] for place, name in enumerate(orders)}
     num_texts = np.array(counts, np.int64)
     of_words = f"mode:{scorer.mode}|stemmer:{scorer.stemmer}|tokenizer:{scorer.tokenizer}"
     signature = f"rouge:{IMPLEMENTATION}|{of_words}|L:sentence|part:recall|references:first|n:{len(num_texts)}"
     mean_words = words / int(num_texts.sum())
-    return RankRecall(dataset, split.name, unit, by_ranker, num_texts, mean_words, without, signature)
+    return RankRecall(
+        dataset, split.name, unit, by_ranker, num_texts, mean_words, without, signature
+    )
 
 
-def _recalls(example: core.Example, texts: Sequence[str], orders: _Orders, scorer: SuiteScorer) -> list[list[float]]:
+def _recalls(
+    example: core.Example, texts: Sequence[str], orders: _Orders, scorer: SuiteScorer
+) -> list[list[float]]:
     """Return the recalls of one example: [orders][len(KEPT)]."""
     numbers: dict[str, int] = {}
 
@@ -186,8 +233,15 @@ def _recalls(example: core.Example, texts: Sequence[str], orders: _Orders, score
         return [numbers.setdefault(word, len(numbers) + 1) for word in scorer.words(text)]
 
     reference = numbered(" ".join(example.references[0]))
-    sequences = {index: numbered(texts[index]) for index in {*chain.from_iterable(orders)} if index < len(texts)}
-    return [best_recalls([sequences[index] for index in order if index in sequences], reference) for order in orders]
+    sequences = {
+        index: numbered(texts[index])
+        for index in {*chain.from_iterable(orders)}
+        if index < len(texts)
+    }
+    return [
+        best_recalls([sequences[index] for index in order if index in sequences], reference)
+        for order in orders
+    ]
 
 
 def best_recalls(ranked: Sequence[Sequence[int]], reference: Sequence[int]) -> list[float]:

@@ -43,11 +43,15 @@ class Reading:
     note: str = ""  # difference from a run; empty if there is none
     has_tokens: bool = False  # whether the system has a tokenizer; if not, words count as tokens
     sources: int = 0  # number of examples whose source was read
-    num_whole: int | None = None  # number of sources without a cut; None if the system keeps no ledger
+    num_whole: int | None = (
+        None  # number of sources without a cut; None if the system keeps no ledger
+    )
     source: core.Truncation = _EMPTY_LEDGER  # total ledger of the sources
     targets: int = 0  # number of training targets that were read
     targets_cut: int = 0  # number of targets that training would cut
-    target: core.Truncation | None = None  # total ledger of the targets; None if the system cuts none
+    target: core.Truncation | None = (
+        None  # total ledger of the targets; None if the system cuts none
+    )
 
     @property
     def label(self) -> str:
@@ -95,7 +99,11 @@ class SharedTokenizer(NamedTuple):
 
 
 def fit_reader(
-    config: core.RunConfig, variant: str, splits: Mapping[str, core.Split], stages: ArtifactCache, train_ranker: bool
+    config: core.RunConfig,
+    variant: str,
+    splits: Mapping[str, core.Split],
+    stages: ArtifactCache,
+    train_ranker: bool,
 ) -> FittedReader:
     """Return a system with its tokenizer and, if `train_ranker`, its trained ranker; tokenizers are shared with runs.
 
@@ -113,13 +121,17 @@ def fit_reader(
     system: core.System = core.registry.systems.load(model.name)(model)
     system.prepare(core.FitContext.of(splits, config, stages))
     reader = FittedReader(system, Reading(model.name, variant, note))
-    units: Any = getattr(system, "reader", None)  # of a NeuralSystem; importing that class would import torch
+    units: Any = getattr(
+        system, "reader", None
+    )  # of a NeuralSystem; importing that class would import torch
     if units is not None:
         from longsumbench.modeling.tokenizer import tokenizer_identity
 
         reader.reading.has_tokens = True
         reader.tokenizer = tokenizer_identity(units.tokenizer)
-        reader.count = lambda sentences: sum(len(sentence.ids) for sentence in units.encode(sentences))
+        reader.count = lambda sentences: sum(
+            len(sentence.ids) for sentence in units.encode(sentences)
+        )
     return reader
 
 
@@ -129,8 +141,13 @@ def tokenizers(readers: Sequence[FittedReader]) -> list[SharedTokenizer]:
     for reader in readers:
         if reader.tokenizer is not None:
             models.setdefault(reader.tokenizer, {})[reader.reading.model] = None
-    counts = {reader.tokenizer: reader.count for reader in reversed(readers) if reader.count}  # the first system's
-    return [SharedTokenizer(f"tokens of {', '.join(names)}", counts[tokenizer]) for tokenizer, names in models.items()]
+    counts = {
+        reader.tokenizer: reader.count for reader in reversed(readers) if reader.count
+    }  # the first system's
+    return [
+        SharedTokenizer(f"tokens of {', '.join(names)}", counts[tokenizer])
+        for tokenizer, names in models.items()
+    ]
 
 
 _log = logging.getLogger(__name__)
@@ -145,10 +162,16 @@ _ALL_RUNS = "all"
 class StatsSettings:
     """Settings of `longsumbench stats`."""
 
-    sample: core.Count | None = core.setting(1_000, "examples of each split for slow measures; null: all", "examples")
+    sample: core.Count | None = core.setting(
+        1_000, "examples of each split for slow measures; null: all", "examples"
+    )
     seed: core.Seed = core.setting(1, "seed of the sample")
-    train_ranker: bool = core.setting(False, "train systems' learned rankers; false: texts in the order of the source")
-    run: core.Text = core.setting("", "finished runs, separated by commas, or all: adds what they read of the sources")
+    train_ranker: bool = core.setting(
+        False, "train systems' learned rankers; false: texts in the order of the source"
+    )
+    run: core.Text = core.setting(
+        "", "finished runs, separated by commas, or all: adds what they read of the sources"
+    )
     results_dir: core.Text = core.setting("results", "folder of the runs")
     score: core.Scoring = field(default_factory=core.Scoring)
 
@@ -191,7 +214,9 @@ class DatasetStats:
 
 
 def describe_dataset(
-    dataset: core.DatasetSettings, settings: StatsSettings, systems: Sequence[tuple[core.RunConfig, str]] = ()
+    dataset: core.DatasetSettings,
+    settings: StatsSettings,
+    systems: Sequence[tuple[core.RunConfig, str]] = (),
 ) -> DatasetStats:
     """Read a dataset and compute its statistics.
 
@@ -216,7 +241,9 @@ def describe_dataset(
         except SuiteError as error:
             if len(systems) == 1:
                 raise
-            _log.warning(f"left out: {' '.join([config.model.name, *split_variant(variant)])}: {error}")
+            _log.warning(
+                f"left out: {' '.join([config.model.name, *split_variant(variant)])}: {error}"
+            )
     splits = read_splits(texts.splits, settings, readers, dataset.split)
     return DatasetStats(
         dataset=texts.name,
@@ -232,10 +259,16 @@ def describe_dataset(
     )
 
 
-def _read_runs(settings: StatsSettings, results: Results, paths: Sequence[Path], texts: Texts) -> tuple[RunRecord, ...]:
+def _read_runs(
+    settings: StatsSettings, results: Results, paths: Sequence[Path], texts: Texts
+) -> tuple[RunRecord, ...]:
     """Return the records of the runs in `paths`, or of all finished runs on the same texts."""
     if settings.run.strip() == _ALL_RUNS:
-        return tuple(record for record in results.records(texts.name) if record.fingerprint == texts.fingerprint)
+        return tuple(
+            record
+            for record in results.records(texts.name)
+            if record.fingerprint == texts.fingerprint
+        )
     records = tuple(map(RunRecord.read, paths))
     for record in records:
         if record.fingerprint != texts.fingerprint:
@@ -270,7 +303,9 @@ def read_splits(
                         reader.reading.see_source(source)
                     if name == "train":
                         reader.reading.see_target(target)
-        split_stats[name] = SplitStats(name, pd.DataFrame(counts, columns=list(COUNTED)), measure.table(rows))
+        split_stats[name] = SplitStats(
+            name, pd.DataFrame(counts, columns=list(COUNTED)), measure.table(rows)
+        )
     return tuple(split_stats[name] for name in splits)
 
 
@@ -304,8 +339,14 @@ class _SampleMeasures:
 
     @property
     def columns(self) -> list[str]:
-        token_counts = [f"{kind}_{place}" for place, _ in enumerate(self._tokens) for kind in _TOKEN_COUNTS]
-        return [*(name for metric in self._metrics for name in metric.columns), *self._rouge.columns, *token_counts]
+        token_counts = [
+            f"{kind}_{place}" for place, _ in enumerate(self._tokens) for kind in _TOKEN_COUNTS
+        ]
+        return [
+            *(name for metric in self._metrics for name in metric.columns),
+            *self._rouge.columns,
+            *token_counts,
+        ]
 
     def __call__(self, example: core.Example) -> dict[str, float]:
         """Return column → number, only for measures that apply."""
@@ -319,8 +360,15 @@ class _SampleMeasures:
     def _kept(self, example: core.Example) -> dict[str, float]:
         """Return copied fragments and novel n-grams: means over the references to which a measure applies."""
         texts = [" ".join(reference) for reference in example.references if reference]
-        rows = [{k: v for metric in self._metrics for k, v in metric.score(text, example).items()} for text in texts]
-        return {str(name): float(mean) for name, mean in pd.DataFrame(rows).mean().items()} if rows else {}
+        rows = [
+            {k: v for metric in self._metrics for k, v in metric.score(text, example).items()}
+            for text in texts
+        ]
+        return (
+            {str(name): float(mean) for name, mean in pd.DataFrame(rows).mean().items()}
+            if rows
+            else {}
+        )
 
     def _best_extract(self, example: core.Example) -> dict[str, float]:
         """Return the scores of the sentences that the system `oracle` selects."""

@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from longsumbench.analysis.dataset.stats import NO_LEDGER, STRUCTURE, DatasetStats, Reading, SplitStats
+from longsumbench.analysis.dataset.stats import (
+    NO_LEDGER,
+    STRUCTURE,
+    DatasetStats,
+    Reading,
+    SplitStats,
+)
 from longsumbench.core import Cut, Truncation
 from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.columns import cut_shares, format_share, ledger_block
@@ -22,14 +28,25 @@ from longsumbench.runs.record import RunRecord, run_label, source_seen
 
 _PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")
 _SEAL = ("SEAL, Table 1", "subwords, 1.3 a word; split not said")
-_HIERARCHICAL = ("Hierarchical Transformer, §4", "SentencePiece, 32,000; 525 paragraphs of 70.1 tokens")
+_HIERARCHICAL = (
+    "Hierarchical Transformer, §4",
+    "SentencePiece, 32,000; 525 paragraphs of 70.1 tokens",
+)
 _ETADS = ("ETADS, §4.1", "sentences: 42.1 in the document, 3.8 in the summary")
 TABLES_OF_SIZES = {  # source and table, as in published.csv → source of the rows below
     ("liu2022pagesum", "Table 1"): _PAGESUM[0],
     ("zhao2020seal", "Table 1"): _SEAL[0],
 }
 
-SIZE_COLUMNS = ("source", "counted", "examples", "source\nmean", "source\n95 %", "target\nmean", "target\n95 %")
+SIZE_COLUMNS = (
+    "source",
+    "counted",
+    "examples",
+    "source\nmean",
+    "source\n95 %",
+    "target\nmean",
+    "target\n95 %",
+)
 PUBLISHED_SIZES = {  # dataset → rows, as printed
     "arxiv": (
         (*_PAGESUM, "203K / 6.4K / 6.4K", "8154.3", "–", "197.8", "–"),
@@ -149,18 +166,33 @@ def describe_texts(stats: DatasetStats) -> list[str]:
     facts = stats.facts
     origins = [f"{name}: {facts[name]}" for name in ("source", "licence") if facts.get(name)]
     lines = [f"Texts {stats.fingerprint[:12]}; {'; '.join(origins)}."]
-    for name, label in (("skipped", "Rows that could not be used"), ("left_out", "Left out on purpose")):
-        reasons = [(split, *entry) for split, counts in (facts.get(name) or {}).items() for entry in counts.items()]
+    for name, label in (
+        ("skipped", "Rows that could not be used"),
+        ("left_out", "Left out on purpose"),
+    ):
+        reasons = [
+            (split, *entry)
+            for split, counts in (facts.get(name) or {}).items()
+            for entry in counts.items()
+        ]
         if reasons:
-            lines.append(f"{label}: {', '.join(f'{split} {count:,} × {why}' for split, why, count in reasons)}.")
+            lines.append(
+                f"{label}: {', '.join(f'{split} {count:,} × {why}' for split, why, count in reasons)}."
+            )
     return lines
 
 
 def describe_sample(stats: DatasetStats) -> str:
     """Describe the sample of the slow statistics."""
     sampled = [split for split in stats.splits if not split.is_whole]
-    sizes = ", ".join(f"{len(split.sampled):,} of {len(split.counts):,} {split.name}" for split in sampled)
-    return f"of a sample drawn by seed {stats.seed}: {sizes} examples" if sampled else "of all examples"
+    sizes = ", ".join(
+        f"{len(split.sampled):,} of {len(split.counts):,} {split.name}" for split in sampled
+    )
+    return (
+        f"of a sample drawn by seed {stats.seed}: {sizes} examples"
+        if sampled
+        else "of all examples"
+    )
 
 
 def describe_examples_read(stats: DatasetStats, name: str) -> str:
@@ -177,15 +209,29 @@ def _lengths_block(stats: DatasetStats) -> Block:
     for split in stats.splits:
         for name, values in lengths(split, len(stats.tokens)).items():
             size = summarize_lengths(values)
-            cells = [f"{size.mean:,.1f}", format_number(size.median), f"{size.p95:,.0f}", f"{size.longest:,.0f}"]
-            rows.append([split.name, _format_length_name(name), f"{size.n:,}", *(cells if size.n else [_NO_VALUE] * 4)])
+            cells = [
+                f"{size.mean:,.1f}",
+                format_number(size.median),
+                f"{size.p95:,.0f}",
+                f"{size.longest:,.0f}",
+            ]
+            rows.append(
+                [
+                    split.name,
+                    _format_length_name(name),
+                    f"{size.n:,}",
+                    *(cells if size.n else [_NO_VALUE] * 4),
+                ]
+            )
     notes = [
         *describe_texts(stats),
         "Words are separated by whitespace; titles, section names and queries are not counted. The target is the"
         " first reference.",
     ]
     sample = describe_sample(stats)
-    notes += [f"tokens {number}: {label}, {sample}." for number, label in enumerate(stats.tokens, start=1)]
+    notes += [
+        f"tokens {number}: {label}, {sample}." for number, label in enumerate(stats.tokens, start=1)
+    ]
     columns = ("split", "text", "examples", "mean", "median", "95 %", "longest")
     return Block("Lengths", tuple(notes), columns, "llrrrrr", rows)
 
@@ -203,7 +249,9 @@ def _structure_block(stats: DatasetStats) -> Block:
         queried = percent(split.counts["queries"].sum(), len(split.counts))
         rows.append([split.name, f"{len(split.counts):,}", *means, f"{queried:.1f}"])
     columns = ("split", "examples", *STRUCTURE[:-1], "with a query (%)")
-    notes = ("Means per example; sections, paragraphs, sentences and references without text do not count.",)
+    notes = (
+        "Means per example; sections, paragraphs, sentences and references without text do not count.",
+    )
     return Block("What an example has", notes, columns, "l" + "r" * (len(columns) - 1), rows)
 
 
@@ -213,7 +261,8 @@ def _extractive_block(stats: DatasetStats) -> Block:
         measures = kept_measures(split)
         n = max((measure.n for measure in measures.values()), default=0)
         estimates = [
-            f"{measures[name].estimate:,.2f}" if name in measures else _NO_VALUE for name in _EXTRACTIVE_HEADINGS
+            f"{measures[name].estimate:,.2f}" if name in measures else _NO_VALUE
+            for name in _EXTRACTIVE_HEADINGS
         ]
         rows.append([split.name, f"{n:,}", *estimates])
     notes = (
@@ -223,7 +272,13 @@ def _extractive_block(stats: DatasetStats) -> Block:
         f"Means ± half the 95 % interval, {describe_sample(stats)}; averaged over an example's references.",
     )
     columns = ("split", "examples", *_EXTRACTIVE_HEADINGS.values())
-    return Block("What the references keep of the source", notes, columns, "l" + "r" * (len(columns) - 1), rows)
+    return Block(
+        "What the references keep of the source",
+        notes,
+        columns,
+        "l" + "r" * (len(columns) - 1),
+        rows,
+    )
 
 
 def _oracle_block(stats: DatasetStats) -> Block:
@@ -234,7 +289,13 @@ def _oracle_block(stats: DatasetStats) -> Block:
         rows.append([split.name, f"{n:,}", *cells])
     selection = "Sentences selected by a greedy search for the highest ROUGE, as by model=oracle"
     notes = (f"{selection}: F1 (0–100) ± half the 95 % interval, {describe_sample(stats)}.",)
-    return Block("What the best extract scores", notes, ("split", "examples", *ROUGE.values()), "lrrrrr", rows)
+    return Block(
+        "What the best extract scores",
+        notes,
+        ("split", "examples", *ROUGE.values()),
+        "lrrrrr",
+        rows,
+    )
 
 
 def _readings_block(stats: DatasetStats) -> Block:
@@ -249,7 +310,9 @@ def _readings_block(stats: DatasetStats) -> Block:
             token_cell = f"{tokens:,}" if reading.has_tokens else _NO_VALUE
             rows.append([first[0], cause, token_cell, f"{words:,}", f"{share:.1f}", first[1]])
             first = ("", "")
-    contents = "the text that a system reads, and the cuts by each of its settings. No weights are trained"
+    contents = (
+        "the text that a system reads, and the cuts by each of its settings. No weights are trained"
+    )
     notes = [f"{describe_examples_read(stats, stats.read_split)}: {contents}."]
     notes += _notes_of(stats.readings)
     columns = ("system", "", "tokens", "words", "%", "examples read whole")
@@ -262,7 +325,9 @@ def _notes_of(readings: Sequence[Reading]) -> Iterator[str]:
     for reading in readings:
         notes = [reading.note, NO_LEDGER if reading.num_whole is None else ""]
         if merged := reading.source.documents_merged:
-            notes.append(f"{merged:,} documents beyond max_documents share the last document's number")
+            notes.append(
+                f"{merged:,} documents beyond max_documents share the last document's number"
+            )
         for note in filter(None, notes):
             labels.setdefault(note, []).append(reading.label)
     yield from (f"{', '.join(systems)}: {note}." for note, systems in labels.items())
@@ -271,7 +336,10 @@ def _notes_of(readings: Sequence[Reading]) -> Iterator[str]:
 def ledger_entries(ledger: Truncation) -> list[tuple[str, int, int]]:
     """Return (cause, tokens, words) for "seen", then for each cut, largest first; their sum is the whole text."""
     cuts: list[Cut] = sorted(ledger.cuts, key=lambda cut: (-cut.tokens, cut.cause))
-    return [("seen", ledger.tokens_seen, ledger.words_seen), *((cut.cause, cut.tokens, cut.words) for cut in cuts)]
+    return [
+        ("seen", ledger.tokens_seen, ledger.words_seen),
+        *((cut.cause, cut.tokens, cut.words) for cut in cuts),
+    ]
 
 
 def _target_blocks(stats: DatasetStats) -> Iterator[Block]:
@@ -280,10 +348,20 @@ def _target_blocks(stats: DatasetStats) -> Iterator[Block]:
         if (target := reading.target) is not None:
             cut_targets = format_share(reading.targets_cut, reading.targets)
             cut_tokens = format_share(target.tokens - target.tokens_seen, target.tokens)
-            rows.append([reading.label, f"{reading.targets:,}", cut_targets, f"{target.tokens:,}", cut_tokens])
+            rows.append(
+                [
+                    reading.label,
+                    f"{reading.targets:,}",
+                    cut_targets,
+                    f"{target.tokens:,}",
+                    cut_tokens,
+                ]
+            )
     columns = ("system", "targets", "cut", "tokens", "tokens cut")
     if rows:
-        notes = (f"{describe_examples_read(stats, 'train')}: first references longer than model.decode_length.",)
+        notes = (
+            f"{describe_examples_read(stats, 'train')}: first references longer than model.decode_length.",
+        )
         yield Block("What training would cut from the targets", notes, columns, "lrrrr", rows)
 
 
@@ -322,9 +400,13 @@ def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Stat]:
 
 def _numbers_of_reading(reading: Reading, split: str) -> Iterator[_Stat]:
     if reading.num_whole is not None:
-        yield _Stat(split, "reading", reading.label, "read_whole", reading.num_whole, reading.sources)
+        yield _Stat(
+            split, "reading", reading.label, "read_whole", reading.num_whole, reading.sources
+        )
         units = ("tokens", "words") if reading.has_tokens else ("words",)
-        yield from _numbers_of_ledger(reading.source, units, (split, "reading", reading.label), reading.sources)
+        yield from _numbers_of_ledger(
+            reading.source, units, (split, "reading", reading.label), reading.sources
+        )
     if reading.target is not None:
         yield _Stat("train", "targets", reading.label, "cut", reading.targets_cut, reading.targets)
         labels = ("train", "targets", reading.label)
@@ -346,5 +428,12 @@ def _numbers_of_run(record: RunRecord) -> Iterator[_Stat]:
     for cause, share in cut_shares(record).items():
         yield _Stat(record.split, "run", run_label(record), f"source_{cause}", share, examples)
     if record.fit.targets:
-        yield _Stat("train", "run", run_label(record), "targets_cut", record.fit.targets_cut, record.train_examples)
+        yield _Stat(
+            "train",
+            "run",
+            run_label(record),
+            "targets_cut",
+            record.fit.targets_cut,
+            record.train_examples,
+        )
     yield _Stat(record.split, "run", run_label(record), "outputs_cut", record.outputs_cut, examples)

@@ -28,7 +28,10 @@ def paper_of_hub_row(row: Row) -> Example:
     article, abstract = fields.text_in(row, "article"), fields.text_in(row, "abstract")
     reference = tuple(chain.from_iterable(fields.line_paragraphs(abstract or "")))
     return _paper(
-        fields.id_in(row, "id"), None, fields.plain_document(fields.line_paragraphs(article or "")), reference
+        fields.id_in(row, "id"),
+        None,
+        fields.plain_document(fields.line_paragraphs(article or "")),
+        reference,
     )
 
 
@@ -49,7 +52,10 @@ def _abstract(value: Any) -> Sentences:
 
 
 def _article(row: Row) -> Document:
-    listed, names = (fields.list_in(row.get(field), field, required=False) for field in ("sections", "section_names"))
+    listed, names = (
+        fields.list_in(row.get(field), field, required=False)
+        for field in ("sections", "section_names")
+    )
     texts = (fields.sentences_in(section, "sections") for section in listed)
     pairs = zip_longest(texts, names[: len(listed)])
     if sections := tuple(Section(_name(name), (text,)) for text, name in pairs if text):

@@ -43,18 +43,30 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
     files = _find_ranked(path)
     if not files:
         if tokenizer is not None and path.exists():
-            raise UsageError(f"dataset.tokenizer is for the ranked files (.pt), and {path} has none: leave it out")
+            raise UsageError(
+                f"dataset.tokenizer is for the ranked files (.pt), and {path} has none: leave it out"
+            )
         return None
     if tokenizer is None:
-        raise UsageError(f"{files[0][2]} holds piece ids: give its SentencePiece model by dataset.tokenizer=FILE")
+        raise UsageError(
+            f"{files[0][2]} holds piece ids: give its SentencePiece model by dataset.tokenizer=FILE"
+        )
     model = Path(tokenizer).expanduser()
     try:
         sha256 = hashlib.sha256(model.read_bytes()).hexdigest()
     except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror or error}); correct dataset.tokenizer", model) from error
+        raise DataError(
+            f"cannot be read ({error.strerror or error}); correct dataset.tokenizer", model
+        ) from error
     tokenizer_facts = {"tokenizer": {"file": model.name, "sha256": sha256}}
-    source = local_source(path, [file for *_, file in files], partial(_article_entries, files, model, sha256))
-    return replace(source, inputs={**source.inputs, **tokenizer_facts}, facts={**source.facts, **tokenizer_facts})
+    source = local_source(
+        path, [file for *_, file in files], partial(_article_entries, files, model, sha256)
+    )
+    return replace(
+        source,
+        inputs={**source.inputs, **tokenizer_facts},
+        facts={**source.facts, **tokenizer_facts},
+    )
 
 
 class Pieces:
@@ -70,14 +82,20 @@ class Pieces:
             from sentencepiece import SentencePieceProcessor
         except ImportError as error:
             problem = f"the ranked files of wikisum need the package sentencepiece ({error})"
-            raise EnvironmentProblem(f"{problem}: pip install -e '.[wikisum]' in the clone") from error
+            raise EnvironmentProblem(
+                f"{problem}: pip install -e '.[wikisum]' in the clone"
+            ) from error
         try:
             self._model = SentencePieceProcessor(model_file=str(path))
         except (RuntimeError, OSError) as error:
-            raise DataError("not a SentencePiece model; give the release's by dataset.tokenizer=FILE", path) from error
+            raise DataError(
+                "not a SentencePiece model; give the release's by dataset.tokenizer=FILE", path
+            ) from error
         self._size = len(self._model)
         marks = {self._model.piece_to_id(mark) for mark in _MARKS} - {self._model.unk_id()}
-        self._marks = marks | {piece for piece in range(self._size) if self._model.is_control(piece)}
+        self._marks = marks | {
+            piece for piece in range(self._size) if self._model.is_control(piece)
+        }
 
     def sentences(self, ids: Any, field: str) -> Sentences:
         """Decode a list of ids into sentences.
@@ -88,7 +106,9 @@ class Pieces:
         if not isinstance(ids, Sequence) or not all(type(piece) is int for piece in ids):
             raise BadRow(f"'{field}' must hold lists of piece ids", "use the file of the release")
         if odd := [piece for piece in ids if not 0 <= piece < self._size]:
-            advice = f"{odd[0]}, of {self._size:,}; give the release's own by dataset.tokenizer=FILE"
+            advice = (
+                f"{odd[0]}, of {self._size:,}; give the release's own by dataset.tokenizer=FILE"
+            )
             raise BadRow(f"'{field}' has an id that the tokenizer does not know", advice)
         runs = groupby(ids, key=self._marks.__contains__)
         texts = (self._model.decode(list(run)) for is_mark, run in runs if not is_mark)
@@ -98,14 +118,18 @@ class Pieces:
 def _article_example(item: Any, identity: str, model: Path, sha256: str) -> Example:
     pieces = _pieces(model, sha256)
     if not isinstance(item, dict) or not isinstance(item.get("src"), Sequence):
-        raise BadRow("an article must be a dictionary with the paragraphs 'src' and the summary 'tgt'")
+        raise BadRow(
+            "an article must be a dictionary with the paragraphs 'src' and the summary 'tgt'"
+        )
     paragraphs = (pieces.sentences(paragraph, "src") for paragraph in item["src"])
     documents = tuple(plain_document((paragraph,)) for paragraph in paragraphs if paragraph)
     if not documents:
         raise BadRow("'src' has no paragraph with text")
     text = item.get("tgt_str")
     if isinstance(text, str) and text.strip():
-        summary = tuple(sentence for stretch in _ANY_MARK.split(text) for sentence in split_sentences(stretch))
+        summary = tuple(
+            sentence for stretch in _ANY_MARK.split(text) for sentence in split_sentences(stretch)
+        )
     else:
         summary = pieces.sentences(item.get("tgt"), "tgt")
     if not summary:
@@ -126,14 +150,18 @@ def _find_ranked(path: Path) -> list[_RankedFile]:
     return [file for *_, file in sorted(numbered_files)]
 
 
-def _article_entries(files: list[_RankedFile], model: Path, sha256: str, full: set[str]) -> Iterator[Entry]:
+def _article_entries(
+    files: list[_RankedFile], model: Path, sha256: str, full: set[str]
+) -> Iterator[Entry]:
     Pieces(model)  # raises an error of the tokenizer before the files are read
     for split, name, path in files:
         for index, item in enumerate(_articles(path) if split not in full else ()):
             if split in full:
                 break
             yield Entry(
-                split, partial(_article_example, item, f"{name}-{index}", model, sha256), f"{path} article {index + 1}"
+                split,
+                partial(_article_example, item, f"{name}-{index}", model, sha256),
+                f"{path} article {index + 1}",
             )
 
 
@@ -155,9 +183,13 @@ def _articles(path: Path) -> list[Any]:
         raise DataError(f"cannot be read ({error.strerror or error})", path) from error
     except Exception as error:  # unpickling another file can raise any error
         problem = "not a torch file, a broken one, or one with more than lists, numbers and text"
-        raise DataError(f"{problem} ({type(error).__name__}); fetch the release's file again", path) from error
+        raise DataError(
+            f"{problem} ({type(error).__name__}); fetch the release's file again", path
+        ) from error
     if not isinstance(articles, list):
-        raise DataError(f"must hold a list of articles, not {type(articles).__name__}; fetch it again", path)
+        raise DataError(
+            f"must hold a list of articles, not {type(articles).__name__}; fetch it again", path
+        )
     if not articles:
         raise DataError("the file has no article", path)
     return articles

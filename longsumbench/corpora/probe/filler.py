@@ -25,7 +25,9 @@ _TOKENS = range(5, 41)  # of a usable sentence
 _ENOUGH = 2_000_000  # tokens of a split; the rest of a large dataset is not read
 
 # What statements of facts consist of. In any casing: a firm can be a common word ("price", "grant").
-_OWN_PHRASES = re.compile(rf"\b(?:{'|'.join((*SITES, *FIRMS, 'bids?', 'goes to'))})\b", re.IGNORECASE)
+_OWN_PHRASES = re.compile(
+    rf"\b(?:{'|'.join((*SITES, *FIRMS, 'bids?', 'goes to'))})\b", re.IGNORECASE
+)
 _NO_SENTENCE = f"sentence without {_TOKENS[0]} to {_TOKENS[-1]} tokens and an end mark"
 _PROBE_WORDS = "sentence with a site, a firm, 'bid' or 'goes to'"
 _REPEATED_SENTENCE = "repeated sentence"
@@ -34,7 +36,9 @@ _REPEATED_SENTENCE = "repeated sentence"
 class Prose(NamedTuple):
     """Sentences for one split of `probe`."""
 
-    sentences: tuple[str, ...]  # in reading order, document after document; no two are equal, in all splits
+    sentences: tuple[
+        str, ...
+    ]  # in reading order, document after document; no two are equal, in all splits
     left_out: Mapping[str, int]  # why sentences were left out → how many
 
 
@@ -49,9 +53,15 @@ def load_filler(settings: DatasetSettings) -> Texts:
         DataError, EnvironmentProblem: as for `load_texts`.
     """
     if settings.filler == settings.reader:
-        raise UsageError(f"dataset.filler={settings.filler}: choose a dataset of real texts, for example pydoc")
-    options = {name: getattr(settings, name) for name in ("path", "strict", "workers", "split_by_hash")}
-    return load_texts(DatasetSettings(str(settings.filler), reader=settings.filler, **options), user_cache())
+        raise UsageError(
+            f"dataset.filler={settings.filler}: choose a dataset of real texts, for example pydoc"
+        )
+    options = {
+        name: getattr(settings, name) for name in ("path", "strict", "workers", "split_by_hash")
+    }
+    return load_texts(
+        DatasetSettings(str(settings.filler), reader=settings.filler, **options), user_cache()
+    )
 
 
 def find_prose(settings: DatasetSettings, longest: Mapping[str, int]) -> dict[str, Prose]:
@@ -64,7 +74,9 @@ def find_prose(settings: DatasetSettings, longest: Mapping[str, int]) -> dict[st
         DataError: the dataset lacks a split, or a split has too few sentences.
     """
     texts, splits = load_filler(settings), dict[str, Prose]()
-    for split in sorted(longest):  # a sentence of several splits is of the first split by name: test, train, validation
+    for split in sorted(
+        longest
+    ):  # a sentence of several splits is of the first split by name: test, train, validation
         excluded = frozenset(chain.from_iterable(prose.sentences for prose in splits.values()))
         splits[split] = _prose_of(texts, split, longest[split], excluded)
     left_out = sum((Counter(prose.left_out) for prose in splits.values()), Counter())
@@ -76,7 +88,9 @@ def _prose_of(texts: Texts, split: str, longest: int, excluded: Collection[str])
     dataset = f"dataset.filler={texts.name}"
     if split not in texts.splits:
         has = ", ".join(texts.splits)
-        raise DataError(f"{dataset} has no {split} split, only {has}: choose another dataset{texts.way_to_splits}")
+        raise DataError(
+            f"{dataset} has no {split} split, only {has}: choose another dataset{texts.way_to_splits}"
+        )
     sentences = chain.from_iterable(example.sentences() for example in texts.splits[split])
     prose = usable_prose(sentences, longest, excluded)
     num_tokens = sum(map(tokens_in, prose.sentences))
@@ -92,13 +106,17 @@ def _reasons(left_out: Mapping[str, int]) -> str:
     return f"left out {', '.join(f'{count:,} × {reason}' for reason, count in left_out.items()) or 'nothing'}"
 
 
-def usable_prose(sentences: Iterable[str], longest: int = 0, excluded: Collection[str] = ()) -> Prose:
+def usable_prose(
+    sentences: Iterable[str], longest: int = 0, excluded: Collection[str] = ()
+) -> Prose:
     """Select usable sentences, none of `excluded`; stop after 2,000,000 tokens, or `longest` if that is more."""
     usable: dict[str, None] = {}
     left_out: Counter[str] = Counter()
     tokens = 0
     for sentence in sentences:
-        if reason := _problem(sentence) or (_REPEATED_SENTENCE if sentence in usable or sentence in excluded else ""):
+        if reason := _problem(sentence) or (
+            _REPEATED_SENTENCE if sentence in usable or sentence in excluded else ""
+        ):
             left_out[reason] += 1
             continue
         usable[sentence] = None

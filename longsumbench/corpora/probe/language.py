@@ -16,8 +16,34 @@ SITES = (
     *("museum", "park", "school", "station", "theatre", "tower"),
 )
 FIRMS = (
-    *("Adler", "Brandt", "Cole", "Dahl", "Egan", "Frost", "Grant", "Hale", "Irwin", "Joyce", "Keller", "Lowe"),
-    *("Marsh", "Nash", "Olsen", "Price", "Quinn", "Reed", "Stone", "Thorn", "Unger", "Vance", "Wells", "York"),
+    *(
+        "Adler",
+        "Brandt",
+        "Cole",
+        "Dahl",
+        "Egan",
+        "Frost",
+        "Grant",
+        "Hale",
+        "Irwin",
+        "Joyce",
+        "Keller",
+        "Lowe",
+    ),
+    *(
+        "Marsh",
+        "Nash",
+        "Olsen",
+        "Price",
+        "Quinn",
+        "Reed",
+        "Stone",
+        "Thorn",
+        "Unger",
+        "Vance",
+        "Wells",
+        "York",
+    ),
 )
 RANKS = ("lower", "higher")
 _WORDS = {

@@ -20,16 +20,31 @@ from longsumbench.corpora.probe.filler import FILLER_VERSION, NO_PROSE, find_pro
 from longsumbench.errors import UsageError
 
 PROBE_VERSION = 1  # rises when the same seed gives different reports
-_DOCUMENT_LENGTH = 1024  # tokens of a validation or test report, and of the longest training reports
+_DOCUMENT_LENGTH = (
+    1024  # tokens of a validation or test report, and of the longest training reports
+)
 _MIN_LENGTH = 32  # tokens: the longest fact and a little more
 _NOTE_LENGTH = 128  # tokens; shorter reports cover only a few sites of the agenda
 _NOTE_TOKENS_PER_SITE = 20  # in such a short report
-_REPORT_SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}  # number of reports, seed
+_REPORT_SPLITS = {
+    "train": (9_000, 1),
+    "validation": (100, 2),
+    "test": (400, 3),
+}  # number of reports, seed
 _SINGLE, _RELAYED, _SILENT = language.SUMMARIES
-_NEITHER, _REPEATED, _OVERRULED = "plain", "repeated", "overruled"  # the words that can follow in a fact's kind
+_NEITHER, _REPEATED, _OVERRULED = (
+    "plain",
+    "repeated",
+    "overruled",
+)  # the words that can follow in a fact's kind
 _FIXED, _TOLD, _ASKED = _AGENDAS = ("fixed", "told", "asked")
 _AGENDA_SITES = range(4, 9)  # sites of a random agenda
-_CONTROLS = ("sources", "redundancy", "contradiction", "agenda")  # the `Controls` that `dataset.*` can set
+_CONTROLS = (
+    "sources",
+    "redundancy",
+    "contradiction",
+    "agenda",
+)  # the `Controls` that `dataset.*` can set
 
 _SPARE = 64  # tokens that must be free to repeat or overrule a fact: more than such a fact takes
 _SLACK, _PROSE_SLACK = 4, 10  # tokens: a section may end this much early, about half a sentence
@@ -45,10 +60,14 @@ class Controls:
     hard: float = 0.4  # share of the distractors that name a site of the agenda and a firm
     alike: float = 0.1  # share of the distractors that have the words of a decision
     near: float = 0.35  # share of the facts whose decision and bids are in one section; others have a random distance
-    distance: int | None = None  # sections from decision to bids, in either order, for all facts; None: as `near` says
+    distance: int | None = (
+        None  # sections from decision to bids, in either order, for all facts; None: as `near` says
+    )
     section_length: int | None = None  # tokens; None: an eighth of the report, at least 32
     sources: int = 1  # number of documents that share the sections; at most the number of sections
-    redundancy: float = 0.0  # share of the facts that are repeated in other words: in another document or section
+    redundancy: float = (
+        0.0  # share of the facts that are repeated in other words: in another document or section
+    )
     contradiction: float = 0.0  # share of the facts whose decision overrules an earlier one
     # "fixed": the same sites in every report. Otherwise their number, choice and order are random: the first sentence
     # names them ("told") or the query does ("asked")
@@ -57,16 +76,24 @@ class Controls:
     prose: core.Sentences = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.kinds) <= len(language.SITES) or not set(self.kinds) <= set(language.SUMMARIES):
-            raise UsageError(f"kinds={self.kinds}: name 1 to {len(language.SITES)} of {', '.join(language.SUMMARIES)}")
+        if not 1 <= len(self.kinds) <= len(language.SITES) or not set(self.kinds) <= set(
+            language.SUMMARIES
+        ):
+            raise UsageError(
+                f"kinds={self.kinds}: name 1 to {len(language.SITES)} of {', '.join(language.SUMMARIES)}"
+            )
         for name in ("near", "redundancy", "contradiction"):
             core.check_value(name, getattr(self, name), core.Between(0, 1))
         if self.distance is not None and self.redundancy:
-            raise UsageError(f"distance={self.distance} and repeated decisions exclude each other: leave one out")
+            raise UsageError(
+                f"distance={self.distance} and repeated decisions exclude each other: leave one out"
+            )
         core.check_minimum("sources", self.sources, 1)
         core.check_choice("agenda", self.agenda, _AGENDAS)
         if self.hard < 0 or self.alike < 0 or not self.hard + self.alike <= 1:
-            raise UsageError(f"hard={self.hard} and alike={self.alike} must be shares with a sum of at most 1")
+            raise UsageError(
+                f"hard={self.hard} and alike={self.alike} must be shares with a sum of at most 1"
+            )
         core.check_minimum("section_length", self.section_length, _MIN_LENGTH)
 
     def sites(self) -> tuple[str, ...]:
@@ -86,7 +113,9 @@ class Controls:
         section_length = self.section_length or max(_MIN_LENGTH, length // 8)
         number = max(1, length // section_length, min(self.sources, length // _MIN_LENGTH))
         if self.distance is not None and not 0 <= self.distance < number:
-            raise UsageError(f"distance={self.distance}: a report of {length} tokens has {number} sections")
+            raise UsageError(
+                f"distance={self.distance}: a report of {length} tokens has {number} sections"
+            )
         return number
 
 
@@ -104,12 +133,18 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
         UsageError: the report is too short for a fact, or has too few sections for `controls`.
     """
     if length < _MIN_LENGTH:
-        raise UsageError(f"a report of {length} tokens is too short for a fact: it needs {_MIN_LENGTH}")
+        raise UsageError(
+            f"a report of {length} tokens is too short for a fact: it needs {_MIN_LENGTH}"
+        )
     num_sections = controls.num_sections(length)
     draw = language.Draw(f"{seed} {length} {index}")
     decisions = _agenda(draw, length, controls)
     sites = [decision.site for decision in decisions]
-    opening = (language.AGENDA.format(sites=language.THEN.join(sites)),) if controls.agenda == _TOLD else ()
+    opening = (
+        (language.AGENDA.format(sites=language.THEN.join(sites)),)
+        if controls.agenda == _TOLD
+        else ()
+    )
     planted: list[list[core.Sentences]] = [[] for _ in range(num_sections)]
     distances = []
     for decision in decisions:
@@ -119,14 +154,21 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
         placements = _other_places(draw, decision, places[0], num_sections, controls)
         for place, statement in placements:
             planted[place].append(statement)
-        decided = [places[0], *(place for place, statement in placements if statement != decision.overruled)]
+        decided = [
+            places[0],
+            *(place for place, statement in placements if statement != decision.overruled),
+        ]
         distances.append(min(abs(place - places[-1]) for place in decided))
     rumours = _rumours(draw, decisions, controls)
     orders = [decision.in_order() for decision in decisions if decision.overruled]
     sections = tuple(_fill_sections(draw, planted, length, rumours, controls, opening, orders))
-    positions = _fact_positions([decision.true_statements() for decision in decisions], chain.from_iterable(sections))
+    positions = _fact_positions(
+        [decision.true_statements() for decision in decisions], chain.from_iterable(sections)
+    )
     facts = tuple(
-        core.Fact(decision.kind, decision.site, decision.firms[0], language.FIRMS, position, distance)
+        core.Fact(
+            decision.kind, decision.site, decision.firms[0], language.FIRMS, position, distance
+        )
         for decision, position, distance in zip(decisions, positions, distances, strict=True)
     )
     query = language.QUESTION.format(sites=" ".join(sites)) if controls.agenda == _ASKED else None
@@ -135,7 +177,9 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
     return core.Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)
 
 
-def reports(lengths: Sequence[int], seed: int, number: int, controls: Controls = _DEFAULT) -> Iterator[core.Example]:
+def reports(
+    lengths: Sequence[int], seed: int, number: int, controls: Controls = _DEFAULT
+) -> Iterator[core.Example]:
     """Yield `number` reports that cycle through the lengths.
 
     Raises:
@@ -164,7 +208,11 @@ class _Decision:
 
     def in_order(self) -> list[core.Sentences]:
         """Return the statements whose order matters: the overruled one, the valid one, the repetition."""
-        return [statement for statement in (self.overruled, self.statements[0], self.repeated) if statement]
+        return [
+            statement
+            for statement in (self.overruled, self.statements[0], self.repeated)
+            if statement
+        ]
 
     def true_statements(self) -> list[core.Sentences]:
         return [statement for statement in (*self.statements, self.repeated) if statement]
@@ -179,19 +227,29 @@ def _agenda(draw: language.Draw, length: int, controls: Controls) -> list[_Decis
     for item in draw.shuffled(range(len(controls.sites()))):
         room = length - sum(decision.tokens() for decision in covered.values())
         if controls.agenda == _TOLD:
-            room -= language.tokens_in(language.AGENDA.format(sites=language.THEN.join("x" * (len(covered) + 1))))
-        decision = _decide(draw, controls.kind_of(item), controls.sites()[item], _traits(draw, room, controls))
+            room -= language.tokens_in(
+                language.AGENDA.format(sites=language.THEN.join("x" * (len(covered) + 1)))
+            )
+        decision = _decide(
+            draw, controls.kind_of(item), controls.sites()[item], _traits(draw, room, controls)
+        )
         if len(covered) < limit and decision.tokens() <= room:
             covered[item] = decision
     if not covered:
-        raise UsageError(f"a report of {length} tokens is too short for a fact and the agenda; raise the length")
+        raise UsageError(
+            f"a report of {length} tokens is too short for a fact and the agenda; raise the length"
+        )
     return [covered[item] for item in (sorted(covered) if controls.agenda == _FIXED else covered)]
 
 
 def _traits(draw: language.Draw, room: int, controls: Controls) -> tuple[str, ...]:
     """Draw whether a decision overrules another one, and whether it is repeated; () if the controls exclude both."""
     shares = {_OVERRULED: controls.contradiction, _REPEATED: controls.redundancy}
-    traits = tuple(trait for trait, share in shares.items() if share and draw.share() < share and room >= _SPARE)
+    traits = tuple(
+        trait
+        for trait, share in shares.items()
+        if share and draw.share() < share and room >= _SPARE
+    )
     return traits or (_NEITHER,) * any(shares.values())
 
 
@@ -213,7 +271,9 @@ def _decide(draw: language.Draw, kind: str, site: str, traits: Sequence[str]) ->
         ((draw.fill(usual, site=site, rank=rank),), tuple(draw.shuffled(bids))),
         draw.fill(language.SUMMARIES[kind], site=site, firm=firm, rank=rank),
         (draw.fill(language.CHOICE, site=site, rank=other_rank),) if _OVERRULED in traits else (),
-        (draw.fill(draw.one_of(language.RESTATED_CHOICE), site=site, rank=rank),) if _REPEATED in traits else (),
+        (draw.fill(draw.one_of(language.RESTATED_CHOICE), site=site, rank=rank),)
+        if _REPEATED in traits
+        else (),
     )
 
 
@@ -227,12 +287,20 @@ def _decide_at_once(draw: language.Draw, site: str, firm: str, traits: Sequence[
         firms = firm, first_firm
         overruled = (draw.fill(draw.one_of(language.DECISIONS), site=site, firm=first_firm),)
         decided = (draw.fill(draw.one_of(language.REVISED), site=site, firm=firm),)
-    repeated = (draw.fill(draw.one_of(language.RESTATED), site=site, firm=firm),) if _REPEATED in traits else ()
+    repeated = (
+        (draw.fill(draw.one_of(language.RESTATED), site=site, firm=firm),)
+        if _REPEATED in traits
+        else ()
+    )
     summary = draw.fill(language.SUMMARIES[_SINGLE], site=site, firm=firm)
-    return _Decision(" ".join((_SINGLE, *traits)), site, firms, (decided,), summary, overruled, repeated)
+    return _Decision(
+        " ".join((_SINGLE, *traits)), site, firms, (decided,), summary, overruled, repeated
+    )
 
 
-def _draw_sections(draw: language.Draw, statements: int, num_sections: int, controls: Controls) -> list[int]:
+def _draw_sections(
+    draw: language.Draw, statements: int, num_sections: int, controls: Controls
+) -> list[int]:
     """Draw the sections that hold the one or two statements of a decision."""
     if statements == 1:
         return [draw.below(num_sections)]
@@ -253,7 +321,11 @@ def _other_places(
         candidates = range(place + 1 if decision.overruled else 0, num_sections)
         elsewhere = [section for section in candidates if section != place]
         document = _document_index(place, num_sections, controls)
-        by_another = [section for section in elsewhere if _document_index(section, num_sections, controls) != document]
+        by_another = [
+            section
+            for section in elsewhere
+            if _document_index(section, num_sections, controls) != document
+        ]
         placements.append((draw.one_of(by_another or elsewhere or [place]), decision.repeated))
     return placements
 
@@ -263,22 +335,35 @@ def _document_index(section: int, num_sections: int, controls: Controls) -> int:
     return section * min(controls.sources, num_sections) // num_sections
 
 
-def _divide_sections(sections: Sequence[core.Sentences], controls: Controls) -> Iterator[core.Document]:
-    every = [core.Section(f"Session {number}", (text,)) for number, text in enumerate(sections, start=1)]
-    for number, members in groupby(range(len(every)), lambda section: _document_index(section, len(every), controls)):
+def _divide_sections(
+    sections: Sequence[core.Sentences], controls: Controls
+) -> Iterator[core.Document]:
+    every = [
+        core.Section(f"Session {number}", (text,)) for number, text in enumerate(sections, start=1)
+    ]
+    for number, members in groupby(
+        range(len(every)), lambda section: _document_index(section, len(every), controls)
+    ):
         source = f"Source {number + 1}" if controls.sources > 1 else None
         yield core.Document(source, tuple(every[section] for section in members))
 
 
-def _rumours(draw: language.Draw, decisions: Sequence[_Decision], controls: Controls) -> dict[str, str]:
+def _rumours(
+    draw: language.Draw, decisions: Sequence[_Decision], controls: Controls
+) -> dict[str, str]:
     """Draw a losing firm for every site, which look-alikes name. It does not bid either.
 
     It is one firm per site because every excluded firm narrows down the true one. So only one of 24 is excluded, at any
     length.
     """
     bidders = {decision.site: decision.firms for decision in decisions}
-    sites = controls.sites() if controls.agenda == _FIXED else [decision.site for decision in decisions]
-    return {site: draw.one_of([firm for firm in language.FIRMS if firm not in bidders.get(site, ())]) for site in sites}
+    sites = (
+        controls.sites() if controls.agenda == _FIXED else [decision.site for decision in decisions]
+    )
+    return {
+        site: draw.one_of([firm for firm in language.FIRMS if firm not in bidders.get(site, ())])
+        for site in sites
+    }
 
 
 def _fill_sections(
@@ -299,7 +384,9 @@ def _fill_sections(
     plain, slack = _plain_sentences(draw, controls), _PROSE_SLACK if controls.prose else _SLACK
     due = [sum(map(language.tokens_in, chain.from_iterable(statements))) for statements in planted]
     for number, statements in enumerate(planted, start=1):
-        end = min(length * number // len(planted), length - sum(due[number:]))  # leaves room for the later statements
+        end = min(
+            length * number // len(planted), length - sum(due[number:])
+        )  # leaves room for the later statements
         num_tokens += due[number - 1]
         stretches: list[core.Sentences] = []
         while num_tokens < end - slack or not (stretches or statements):
@@ -326,7 +413,9 @@ def _distractor(
     """Draw a sentence that names a site of the agenda and a firm; None if it shall be a plain one."""
     share = draw.share()
     if share < controls.hard:
-        return draw.fill(draw.one_of(language.HARD), site=draw.one_of(agenda), firm=draw.one_of(language.FIRMS))
+        return draw.fill(
+            draw.one_of(language.HARD), site=draw.one_of(agenda), firm=draw.one_of(language.FIRMS)
+        )
     if share < controls.hard + controls.alike:
         site = draw.one_of(agenda)
         return draw.fill(draw.one_of(language.ALIKE), site=site, firm=rumours[site])
@@ -348,10 +437,14 @@ def _fact_positions(facts: Sequence[Sequence[core.Sentences]], text: Iterator[st
     for sentence in text:
         starts[sentence] = num_tokens
         num_tokens += language.tokens_in(sentence)
-    return [min(starts[statement[0]] for statement in statements) / num_tokens for statements in facts]
+    return [
+        min(starts[statement[0]] for statement in statements) / num_tokens for statements in facts
+    ]
 
 
-def lengths_of(document_length: int | None = None, train_length: int | None = None) -> dict[str, tuple[int, ...]]:
+def lengths_of(
+    document_length: int | None = None, train_length: int | None = None
+) -> dict[str, tuple[int, ...]]:
     """Return split → the lengths of its reports. Training lengths grow from short to full.
 
     A test report has `document_length` tokens (None: 1,024); other reports have at most `train_length` (None: as many).
@@ -374,11 +467,21 @@ def generate_reports(settings: core.DatasetSettings) -> Iterator[tuple[str, core
 
     With a filler, the first report of a split has the counts of the sentences that were left out of it.
     """
-    controls, lengths = _controls_of(settings), lengths_of(settings.document_length, settings.train_length)
-    prose = find_prose(settings, {split: max(lengths[split]) for split in lengths}) if settings.filler else {}
+    controls, lengths = (
+        _controls_of(settings),
+        lengths_of(settings.document_length, settings.train_length),
+    )
+    prose = (
+        find_prose(settings, {split: max(lengths[split]) for split in lengths})
+        if settings.filler
+        else {}
+    )
     for split, (number, seed) in _REPORT_SPLITS.items():
         sentences, left_out = prose.get(split, NO_PROSE)
-        limit, split_controls = min(number, settings.limit or number), replace(controls, prose=sentences)
+        limit, split_controls = (
+            min(number, settings.limit or number),
+            replace(controls, prose=sentences),
+        )
         for index, example in enumerate(reports(lengths[split], seed, limit, split_controls)):
             yield split, core.Thinned(example, left_out) if left_out and index == 0 else example
 
@@ -388,13 +491,18 @@ def probe_inputs(settings: core.DatasetSettings) -> dict[str, Any]:
 
     Options with their default value are left out, so the keys of existing texts stay the same.
     """
-    lengths, controls = lengths_of(settings.document_length, settings.train_length), _controls_of(settings)
+    lengths, controls = (
+        lengths_of(settings.document_length, settings.train_length),
+        _controls_of(settings),
+    )
     splits = {
         split: {"reports": number, "seed": seed, "lengths": list(lengths[split])}
         for split, (number, seed) in _REPORT_SPLITS.items()
     }
     options = {
-        name: getattr(controls, name) for name in _CONTROLS if getattr(controls, name) != getattr(_DEFAULT, name)
+        name: getattr(controls, name)
+        for name in _CONTROLS
+        if getattr(controls, name) != getattr(_DEFAULT, name)
     }
     inputs: dict[str, Any] = {"generator": PROBE_VERSION, "generated": splits}
     if settings.filler:
@@ -411,6 +519,8 @@ CORPUS = core.Corpus(
     licence="that of the suite (Apache-2.0)",
     homepage="docs/probe.md",
     version=PROBE_VERSION,
-    built_in=core.BuiltIn(generate_reports, probe_inputs, settings=core.names_deciding(core.DatasetSettings, "texts")),
+    built_in=core.BuiltIn(
+        generate_reports, probe_inputs, settings=core.names_deciding(core.DatasetSettings, "texts")
+    ),
     metrics=("fact_recall",),
 )

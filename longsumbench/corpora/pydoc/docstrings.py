@@ -21,17 +21,29 @@ _TABLE_RULE = re.compile(r"\s*(?:={2,}(?:\s+={2,})+|\+[-=+]{3,}|-{2,}(?:\s+-{2,}
 _PROMPT = re.compile(r"\s*(?:>>>|In \[\d+\]:|\$ )")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _DIRECTIVE = re.compile(r"(\s*)\.\. +(?:([\w:+-]+?)\s*::(?: +(.*))?$)?")
-_FIELD = re.compile(r"\s*:(param|parameter|arg|key|keyword|raises?|except|returns?|ivar|cvar|var)\b([^:]*):\s*(.*)")
+_FIELD = re.compile(
+    r"\s*:(param|parameter|arg|key|keyword|raises?|except|returns?|ivar|cvar|var)\b([^:]*):\s*(.*)"
+)
 _OTHER_FIELD = re.compile(r"\s*[:@][a-z]\w*(?: [^:]*)?:(?:\s|$)")
 _BULLET = re.compile(r"\s*(?:[-*+•] +|\(?\d{1,2}[.)] +|\(?[a-z]\) +)(?=\S)")
 _NUMPY_ITEM = re.compile(r"\s*(\*{0,2}\w[\w., *`/-]*?)\s+:(?:\s+.*|$)")
-_GOOGLE_ITEM = re.compile(r"\s*(?:- +)?([*`]{0,2}\w[\w., *`/-]*?)\s*(?:[(\[].*[)\]])?\s*:(?:\s+(.*)|$)")
-_CODE_START = re.compile(r"\s*(?:import |from \w+ import|def |class |@|#|\$|%|>|<|\{|\[|\(|print\()")
+_GOOGLE_ITEM = re.compile(
+    r"\s*(?:- +)?([*`]{0,2}\w[\w., *`/-]*?)\s*(?:[(\[].*[)\]])?\s*:(?:\s+(.*)|$)"
+)
+_CODE_START = re.compile(
+    r"\s*(?:import |from \w+ import|def |class |@|#|\$|%|>|<|\{|\[|\(|print\()"
+)
 _PROSE_DIRECTIVES = frozenset(
     ("note", "warning", "tip", "important", "hint", "attention", "caution", "admonition", "topic")
 )
 _TYPED = frozenset(("parameters", "other parameters", "attributes", "returns", "yields"))
-_FIELD_HEADINGS = {"ra": "Raises", "ex": "Raises", "re": "Returns", "iv": "Attributes", "cv": "Attributes"}
+_FIELD_HEADINGS = {
+    "ra": "Raises",
+    "ex": "Raises",
+    "re": "Returns",
+    "iv": "Attributes",
+    "cv": "Attributes",
+}
 _INLINE = re.compile(
     r":math:`(?P<math>[^`]*)`"
     r"|(?<![\w`]):(?:[a-z]+:){1,2}`[~!]?(?P<role>[^`]*)`"  # :class:`~a.B`
@@ -106,7 +118,9 @@ class _Lines:
             self._skip_until(lambda line: not line.strip())
         elif _TABLE_RULE.fullmatch(line):  # a table ends with a rule before a blank line or the end
             self.at += 1
-            self._skip_until(lambda line: bool(_TABLE_RULE.fullmatch(line)) and not self._peek(1).strip())
+            self._skip_until(
+                lambda line: bool(_TABLE_RULE.fullmatch(line)) and not self._peek(1).strip()
+            )
             self.at += 1
         else:
             return False
@@ -119,7 +133,11 @@ class _Lines:
     def _heading(self) -> Event | None:
         line = self.lines[self.at]
         next_line = self._peek(1)
-        if next_line.strip() and _UNDERLINE.fullmatch(next_line) and 2 * len(next_line.strip()) >= len(line.strip()):
+        if (
+            next_line.strip()
+            and _UNDERLINE.fullmatch(next_line)
+            and 2 * len(next_line.strip()) >= len(line.strip())
+        ):
             self.at += 2
         elif _KNOWN_HEADINGS.fullmatch(line.strip()):
             self.at += 1
@@ -147,7 +165,9 @@ class _Lines:
         heading = _FIELD_HEADINGS.get(match[1][:2], "Parameters")
         start = self.at
         self._skip_indented(_indent(match[0]))
-        text = " ".join([match[3], *(line.strip() for line in self.lines[start + 1 : self.at])]).strip()
+        text = " ".join(
+            [match[3], *(line.strip() for line in self.lines[start + 1 : self.at])]
+        ).strip()
         name = (match[2].split() or [""])[-1]
         yield Event(HEADING, heading)
         yield Event(ITEM, f"{name}: {text}" if name and text else text)
@@ -174,10 +194,16 @@ class _Lines:
         if google and (hanging or (self.base and _indent(line) == self.base)):
             return google[1].strip("`* "), google[2] or ""
         term = line.strip()
-        return (term.strip("`* "), "") if hanging and len(term.split()) <= 2 and not term.endswith((".", ",")) else None
+        return (
+            (term.strip("`* "), "")
+            if hanging and len(term.split()) <= 2 and not term.endswith((".", ","))
+            else None
+        )
 
     def _paragraph(self, start: int, indent: int) -> Iterator[Event]:
-        if indent > self.base and all(_looks_like_code(line) for line in self.lines[start : self.at]):
+        if indent > self.base and all(
+            _looks_like_code(line) for line in self.lines[start : self.at]
+        ):
             yield Event(CODE)
             return
         text = self._joined(start).strip()
@@ -195,9 +221,18 @@ class _Lines:
         """Skip the lines that continue the current one."""
         self.at += 1
         while self.left() and (line := self.lines[self.at]).strip():
-            if (deeper and _indent(line) <= indent) or _BULLET.match(line) or _PROMPT.match(line) or _FENCE.match(line):
+            if (
+                (deeper and _indent(line) <= indent)
+                or _BULLET.match(line)
+                or _PROMPT.match(line)
+                or _FENCE.match(line)
+            ):
                 break
-            if _DIRECTIVE.match(line) or _FIELD.match(line) or _UNDERLINE.fullmatch(self._peek(1) or "x"):
+            if (
+                _DIRECTIVE.match(line)
+                or _FIELD.match(line)
+                or _UNDERLINE.fullmatch(self._peek(1) or "x")
+            ):
                 break
             self.at += 1
 

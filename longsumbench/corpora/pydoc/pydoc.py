@@ -73,7 +73,10 @@ def package_versions() -> dict[str, Any]:
     Raises:
         EnvironmentProblem: a package is not installed.
     """
-    return {"python": platform.python_version(), "packages": {name: _release_of(name) for name in sorted(PACKAGES)}}
+    return {
+        "python": platform.python_version(),
+        "packages": {name: _release_of(name) for name in sorted(PACKAGES)},
+    }
 
 
 def source_files() -> Iterator[tuple[str, Path]]:
@@ -84,9 +87,13 @@ def source_files() -> Iterator[tuple[str, Path]]:
     for package in sorted(PACKAGES.values()):
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
-            raise EnvironmentProblem(f"the package {package} is not installed: reinstall longsumbench")
+            raise EnvironmentProblem(
+                f"the package {package} is not installed: reinstall longsumbench"
+            )
         origin = Path(spec.origin)
-        yield from _modules(package, origin.parent if origin.name == "__init__.py" else origin.with_suffix(""))
+        yield from _modules(
+            package, origin.parent if origin.name == "__init__.py" else origin.with_suffix("")
+        )
 
 
 def promising(source: bytes) -> bool:
@@ -95,10 +102,16 @@ def promising(source: bytes) -> bool:
     A module's or class's triple-quoted docstring must have as many words as the shortest reference. All triple-quoted
     strings together must have as many as the shortest input and reference.
     """
-    words = {match.start(): len((match[1] or match[2] or b"").split()) for match in _TRIPLE_QUOTED.finditer(source)}
+    words = {
+        match.start(): len((match[1] or match[2] or b"").split())
+        for match in _TRIPLE_QUOTED.finditer(source)
+    }
     if sum(words.values()) < _INPUT_WORDS + _REFERENCE_WORDS[0]:
         return False
-    return any(words.get(match.end(), 0) >= _REFERENCE_WORDS[0] for match in _HOLDER_DOCSTRING.finditer(source))
+    return any(
+        words.get(match.end(), 0) >= _REFERENCE_WORDS[0]
+        for match in _HOLDER_DOCSTRING.finditer(source)
+    )
 
 
 def examples_in(module: str, source: bytes) -> Iterator[Example]:
@@ -107,7 +120,9 @@ def examples_in(module: str, source: bytes) -> Iterator[Example]:
     if tree is None:
         return
     holders: list[tuple[str, ast.Module | ast.ClassDef]] = [(module, tree)]
-    holders += [(f"{module}.{node.name}", node) for node in tree.body if isinstance(node, ast.ClassDef)]
+    holders += [
+        (f"{module}.{node.name}", node) for node in tree.body if isinstance(node, ast.ClassDef)
+    ]
     yield from filter(None, (_docstring_example(name, holder) for name, holder in holders))
 
 
@@ -152,7 +167,11 @@ def _members(name: str, holder: ast.Module | ast.ClassDef, seen: set[str]) -> It
         if not isinstance(member, Definition):
             continue
         qualified, docstring = f"{name}.{member.name}", ast.get_docstring(member)
-        if docstring and docstring not in seen and (sections := _docstring_sections(parse_docstring(docstring))):
+        if (
+            docstring
+            and docstring not in seen
+            and (sections := _docstring_sections(parse_docstring(docstring)))
+        ):
             seen.add(docstring)
             yield Document(qualified, sections)
         if isinstance(member, ast.ClassDef):
@@ -179,7 +198,11 @@ def _modules(name: str, place: Path) -> Iterator[tuple[str, Path]]:
         for item in sorted(place.iterdir()):
             if item.is_dir():
                 yield from _modules(f"{name}.{item.name}", item)
-            elif item.suffix == ".py" and item.stem != "__init__" and not _SKIPPED_FILES.fullmatch(item.stem):
+            elif (
+                item.suffix == ".py"
+                and item.stem != "__init__"
+                and not _SKIPPED_FILES.fullmatch(item.stem)
+            ):
                 yield f"{name}.{item.stem}", item
 
 
@@ -188,7 +211,9 @@ def _release_of(distribution: str) -> str:
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError as error:
-        raise EnvironmentProblem(f"the package {distribution} is not installed: reinstall longsumbench") from error
+        raise EnvironmentProblem(
+            f"the package {distribution} is not installed: reinstall longsumbench"
+        ) from error
 
 
 CORPUS = Corpus(

@@ -15,7 +15,9 @@ from longsumbench.rouge.tokenizer import MARK, Vocabulary, default_words
 
 _Grams = set[tuple[bytes, ...]]
 
-_CLONE_RECALL = 0.8  # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
+_CLONE_RECALL = (
+    0.8  # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
+)
 
 
 def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]:
@@ -27,9 +29,13 @@ def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]
     """
     numbers = Vocabulary(stem=None)
     summary_bigrams, *paragraph_bigrams = (
-        counted_words([numbers[word] for word in default_words(text)])[1] for text in (summary, *paragraphs)
+        counted_words([numbers[word] for word in default_words(text)])[1]
+        for text in (summary, *paragraphs)
     )
-    return [common(summary_bigrams, bigrams) > _CLONE_RECALL * summary_bigrams.total() for bigrams in paragraph_bigrams]
+    return [
+        common(summary_bigrams, bigrams) > _CLONE_RECALL * summary_bigrams.total()
+        for bigrams in paragraph_bigrams
+    ]
 
 
 class PageRule(NamedTuple):
@@ -50,7 +56,10 @@ class PageRule(NamedTuple):
         """
         section_grams = [grams for section in sections if (grams := _distinct(section, self.words))]
         page_grams = (_distinct(page, self.words) for page in pages)
-        return [max((len(page & grams) / len(grams) for grams in section_grams), default=0.0) for page in page_grams]
+        return [
+            max((len(page & grams) / len(grams) for grams in section_grams), default=0.0)
+            for page in page_grams
+        ]
 
 
 PAGE_RULES = {
@@ -81,9 +90,12 @@ class Clones:
     def contain(self, text: str) -> bool:
         """Return True if the text is a clone of an added one."""
         sequences = self._sequences(text)
-        shared = Counter(holder for sequence in sequences for holder in self._holders.get(sequence, ()))
+        shared = Counter(
+            holder for sequence in sequences for holder in self._holders.get(sequence, ())
+        )
         return any(
-            count >= self.share * max(len(sequences), self._sizes[holder]) for holder, count in shared.most_common(20)
+            count >= self.share * max(len(sequences), self._sizes[holder])
+            for holder, count in shared.most_common(20)
         )
 
     def add(self, text: str) -> None:
@@ -96,5 +108,8 @@ class Clones:
     def _sequences(self, text: str) -> set[int]:
         words = text.lower().split()
         starts = range(max(1, len(words) - self.words + 1))
-        hashes = (zlib.crc32(" ".join(words[at : at + self.words]).encode("utf-8", "replace")) for at in starts)
+        hashes = (
+            zlib.crc32(" ".join(words[at : at + self.words]).encode("utf-8", "replace"))
+            for at in starts
+        )
         return {sequence for sequence in hashes if sequence % self.one_in == 0}

@@ -30,7 +30,9 @@ class TextEnd(NamedTuple):
 
 def end_of_text(text: str) -> TextEnd:
     """Return the length and the end of a text."""
-    return TextEnd(len(text.split()), len(text), not _END_MARK.search(text), text.rstrip().endswith(_ELLIPSES))
+    return TextEnd(
+        len(text.split()), len(text), not _END_MARK.search(text), text.rstrip().endswith(_ELLIPSES)
+    )
 
 
 class CutTexts:
@@ -39,7 +41,10 @@ class CutTexts:
     def __init__(self) -> None:
         self._total = 0
         self._elided: list[str] = []  # ids
-        self._longest: dict[str, list[tuple[str, TextEnd]]] = {"words": [], "characters": []}  # by unit of length
+        self._longest: dict[str, list[tuple[str, TextEnd]]] = {
+            "words": [],
+            "characters": [],
+        }  # by unit of length
 
     def add(self, name: str, ends: Iterable[TextEnd]) -> None:
         """Add the texts of an example; `name` is its id."""
@@ -58,14 +63,22 @@ class CutTexts:
         """Return a sentence about each sign that texts were cut; `side` names the texts."""
         sentences = []
         if len(self._elided) > _CUT_SHARE * self._total:
-            sentences.append(f"{self._count(self._elided, side)} end in an ellipsis, as if cut: {_EFFECT}")
+            sentences.append(
+                f"{self._count(self._elided, side)} end in an ellipsis, as if cut: {_EFFECT}"
+            )
         for unit, longest in self._longest.items():
             num_open = sum(end.is_open for _, end in longest)
             many = len(longest) >= max(_LEAST_CUT, _CUT_SHARE * self._total)
-            if many and longest[0][1].words >= _LEAST_WORDS and num_open >= _OPEN_SHARE * len(longest):
+            if (
+                many
+                and longest[0][1].words >= _LEAST_WORDS
+                and num_open >= _OPEN_SHARE * len(longest)
+            ):
                 length = f"{getattr(longest[0][1], unit):,} {unit} long, and none is longer"
                 names = [name for name, _ in longest]
-                sentences.append(f"{self._count(names, side)} are {length}, as if cut there: {_EFFECT}")
+                sentences.append(
+                    f"{self._count(names, side)} are {length}, as if cut there: {_EFFECT}"
+                )
                 break
         return sentences
 

@@ -14,7 +14,9 @@ from longsumbench.sentences import split_sentences, split_summary
 
 Paragraphs = tuple[Sentences, ...]
 
-LEAVE_OUT = "dataset.strict=false leaves such rows out and counts them"  # follows the problem in a message
+LEAVE_OUT = (
+    "dataset.strict=false leaves such rows out and counts them"  # follows the problem in a message
+)
 
 _LONGEST_DETAIL = 300  # characters
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
@@ -94,7 +96,9 @@ def id_in(row: Row, field: str) -> str:
 def check_id(name: str) -> None:
     """Raise BadRow if an id has a control character or half a character."""
     if name != escape_line(name):
-        raise BadRow("an id has a control character or half a character", f"'{escape_line(name)}'; remove it")
+        raise BadRow(
+            "an id has a control character or half a character", f"'{escape_line(name)}'; remove it"
+        )
 
 
 def sentences_in(value: Any, field: str) -> Sentences:
@@ -102,7 +106,9 @@ def sentences_in(value: Any, field: str) -> Sentences:
     if isinstance(value, str):
         return split_sentences(value)
     if not isinstance(value, Sequence) or not all(isinstance(sentence, str) for sentence in value):
-        raise BadRow(f"the field '{field}' must be a list of sentences or text, not {json_type(value)}")
+        raise BadRow(
+            f"the field '{field}' must be a list of sentences or text, not {json_type(value)}"
+        )
     stripped = (" ".join(sentence.split()) for sentence in value)
     return tuple(sentence for sentence in stripped if sentence)
 
@@ -139,7 +145,9 @@ def texts_in(row: Row, field: str) -> list[str]:
     """Return a field that holds a list of text."""
     texts = list_in(row.get(field), field)
     if odd := [text for text in texts if not isinstance(text, str)]:
-        raise BadRow(f"the field '{field}' must be a list of text, not a list with {_json_kind(odd[0])} in it")
+        raise BadRow(
+            f"the field '{field}' must be a list of text, not a list with {_json_kind(odd[0])} in it"
+        )
     return texts
 
 
@@ -158,7 +166,9 @@ def objects_in(row: Row, field: str, required: bool = True) -> list[Row]:
     """Return a field that holds a list of objects; an empty list if it is optional and absent."""
     objects = list_in(row.get(field), field, required)
     if odd := [item for item in objects if not isinstance(item, dict)]:
-        raise BadRow(f"the field '{field}' must be a list of objects, not a list with {_json_kind(odd[0])} in it")
+        raise BadRow(
+            f"the field '{field}' must be a list of objects, not a list with {_json_kind(odd[0])} in it"
+        )
     return objects
 
 
@@ -167,18 +177,27 @@ def given_field(row: Row, first: str, second: str) -> str:
     names = [name for name in (first, second) if row.get(name) is not None]
     if len(names) != 1:
         problem = "both given" if names else "missing"
-        raise BadRow(f"the fields '{first}' and '{second}' are {problem}; give one of them", advise_field(row, first))
+        raise BadRow(
+            f"the fields '{first}' and '{second}' are {problem}; give one of them",
+            advise_field(row, first),
+        )
     return names[0]
 
 
 def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Document:
     """Return a document without headings and empty paragraphs."""
-    return Document(source, (Section(None, tuple(paragraph for paragraph in paragraphs if paragraph)),))
+    return Document(
+        source, (Section(None, tuple(paragraph for paragraph in paragraphs if paragraph)),)
+    )
 
 
 def json_type(value: Any) -> str:
     """Return JSON's name of the value's type, for messages; for a list also the first item that is not text."""
-    odd = [item for item in value if not isinstance(item, str)] if isinstance(value, (list, tuple)) else []
+    odd = (
+        [item for item in value if not isinstance(item, str)]
+        if isinstance(value, (list, tuple))
+        else []
+    )
     return f"a list with {_json_kind(odd[0])} in it" if odd else _json_kind(value)
 
 
@@ -187,5 +206,11 @@ def _json_kind(value: Any) -> str:
         return "an object"
     if isinstance(value, (list, tuple)):
         return "a list"
-    names = {bool: "true/false", int: "a number", float: "a number", str: "text", type(None): "null"}
+    names = {
+        bool: "true/false",
+        int: "a number",
+        float: "a number",
+        str: "text",
+        type(None): "null",
+    }
     return names.get(type(value), type(value).__name__)

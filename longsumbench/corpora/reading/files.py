@@ -9,17 +9,28 @@ from functools import partial
 from pathlib import Path
 
 from longsumbench.core import Entry, FromRow, Read, Row, Source
-from longsumbench.corpora.reading.row_files import ROW_ENDINGS, describe_file, files_in_folder, read_file
+from longsumbench.corpora.reading.row_files import (
+    ROW_ENDINGS,
+    describe_file,
+    files_in_folder,
+    read_file,
+)
 from longsumbench.corpora.reading.text_files import check_is_file, parts_of, undivided_name
 from longsumbench.errors import DataError, UsageError
 
 ORDER = ("train", "validation", "test")
-SPLITS = {"train": "train", **dict.fromkeys(("validation", "val", "dev", "valid"), "validation"), "test": "test"}
+SPLITS = {
+    "train": "train",
+    **dict.fromkeys(("validation", "val", "dev", "valid"), "validation"),
+    "test": "test",
+}
 _MAX_NAMES = 5  # files in a message
 _SPLIT_FILE = re.compile(rf"({'|'.join(SPLITS)})({'|'.join((*ROW_ENDINGS, '.txt'))})(\.gz)?")
 
 
-def files_source(path: Path, from_row: FromRow, split_by_hash: bool, fields: Sequence[str] = ()) -> Source:
+def files_source(
+    path: Path, from_row: FromRow, split_by_hash: bool, fields: Sequence[str] = ()
+) -> Source:
     """Return the rows of one file or folder of texts, or of a folder with one for each split.
 
     With `split_by_hash`, one file is divided into the three splits by the ids of examples; otherwise it is `test`.
@@ -31,7 +42,9 @@ def files_source(path: Path, from_row: FromRow, split_by_hash: bool, fields: Seq
     """
     splits = _find_splits(path)
     if split_by_hash and path not in splits.values():
-        raise UsageError(f"dataset.split_by_hash=true divides one file, but {path} is a folder: name the file")
+        raise UsageError(
+            f"dataset.split_by_hash=true divides one file, but {path} is a folder: name the file"
+        )
     pairs: list[tuple[str | None, Path]] = []
     for split, first in splits.items():
         pairs += [(None if split_by_hash else split, part) for part in parts_of(first)]
@@ -46,13 +59,20 @@ def files_source(path: Path, from_row: FromRow, split_by_hash: bool, fields: Seq
         note = describe_file(place, fields)
         if note:
             notes[note] = place.name
-    facts = {**source.facts, "read_as": [f"{name}: {note}" for note, name in notes.items()]} if notes else source.facts
+    facts = (
+        {**source.facts, "read_as": [f"{name}: {note}" for note, name in notes.items()]}
+        if notes
+        else source.facts
+    )
     size = None if texts else sum(place.stat().st_size for place in places)
     return replace(source, inputs=inputs, facts=facts, size=size)
 
 
 def local_source(
-    path: Path, files: list[Path], entries: Callable[[set[str]], Iterator[Entry]], extra_files: Iterable[Path] = ()
+    path: Path,
+    files: list[Path],
+    entries: Callable[[set[str]], Iterator[Entry]],
+    extra_files: Iterable[Path] = (),
 ) -> Source:
     """Return the source of rows in local files. Its inputs change with the size or the time of any file.
 
@@ -67,7 +87,9 @@ def local_source(
             stat = file.stat()
         except OSError as error:
             raise DataError(f"cannot be read ({error.strerror or error})", file) from error
-        content.update(os.fsencode(f"{file.parent.name}/{file.name} {stat.st_size} {stat.st_mtime_ns}\n"))
+        content.update(
+            os.fsencode(f"{file.parent.name}/{file.name} {stat.st_size} {stat.st_mtime_ns}\n")
+        )
     root = path.parent if path in files else path
     names = [file.relative_to(root).as_posix() for file in files]
     inputs = {"path": str(path.resolve()), "files": names, "content": content.hexdigest()}
@@ -79,7 +101,9 @@ def _find_splits(path: Path) -> dict[str, Path]:
     if not path.is_dir():
         check_is_file(path)
         return {"test": path}
-    splits = one_per_split((_split_name(place), place) for place in path.iterdir() if _is_split(place))
+    splits = one_per_split(
+        (_split_name(place), place) for place in path.iterdir() if _is_split(place)
+    )
     if not splits and files_in_folder(path):
         return {"test": path}
     if not splits:
@@ -87,7 +111,11 @@ def _find_splits(path: Path) -> dict[str, Path]:
         expected = f"{expected} .parquet, or texts/ID.txt and references/ID.txt"
         names = [file.name for file in sorted(path.iterdir())]
         contents = f"it has {', '.join(names[:_MAX_NAMES])}{', …' * (len(names) > _MAX_NAMES)}"
-        advice = f"{contents}; rename them, or name one by dataset.path=FILE" if names else "the folder is empty"
+        advice = (
+            f"{contents}; rename them, or name one by dataset.path=FILE"
+            if names
+            else "the folder is empty"
+        )
         raise DataError(f"{expected}; {advice}", path)
     return splits
 
@@ -129,7 +157,9 @@ def _is_split_file(file: Path) -> bool:
     return _SPLIT_FILE.fullmatch(undivided_name(file)) is not None and file.is_file()
 
 
-def _file_entries(files: list[tuple[str | None, Path]], from_row: FromRow, full: set[str]) -> Iterator[Entry]:
+def _file_entries(
+    files: list[tuple[str | None, Path]], from_row: FromRow, full: set[str]
+) -> Iterator[Entry]:
     bytes_before = 0
     for split, path in files:
         for row in read_file(path) if split not in full else ():

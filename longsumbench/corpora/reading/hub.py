@@ -86,7 +86,9 @@ def _cached_revisions(repository: str, config: str | None) -> list[str]:
     """Return the revisions in the library's cache, newest last."""
     from huggingface_hub import constants
 
-    root = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME) / "datasets").expanduser()
+    root = Path(
+        os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME) / "datasets"
+    ).expanduser()
     folders = root.glob(f"{repository.replace('/', '___')}/{config or '*'}/*/*/dataset_info.json")
     return [path.parent.name for path in sorted(folders, key=lambda path: path.stat().st_mtime)]
 
@@ -113,7 +115,9 @@ def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:
     offline, datasets.config.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE, problem is not None
     try:
         pinned = revision if problem is None else None
-        splits: Mapping[str, Any] = datasets.load_dataset(hub.repository, hub.config, revision=pinned)
+        splits: Mapping[str, Any] = datasets.load_dataset(
+            hub.repository, hub.config, revision=pinned
+        )
         return splits
     except Exception as error:  # the library's errors have no common class
         raise _failed(corpus.name, hub.repository, error) from error

@@ -19,8 +19,24 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench import sentences
-from longsumbench.cache.artifacts import ArtifactCache, check_content, clear_partial, reading_artifact
-from longsumbench.core import Corpus, DatasetSettings, Entry, FromRow, Hub, Read, Row, Source, names_deciding, registry
+from longsumbench.cache.artifacts import (
+    ArtifactCache,
+    check_content,
+    clear_partial,
+    reading_artifact,
+)
+from longsumbench.core import (
+    Corpus,
+    DatasetSettings,
+    Entry,
+    FromRow,
+    Hub,
+    Read,
+    Row,
+    Source,
+    names_deciding,
+    registry,
+)
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import ORDER, files_source
 from longsumbench.corpora.reading.hub import hub_source
@@ -112,10 +128,16 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
 def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
     """Return the source that the settings name."""
     for name in sorted(names_deciding(DatasetSettings, "texts")):
-        if getattr(settings, name) is not None and not (corpus.built_in and name in corpus.built_in.settings):
-            raise UsageError(f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}")
+        if getattr(settings, name) is not None and not (
+            corpus.built_in and name in corpus.built_in.settings
+        ):
+            raise UsageError(
+                f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}"
+            )
     if settings.tokenizer is not None and corpus.tokenized is None:
-        raise UsageError(f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer")
+        raise UsageError(
+            f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer"
+        )
     if corpus.own_keys or settings.columns is not None:
         rows = {"from_file_row": corpus.from_file_row, "from_hub_row": corpus.from_hub_row}
         fields = _fields_of(corpus, settings)
@@ -141,19 +163,27 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
 
 def _fields_of(corpus: Corpus, settings: DatasetSettings) -> tuple[str, ...]:
     """Return the fields that are looked for under usual names: none that `dataset.columns` names."""
-    return tuple(field for field in OWN_FIELDS if corpus.own_keys and field not in (settings.columns or ()))
+    return tuple(
+        field for field in OWN_FIELDS if corpus.own_keys and field not in (settings.columns or ())
+    )
 
 
-def _from_renamed(fields: Sequence[str], columns: Mapping[str, str] | None, from_row: FromRow, row: Row) -> Read:
+def _from_renamed(
+    fields: Sequence[str], columns: Mapping[str, str] | None, from_row: FromRow, row: Row
+) -> Read:
     return from_row(rename_keys(row, fields, columns))
 
 
 def _hub_at(settings: DatasetSettings) -> Hub:
     names = (settings.path or "").split("/")
     if len(names) not in (2, 3) or not all(names):
-        raise UsageError("dataset=hub needs dataset.path=OWNER/NAME, or OWNER/NAME/CONFIGURATION if it has several")
+        raise UsageError(
+            "dataset=hub needs dataset.path=OWNER/NAME, or OWNER/NAME/CONFIGURATION if it has several"
+        )
     if settings.split_by_hash:
-        raise UsageError("dataset.split_by_hash=true divides one file: leave it out, or choose dataset=jsonl")
+        raise UsageError(
+            "dataset.split_by_hash=true divides one file: leave it out, or choose dataset=jsonl"
+        )
     return Hub("/".join(names[:2]), names[2] if names[2:] else None)
 
 
@@ -164,12 +194,16 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
         source = corpus.release(path) if corpus.release else None
     if source is not None:
         if settings.split_by_hash:
-            raise UsageError(f"the release of '{corpus.name}' has its own splits: leave out dataset.split_by_hash")
+            raise UsageError(
+                f"the release of '{corpus.name}' has its own splits: leave out dataset.split_by_hash"
+            )
         return source
     if corpus.from_file_row is None:
         advice = "leave out dataset.path, or write dataset=jsonl"
         raise UsageError(f"dataset '{corpus.name}' is not read from files: {advice}")
-    return files_source(path, corpus.from_file_row, settings.split_by_hash, _fields_of(corpus, settings))
+    return files_source(
+        path, corpus.from_file_row, settings.split_by_hash, _fields_of(corpus, settings)
+    )
 
 
 def _generated(rows: Iterator[tuple[str, Read]], full: set[str]) -> Iterator[Entry]:
@@ -234,7 +268,9 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     for writer in writers.values():
         writer.close()
     skipped = {split: dict(sorted(reasons.items())) for split, reasons in reading.skipped.items()}
-    _check_not_empty(settings.name, {split: len(writer) for split, writer in writers.items()}, skipped)
+    _check_not_empty(
+        settings.name, {split: len(writer) for split, writer in writers.items()}, skipped
+    )
     facts = {
         "examples": {split: len(writer) for split, writer in writers.items()},
         "skipped": skipped,
@@ -244,7 +280,9 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         **source.facts,
     }
     if reading.left_out:
-        facts["left_out"] = {split: dict(sorted(counts.items())) for split, counts in reading.left_out.items()}
+        facts["left_out"] = {
+            split: dict(sorted(counts.items())) for split, counts in reading.left_out.items()
+        }
     if overlaps := _overlaps(folder, writers):
         facts["overlaps"] = overlaps
     cut_references: list[str] = []
@@ -254,20 +292,27 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         facts["cut_references"] = cut_references
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
-        "multi_document": corpus.multi_document or any(writer.multi_document for writer in writers.values()),
+        "multi_document": corpus.multi_document
+        or any(writer.multi_document for writer in writers.values()),
         "queried": any(writer.queried for writer in writers.values()),
         "facts": facts,
     }
-    (folder / "corpus.json").write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+    (folder / "corpus.json").write_text(
+        json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8"
+    )
 
 
 def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
-    if settings.limit is not None or (corpus.built_in is not None and (settings.path is None or settings.filler)):
+    if settings.limit is not None or (
+        corpus.built_in is not None and (settings.path is None or settings.filler)
+    ):
         return 1  # rows after a limit are not read; generated rows are examples already
     return settings.workers or num_cores()
 
 
-def _track(rows: Iterator[tuple[Entry, RowOutcome]], name: str, size: int | None) -> Iterator[tuple[Entry, RowOutcome]]:
+def _track(
+    rows: Iterator[tuple[Entry, RowOutcome]], name: str, size: int | None
+) -> Iterator[tuple[Entry, RowOutcome]]:
     """Yield the rows and show the progress, in bytes of their files if known."""
     total, unit = (None, "rows") if size is None else (-(-size // _MEGABYTE), "MB")
     with Progress(name, total, unit) as progress:
@@ -291,7 +336,9 @@ def _report_overlaps(texts: Texts, is_error: bool) -> None:
     if overlaps := texts.facts.get("overlaps"):
         problem = f"splits of dataset '{texts.name}' overlap: {describe_overlaps(overlaps, texts.facts['examples'])}"
         if is_error:
-            raise DataError(f"{problem}; take these out of one split, or leave out dataset.strict=true")
+            raise DataError(
+                f"{problem}; take these out of one split, or leave out dataset.strict=true"
+            )
         warn_once(f"{problem}; dataset.strict=true makes this an error")
 
 
@@ -307,7 +354,9 @@ def _note_once(note: str) -> None:
     _log.info(note)
 
 
-def compare_splits(hashes: Mapping[str, Sequence[int]], earlier_hashes: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+def compare_splits(
+    hashes: Mapping[str, Sequence[int]], earlier_hashes: Mapping[str, Sequence[int]]
+) -> dict[str, Any]:
     """Count the examples of a split that also occur in an earlier one.
 
     Both have the same kinds of hashes of each example, as "text" and "id"; 0 is of nothing.
@@ -333,26 +382,42 @@ def describe_overlaps(overlaps: Mapping[str, Mapping[str, Any]], counts: Mapping
     lines = []
     for pair, overlap in overlaps.items():
         split, _, earlier_split = pair.partition(" in ")
-        kinds = ", ".join(f"{overlap[f'same_{by}']:,} by {by}" for by in ("text", "id", "reference"))
+        kinds = ", ".join(
+            f"{overlap[f'same_{by}']:,} by {by}" for by in ("text", "id", "reference")
+        )
         examples, first = f"{overlap['examples']:,} of {counts[split]:,}", overlap["first"]
         lines.append(f"{examples} in {split} also in {earlier_split} ({kinds}; '{first}')")
     return ", ".join(lines)
 
 
-def _check_not_empty(name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]) -> None:
+def _check_not_empty(
+    name: str, counts: Mapping[str, int], skipped: Mapping[str, Mapping[str, int]]
+) -> None:
     for split in {*counts, *skipped} or {"any"}:
         if not counts.get(split) and (split != "any" or not counts):
-            reasons = ", ".join(f"{count} × {reason}" for reason, count in skipped.get(split, {}).items())
-            raise DataError(f"dataset '{name}' has no usable example in split '{split}' ({reasons or 'no rows'})")
+            reasons = ", ".join(
+                f"{count} × {reason}" for reason, count in skipped.get(split, {}).items()
+            )
+            raise DataError(
+                f"dataset '{name}' has no usable example in split '{split}' ({reasons or 'no rows'})"
+            )
 
 
 def _open_splits(name: str, corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
     splits = {
-        split: ReadSplit(split, folder / f"{split}.arrow", fingerprint, content["multi_document"], content["queried"])
+        split: ReadSplit(
+            split,
+            folder / f"{split}.arrow",
+            fingerprint,
+            content["multi_document"],
+            content["queried"],
+        )
         for split, fingerprint in content["splits"].items()
     }
     fingerprint, facts = digest(content["splits"]), content["facts"]
-    if corpus.published is not None:  # not a part of the stage, so that a correction needs no other texts
+    if (
+        corpus.published is not None
+    ):  # not a part of the stage, so that a correction needs no other texts
         facts = {**facts, "published": corpus.published}
     return Texts(name, fingerprint, splits, content["multi_document"], facts, corpus.metrics)

@@ -37,7 +37,12 @@ from longsumbench.corpora.reading.text_files import (
     text_of_file,
     undivided_name,
 )
-from longsumbench.corpora.reading.usual_keys import describe_keys, keys_of, rename_keys, usual_fields
+from longsumbench.corpora.reading.usual_keys import (
+    describe_keys,
+    keys_of,
+    rename_keys,
+    usual_fields,
+)
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile
 
@@ -209,7 +214,9 @@ def _split_header(header: str, delimiter: str) -> tuple[str, ...]:
 def _table_rows(path: Path) -> Iterator[FileRow]:
     """Yield the rows of a CSV or TSV file, whose values are text."""
     delimiter = _delimiter_in(_first_line(path))
-    reader = csv.reader(decoded_lines(path), delimiter=delimiter, strict=True, skipinitialspace=True)
+    reader = csv.reader(
+        decoded_lines(path), delimiter=delimiter, strict=True, skipinitialspace=True
+    )
     names: list[str] = []
     start = 1
     try:
@@ -234,7 +241,9 @@ def _named_values(names: Sequence[str], values: Sequence[str]) -> Row:
         detail = f"{len(values)} for {describe_names(names)}; put quotes around a value with the delimiter in it"
         raise BadRow("the row has another number of values than the table has columns", detail)
     # Spreadsheets add columns without a name, which are empty.
-    columns = [(name, value) for name, value in zip(names, values, strict=True) if name or value.strip()]
+    columns = [
+        (name, value) for name, value in zip(names, values, strict=True) if name or value.strip()
+    ]
     row = dict(columns)
     if len(row) < len(columns):
         refuse_repeated([name for name, _ in columns], "column")
@@ -255,7 +264,9 @@ def _parquet_rows(path: Path) -> Iterator[FileRow]:
     except BadRow as problem:
         raise DataError(f"{problem}", path) from problem
     except (ValueError, OSError) as error:  # the library's errors are subclasses
-        raise DataError(f"not a Parquet file ({' '.join(f'{error}'.split())}); write it again", path) from error
+        raise DataError(
+            f"not a Parquet file ({' '.join(f'{error}'.split())}); write it again", path
+        ) from error
 
 
 def texts_in_folder(folder: Path, field: str) -> dict[str, Path]:
@@ -288,7 +299,9 @@ def files_in_folder(path: Path) -> list[Path]:
 def _folder_rows(folder: Path) -> Iterator[FileRow]:
     documents, summaries = (texts_in_folder(folder, field) for field in ("document", "summary"))
     if alone := sorted(summaries.keys() - documents.keys()):
-        raise DataError("a summary without its text; add the text under the same name", summaries[alone[0]])
+        raise DataError(
+            "a summary without its text; add the text under the same name", summaries[alone[0]]
+        )
     for name, file in documents.items():
         yield FileRow(file, None, partial(_row_of_texts, name, file, summaries.get(name)))
 

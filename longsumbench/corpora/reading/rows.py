@@ -61,7 +61,10 @@ def thinned_examples(examples: Read) -> tuple[Thinned, ...]:
 
 def split_by_hash(identity: str) -> str:
     """Return the split of an example by a hash of its id: 80 % train, 10 % validation, 10 % test."""
-    share = int.from_bytes(hashlib.sha256(identity.encode("utf-8", "surrogatepass")).digest()[:8]) / 2**64
+    share = (
+        int.from_bytes(hashlib.sha256(identity.encode("utf-8", "surrogatepass")).digest()[:8])
+        / 2**64
+    )
     return "train" if share < 0.8 else "validation" if share < 0.9 else "test"
 
 
@@ -73,12 +76,17 @@ def make_examples(split: str | None, load_row: Callable[[], Read]) -> RowOutcome
     try:
         examples = thinned_examples(load_row())
         split = split or split_by_hash(examples[0].example.id)
-        return [MadeExample(split, store_example(item.example, split == "train"), item.left_out) for item in examples]
+        return [
+            MadeExample(split, store_example(item.example, split == "train"), item.left_out)
+            for item in examples
+        ]
     except Exception as problem:  # reported in the order of the rows
         return problem
 
 
-def read_rows(entries: Iterator[Entry], workers: int) -> Generator[tuple[Entry, RowOutcome], None, None]:
+def read_rows(
+    entries: Iterator[Entry], workers: int
+) -> Generator[tuple[Entry, RowOutcome], None, None]:
     """Yield every entry with its outcome. Close the generator if you stop early, so its processes end.
 
     With one worker, this process reads all.
@@ -101,10 +109,14 @@ def can_be_sent(value: object) -> bool:
         return False
 
 
-def _read_in_processes(entries: Iterator[Entry], processes: int, mean_size: int) -> Iterator[tuple[Entry, RowOutcome]]:
+def _read_in_processes(
+    entries: Iterator[Entry], processes: int, mean_size: int
+) -> Iterator[tuple[Entry, RowOutcome]]:
     length = 1 + _BYTES_SENT_TOGETHER // max(1, mean_size)
     batches = iter(lambda: list(islice(entries, length)), [])
-    for rows, batch in map_in_processes(_make_all, batches, processes, "dataset.workers=1 reads them in one process"):
+    for rows, batch in map_in_processes(
+        _make_all, batches, processes, "dataset.workers=1 reads them in one process"
+    ):
         yield from zip(rows, batch, strict=True)
 
 
@@ -121,7 +133,9 @@ def map_in_processes(
     """
     waiting: deque[tuple[_Batch, Future[_Result]]] = deque()
     processes = min(processes, _MAX_PROCESSES)
-    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(
+        processes, multiprocessing.get_context("spawn"), initializer=_end_with_parent
+    )
     try:
         for batch in batches:
             if sum(not outcome.done() for _, outcome in waiting) < _BATCHES_AHEAD * processes:
@@ -130,13 +144,17 @@ def map_in_processes(
             else:
                 waiting.append((batch, Future()))
                 waiting[-1][1].set_result(function(batch))
-            while waiting and (waiting[0][1].done() or len(waiting) >= _BATCHES_WAITING * processes):
+            while waiting and (
+                waiting[0][1].done() or len(waiting) >= _BATCHES_WAITING * processes
+            ):
                 first, outcome = waiting.popleft()
                 yield first, outcome.result()
         for first, outcome in waiting:
             yield first, outcome.result()
     except BrokenProcessPool as error:
-        problem = "a process that was reading texts has ended: it was killed, or the memory is full;"
+        problem = (
+            "a process that was reading texts has ended: it was killed, or the memory is full;"
+        )
         raise EnvironmentProblem(f"{problem} {advice}") from error
     finally:
         pool.shutdown(cancel_futures=True)

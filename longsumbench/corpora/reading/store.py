@@ -27,7 +27,9 @@ class StoredExample(NamedTuple):
     source_words: int
     reference_words: int  # of its first reference
     text: bytes  # the example as JSON, in UTF-8; empty if there is a problem
-    hashes: Mapping[str, int]  # of "text" (its source), "id" and "reference", to find overlaps; 0: none
+    hashes: Mapping[
+        str, int
+    ]  # of "text" (its source), "id" and "reference", to find overlaps; 0: none
     multi_document: bool  # True if it has several documents
     queried: bool  # True if it has a query
     reference_ends: tuple[TextEnd, ...] = ()
@@ -39,7 +41,9 @@ def hash_of(text: str) -> int:
 
     Two of ten million examples have the same hash in one of 400,000 such datasets.
     """
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(
+        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+    )
 
 
 def store_example(example: Example, reference_needed: bool) -> StoredExample:
@@ -56,7 +60,9 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
             check_id(example.id)
             text = msgspec.json.encode(example.to_dict())
         except UnicodeEncodeError:
-            problem = BadRow("half a character (a lone surrogate) in the text", f"example '{example.id}'")
+            problem = BadRow(
+                "half a character (a lone surrogate) in the text", f"example '{example.id}'"
+            )
         except BadRow as bad_id:
             problem = bad_id
     references = [" ".join(reference) for reference in example.references]
@@ -65,7 +71,11 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
         source_words=source_words,
         reference_words=reference_words,
         text=text,
-        hashes={"text": hash_of(source), "id": hash_of(example.id), "reference": _annotation_hash(example, references)},
+        hashes={
+            "text": hash_of(source),
+            "id": hash_of(example.id),
+            "reference": _annotation_hash(example, references),
+        },
         multi_document=len(example.documents) > 1,
         queried=bool(example.query),
         reference_ends=tuple(map(end_of_text, filter(None, references))),
@@ -80,7 +90,9 @@ def _annotation_hash(example: Example, references: Sequence[str]) -> int:
     """
     if sum(count_words(reference) for reference in example.references) >= _DISTINCTIVE_WORDS:
         return hash_of("\n".join(references))
-    return hash_of("\n".join([example.query, *references])) if example.query and any(references) else 0
+    return (
+        hash_of("\n".join([example.query, *references])) if example.query and any(references) else 0
+    )
 
 
 class SplitWriter:
@@ -88,14 +100,23 @@ class SplitWriter:
 
     def __init__(self, path: Path) -> None:
         pa = _arrow()
-        columns = {"id": pa.string(), "source_words": pa.int32(), "reference_words": pa.int32(), "example": pa.string()}
+        columns = {
+            "id": pa.string(),
+            "source_words": pa.int32(),
+            "reference_words": pa.int32(),
+            "example": pa.string(),
+        }
         self._schema = pa.schema(columns)
         self._writer = pa.ipc.new_file(str(path), self._schema)
         self._rows: list[tuple[Any, ...]] = []
         self._bytes = 0
         self._hash = hashlib.sha256()
         self._ids: set[int] = set()  # hashes
-        self.hashes = {"text": array("Q"), "id": array("Q"), "reference": array("Q")}  # of every example
+        self.hashes = {
+            "text": array("Q"),
+            "id": array("Q"),
+            "reference": array("Q"),
+        }  # of every example
         self.cut_references = CutTexts()
         self.multi_document = False  # True if any example has several documents
         self.queried = False  # True if any example has a query
@@ -184,7 +205,10 @@ class ReadSplit:
     def select(self, ids: Collection[str]) -> "ReadSplit":
         """Return a split of only the examples with these ids, in the order of this one."""
         places = range(len(self)) if self.places is None else self.places
-        return replace(self, places=[place for place, name in zip(places, self.ids, strict=True) if name in ids])
+        return replace(
+            self,
+            places=[place for place, name in zip(places, self.ids, strict=True) if name in ids],
+        )
 
     def __len__(self) -> int:
         return len(self._table())

@@ -84,11 +84,16 @@ def lines_with_position(path: Path) -> Iterator[tuple[bytes, int]]:
     check_is_file(path)
     packed = path.suffix.lower() == ".gz"
     try:
-        with path.open("rb") as stored, gzip.open(stored) if packed else nullcontext(stored) as file:
+        with (
+            path.open("rb") as stored,
+            gzip.open(stored) if packed else nullcontext(stored) as file,
+        ):
             for line in _utf8_lines(file):
                 yield line, stored.tell()
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise DataError(f"not a whole gzip file ({error}); fetch it again, or drop .gz from its name", path) from error
+        raise DataError(
+            f"not a whole gzip file ({error}); fetch it again, or drop .gz from its name", path
+        ) from error
     except UnicodeDecodeError as error:
         raise DataError(
             f"not {error.encoding.upper()}, which its first bytes announce; save it as UTF-8", path
@@ -127,7 +132,11 @@ def names_in_list(path: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         DataError: the file cannot be read.
     """
-    return ((number, line.strip()) for number, line in enumerate(lines_of(path), start=1) if line.strip())
+    return (
+        (number, line.strip())
+        for number, line in enumerate(lines_of(path), start=1)
+        if line.strip()
+    )
 
 
 def decoded(content: bytes, place: str = "the line") -> str:
@@ -139,9 +148,14 @@ def decoded(content: bytes, place: str = "the line") -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadRow("not UTF-8", f"byte {error.start + 1} of {place}; save the file as UTF-8") from error
+        raise BadRow(
+            "not UTF-8", f"byte {error.start + 1} of {place}; save the file as UTF-8"
+        ) from error
     if (index := text.find("\0")) >= 0:
-        raise BadRow("the character NUL", f"character {index + 1} of {place}; remove it, or save the file as UTF-8")
+        raise BadRow(
+            "the character NUL",
+            f"character {index + 1} of {place}; remove it, or save the file as UTF-8",
+        )
     return text
 
 
@@ -243,4 +257,6 @@ def refuse_half_characters(value: Any) -> None:
             json.dumps([field, item], ensure_ascii=False).encode()
         except UnicodeEncodeError:
             place = f"in the field {field!a}" if isinstance(field, str) else "in the text"
-            raise BadRow(f"half a character (a lone surrogate) {place}", "correct or remove it") from None
+            raise BadRow(
+                f"half a character (a lone surrogate) {place}", "correct or remove it"
+            ) from None

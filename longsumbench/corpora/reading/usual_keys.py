@@ -45,7 +45,9 @@ _USUAL_NAMES: Mapping[str, Sequence[Sequence[str]]] = {
 _SEVERAL = ("documents", "references")  # names whose values have another form
 
 
-def rename_keys(row: Row, fields: Sequence[str], columns: Mapping[str, str] | None = None) -> dict[str, Any]:
+def rename_keys(
+    row: Row, fields: Sequence[str], columns: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Return a row with the suite's names for `fields`; other values keep their names.
 
     Args:
@@ -62,7 +64,9 @@ def rename_keys(row: Row, fields: Sequence[str], columns: Mapping[str, str] | No
     names_with_value = tuple(name for name in names if row[name] is not None)
     usual = keys_of(names_with_value, tuple(field for field in fields if field not in rivals))
     values = {name: row[name] for name in names if name not in usual.values()}
-    values |= {_plain(key) if _plain(key) in _SEVERAL else field: row[key] for field, key in usual.items()}
+    values |= {
+        _plain(key) if _plain(key) in _SEVERAL else field: row[key] for field, key in usual.items()
+    }
     return values | {field: row[key] for field, key in keys.items()}
 
 
@@ -77,10 +81,14 @@ def keys_of(names: tuple[str, ...], fields: tuple[str, ...]) -> Mapping[str, str
     for field in fields:
         for group in _USUAL_NAMES[field]:
             candidates = [name for name in names if _plain(name) in group]
-            candidates = candidates or [name for name in names if _plain(name).removesuffix("s") in group]
+            candidates = candidates or [
+                name for name in names if _plain(name).removesuffix("s") in group
+            ]
             if len(candidates) > 1:
                 advice = f"keep one, or for a dataset set dataset.columns.{field}"
-                raise BadRow(f"two fields could be the {field}", f"{describe_names(candidates)}: {advice}")
+                raise BadRow(
+                    f"two fields could be the {field}", f"{describe_names(candidates)}: {advice}"
+                )
             if candidates:
                 keys[field] = candidates[0]
                 break
@@ -91,14 +99,25 @@ def usual_fields(names: Iterable[str]) -> set[str]:
     """Return the fields that some of the names could be."""
     words = {_plain(name) for name in names}
     words |= {word.removesuffix("s") for word in words}
-    return {field for field, groups in _USUAL_NAMES.items() if not words.isdisjoint(chain.from_iterable(groups))}
+    return {
+        field
+        for field, groups in _USUAL_NAMES.items()
+        if not words.isdisjoint(chain.from_iterable(groups))
+    }
 
 
 def describe_keys(row: Row, fields: Sequence[str]) -> str:
     """Return which names hold the fields of a row; empty if they are the suite's own."""
     keys = keys_of(tuple(name for name in row if row[name] is not None), tuple(fields))
-    unusual = {field: key.strip() for field, key in keys.items() if key not in (*_USUAL_NAMES[field][0], *_SEVERAL)}
-    return ", ".join(f"{field} from '{key}'" if key else f"{field} without name" for field, key in unusual.items())
+    unusual = {
+        field: key.strip()
+        for field, key in keys.items()
+        if key not in (*_USUAL_NAMES[field][0], *_SEVERAL)
+    }
+    return ", ".join(
+        f"{field} from '{key}'" if key else f"{field} without name"
+        for field, key in unusual.items()
+    )
 
 
 def _column_named(column: str, names: Sequence[str]) -> str:

@@ -57,10 +57,17 @@ def decode_steps(
     return output
 
 
-def _run_layer(layer: Any, states: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache) -> Tensor:
-    attend_to_memory = partial(layer.encoder_attn, key_value_states=memory, attention_mask=mask, past_key_values=cache)
+def _run_layer(
+    layer: Any, states: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache
+) -> Tensor:
+    attend_to_memory = partial(
+        layer.encoder_attn, key_value_states=memory, attention_mask=mask, past_key_values=cache
+    )
     parts = (
-        (layer.self_attn_layer_norm, lambda states: _attend_to_target(layer.self_attn, states, cache)),
+        (
+            layer.self_attn_layer_norm,
+            lambda states: _attend_to_target(layer.self_attn, states, cache),
+        ),
         (layer.encoder_attn_layer_norm, lambda states: attend_to_memory(states)[0]),
         (layer.final_layer_norm, lambda states: layer.fc2(layer.activation_fn(layer.fc1(states)))),
     )
@@ -78,7 +85,9 @@ def _attend_to_target(attention: PegasusAttention, states: Tensor, cache: Folded
     keys, values = cache.append(attention.layer_idx, torch.stack(keys_values))
     total, mask = keys.shape[2], None
     if length > 1:
-        mask = torch.ones(length, total, dtype=torch.bool, device=states.device).tril(total - length)
+        mask = torch.ones(length, total, dtype=torch.bool, device=states.device).tril(
+            total - length
+        )
     attended = F.scaled_dot_product_attention(query, keys, values, mask, scale=attention.scaling)
     output: Tensor = attention.out_proj(attended.transpose(1, 2).reshape(queries, length, width))
     return output

@@ -14,9 +14,13 @@ def choose_device(device: str) -> torch.device:
         EnvironmentProblem: the setting is `cuda` or `mps`, and PyTorch finds no such GPU.
     """
     if device == "mps" and not torch.backends.mps.is_available():
-        raise EnvironmentProblem("device=mps, but PyTorch finds no GPU of a Mac: choose device=auto or device=cpu")
+        raise EnvironmentProblem(
+            "device=mps, but PyTorch finds no GPU of a Mac: choose device=auto or device=cpu"
+        )
     if device == "cuda" and not torch.cuda.is_available():
-        raise EnvironmentProblem("device=cuda, but PyTorch finds no GPU: choose device=auto or a CUDA build of PyTorch")
+        raise EnvironmentProblem(
+            "device=cuda, but PyTorch finds no GPU: choose device=auto or a CUDA build of PyTorch"
+        )
     best_device = "cuda" if torch.cuda.is_available() else "cpu"
     chosen = torch.device(best_device if device == "auto" else device)
     if chosen.type == "cuda" and started_processes() > 1:
@@ -28,7 +32,9 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Copy a tensor of the CPU to a device without a wait; `on_host` then returns the original."""
     if device.type == "cpu" or tensor.device.type != "cpu":
         return tensor.to(device)
-    copied = (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
+    copied = (tensor.pin_memory() if device.type == "cuda" else tensor).to(
+        device, non_blocking=True
+    )
     copied.original = tensor  # type: ignore[attr-defined]
     return copied
 

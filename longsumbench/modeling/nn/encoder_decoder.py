@@ -18,7 +18,9 @@ from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCac
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
 
-EncoderOutput: TypeAlias = Any  # what a network's encoder returns: a `Memory`, or a tuple that its own `decode` takes
+EncoderOutput: TypeAlias = (
+    Any  # what a network's encoder returns: a `Memory`, or a tuple that its own `decode` takes
+)
 
 
 def token_cross_entropy(
@@ -53,7 +55,9 @@ class Decoded(NamedTuple):
 
 
 def fold_cross_attention(
-    decoder: PreTrainedModel, config: PreTrainedConfig, kinds: Mapping[int, type[FoldedAttention]] | None = None
+    decoder: PreTrainedModel,
+    config: PreTrainedConfig,
+    kinds: Mapping[int, type[FoldedAttention]] | None = None,
 ) -> None:
     """Replace the cross-attention of a decoder like BART's by folded attention with new weights.
 
@@ -72,7 +76,9 @@ def fold_cross_attention(
 
 def use_post_norms(decoder: PreTrainedModel, config: PreTrainedConfig) -> None:
     """Move the norms of Pegasus's decoder after its sub-layers, as in BART, and remove the final norm."""
-    decoder.layers = nn.ModuleList(BartDecoderLayer(config, layer_idx=i) for i in range(config.decoder_layers))
+    decoder.layers = nn.ModuleList(
+        BartDecoderLayer(config, layer_idx=i) for i in range(config.decoder_layers)
+    )
     decoder.layer_norm = nn.Identity()
 
 
@@ -135,7 +141,9 @@ class UnitsToText(RankedGeneration):
             if decoder_input_ids is None:
                 decoder_input_ids = self.shifted(labels)
         if decoder_input_ids is None:
-            raise TypeError("labels or decoder_input_ids are needed: the decoder predicts the tokens after them")
+            raise TypeError(
+                "labels or decoder_input_ids are needed: the decoder predicts the tokens after them"
+            )
         if not use_cache:
             past_key_values = None
         elif past_key_values is None:
@@ -152,10 +160,14 @@ class UnitsToText(RankedGeneration):
 
     def shifted(self, labels: Tensor) -> Tensor:
         """Return the decoder input of training: [B, T] → [B, T], the labels shifted right after the start token."""
-        ids: Tensor = shift_tokens_right(labels, self.config.pad_token_id, self.config.decoder_start_token_id)
+        ids: Tensor = shift_tokens_right(
+            labels, self.config.pad_token_id, self.config.decoder_start_token_id
+        )
         return ids
 
-    def decode(self, reading: EncoderOutput, ids: Tensor, cache: FoldedCache | None = None, **context: Any) -> Decoded:
+    def decode(
+        self, reading: EncoderOutput, ids: Tensor, cache: FoldedCache | None = None, **context: Any
+    ) -> Decoded:
         """Run the decoder over the tokens that follow those in the cache.
 
         Args:
@@ -166,7 +178,9 @@ class UnitsToText(RankedGeneration):
         """
         return Decoded(self.run_decoder(ids, reading.last_hidden_state, reading.mask, cache))
 
-    def run_decoder(self, ids: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache | None) -> Tensor:
+    def run_decoder(
+        self, ids: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache | None
+    ) -> Tensor:
         """Run the decoder's stack.
 
         Args:
@@ -196,11 +210,15 @@ class UnitsToText(RankedGeneration):
         bias, own = self.final_logits_bias[0], self.lm_head.bias
         return multiply(hidden, self.lm_head.weight, bias if own is None else own + bias)
 
-    def token_loss(self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float) -> Tensor:
+    def token_loss(
+        self, logits: Tensor, labels: Tensor, num_tokens: Tensor | int | None, smoothing: float
+    ) -> Tensor:
         """Return the loss of the target tokens; by default `token_cross_entropy`."""
         return token_cross_entropy(logits, labels, num_tokens, smoothing)
 
-    def added_loss(self, decoded: Decoded, reading: EncoderOutput, labels: Tensor, **context: Any) -> Tensor | float:
+    def added_loss(
+        self, decoded: Decoded, reading: EncoderOutput, labels: Tensor, **context: Any
+    ) -> Tensor | float:
         """Return the loss that training adds to the cross-entropy; by default 0.
 
         Args:

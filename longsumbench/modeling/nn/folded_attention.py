@@ -38,7 +38,11 @@ class FoldedAttention(PegasusAttention):
     recorded_weights: list[Tensor] | None = None  # of each call while they are recorded
 
     def forward(
-        self, hidden_states: Tensor, key_value_states: Tensor, attention_mask: Tensor | None = None, **kwargs: Any
+        self,
+        hidden_states: Tensor,
+        key_value_states: Tensor,
+        attention_mask: Tensor | None = None,
+        **kwargs: Any,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend.
 
@@ -52,7 +56,9 @@ class FoldedAttention(PegasusAttention):
         rows = key_value_states.shape[0]
         if queries > rows and attention_mask is not None and attention_mask.shape[0] == queries:
             beams, memory = queries // rows, attention_mask.shape[-1]
-            per_beam = attention_mask.view(rows, beams, 1, memory).expand(rows, beams, length, memory)
+            per_beam = attention_mask.view(rows, beams, 1, memory).expand(
+                rows, beams, length, memory
+            )
             attention_mask = per_beam.reshape(rows, 1, beams * length, memory)
         folded = hidden_states.reshape(rows, -1, width)  # [R, K·T, D] or [R, T/m, D]
         output, weights = super().forward(
@@ -60,12 +66,20 @@ class FoldedAttention(PegasusAttention):
         )
         if self.recorded_weights is not None:
             cache = kwargs.get("past_key_values")
-            recorded = self.weigh(folded, key_value_states, attention_mask, cache) if weights is None else weights
+            recorded = (
+                self.weigh(folded, key_value_states, attention_mask, cache)
+                if weights is None
+                else weights
+            )
             self.recorded_weights.append(recorded)
         return output.view(queries, length, width), weights
 
     def weigh(
-        self, folded: Tensor, key_value_states: Tensor, attention_mask: Tensor | None, cache: EncoderDecoderCache | None
+        self,
+        folded: Tensor,
+        key_value_states: Tensor,
+        attention_mask: Tensor | None,
+        cache: EncoderDecoderCache | None,
     ) -> Tensor:
         """Compute the attention weights, which fused attention does not return.
 
@@ -123,12 +137,16 @@ class FoldedCache(EncoderDecoderCache):
     The target's keys and values have room for later tokens, so that a step writes them in place.
     """
 
-    coverage: Tensor | None = None  # [Q, S], the sum of a beam's attention to each memory token so far; None: not used
+    coverage: Tensor | None = (
+        None  # [Q, S], the sum of a beam's attention to each memory token so far; None: not used
+    )
 
     def __init__(self, *caches: Any) -> None:
         super().__init__(*caches)
         self.length = 0  # number of target tokens
-        self.target: dict[int, Tensor] = {}  # layer → keys and values, [2, Q, H, `length` or more, E]
+        self.target: dict[
+            int, Tensor
+        ] = {}  # layer → keys and values, [2, Q, H, `length` or more, E]
         self.joined: dict[int, tuple[Tensor, Tensor]] = {}  # layer → the output of `join`
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
@@ -139,7 +157,9 @@ class FoldedCache(EncoderDecoderCache):
         """Return weight and bias of queries, keys and values together: [3·D, D], [3·D]; made once for a search."""
         if attention.layer_idx not in self.joined:
             parts: list[nn.Linear] = [attention.q_proj, attention.k_proj, attention.v_proj]
-            weight, bias = (torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias"))
+            weight, bias = (
+                torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias")
+            )
             if torch.is_autocast_enabled(weight.device.type):  # converted once, not at every step
                 dtype = torch.get_autocast_dtype(weight.device.type)
                 weight, bias = weight.to(dtype), bias.to(dtype)
@@ -172,15 +192,23 @@ class FoldedCache(EncoderDecoderCache):
 class LaterEnd(LogitsProcessor):
     """Forbids the end token in short outputs, as two processors of the library, which make a mask of the vocabulary."""
 
-    def __init__(self, processor: MinLengthLogitsProcessor | MinNewTokensLengthLogitsProcessor) -> None:
+    def __init__(
+        self, processor: MinLengthLogitsProcessor | MinNewTokensLengthLogitsProcessor
+    ) -> None:
         new_tokens = isinstance(processor, MinNewTokensLengthLogitsProcessor)
         skipped = processor.prompt_length_to_skip if new_tokens else 0
-        self.min_length = skipped + (processor.min_new_tokens if new_tokens else processor.min_length)
+        self.min_length = skipped + (
+            processor.min_new_tokens if new_tokens else processor.min_length
+        )
         self.end_ids = processor.eos_token_id  # a tensor
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Forbid: [Q, T], [Q, V] → [Q, V]."""
-        return scores.index_fill(1, self.end_ids, -torch.inf) if input_ids.shape[1] < self.min_length else scores
+        return (
+            scores.index_fill(1, self.end_ids, -torch.inf)
+            if input_ids.shape[1] < self.min_length
+            else scores
+        )
 
 
 def leading_tokens(scores: Tensor, count: int) -> Tensor:
@@ -191,7 +219,9 @@ def leading_tokens(scores: Tensor, count: int) -> Tensor:
     size = scores.shape[-1]
     blocks = scores[..., : size - size % _BLOCK].reshape(*scores.shape[:-1], -1, _BLOCK).amax(-1)
     best = blocks.topk(min(count, blocks.shape[-1])).indices[..., None] * _BLOCK
-    rest = torch.arange(size - size % _BLOCK, size, device=scores.device).expand(*scores.shape[:-1], -1)
+    rest = torch.arange(size - size % _BLOCK, size, device=scores.device).expand(
+        *scores.shape[:-1], -1
+    )
     return torch.cat([(best + torch.arange(_BLOCK, device=scores.device)).flatten(-2), rest], -1)
 
 
@@ -213,11 +243,15 @@ class FoldedGeneration:
         **model_kwargs: Any,
     ) -> tuple[Tensor | None, dict[str, Any]]:
         # Only the start tokens are repeated; the units are already encoded.
-        other_kwargs = {name: value for name, value in model_kwargs.items() if not name.startswith("unit_")}
+        other_kwargs = {
+            name: value for name, value in model_kwargs.items() if not name.startswith("unit_")
+        }
         repeated = None if input_ids is None else input_ids.repeat_interleave(expand_size, dim=0)
         return repeated, {**other_kwargs, "encoder_outputs": encoder_outputs}
 
-    def _prepare_cache_for_generation(self, generation_config: Any, model_kwargs: dict[str, Any], *args: Any) -> None:
+    def _prepare_cache_for_generation(
+        self, generation_config: Any, model_kwargs: dict[str, Any], *args: Any
+    ) -> None:
         if generation_config.use_cache is not False:
             model_kwargs["past_key_values"] = self.new_cache()
 
@@ -229,20 +263,27 @@ class FoldedGeneration:
         """As in transformers, with `LaterEnd`."""
         processors = super()._get_logits_processor(*args, **kwargs)  # type: ignore[misc]  # a method of transformers
         kinds = MinLengthLogitsProcessor, MinNewTokensLengthLogitsProcessor
-        return LogitsProcessorList(LaterEnd(one) if isinstance(one, kinds) else one for one in processors)
+        return LogitsProcessorList(
+            LaterEnd(one) if isinstance(one, kinds) else one for one in processors
+        )
 
     def _get_top_k_continuations(self, **step: Any) -> tuple[Tensor, Tensor, Tensor]:
         """As in transformers, except: on a CPU, where `topk` is slow, it looks at `leading_tokens` only."""
         scores, keep = step["accumulated_log_probs"], step["beams_to_keep"]
         scores = scores.view(len(scores), step["num_beams"], -1)
-        takes_all = step["do_sample"] or scores.device.type != "cpu" or scores.shape[-1] <= keep * _BLOCK
+        takes_all = (
+            step["do_sample"] or scores.device.type != "cpu" or scores.shape[-1] <= keep * _BLOCK
+        )
         tokens = None if takes_all else leading_tokens(scores, keep)  # [B, K, N]
         if tokens is not None:
             step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
         continuations: tuple[Tensor, Tensor, Tensor] = super()._get_top_k_continuations(**step)  # type: ignore[misc]
         if tokens is not None:  # the new tokens are places among them
             _, sequences, rows = continuations
-            last, beams = step["cur_len"], rows[..., step["cur_len"] - step["decoder_prompt_len"]] % step["num_beams"]
+            last, beams = (
+                step["cur_len"],
+                rows[..., step["cur_len"] - step["decoder_prompt_len"]] % step["num_beams"],
+            )
             texts = torch.arange(len(tokens))[:, None]
             sequences[..., last] = tokens[texts, beams, sequences[..., last]]
         return continuations

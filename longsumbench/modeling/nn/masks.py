@@ -22,7 +22,9 @@ def attention_mask(mask: Tensor, config: PreTrainedConfig, dtype: torch.dtype) -
     real = mask[:, None, None]
     if config._attn_implementation != "eager":
         return real
-    return torch.zeros(real.shape, dtype=dtype, device=mask.device).masked_fill(~real, torch.finfo(dtype).min)
+    return torch.zeros(real.shape, dtype=dtype, device=mask.device).masked_fill(
+        ~real, torch.finfo(dtype).min
+    )
 
 
 def masked_scores(scores: Tensor, mask: Tensor | None) -> Tensor:

@@ -15,7 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longsumbench.modeling.nn.folded_attention import FoldedCache, FoldedGeneration, recorded_attention
+from longsumbench.modeling.nn.folded_attention import (
+    FoldedCache,
+    FoldedGeneration,
+    recorded_attention,
+)
 
 _LEAST = 1e-9  # smallest attention sum under wu's logarithm: smaller sums count as this, -20.7 β
 
@@ -45,7 +49,9 @@ class Penalties:
 
     def divisor(self, length: int) -> float:
         """Return lp of a hypothesis of `length` tokens."""
-        return float((length if self.length_norm == "power" else (5 + length) / 6) ** self.length_penalty)
+        return float(
+            (length if self.length_norm == "power" else (5 + length) / 6) ** self.length_penalty
+        )
 
     def of_coverage(self, attention: Tensor, real: Tensor) -> Tensor:
         """Return cp, never positive: [Q, S] → [Q].
@@ -55,7 +61,9 @@ class Penalties:
             real: [Q, S], True where a token is real.
         """
         summary = self.coverage == "summary"
-        token_penalties = (1 - attention).clamp(max=0) if summary else attention.clamp(_LEAST, 1).log()
+        token_penalties = (
+            (1 - attention).clamp(max=0) if summary else attention.clamp(_LEAST, 1).log()
+        )
         return self.coverage_penalty * token_penalties.masked_fill(~real, 0).sum(-1)
 
     def at_best(self, of_coverage: Tensor) -> Tensor:
@@ -104,7 +112,9 @@ class RankedGeneration(FoldedGeneration):
             self._ranking = None
 
     @contextmanager
-    def following(self, ids: Tensor, mask: Tensor | None, cache: FoldedCache | None) -> Iterator[None]:
+    def following(
+        self, ids: Tensor, mask: Tensor | None, cache: FoldedCache | None
+    ) -> Iterator[None]:
         """Update the coverage while the decoder runs, if the running search uses it.
 
         Args:
@@ -128,7 +138,9 @@ class RankedGeneration(FoldedGeneration):
 
     def _get_running_beams_for_next_iteration(self, **step: Any) -> tuple[Tensor, Tensor, Tensor]:
         """As in transformers; also store the rows that the running hypotheses extend."""
-        running: tuple[Tensor, Tensor, Tensor] = super()._get_running_beams_for_next_iteration(**step)  # type: ignore[misc]  # a method of transformers' class
+        library = super()
+        running: tuple[Tensor, Tensor, Tensor]
+        running = library._get_running_beams_for_next_iteration(**step)  # type: ignore[attr-defined] # of transformers
         if self._ranking is not None:
             self._ranking.rows = running[2]
         return running

@@ -11,7 +11,9 @@ def sinusoid(positions: Tensor, width: int, interleaved: bool = False) -> Tensor
     Transformer, Eqs. 7–8). The output [..., D] is computed in float64, so that adjacent positions of long texts differ,
     and has torch's default precision.
     """
-    device = torch.device("cpu") if positions.device.type == "mps" else positions.device  # mps has no float64
+    device = (
+        torch.device("cpu") if positions.device.type == "mps" else positions.device
+    )  # mps has no float64
     exponents = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width
     angles = positions.to(device, torch.float64).unsqueeze(-1) / 10_000.0**exponents  # [..., D/2]
     waves = angles.sin(), angles.cos()
@@ -25,10 +27,14 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, width: int, interleaved: bool = False) -> None:
         super().__init__()
         self.width, self.interleaved = width, interleaved
-        self.register_buffer("_table", torch.empty(0, width), persistent=False)  # follows the model's device and dtype
+        self.register_buffer(
+            "_table", torch.empty(0, width), persistent=False
+        )  # follows the model's device and dtype
         self._table: Tensor
 
-    def forward(self, shape: torch.Size, past: int = 0, position_ids: Tensor | None = None) -> Tensor:
+    def forward(
+        self, shape: torch.Size, past: int = 0, position_ids: Tensor | None = None
+    ) -> Tensor:
         """Return the positions of a sequence: [T, D].
 
         Args:
@@ -42,7 +48,9 @@ class SinusoidalPositions(nn.Module):
         """Return the first `length` positions: [length, D]."""
         table = self._table
         if len(table) < length:
-            with torch.inference_mode(False):  # so that training can use a table made during decoding
+            with torch.inference_mode(
+                False
+            ):  # so that training can use a table made during decoding
                 positions = torch.arange(max(length, 2 * len(table)), device=table.device)
                 self._table = sinusoid(positions, self.width, self.interleaved).to(table.dtype)
         return self._table[:length]

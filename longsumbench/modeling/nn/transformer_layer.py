@@ -29,7 +29,9 @@ def dropout(states: Tensor, probability: float, training: bool) -> Tensor:
     if states.device.type != "cpu" or states.numel() < SMALLEST:
         return F.dropout(states, probability)
     seed = int(torch.randint(2**63 - 1, ()))
-    words = np.random.SFC64(seed).random_raw(-(-states.numel() // 4))  # 64 bits each, enough for four values
+    words = np.random.SFC64(seed).random_raw(
+        -(-states.numel() // 4)
+    )  # 64 bits each, enough for four values
     bits = torch.from_numpy(words.view(np.int16))[: states.numel()].view(states.shape)
     dropped = round(probability * _DROP_LEVELS)
     keep_mask = bits >= dropped - _DROP_LEVELS // 2
@@ -50,7 +52,9 @@ class TransformerLayer(PegasusEncoderLayer):
     def relate(self, states: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Run self-attention, with a mask in transformers' form: [R, L, D] → [R, L, D]."""
         return self.residual(
-            states, self.self_attn_layer_norm, lambda x: attend(self.self_attn, x, None, attention_mask)
+            states,
+            self.self_attn_layer_norm,
+            lambda x: attend(self.self_attn, x, None, attention_mask),
         )
 
     def conclude(self, states: Tensor) -> Tensor:
@@ -59,18 +63,26 @@ class TransformerLayer(PegasusEncoderLayer):
 
     def feed_forward(self, states: Tensor) -> Tensor:
         """Run the feed-forward network without norm and residual: [R, L, D] → [R, L, D]."""
-        activated = dropout(self.activation_fn(self.fc1(states)), self.activation_dropout, self.training)
+        activated = dropout(
+            self.activation_fn(self.fc1(states)), self.activation_dropout, self.training
+        )
         changed: Tensor = self.fc2(activated)
         return changed
 
-    def residual(self, states: Tensor, norm: nn.Module, function: Callable[[Tensor], Tensor]) -> Tensor:
+    def residual(
+        self, states: Tensor, norm: nn.Module, function: Callable[[Tensor], Tensor]
+    ) -> Tensor:
         """Add the output of a sub-layer to the states; the norm precedes or follows it."""
-        changed = dropout(function(norm(states) if self.norm_first else states), self.dropout, self.training)
+        changed = dropout(
+            function(norm(states) if self.norm_first else states), self.dropout, self.training
+        )
         sums = states + changed
         return sums if self.norm_first else norm(sums)
 
 
-def attend(attention: PegasusAttention, states: Tensor, keys: Tensor | None, attention_mask: Tensor | None) -> Tensor:
+def attend(
+    attention: PegasusAttention, states: Tensor, keys: Tensor | None, attention_mask: Tensor | None
+) -> Tensor:
     """Attend from the states to the keys; None: self-attention."""
     output: Tensor = attention(states, keys, attention_mask=attention_mask)[0]
     return output

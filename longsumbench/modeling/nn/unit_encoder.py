@@ -20,7 +20,9 @@ from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 
 PIECE_TOKENS = 4_096  # padded tokens encoded together: enough for full speed, few enough for the processor's cache
-GPU_PIECE_TOKENS = 65_536  # the same on a GPU, where the calls of small pieces would take longer than their work
+GPU_PIECE_TOKENS = (
+    65_536  # the same on a GPU, where the calls of small pieces would take longer than their work
+)
 ENOUGH_TOKENS = 256  # smallest number of padded tokens that keeps a processor busy; a GPU needs a 16th of its pieces
 _FEW_PIECES = 4  # of a batch, at most, whose layers a GPU recomputes one by one: fewer calls, about the same memory
 
@@ -72,12 +74,16 @@ class UnitEncoder(PegasusEncoder):
 
     main_input_name = "input_ids"
     padding: ClassVar[float] = 1.0  # approximate share of a piece that may be padding; see `pieces`
-    recomputed: ClassVar[int | None] = None  # tokens of a piece under gradient checkpointing on a CPU; None: as without
+    recomputed: ClassVar[int | None] = (
+        None  # tokens of a piece under gradient checkpointing on a CPU; None: as without
+    )
 
     def __init__(self, config: PegasusConfig, norm_first: bool = True) -> None:
         super().__init__(config)
         self.embed_positions = SinusoidalPositions(config.d_model)
-        self.layers = nn.ModuleList(TransformerLayer(config, norm_first) for _ in range(config.encoder_layers))
+        self.layers = nn.ModuleList(
+            TransformerLayer(config, norm_first) for _ in range(config.encoder_layers)
+        )
         if not norm_first:
             self.layer_norm = nn.Identity()
 
@@ -97,7 +103,9 @@ class UnitEncoder(PegasusEncoder):
         real = unit_mask.any(-1)  # [B, U]
         extents = (unit_mask[real] * torch.arange(1, unit_mask.shape[2] + 1)).amax(-1)  # [R]
         order = extents.argsort(descending=True, stable=True)
-        units = real.flatten().nonzero()[order, 0]  # [R], indices among all B · U units, the longest first
+        units = real.flatten().nonzero()[
+            order, 0
+        ]  # [R], indices among all B · U units, the longest first
         ids = input_ids.flatten(0, 1)[to_device(units, device)]  # [R, L]
         mask, places = unit_mask.flatten(0, 1)[units], units % real.shape[1]  # [R, L], [R]
         limit = piece_tokens(device)
@@ -105,16 +113,25 @@ class UnitEncoder(PegasusEncoder):
         by_piece = recomputes and (on_cpu or int(extents.sum()) > _FEW_PIECES * limit)
         if recomputes and on_cpu:
             limit = self.recomputed or limit
-        empty = self.embed_tokens.weight.new_zeros(0, 1, self.embed_tokens.weight.shape[1])  # for a batch without text
+        empty = self.embed_tokens.weight.new_zeros(
+            0, 1, self.embed_tokens.weight.shape[1]
+        )  # for a batch without text
         encoded = [(empty[:, 0], order[:0], self.pool(empty, empty[..., 0] > 0))]
         for rows, longest in pieces(extents[order].tolist(), self.padding, limit):
-            piece_mask, piece_places = to_device(mask[rows, :longest], device), to_device(places[rows], device)
+            piece_mask, piece_places = (
+                to_device(mask[rows, :longest], device),
+                to_device(places[rows], device),
+            )
             piece = ids[rows, :longest], piece_mask, piece_places
-            encoded.append(self._read_again(*piece) if by_piece else self._read(*piece, by_layer=recomputes))
+            encoded.append(
+                self._read_again(*piece) if by_piece else self._read(*piece, by_layer=recomputes)
+            )
         states, sizes, pooled = (torch.cat(parts) for parts in zip(*encoded, strict=True))
         return _token_table(real, units, states, sizes, pooled)
 
-    def read(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def read(
+        self, input_ids: Tensor, mask: Tensor, places: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Encode a piece of units.
 
         Args:
@@ -141,7 +158,9 @@ class UnitEncoder(PegasusEncoder):
     def embed_alone(self, input_ids: Tensor) -> Tensor:
         """Return scaled embeddings: [r, L] → [r, L, D]."""
         table = self.embed_tokens
-        on_cpu = input_ids.device.type == "cpu"  # there a dense gradient of the vocabulary for every piece is slow
+        on_cpu = (
+            input_ids.device.type == "cpu"
+        )  # there a dense gradient of the vocabulary for every piece is slow
         embedded = F.embedding(input_ids, table.weight, table.padding_idx, sparse=on_cpu)
         scaled: Tensor = embedded * self.embed_scale
         return scaled
@@ -156,18 +175,24 @@ class UnitEncoder(PegasusEncoder):
         output: Tensor = self.layer_norm(states)
         return output
 
-    def _read(self, input_ids: Tensor, mask: Tensor, places: Tensor, by_layer: bool) -> tuple[Tensor, Tensor, Tensor]:
+    def _read(
+        self, input_ids: Tensor, mask: Tensor, places: Tensor, by_layer: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
         for layer in cast(list[TransformerLayer], list(self.layers)):
             layer.gradient_checkpointing = by_layer
         return self.read(input_ids, mask, places)
 
-    def _read_again(self, input_ids: Tensor, mask: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _read_again(
+        self, input_ids: Tensor, mask: Tensor, places: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """As `read`, whose activations are computed again in the backward pass."""
         # Reentrant checkpointing keeps no graph of the first pass, whose small blocks would fragment glibc's memory
         # (4 GB instead of 2 at 98,304 tokens). It requires an input with a gradient, and copies all inputs.
         trigger = torch.ones((), device=input_ids.device, requires_grad=True)
         result: tuple[Tensor, Tensor, Tensor] = checkpoint(
-            lambda _: self._read(input_ids, mask, places, by_layer=False), trigger, use_reentrant=True
+            lambda _: self._read(input_ids, mask, places, by_layer=False),
+            trigger,
+            use_reentrant=True,
         )
         return result
 
@@ -180,10 +205,16 @@ def piece_tokens(device: torch.device) -> int:
 def real_rows(states: Tensor, mask: Tensor) -> Tensor:
     """Return the states of the real tokens: [r, L, D], [r, L] → [n, D]."""
     real, flat = on_host(mask), states.flatten(0, 1)
-    return flat if bool(real.all()) else F.embedding(to_device(real.flatten().nonzero()[:, 0], flat.device), flat)
+    return (
+        flat
+        if bool(real.all())
+        else F.embedding(to_device(real.flatten().nonzero()[:, 0], flat.device), flat)
+    )
 
 
-def pieces(lengths: list[int], padding: float = 1.0, limit: int | None = None) -> Iterator[tuple[slice, int]]:
+def pieces(
+    lengths: list[int], padding: float = 1.0, limit: int | None = None
+) -> Iterator[tuple[slice, int]]:
     """Split units into pieces of at most `limit` padded tokens, at least one unit; yield (rows, longest).
 
     Args:
@@ -197,18 +228,26 @@ def pieces(lengths: list[int], padding: float = 1.0, limit: int | None = None) -
         longest = lengths[start]
         stop = min(len(lengths), start + max(1, limit // longest))
         enough = start + -(-max(ENOUGH_TOKENS, limit // 16) // longest)
-        short = next((at for at in range(enough, stop) if lengths[at] < (1 - padding) * longest), stop)
+        short = next(
+            (at for at in range(enough, stop) if lengths[at] < (1 - padding) * longest), stop
+        )
         yield slice(start, short), longest
         start = short
 
 
-def _token_table(real: Tensor, units: Tensor, states: Tensor, sizes: Tensor, pooled: Tensor) -> TokenTable:
+def _token_table(
+    real: Tensor, units: Tensor, states: Tensor, sizes: Tensor, pooled: Tensor
+) -> TokenTable:
     """Undo the sorting: `units` [R], `sizes` [R] and `pooled` [R, P] are in the order of encoding; `real` is [B, U]."""
     starts, lengths = torch.zeros(2, *real.shape, dtype=torch.long)
     starts.view(-1)[units], lengths.view(-1)[units] = sizes.cumsum(0) - sizes, sizes
-    dense = pooled.new_zeros(real.numel(), pooled.shape[1]).index_copy(0, to_device(units, pooled.device), pooled)
+    dense = pooled.new_zeros(real.numel(), pooled.shape[1]).index_copy(
+        0, to_device(units, pooled.device), pooled
+    )
     dense = dense.view(*real.shape, pooled.shape[1])
-    return TokenTable(states, to_device(starts, states.device), to_device(lengths, states.device), dense)
+    return TokenTable(
+        states, to_device(starts, states.device), to_device(lengths, states.device), dense
+    )
 
 
 def spread_units(starts: Tensor, counts: Tensor, longest: int | None = None) -> SpreadUnits:

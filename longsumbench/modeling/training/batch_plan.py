@@ -14,9 +14,13 @@ from longsumbench.core import Recipe
 from longsumbench.modeling.training.data_parallel import Step
 
 LEAST_EXAMPLES, MOST_EXAMPLES = 4, 64  # bounds of a batch with `train.batch_words`
-_SMALLEST_GROUP = 0.05  # share of the examples below which a group is merged with the next longer one
+_SMALLEST_GROUP = (
+    0.05  # share of the examples below which a group is merged with the next longer one
+)
 _ALIKE = 8  # steps per doubling to which lengths are rounded: lengths in a batch differ by about a twelfth
-_MOST_SORTED = 50  # optimizer steps whose examples are sorted by length together, with batches of equal size
+_MOST_SORTED = (
+    50  # optimizer steps whose examples are sorted by length together, with batches of equal size
+)
 
 
 class BatchPlan:
@@ -55,7 +59,10 @@ def equal_batches(lengths: Sequence[int], recipe: Recipe, epoch: int) -> Iterato
     order = torch.randperm(len(lengths), generator=generator).tolist()
     step = recipe.batch_size * recipe.accumulation
     size = step * max(1, min(len(lengths) // (4 * step), _MOST_SORTED))
-    parts = [sorted(order[start : start + size], key=lambda i: -lengths[i]) for start in range(0, len(order), size)]
+    parts = [
+        sorted(order[start : start + size], key=lambda i: -lengths[i])
+        for start in range(0, len(order), size)
+    ]
     longest = max(parts, key=lambda part: lengths[part[0]])
     parts[0][0], longest[0] = longest[0], parts[0][0]
     order = [index for part in parts for index in part]
@@ -116,7 +123,9 @@ def pack(members: Sequence[int], words: Sequence[int], recipe: Recipe) -> list[l
     return batches
 
 
-def pack_tokens(members: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+def pack_tokens(
+    members: Sequence[int], lengths: Sequence[int], batch_tokens: int
+) -> list[list[int]]:
     """Split examples into batches of similar length, about the longest first.
 
     `members` are indices into `lengths`; about equal lengths stay in this order. A batch has at most `batch_tokens`
@@ -161,7 +170,10 @@ def word_batches(words: Sequence[int], recipe: Recipe) -> Iterator[list[int]]:
         unlocked = num_unlocked(share_done, recipe.unlock, len(groups))
         group = int(torch.randint(unlocked, (), generator=generator))
         if not waiting[group]:
-            order = [groups[group][place] for place in torch.randperm(len(groups[group]), generator=generator).tolist()]
+            order = [
+                groups[group][place]
+                for place in torch.randperm(len(groups[group]), generator=generator).tolist()
+            ]
             waiting[group] = _shuffled(pack(order, words, recipe), generator)
         yield waiting[group].pop()
 

@@ -40,7 +40,11 @@ def sum_gradients(weights: Iterable[nn.Parameter]) -> None:
         return
     trained = [weight for weight in weights if weight.requires_grad]
     flags = torch.tensor([weight.grad is not None for weight in trained], dtype=torch.int)
-    weights = [weight for weight, count in zip(trained, sum_over_processes(flags).tolist(), strict=True) if count]
+    weights = [
+        weight
+        for weight, count in zip(trained, sum_over_processes(flags).tolist(), strict=True)
+        if count
+    ]
     for weight in weights:
         weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
     for summing in [distributed.all_reduce(weight.grad, async_op=True) for weight in weights]:

@@ -10,7 +10,9 @@ from transformers import Adafactor, PreTrainedModel
 
 from longsumbench.core import Recipe
 
-_ADAGRAD_START = 0.1  # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
+_ADAGRAD_START = (
+    0.1  # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
+)
 
 Schedule = Callable[[int], float]
 
@@ -32,7 +34,9 @@ def learning_rate(recipe: Recipe, width: int) -> Schedule:
         "sqrt_decay": lambda step: peak * math.sqrt(warmup / max(step, warmup)),
         "noam": lambda step: peak * width**-0.5 * min(step**-0.5, step * warmup**-1.5),
         "pagesum": lambda step: peak * min(step**-0.5, step * warmup**-1.5),
-        "linear": lambda step: peak * min(step / warmup, max(0.0, (last - step) / max(1, last - warmup))),
+        "linear": lambda step: (
+            peak * min(step / warmup, max(0.0, (last - step) / max(1, last - warmup)))
+        ),
         "constant": lambda step: peak * min(1.0, step / warmup),
         "hold": lambda step: peak * min(1.0, step / warmup, max(0.0, 2 * (last - step) / last)),
     }
@@ -69,17 +73,30 @@ def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     groups = [
-        {"params": [weight for weight in weights if weight.dim() > 1], "weight_decay": recipe.weight_decay},
+        {
+            "params": [weight for weight in weights if weight.dim() > 1],
+            "weight_decay": recipe.weight_decay,
+        },
         {"params": [weight for weight in weights if weight.dim() <= 1], "weight_decay": 0.0},
     ]
     if recipe.optimizer == "adagrad":
         return Adagrad(groups, lr=1.0, initial_accumulator_value=_ADAGRAD_START)
     if recipe.optimizer == "adafactor":
-        adafactor: Optimizer = _Adafactor(groups, lr=1.0, scale_parameter=True, relative_step=False, warmup_init=False)
+        adafactor: Optimizer = _Adafactor(
+            groups, lr=1.0, scale_parameter=True, relative_step=False, warmup_init=False
+        )
         return adafactor
-    return AdamW(groups, lr=1.0, betas=(recipe.adam_beta1, recipe.adam_beta2), eps=recipe.adam_epsilon, fused=True)
+    return AdamW(
+        groups,
+        lr=1.0,
+        betas=(recipe.adam_beta1, recipe.adam_beta2),
+        eps=recipe.adam_epsilon,
+        fused=True,
+    )
 
 
 def recompute_activations(model: PreTrainedModel) -> None:
     """Let a model compute activations again in the backward pass, instead of keeping them (gradient checkpointing)."""
-    getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)()  # older name
+    getattr(
+        model, "activation_checkpointing_enable", model.gradient_checkpointing_enable
+    )()  # older name

@@ -27,9 +27,13 @@ class TrainingState:
     target_tokens: int = 0
     seconds: float = 0.0  # training and validation
     validation_seconds: float = 0.0
-    interval_loss: float = 0.0  # sum of the losses of the steps since the last entry of `logged_losses`
+    interval_loss: float = (
+        0.0  # sum of the losses of the steps since the last entry of `logged_losses`
+    )
     logged_losses: list[float] = field(default_factory=list)  # mean loss of each logging interval
-    validation_losses: list[tuple[int, float]] = field(default_factory=list)  # (step, loss) of every validation
+    validation_losses: list[tuple[int, float]] = field(
+        default_factory=list
+    )  # (step, loss) of every validation
     ended_by: str = ""  # the budget or rule that ended training; empty before
 
     def best(self, number: int = 1) -> tuple[tuple[int, float], ...]:
@@ -54,9 +58,14 @@ class TrainingState:
         )
 
 
-def save_checkpoint(folder: Path, state: TrainingState, model: PreTrainedModel, optimizer: Optimizer) -> None:
+def save_checkpoint(
+    folder: Path, state: TrainingState, model: PreTrainedModel, optimizer: Optimizer
+) -> None:
     """Write the checkpoint of a step, then delete the earlier ones. All processes call it; the first one writes."""
-    random_states = [gather_over_processes(part) for part in (generator.get_rng_state() for generator in _generators())]
+    random_states = [
+        gather_over_processes(part)
+        for part in (generator.get_rng_state() for generator in _generators())
+    ]
     if process_index():
         return
     old_checkpoints = _checkpoints(folder)
@@ -90,7 +99,9 @@ def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) 
     model.load_state_dict(content["model"])
     optimizer.load_state_dict(content["optimizer"])
     if process_index() < len(content["random"]):  # else more processes continue than started
-        for generator, state in zip(_generators(), content["random"][process_index()], strict=False):
+        for generator, state in zip(
+            _generators(), content["random"][process_index()], strict=False
+        ):
             generator.set_rng_state(state)
     return as_type(content["state"], TrainingState)
 

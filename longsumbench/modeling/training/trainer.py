@@ -41,7 +41,12 @@ from longsumbench.modeling.training.optimization import (
     make_dense,
     recompute_activations,
 )
-from longsumbench.modeling.training.state import load_checkpoint, mean_weights, save_checkpoint, weights_folder
+from longsumbench.modeling.training.state import (
+    load_checkpoint,
+    mean_weights,
+    save_checkpoint,
+    weights_folder,
+)
 from longsumbench.progress import Progress, track
 
 _log = logging.getLogger(__name__)
@@ -68,7 +73,9 @@ class Objective:
 
     output: Callable[..., Any]
     mean_over: str = "num_items_in_batch"
-    draw: Callable[[Batch], Batch] = lambda batch: batch  # returns the part of a batch to train on that is read
+    draw: Callable[[Batch], Batch] = lambda batch: (
+        batch
+    )  # returns the part of a batch to train on that is read
 
 
 def train(
@@ -111,7 +118,9 @@ def train(
         while not state.ended_by:
             training.step(next(steps))
             interrupted, save_is_due = training.check_budgets(bool(signals))
-            progress.advance(1, note="".join(f"loss {loss:.3f}" for loss in state.logged_losses[-1:]))
+            progress.advance(
+                1, note="".join(f"loss {loss:.3f}" for loss in state.logged_losses[-1:])
+            )
             if state.ended_by or state.step % recipe.eval_steps == 0:
                 training.validate()
                 save_is_due = True
@@ -147,7 +156,9 @@ class _Training:
         self.rate = learning_rate(recipe, getattr(model.config, "d_model", 1))
         self.plan = BatchPlan(self.rows, recipe)
         self.most_kept = max(recipe.keep_best, recipe.average_weights)
-        self.means_over = [name for name in self.collator([self.rows[0]]) if name.startswith("num_")]
+        self.means_over = [
+            name for name in self.collator([self.rows[0]]) if name.startswith("num_")
+        ]
         self.state = load_checkpoint(self.folder, model, self.optimizer)
         if self.state.step:
             _log.info(f"{self.shown_as}: resumed at step {self.state.step}")
@@ -168,14 +179,21 @@ class _Training:
 
     def _loader(self, rows: datasets.Dataset, steps: Iterable[Step]) -> "DataLoader[list[Batch]]":
         collated, workers = _CollatedSteps(rows, self.collator), self.recipe.workers
-        return DataLoader(collated, batch_size=None, sampler=steps, num_workers=workers, pin_memory=self.on_gpu)
+        return DataLoader(
+            collated, batch_size=None, sampler=steps, num_workers=workers, pin_memory=self.on_gpu
+        )
 
     def step(self, batches: list[Batch]) -> None:
         """Do an optimizer step, on the batches of all processes."""
         batches = [self.objective.draw(batch) for batch in batches]
         state, counts = self.state, self._count(batches)
-        whole_step = {"num_items_in_batch": counts["target_tokens"], **{name: counts[name] for name in self.means_over}}
-        loss_sum = torch.full((), 0.0 if process_index() else state.interval_loss, device=self.device)
+        whole_step = {
+            "num_items_in_batch": counts["target_tokens"],
+            **{name: counts[name] for name in self.means_over},
+        }
+        loss_sum = torch.full(
+            (), 0.0 if process_index() else state.interval_loss, device=self.device
+        )
         self.model.train()
         for batch in batches:
             with self._autocast():
@@ -221,9 +239,14 @@ class _Training:
         state, recipe, clock_time = self.state, self.recipe, time.monotonic()
         state.seconds = clock_time - self.started
         minutes = (state.seconds - state.validation_seconds) / 60
-        clock = [minutes >= (recipe.max_minutes or math.inf), clock_time - self.saved >= SECONDS_BETWEEN_SAVES]
+        clock = [
+            minutes >= (recipe.max_minutes or math.inf),
+            clock_time - self.saved >= SECONDS_BETWEEN_SAVES,
+        ]
         flags = [interrupted, *(clock if process_index() == 0 else (False, False))]
-        interrupted, out_of_time, save_is_due = sum_over_processes(torch.tensor(flags, dtype=torch.int)).bool().tolist()
+        interrupted, out_of_time, save_is_due = (
+            sum_over_processes(torch.tensor(flags, dtype=torch.int)).bool().tolist()
+        )
         tokens = state.source_tokens + state.target_tokens
         used_up = {
             "max_steps": state.step >= recipe.max_steps,
@@ -241,22 +264,37 @@ class _Training:
         started = time.monotonic()
         self.model.eval()
         size, order = self.recipe.batch_size, range(len(self.validation))
-        shares = [[list(order[start : start + size])] for start in order[::size]][process_index() :: process_count()]
+        shares = [[list(order[start : start + size])] for start in order[::size]][
+            process_index() :: process_count()
+        ]
         losses, terms, mean_over = list[Tensor](), 0, self.objective.mean_over
-        for (batch,) in track(self._loader(self.validation, shares), "validating", len(shares), "batches"):
+        for (batch,) in track(
+            self._loader(self.validation, shares), "validating", len(shares), "batches"
+        ):
             with self._autocast():
                 inputs = {**self._moved(batch), "num_items_in_batch": 1, mean_over: 1}
                 losses.append(self.objective.output(**inputs).loss)
-            terms += int(batch[mean_over] if mean_over in batch else batch["labels"].ne(IGNORED).sum())
-        sums = sum_over_processes(torch.tensor([sum(map(float, losses)), terms], dtype=torch.float64)).float()
-        state, loss = self.state, self._finite(float(sums[0] / sums[1].clamp(min=1)), "the validation loss")
+            terms += int(
+                batch[mean_over] if mean_over in batch else batch["labels"].ne(IGNORED).sum()
+            )
+        sums = sum_over_processes(
+            torch.tensor([sum(map(float, losses)), terms], dtype=torch.float64)
+        ).float()
+        state, loss = (
+            self.state,
+            self._finite(float(sums[0] / sums[1].clamp(min=1)), "the validation loss"),
+        )
         state.validation_seconds += time.monotonic() - started
         state.seconds = time.monotonic() - self.started
         state.validation_losses.append((state.step, loss))
         if process_index() == 0 and state.step in dict(state.best(self.most_kept)):
             self.model.save_pretrained(weights_folder(self.folder, state.step))
         since_best = sum(step > state.best()[0][0] for step, _ in state.validation_losses)
-        if not state.ended_by and self.recipe.patience is not None and since_best >= self.recipe.patience:
+        if (
+            not state.ended_by
+            and self.recipe.patience is not None
+            and since_best >= self.recipe.patience
+        ):
             state.ended_by = "patience"
 
     def save(self) -> None:
@@ -264,14 +302,18 @@ class _Training:
         save_checkpoint(self.folder, self.state, self.model, self.optimizer)
         self.saved = time.monotonic()
         if process_index() == 0:
-            best = {weights_folder(self.folder, step) for step, _ in self.state.best(self.most_kept)}
+            best = {
+                weights_folder(self.folder, step) for step, _ in self.state.best(self.most_kept)
+            }
             for surpassed in set(self.folder.glob("weights-*")) - best:
                 shutil.rmtree(surpassed)
 
     def finish(self) -> FitReport:
         """Load the best weights, or the mean of the best; return the report."""
         finite = all(bool(weight.isfinite().all()) for weight in self.model.parameters())
-        self._finite(0.0 if finite else math.nan, "a weight")  # without validation, no loss follows the last step
+        self._finite(
+            0.0 if finite else math.nan, "a weight"
+        )  # without validation, no loss follows the last step
         wait_for_everyone()  # for the weights that the first process writes
         state, recipe = self.state, self.recipe
         averaged = state.best(recipe.average_weights) if recipe.average_weights > 1 else ()

@@ -43,7 +43,10 @@ class Token(NamedTuple):
     def of(cls, text: str, title: str, shade: float = 0.0) -> "Token":
         """Return a token with its tooltip."""
         body = text.strip()
-        before, after = text[: len(text) - len(text.lstrip())] if body else "", text[len(text.rstrip()) :]
+        before, after = (
+            text[: len(text) - len(text.lstrip())] if body else "",
+            text[len(text.rstrip()) :],
+        )
         return cls(before, body or ("↵" if "\n" in text else "·"), after, title, shade)
 
 
@@ -70,7 +73,9 @@ def html_view(view: views.View) -> Markup:
     return render_part(template, view=view, drawing=draw_view(view), **values)
 
 
-def _token_runs(view: views.Weights) -> Iterator[tuple[str, int, str, list[tuple[int, str, float, str]]]]:
+def _token_runs(
+    view: views.Weights,
+) -> Iterator[tuple[str, int, str, list[tuple[int, str, float, str]]]]:
     """Yield the colour, the number, the blanks and the tokens of each range of steps with one strongest unit."""
     assert view.tokens is not None
     shades = view.scale.shades(view.values)
@@ -92,10 +97,15 @@ def _source_values(view: views.SourceText) -> dict[str, Any]:
     steps = _written(marks.tokens, len(marks.values)) if marks and marks.text else []
     of_steps = marks is not None and marks.text is not None and marks.values.size <= _MOST_VALUES
     of_windows = windows is not None and windows.middles.size <= _MOST_VALUES
-    scales = [views.scale_of_weights(values) for values in ((marks.mean, marks.values) if marks else ())]
+    scales = [
+        views.scale_of_weights(values) for values in ((marks.mean, marks.values) if marks else ())
+    ]
     data: dict[str, str] = {}
     if marks and of_steps:
-        data |= {"rows": _encoded(marks.values), "scale": f"{scales[1].low:.6g} {scales[1].high:.6g}"}
+        data |= {
+            "rows": _encoded(marks.values),
+            "scale": f"{scales[1].low:.6g} {scales[1].high:.6g}",
+        }
     if windows and of_windows:
         data |= {"middles": _encoded(windows.middles), "widths": _encoded(windows.widths)}
     return {
@@ -113,12 +123,16 @@ def _written(tokens: Sequence[str] | None, count: int) -> list[str]:
     return list(tokens) if tokens else [f" {place}" for place in range(1, count + 1)]
 
 
-def _titles(view: views.SourceText, texts: Sequence[str], means: NDArray[np.float64]) -> Iterator[str]:
+def _titles(
+    view: views.SourceText, texts: Sequence[str], means: NDArray[np.float64]
+) -> Iterator[str]:
     """Yield the tooltip of each source token: its number, its text, the mean of its marks."""
     for place, text in enumerate(texts, 1):
         name = f"source token {place}" + (f", “{text.strip()}”" if view.tokens else "")
         of_steps = " in the mean" if view.marks and view.marks.text else ""
-        yield name + (f": {view.marks.name} {format_weight(means[place - 1])}{of_steps}" if view.marks else "")
+        yield name + (
+            f": {view.marks.name} {format_weight(means[place - 1])}{of_steps}" if view.marks else ""
+        )
 
 
 def _encoded(values: NDArray[np.float64]) -> str:

@@ -148,7 +148,9 @@ def _numbered(name: str, count: int) -> list[str]:
 def _draw_weights(panel: "Figure | SubFigure", view: Weights) -> DrawnMap:
     """Draw the map, and below it a strip with the colours of the strongest units."""
     tall = len(view.values)
-    plot, strip = panel.subplots(2, 1, sharex=True, height_ratios=(max(4.0, tall), 1 if tall > 10 else 0.6))
+    plot, strip = panel.subplots(
+        2, 1, sharex=True, height_ratios=(max(4.0, tall), 1 if tall > 10 else 0.6)
+    )
     _heat(panel, plot, view.values, view.scale, view.name, [plot, strip])
     plot.set_ylabel("unit")
     plot.set_title(f"{view.name} of the units at each step of the {view.text}", **_HEADING)
@@ -164,8 +166,12 @@ def _draw_weights(panel: "Figure | SubFigure", view: Weights) -> DrawnMap:
     strip.set_xlabel(f"step of the {view.text}")
     steps = _numbered("step", view.values.shape[1])
     if view.tokens:
-        steps = [f"{step}, “{token.strip()}”" for step, token in zip(steps, view.tokens, strict=True)]
-    return DrawnMap(plot, _numbered("unit", tall), steps, lambda *cell: format_weight(view.values[cell]))
+        steps = [
+            f"{step}, “{token.strip()}”" for step, token in zip(steps, view.tokens, strict=True)
+        ]
+    return DrawnMap(
+        plot, _numbered("unit", tall), steps, lambda *cell: format_weight(view.values[cell])
+    )
 
 
 def _names_tokens(view: Weights) -> bool:
@@ -176,14 +182,24 @@ def _draw_strip(strip: "Axes", view: Weights) -> None:
     from matplotlib.colors import to_rgb
 
     strongest = view.strongest
-    strip.imshow([[to_rgb(_colour(unit)) for unit in strongest]], aspect="auto", interpolation="nearest")
+    strip.imshow(
+        [[to_rgb(_colour(unit)) for unit in strongest]], aspect="auto", interpolation="nearest"
+    )
     strip.set_yticks([0], ["strongest"])
     room = _WIDTH * 0.85 / len(strongest)  # inches of a step
     for run in step_ranges(strongest):
         first, last = run.steps[0], run.steps[-1]
         if room * (last - first + 1) >= 0.09 * len(f"{run.unit + 1}"):
             ink = "black" if _colour(run.unit) in _LIGHT else "white"
-            strip.text((first + last) / 2, 0, f"{run.unit + 1}", color=ink, fontsize=7.5, ha="center", va="center")
+            strip.text(
+                (first + last) / 2,
+                0,
+                f"{run.unit + 1}",
+                color=ink,
+                fontsize=7.5,
+                ha="center",
+                va="center",
+            )
     strip.tick_params(length=0)
 
 
@@ -218,7 +234,11 @@ def _draw_selections(panel: "Figure | SubFigure", view: Selections) -> DrawnMap:
         plot.set_yticks(range(num_segments), names, fontsize=7.5)
 
     def value(*cell: int) -> str:
-        score = "" if view.scores is None else f", {view.scores_name} {format_weight(view.scores[cell])}"
+        score = (
+            ""
+            if view.scores is None
+            else f", {view.scores_name} {format_weight(view.scores[cell])}"
+        )
         return f"{view.name} {view.counts[cell]}{score}"
 
     return DrawnMap(plot, _numbered("segment", num_segments), _numbered("unit", num_units), value)
@@ -234,7 +254,9 @@ def _draw_relations(panel: "Figure | SubFigure", view: Relations) -> list[DrawnM
     heading = f"{view.name} of units to attended units{heads}; each map with its scale, from – to"
     panel.suptitle(heading, x=0.008, ha="left", fontsize=10)
     rows = _rows_of_layer(view)
-    plots = panel.subplots(rows * len(view.layers), _MAPS_IN_A_ROW, squeeze=False).reshape(len(view.layers), -1)
+    plots = panel.subplots(rows * len(view.layers), _MAPS_IN_A_ROW, squeeze=False).reshape(
+        len(view.layers), -1
+    )
     columns, drawn_maps = [f"to unit {unit + 1}" for unit in view.units], []
     for layer, name in enumerate(view.layers):
         maps = [(name, view.means[layer], scale_of_weights(view.means))]
@@ -247,7 +269,9 @@ def _draw_relations(panel: "Figure | SubFigure", view: Relations) -> list[DrawnM
             if title is name or view.values.size <= MOST_CELLS:
                 place = name if title is name else f"{name}, {title}"
                 rows_of_map = [f"{place}, from unit {unit + 1}" for unit in view.units]
-                drawn_maps.append(DrawnMap(plot, rows_of_map, columns, partial(_format_relation, view, values)))
+                drawn_maps.append(
+                    DrawnMap(plot, rows_of_map, columns, partial(_format_relation, view, values))
+                )
             caption = f"{_shorten_name(title, _NAME_LENGTH)}: {scale.low:.2g} – {scale.high:.2g}"
             plot.set_title(caption, **{**_HEADING, "fontsize": 9})
             for axis in (plot.xaxis, plot.yaxis):
@@ -263,7 +287,9 @@ def _format_relation(view: Relations, values: "NDArray[np.float64]", *cell: int)
 
 
 def _beginning(text: str) -> str:
-    lines = textwrap.wrap(" ".join(text.split()), _TEXT_WIDTH, max_lines=_TEXT_LINES, placeholder=" …")
+    lines = textwrap.wrap(
+        " ".join(text.split()), _TEXT_WIDTH, max_lines=_TEXT_LINES, placeholder=" …"
+    )
     return "\n".join(lines)
 
 
@@ -274,20 +300,38 @@ def _shorten_name(name: str, limit: int) -> str:
 def _draw_source(panel: "Figure | SubFigure", view: SourceText) -> list[DrawnMap]:
     """Draw a strip of the mean marks of the source tokens, and a map of the mean widths of each head's windows."""
     marks, windows = view.marks, view.windows
-    heights = [height for height, part in zip(_heights_of_source(view), (marks, windows), strict=True) if part]
-    panels, drawn_maps = iter(panel.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]), []
+    heights = [
+        height
+        for height, part in zip(_heights_of_source(view), (marks, windows), strict=True)
+        if part
+    ]
+    panels, drawn_maps = (
+        iter(panel.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]),
+        [],
+    )
     if marks:
-        steps = f", the mean over the steps of the {marks.text} ({len(marks.values)})" if marks.text else ""
+        steps = (
+            f", the mean over the steps of the {marks.text} ({len(marks.values)})"
+            if marks.text
+            else ""
+        )
         heading = f"{marks.name} of the source tokens{steps}"
         means = marks.mean[None]
-        plot = _draw_map(next(panels), means, scale_of_weights(means), marks.name, heading, ("", "source token"))
+        plot = _draw_map(
+            next(panels), means, scale_of_weights(means), marks.name, heading, ("", "source token")
+        )
         plot.set_yticks([])
     if windows:
-        means, heading = (windows.mean_widths, f"{windows.name} of each head: the mean width, and some windows")
+        means, heading = (
+            windows.mean_widths,
+            f"{windows.name} of each head: the mean width, and some windows",
+        )
         name, axes = f"width of {windows.name}", ("layer", "head")
         plot = _draw_map(next(panels), means, scale_of_weights(means), name, heading, axes)
         _draw_windows(plot, windows)
-        drawn_maps.append(DrawnMap(plot, windows.layers, windows.heads, lambda *cell: format_weight(means[cell])))
+        drawn_maps.append(
+            DrawnMap(plot, windows.layers, windows.heads, lambda *cell: format_weight(means[cell]))
+        )
     return drawn_maps
 
 
@@ -302,8 +346,18 @@ def _draw_windows(plot: "Axes", windows: TokenWindows) -> None:
     layers, heads, rows = np.indices(shares.shape[1:])
     begins, middles, ends = (heads - 0.45 + 0.9 * shares).reshape(3, -1)
     heights = (layers - 0.42 + 0.84 * (rows + 0.5) / num_rows).ravel()
-    plot.hlines(heights, begins, ends, COLOURS[1], alpha=0.5, linewidth=_WINDOW_LINE, rasterized=True)
-    plot.plot(middles, heights, "s", color="black", markersize=_WINDOW_LINE, markeredgewidth=0, rasterized=True)
+    plot.hlines(
+        heights, begins, ends, COLOURS[1], alpha=0.5, linewidth=_WINDOW_LINE, rasterized=True
+    )
+    plot.plot(
+        middles,
+        heights,
+        "s",
+        color="black",
+        markersize=_WINDOW_LINE,
+        markeredgewidth=0,
+        rasterized=True,
+    )
 
 
 def _heights_of_source(view: SourceText) -> tuple[float, float]:
@@ -315,7 +369,9 @@ def _heights_of_source(view: SourceText) -> tuple[float, float]:
 def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> list[DrawnMap]:
     if view.values.size:
         rows, columns = ("", "", *view.axes)[-2:]
-        plot = _draw_map(panel, view.values, scale_of(view.values), view.name, about_plane(view), (rows, columns))
+        plot = _draw_map(
+            panel, view.values, scale_of(view.values), view.name, about_plane(view), (rows, columns)
+        )
         tall, wide = view.values.shape
         names = _numbered(rows, tall), _numbered(columns, wide)
         return [DrawnMap(plot, *names, lambda *cell: format_weight(view.values[cell]))]
@@ -375,7 +431,9 @@ def _shade(
 ) -> "ScalarMappable":
     finite = np.ma.masked_invalid(values)
     plot.set_facecolor("white")  # for values that are not finite
-    return plot.imshow(finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest")
+    return plot.imshow(
+        finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest"
+    )
 
 
 def _number_axis(axis: "Axis", indices: Sequence[int], limit: int) -> None:

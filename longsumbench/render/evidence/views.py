@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 
 from longsumbench.core import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 
-_TEXT_OF_STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}  # axis → text whose tokens are the steps
+_TEXT_OF_STEPS = {
+    "step": "summary",
+    REFERENCE_AXIS: "reference",
+}  # axis → text whose tokens are the steps
 MARKED_AXES = (*((axis, "source_token") for axis in _TEXT_OF_STEPS), ("source_token",))
 WINDOW_AXES = ("layer", "head", "source_token", WINDOW_AXIS)
 _SHARE_ERROR = 1e-3  # error of shares that were stored in half precision
@@ -73,7 +76,10 @@ class StepRange(NamedTuple):
 
 def step_ranges(units: Sequence[int]) -> list[StepRange]:
     """Group the steps by their strongest units, in order."""
-    return [StepRange(unit, list(steps)) for unit, steps in groupby(range(len(units)), key=units.__getitem__)]
+    return [
+        StepRange(unit, list(steps))
+        for unit, steps in groupby(range(len(units)), key=units.__getitem__)
+    ]
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,9 @@ class Weights:
     @property
     def strongest(self) -> list[int]:
         """The unit with the highest weight at each step, from 0; the first of several."""
-        strongest: list[int] = np.where(np.isnan(self.values), -np.inf, self.values).argmax(axis=0).tolist()
+        strongest: list[int] = (
+            np.where(np.isnan(self.values), -np.inf, self.values).argmax(axis=0).tolist()
+        )
         return strongest
 
     def runs(self) -> list[StepRange]:
@@ -155,7 +163,9 @@ class TokenMarks:
     """The weight of each source token."""
 
     name: str
-    text: str | None  # the text whose tokens are the steps: "summary" or "reference"; None without steps
+    text: (
+        str | None
+    )  # the text whose tokens are the steps: "summary" or "reference"; None without steps
     values: NDArray[np.float64]  # [step, source token]; one row without steps
     tokens: tuple[str, ...] | None  # the text of each step; None if unknown
 
@@ -172,7 +182,9 @@ class TokenWindows:
     name: str
     # [layer, head, source token], positions in source tokens, from 0; NaN without a window
     middles: NDArray[np.float64]
-    widths: NDArray[np.float64]  # [layer, head, source token], in source tokens; NaN without a window
+    widths: NDArray[
+        np.float64
+    ]  # [layer, head, source token], in source tokens; NaN without a window
     layers: tuple[str, ...]
     heads: tuple[str, ...]
 
@@ -242,8 +254,14 @@ def views(evidence: Evidence) -> list[View]:
     axes = {name: evidence.axes[name] for name, array in arrays.items() if array.size}
     weights = [name for name in axes if axes[name] in {("unit", axis) for axis in _TEXT_OF_STEPS}]
     by_segment = [name for name in axes if axes[name] == ("segment", "unit")]
-    selection = _selection({name: arrays[name] for name in by_segment}, evidence.texts.get("segment"))
-    relations = [name for name in axes if axes[name] == RELATION_AXES and len(set(arrays[name].shape[2:])) == 1]
+    selection = _selection(
+        {name: arrays[name] for name in by_segment}, evidence.texts.get("segment")
+    )
+    relations = [
+        name
+        for name in axes
+        if axes[name] == RELATION_AXES and len(set(arrays[name].shape[2:])) == 1
+    ]
     source_texts = _source_texts({name: arrays[name] for name in axes}, evidence)
     seen = {*weights, *(by_segment if selection else ()), *relations}
     seen |= {name for text in source_texts for name in text.names}
@@ -252,7 +270,11 @@ def views(evidence: Evidence) -> list[View]:
         *([selection] if selection else []),
         *(_relations(name, arrays[name], evidence) for name in relations),
         *source_texts,
-        *(_plane_view(name, arrays[name], evidence.axes[name]) for name in arrays if name not in seen),
+        *(
+            _plane_view(name, arrays[name], evidence.axes[name])
+            for name in arrays
+            if name not in seen
+        ),
     ]
 
 
@@ -261,7 +283,9 @@ def _weights(name: str, array: NDArray[Any], evidence: Evidence) -> Weights:
     return Weights(name, _TEXT_OF_STEPS[axis], array.astype(np.float64), evidence.texts.get(axis))
 
 
-def _selection(arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None) -> Selections | None:
+def _selection(
+    arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None
+) -> Selections | None:
     """Return the view of one array of counts and at most one of scores; None for any other arrays."""
     counts = [name for name, array in arrays.items() if array.dtype.kind in "iub"]
     scores = [name for name in arrays if name not in counts]
@@ -280,10 +304,14 @@ def _relations(name: str, array: NDArray[Any], evidence: Evidence) -> Relations:
     visible = has_text | (np.nan_to_num(values[:, :, has_text]) != 0).any(axis=(0, 1, 2))
     units = np.flatnonzero(visible if has_text.any() else ~has_text)
     layers, heads = _layers_and_heads(array, evidence)
-    return Relations(name, values[:, :, units][..., units], tuple(units.tolist()), texts, layers, heads)
+    return Relations(
+        name, values[:, :, units][..., units], tuple(units.tolist()), texts, layers, heads
+    )
 
 
-def _layers_and_heads(array: NDArray[Any], evidence: Evidence) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _layers_and_heads(
+    array: NDArray[Any], evidence: Evidence
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of an array's layers and heads: their texts, or their numbers if unknown."""
     layers, heads = (
         evidence.texts.get(axis) or tuple(f"{axis} {number + 1}" for number in range(size))
@@ -294,9 +322,16 @@ def _layers_and_heads(array: NDArray[Any], evidence: Evidence) -> tuple[tuple[st
 
 def _source_texts(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> list[SourceText]:
     """Return views of marks and windows, in pairs if they belong to one text, one by one otherwise."""
-    by_axes = {axes: [name for name in arrays if evidence.axes[name] == axes] for axes in (*MARKED_AXES, WINDOW_AXES)}
+    by_axes = {
+        axes: [name for name in arrays if evidence.axes[name] == axes]
+        for axes in (*MARKED_AXES, WINDOW_AXES)
+    }
     marks = [_marks(name, arrays[name], evidence) for axes in MARKED_AXES for name in by_axes[axes]]
-    windows = [_windows(name, arrays[name], evidence) for name in by_axes[WINDOW_AXES] if arrays[name].shape[3] == 2]
+    windows = [
+        _windows(name, arrays[name], evidence)
+        for name in by_axes[WINDOW_AXES]
+        if arrays[name].shape[3] == 2
+    ]
     tokens = evidence.texts.get("source_token")
     if marks and windows and len(marks[0].mean) != windows[0].num_tokens:
         with_marks = [SourceText(tokens, mark, None) for mark in marks]
@@ -313,7 +348,9 @@ def _marks(name: str, array: NDArray[Any], evidence: Evidence) -> TokenMarks:
 
 
 def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> TokenWindows:
-    middles, widths = np.where(np.isfinite(array).all(axis=3), np.moveaxis(array.astype(np.float64), 3, 0), np.nan)
+    middles, widths = np.where(
+        np.isfinite(array).all(axis=3), np.moveaxis(array.astype(np.float64), 3, 0), np.nan
+    )
     return TokenWindows(name, middles, widths, *_layers_and_heads(array, evidence))
 
 

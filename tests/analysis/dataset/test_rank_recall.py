@@ -16,7 +16,9 @@ from longsumbench.rouge.scorer import SuiteScorer
 WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew"]
 
 
-def example(number: int, title: str | None, paragraphs: list[str], summary: str) -> dict[str, object]:
+def example(
+    number: int, title: str | None, paragraphs: list[str], summary: str
+) -> dict[str, object]:
     sections = [{"name": None, "paragraphs": paragraphs}]
     named = {"title": title} if title else {}
     return {"id": f"t-{number}", **named, "documents": [{"sections": sections}], "summary": summary}
@@ -28,15 +30,23 @@ def rows(size: int, title: bool = True, start: int = 0) -> list[dict[str, object
     for number in range(start, start + size):
         draw = random.Random(number)
         useful = [" ".join(draw.sample(WORDS, 5)) for _ in range(2)]
-        others = [f"town{number} has {draw.choice(WORDS)} number {n} here town{number}" for n in range(5)]
+        others = [
+            f"town{number} has {draw.choice(WORDS)} number {n} here town{number}" for n in range(5)
+        ]
         paragraphs = [*others, *(f"notably {text}" for text in useful)]
-        made.append(example(number, f"town{number}" if title else None, paragraphs, " and ".join(useful)))
+        made.append(
+            example(number, f"town{number}" if title else None, paragraphs, " and ".join(useful))
+        )
     return made
 
 
 def dataset(folder: Path, train: int = 30, title: bool = True) -> Path:
     folder.mkdir()
-    for name, size, start in (("train", train, 0), ("validation", train // 4, 500), ("test", 6, 900)):
+    for name, size, start in (
+        ("train", train, 0),
+        ("validation", train // 4, 500),
+        ("test", 6, 900),
+    ):
         if size:
             lines = (json.dumps(row) + "\n" for row in rows(size, title, start))
             (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -57,10 +67,16 @@ def test_recalls_are_the_scorers() -> None:
     """Each equals what SuiteScorer gives the joined texts against the reference, stemmed, as one sequence."""
     draw, scorer = random.Random(0), SuiteScorer(Scoring())
     for _ in range(20):
-        texts = [" ".join(draw.choices([*WORDS, "oaks"], k=draw.randrange(1, 6))) for _ in range(draw.randrange(1, 60))]
+        texts = [
+            " ".join(draw.choices([*WORDS, "oaks"], k=draw.randrange(1, 6)))
+            for _ in range(draw.randrange(1, 60))
+        ]
         reference = " ".join(draw.choices(WORDS, k=draw.randrange(1, 30)))
         numbers: dict[str, int] = {}
-        ids = [[numbers.setdefault(w, len(numbers) + 1) for w in scorer.words(text)] for text in [reference, *texts]]
+        ids = [
+            [numbers.setdefault(w, len(numbers) + 1) for w in scorer.words(text)]
+            for text in [reference, *texts]
+        ]
         wanted = [scorer.score(texts[:kept], [[reference]])["rougeL"].recall for kept in KEPT]
         assert best_recalls(ids[1:], ids[0]) == pytest.approx(wanted)
 
@@ -79,12 +95,16 @@ def test_examples_without_a_reference_are_counted(tmp_path: Path) -> None:
     assert "1 example left out: no reference" in found.render()
 
 
-def test_a_learned_ranker_beats_the_title(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_learned_ranker_beats_the_title(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Where useful paragraphs never name the title, tf-idf's five best leave them out; the learned one's do not.
 
     `--csv` holds the same means, with their intervals.
     """
-    words = f"dataset=jsonl dataset.path={dataset(tmp_path / 'texts')} rank=tfidf,lstm,none device=cpu"
+    words = (
+        f"dataset=jsonl dataset.path={dataset(tmp_path / 'texts')} rank=tfidf,lstm,none device=cpu"
+    )
     ranker = "ranker.steps=60 ranker.dimension=16 ranker.vocabulary_size=300"
     assert main(f"stats {words} {ranker} --csv {tmp_path / 'table.csv'}".split()) == 0
     shown = capsys.readouterr().out
@@ -97,7 +117,11 @@ def test_a_learned_ranker_beats_the_title(tmp_path: Path, capsys: pytest.Capture
     assert (table["low"] <= table["recall"]).all()
     assert (table["recall"] <= table["high"]).all()
     for name, mean in means.items():
-        line = next(line for line in shown.splitlines() if line.startswith("in order" if name == "none" else str(name)))
+        line = next(
+            line
+            for line in shown.splitlines()
+            if line.startswith("in order" if name == "none" else str(name))
+        )
         assert f"{mean:.2f} ±" in line
     assert "stemmer:porter" in shown
     assert "WikiSum" not in shown
@@ -127,7 +151,11 @@ def test_a_learned_ranker_beats_the_title(tmp_path: Path, capsys: pytest.Capture
             2,
             "example 't-900' has no title and no query, and rank=tfidf needs one",
         ),
-        ("rank=lstm dataset=jsonl dataset.path=TEXTS", 3, "learns from a training split, and the dataset has none"),
+        (
+            "rank=lstm dataset=jsonl dataset.path=TEXTS",
+            3,
+            "learns from a training split, and the dataset has none",
+        ),
         ("rank=tfidf dataset=jsonl dataset.path=TEXTS dataset.split=train", 3, "no split 'train'"),
     ],
 )

@@ -10,7 +10,12 @@ from support.run_records import record
 from support.toys import ToySplit
 
 from longsumbench.analysis.dataset.report import DatasetReport
-from longsumbench.analysis.dataset.stats import DatasetStats, Reading as WhatIsRead, StatsSettings, read_splits
+from longsumbench.analysis.dataset.stats import (
+    DatasetStats,
+    Reading as WhatIsRead,
+    StatsSettings,
+    read_splits,
+)
 from longsumbench.analysis.dataset.tables import number_rows, stats_blocks
 from longsumbench.core import Cut, Document, Example, Section, Truncation
 
@@ -57,7 +62,11 @@ def test_every_number_stands_in_the_csv() -> None:
     stats = full()
     rows = list(csv.DictReader(io.StringIO(number_rows(stats).to_csv(index=False))))
     found: dict[tuple[str, ...], Any] = {
-        (row["split"], row["what"], row["name"], row["statistic"]): (float(row["value"]), int(row["n"])) for row in rows
+        (row["split"], row["what"], row["name"], row["statistic"]): (
+            float(row["value"]),
+            int(row["n"]),
+        )
+        for row in rows
     }
     assert len(found) == len(rows)
     assert found["test", "length", "source_words", "median"] == (8, 1)

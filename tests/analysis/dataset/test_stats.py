@@ -32,12 +32,15 @@ from longsumbench.metrics.aggregate import aggregate
 from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import plan
 
-SMALL = (
-    "model.vocabulary_size=320 model.input_length=12 model.snippet_length=6 model.num_snippets=3 model.decode_length=5"
-)
+SMALL = "model.vocabulary_size=320 model.input_length=12 model.snippet_length=6 model.num_snippets=3 model.decode_length=5"
 
 
-def one(name: str, documents: tuple[Document, ...], *references: tuple[str, ...], query: str | None = None) -> Example:
+def one(
+    name: str,
+    documents: tuple[Document, ...],
+    *references: tuple[str, ...],
+    query: str | None = None,
+) -> Example:
     return Example(name, "a title", query, documents, references)
 
 
@@ -47,7 +50,11 @@ FIRST = one(
     (
         Document(
             "x",
-            (Section("One", (("The cat sat.", "It slept."),)), Section("Two", (("Then",), ())), Section("Three", ())),
+            (
+                Section("One", (("The cat sat.", "It slept."),)),
+                Section("Two", (("Then",), ())),
+                Section("Three", ()),
+            ),
         ),
         Document(None, (Section(None, (("A dog ran off.",),)),)),
     ),
@@ -55,7 +62,11 @@ FIRST = one(
     ("A dog ran.", "Then it slept."),
     query="who?",
 )
-SECOND = one("b", (Document(None, (Section(None, (("one two three four five six seven eight",),)),)),), ("one two",))
+SECOND = one(
+    "b",
+    (Document(None, (Section(None, (("one two three four five six seven eight",),)),)),),
+    ("one two",),
+)
 
 
 def described(*splits: ToySplit, **changes: Any) -> DatasetStats:
@@ -101,7 +112,11 @@ def test_what_is_kept_by_hand() -> None:
     (found,) = read_splits({"test": ToySplit("test", [FIRST, SECOND])}, StatsSettings())
     first, second = found.sampled.loc["a"], found.sampled.loc["b"]
     assert second["extractive_coverage"] == second["rouge1_p"] / second["rouge1_p"] == 1
-    assert (second["extractive_density"], second["extractive_compression"], second["novel_ngrams_1"]) == (2, 4, 0)
+    assert (
+        second["extractive_density"],
+        second["extractive_compression"],
+        second["novel_ngrams_1"],
+    ) == (2, 4, 0)
     assert np.isnan(second["novel_ngrams_3"])  # of two words
     assert first["extractive_coverage"] == pytest.approx((3 / 4 + 1) / 2)
     assert first["extractive_density"] == pytest.approx((9 / 4 + 14 / 6) / 2)
@@ -129,7 +144,10 @@ def test_the_sample_is_the_seeds() -> None:
     assert drawn[1] == sample_places("test", 40, StatsSettings(sample=7)) != drawn[2]
     assert len(set(drawn[1])) == 7
     assert drawn[1] == sorted(drawn[1])
-    assert all(sample_places("test", 40, StatsSettings(sample=size)) == list(range(40)) for size in (None, 40, 41))
+    assert all(
+        sample_places("test", 40, StatsSettings(sample=size)) == list(range(40))
+        for size in (None, 40, 41)
+    )
     (found,) = read_splits({"test": split}, StatsSettings(sample=7))
     assert len(found.counts) == 40
     assert found.sampled.index.tolist() == [split.ids[index] for index in drawn[1]]
@@ -138,7 +156,13 @@ def test_the_sample_is_the_seeds() -> None:
 def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
     """The scores, their means and intervals are those of a run of model=oracle on the same examples."""
     folder = write_jsonl(tmp_path / "texts")
-    words = ["model=oracle", "dataset=jsonl", f"dataset.path={folder}", f"results_dir={tmp_path}", "baselines=false"]
+    words = [
+        "model=oracle",
+        "dataset=jsonl",
+        f"dataset.path={folder}",
+        f"results_dir={tmp_path}",
+        "baselines=false",
+    ]
     (planned,) = plan(words)
     of_run = run_point(planned)
     stats = describe_dataset(DatasetSettings("jsonl", str(folder)), StatsSettings())
@@ -168,7 +192,10 @@ def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
     read, targets = counted("reading"), counted("targets")
     for found, ledger in ((read, of_run["source"]), (targets, of_run["fit"]["targets"])):
         for cut in ledger["cuts"]:
-            assert (found[f"{cut['cause']}_tokens"], found[f"{cut['cause']}_words"]) == (cut["tokens"], cut["words"])
+            assert (found[f"{cut['cause']}_tokens"], found[f"{cut['cause']}_words"]) == (
+                cut["tokens"],
+                cut["words"],
+            )
         for unit in ("tokens", "words"):
             parts = [value for name, value in found.items() if name.endswith(f"_{unit}")]
             assert sum(parts) == ledger[unit]
@@ -176,10 +203,16 @@ def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
     assert targets["cut"] == of_run["fit"]["targets_cut"] > 0
     recorded = counted("run")
     assert recorded["targets_cut"] == targets["cut"]
-    assert recorded["source_seen"] == pytest.approx(100 * read["seen_tokens"] / of_run["source"]["tokens"])
-    tokens = table[(table["split"] == "test") & (table["name"] == "source_tokens (tokens of trunc)")]
+    assert recorded["source_seen"] == pytest.approx(
+        100 * read["seen_tokens"] / of_run["source"]["tokens"]
+    )
+    tokens = table[
+        (table["split"] == "test") & (table["name"] == "source_tokens (tokens of trunc)")
+    ]
     n = int(tokens["n"].iloc[0])
-    assert n * tokens.set_index("statistic")["value"]["mean"] == pytest.approx(of_run["source"]["tokens"])
+    assert n * tokens.set_index("statistic")["value"]["mean"] == pytest.approx(
+        of_run["source"]["tokens"]
+    )
 
 
 def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,13 +225,18 @@ def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     words = f"dataset=jsonl dataset.path={folder} model=lead,random,trunc,flat_transformer scale=tiny {tiny} sample=5"
     assert main(["stats", *words.split(), "--csv", str(tmp_path / "all.csv")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "tokens 1: tokens of trunc, flat_transformer, of a sample drawn by seed 1: 5 of 24 train, 5 of 6" in shown
+    assert (
+        "tokens 1: tokens of trunc, flat_transformer, of a sample drawn by seed 1: 5 of 24 train, 5 of 6"
+        in shown
+    )
     assert ": its ranker, lstm, is not trained: texts are read in the order of the source" in shown
     assert "random: keeps no ledger" in shown
     table = pd.read_csv(tmp_path / "all.csv")
     read = table[(table["what"] == "reading") & table["statistic"].str.endswith("_words")]
     assert {name.split()[0] for name in read["name"]} == {"lead", "trunc", "flat_transformer"}
-    assert len(set(read.groupby("name")["value"].sum())) == 1  # there are no titles, which some systems read
+    assert (
+        len(set(read.groupby("name")["value"].sum())) == 1
+    )  # there are no titles, which some systems read
     assert [name.split()[0] for name in table[table["what"] == "targets"]["name"].unique()] == [
         "trunc",
         "flat_transformer",
@@ -239,9 +277,17 @@ def test_ledgers_add_up() -> None:
         ("rank=tfidf --output x", 2, "--output cannot be combined with rank="),
         ("--csv .", 2, "--csv . is a folder: give a file name"),
         ("run=nothing results_dir=TEXTS", 2, "no finished run is called 'nothing'"),
-        ("dataset=jsonl dataset.path=TEXTS model=trunc scale=tiny", 3, "learns from a training split"),
+        (
+            "dataset=jsonl dataset.path=TEXTS model=trunc scale=tiny",
+            3,
+            "learns from a training split",
+        ),
         ("dataset=jsonl dataset.path=TEXTS dataset.split=train model=lead", 3, "no split 'train'"),
-        ("dataset=jsonl dataset.path=TEXTS model=lead", 3, "model.length=train needs a train split"),
+        (
+            "dataset=jsonl dataset.path=TEXTS model=lead",
+            3,
+            "model.length=train needs a train split",
+        ),
         ("dataset=jsonl dataset.path=TEXTS/none.jsonl", 3, "none.jsonl"),
     ],
 )
@@ -268,11 +314,25 @@ def test_other_systems_are_described_if_one_cannot_be_loaded(
     assert "left out: lead: model.length=train needs a train split" in output.err
 
 
-def test_a_run_on_other_texts_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_on_other_texts_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A run that has read other texts says nothing of these."""
     texts, others = write_jsonl(tmp_path / "texts"), write_jsonl(tmp_path / "others", test=3)
     words = [f"results_dir={tmp_path}", "dataset=jsonl"]
-    assert main(["run", *words, f"dataset.path={others}", "model=lead", "baselines=false", "model.length=5"]) == 0
+    assert (
+        main(
+            [
+                "run",
+                *words,
+                f"dataset.path={others}",
+                "model=lead",
+                "baselines=false",
+                "model.length=5",
+            ]
+        )
+        == 0
+    )
     (folder,) = (tmp_path / "runs").glob("*/*/*")
     capsys.readouterr()
     assert main(["stats", *words, f"dataset.path={texts}", f"run={folder.name}"]) == 2

@@ -61,10 +61,19 @@ def test_text_is_accepted_for_lists_of_sentences() -> None:
         ({"abstract_text": None}, "'abstract_text' is missing"),
         ({"abstract_text": 3}, "'abstract_text' must be a list of sentences or text, not a number"),
         ({"sections": {"a": 1}}, "'sections' must be a list, not an object"),
-        ({"sections": [["a .", None]]}, "'sections' must be a list of sentences or text, not a list with null in it"),
+        (
+            {"sections": [["a .", None]]},
+            "'sections' must be a list of sentences or text, not a list with null in it",
+        ),
         ({"section_names": [1]}, "'section_names' must be a list of text"),
-        ({"abstract_text": ["<S> </S>"]}, "the abstract is empty: '1'; dataset.strict=false leaves such rows"),
-        ({"sections": [], "article_text": [" "]}, "the article is empty: '1'; dataset.strict=false leaves such rows"),
+        (
+            {"abstract_text": ["<S> </S>"]},
+            "the abstract is empty: '1'; dataset.strict=false leaves such rows",
+        ),
+        (
+            {"sections": [], "article_text": [" "]},
+            "the article is empty: '1'; dataset.strict=false leaves such rows",
+        ),
         ({"sections": [], "article_text": None}, "one of them must hold the article"),
         ({"article_id": None}, "'article_id' is missing"),
         ({"title": ["T"]}, "'title' must be text, not a list"),

@@ -50,15 +50,22 @@ def released(pieces: sentencepiece.SentencePieceProcessor) -> dict[str, Any]:
     """An article as released: ids, with marks around and within the lead."""
     first, second = (pieces.encode(sentence) for sentence in ("Sheep are kept.", "They sleep."))
     begin, between, end = (pieces.piece_to_id(mark) for mark in ("<S>", "<Q>", "</S>"))
-    return {"src": [pieces.encode(text) for text in PARAGRAPHS], "tgt": [begin, *first, between, *second, end]}
+    return {
+        "src": [pieces.encode(text) for text in PARAGRAPHS],
+        "tgt": [begin, *first, between, *second, end],
+    }
 
 
 def read(path: Path, stages: ArtifactCache, model: Path | str | None, **settings: Any) -> Texts:
     tokenizer = None if model is None else str(model)
-    return load_texts(DatasetSettings(name="wikisum", path=str(path), tokenizer=tokenizer, **settings), stages)
+    return load_texts(
+        DatasetSettings(name="wikisum", path=str(path), tokenizer=tokenizer, **settings), stages
+    )
 
 
-def problem(path: Path, stages: ArtifactCache, model: Path | str | None, kind: type[Exception] = DataError) -> str:
+def problem(
+    path: Path, stages: ArtifactCache, model: Path | str | None, kind: type[Exception] = DataError
+) -> str:
     """The one line that reading ends with."""
     with pytest.raises(kind) as caught:
         read(path, stages, model)
@@ -102,7 +109,9 @@ def test_the_reference_is_the_lead_as_text_where_it_has_words(
     texts = ["<t> sheep are kept </t> <t> they sleep </t>", "sheep are kept <Q> they sleep", " "]
     torch.save([{**released, "tgt_str": text} for text in texts], tmp_path / "test.pt")
     references = [example.references[0] for example in read(tmp_path, stages, model).splits["test"]]
-    assert references == [("sheep are kept", "they sleep")] * 2 + [("Sheep are kept.", "They sleep.")]
+    assert references == [("sheep are kept", "they sleep")] * 2 + [
+        ("Sheep are kept.", "They sleep.")
+    ]
 
 
 def test_files_in_the_order_of_their_numbers(
@@ -129,19 +138,33 @@ def test_another_tokenizer_is_another_text(
     assert "copy.model: not a SentencePiece model" in problem(tmp_path, stages, copy)
 
 
-def test_a_tokenizer_that_cannot_be_used(tmp_path: Path, stages: ArtifactCache, released: dict[str, Any]) -> None:
+def test_a_tokenizer_that_cannot_be_used(
+    tmp_path: Path, stages: ArtifactCache, released: dict[str, Any]
+) -> None:
     """None given, no such file, a folder, an empty file and text are one line each."""
     torch.save([released], tmp_path / "test.pt")
-    assert "holds piece ids: give its SentencePiece model" in problem(tmp_path, stages, None, UsageError)
-    assert "cannot be read (No such file or directory); correct dataset.tokenizer" in problem(tmp_path, stages, "none")
-    assert "cannot be read (Is a directory); correct dataset.tokenizer" in problem(tmp_path, stages, tmp_path)
+    assert "holds piece ids: give its SentencePiece model" in problem(
+        tmp_path, stages, None, UsageError
+    )
+    assert "cannot be read (No such file or directory); correct dataset.tokenizer" in problem(
+        tmp_path, stages, "none"
+    )
+    assert "cannot be read (Is a directory); correct dataset.tokenizer" in problem(
+        tmp_path, stages, tmp_path
+    )
     for content in (b"", b"text"):
         (tmp_path / "x.model").write_bytes(content)
-        assert "x.model: not a SentencePiece model" in problem(tmp_path, stages, tmp_path / "x.model")
+        assert "x.model: not a SentencePiece model" in problem(
+            tmp_path, stages, tmp_path / "x.model"
+        )
 
 
 def test_without_the_package(
-    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    stages: ArtifactCache,
+    model: Path,
+    released: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A missing sentencepiece is said with how to install it."""
     torch.save([released], tmp_path / "test.pt")
@@ -158,7 +181,9 @@ class Program:
         return importlib.import_module, ("ran",)
 
 
-def test_a_file_that_would_run_a_program(tmp_path: Path, stages: ArtifactCache, model: Path) -> None:
+def test_a_file_that_would_run_a_program(
+    tmp_path: Path, stages: ArtifactCache, model: Path
+) -> None:
     """It is refused, and nothing of it runs; also as a pickle of another protocol, and then without torch's warning."""
     torch.save([Program()], tmp_path / "test.pt")
     assert "with more than lists, numbers and text" in problem(tmp_path, stages, model)
@@ -185,7 +210,10 @@ def test_a_file_that_is_no_torch_file_is_named(
         ([], "test.pt: the file has no article"),
         ([3], "test.pt article 1: an article must be a dictionary"),
         ([{"src": [3], "tgt": [20]}], "'src' must hold lists of piece ids"),
-        ([{"src": [[20, 32_000]], "tgt": [20]}], "'src' has an id that the tokenizer does not know: 32000, of"),
+        (
+            [{"src": [[20, 32_000]], "tgt": [20]}],
+            "'src' has an id that the tokenizer does not know: 32000, of",
+        ),
         ([{"src": [[]], "tgt": [20]}], "'src' has no paragraph with text"),
         ([{"src": [[20]], "tgt": []}], "the summary is empty"),
     ],

@@ -22,11 +22,18 @@ SENTENCES = 30  # of a document
 
 def sentence(split: str, number: int) -> str:
     """A sentence of 8 to 12 tokens with a comma, a hyphen, brackets and quotation marks."""
-    middle = ("the well-known cells", 'the "small" cells', "3.5 grams (or so) of it", "them, as it seems")[number % 4]
+    middle = (
+        "the well-known cells",
+        'the "small" cells',
+        "3.5 grams (or so) of it",
+        "them, as it seems",
+    )[number % 4]
     return f"In {split} {number} we saw {middle}."
 
 
-def write_corpus(folder: Path, documents: int = 8, splits: Iterable[str] = ("train", "validation", "test")) -> Path:
+def write_corpus(
+    folder: Path, documents: int = 8, splits: Iterable[str] = ("train", "validation", "test")
+) -> Path:
     """Write a dataset in which every sentence states its split and its number."""
     folder.mkdir(exist_ok=True)
     for split in splits:
@@ -35,19 +42,25 @@ def write_corpus(folder: Path, documents: int = 8, splits: Iterable[str] = ("tra
             numbers = range(document * SENTENCES, (document + 1) * SENTENCES)
             text = "\n\n".join(sentence(split, number) for number in numbers)
             rows.append({"id": f"{split}{document}", "document": text, "summary": "A summary."})
-        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        (folder / f"{split}.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+        )
     return folder
 
 
 def fill(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings("probe", str(path), **{"filler": "jsonl", "limit": 24, **settings}), stages)
+    return load_texts(
+        DatasetSettings("probe", str(path), **{"filler": "jsonl", "limit": 24, **settings}), stages
+    )
 
 
 def prose_in(example: Example) -> list[str]:
     return [found for found in example.sentences() if " we saw " in found]
 
 
-def test_reports_have_consecutive_sentences_of_their_split(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_reports_have_consecutive_sentences_of_their_split(
+    tmp_path: Path, stages: ArtifactCache
+) -> None:
     """A report has the sentences from a random place on; after the last one of a split comes its first."""
     texts = fill(write_corpus(tmp_path), stages, document_length=256)
     starts = set()
@@ -70,7 +83,10 @@ def test_a_sentence_of_several_splits_is_in_one(tmp_path: Path, stages: Artifact
         text = "\n\n".join(sentence("test", number) for number in range(8 * SENTENCES))
         file.write(json.dumps({"id": "shared", "document": text, "summary": "A summary."}) + "\n")
     texts = fill(folder, stages, document_length=256, strict=False)
-    found = {split: {text for one in examples for text in prose_in(one)} for split, examples in texts.splits.items()}
+    found = {
+        split: {text for one in examples for text in prose_in(one)}
+        for split, examples in texts.splits.items()
+    }
     assert found["test"]
     assert not found["test"] & found["train"]
 
@@ -99,7 +115,11 @@ def test_prose_replaces_the_plain_distractors() -> None:
 
 def test_which_sentences_are_left_out() -> None:
     """Phrases of the probe in any casing, sentences of other lengths or without an end, and repeated ones."""
-    usable = ("The bidders went home for the night.", "What a well-known, beautiful city?", "It was priceless to them!")
+    usable = (
+        "The bidders went home for the night.",
+        "What a well-known, beautiful city?",
+        "It was priceless to them!",
+    )
     own = (
         "The Market fell by ten points.",
         "Its price fell again last year.",
@@ -114,31 +134,45 @@ def test_which_sentences_are_left_out() -> None:
     assert found.left_out["sentence with a site, a firm, 'bid' or 'goes to'"] == 5
 
 
-def test_what_is_left_out_is_counted(tmp_path: Path, stages: ArtifactCache, log_lines: list[str]) -> None:
+def test_what_is_left_out_is_counted(
+    tmp_path: Path, stages: ArtifactCache, log_lines: list[str]
+) -> None:
     """The record has the counts by split, the filler and its licence; one line has the sums."""
     folder = write_corpus(tmp_path / "texts")
     with (folder / "test.jsonl").open("a", encoding="utf-8") as file:
         text = "The market is open on Sundays. It goes to show that it works. Short."
         file.write(json.dumps({"id": "more", "document": text, "summary": "A summary."}) + "\n")
     texts = fill(folder, stages, document_length=64)
-    own, short = "sentence with a site, a firm, 'bid' or 'goes to'", "sentence without 5 to 40 tokens and an end mark"
+    own, short = (
+        "sentence with a site, a firm, 'bid' or 'goes to'",
+        "sentence without 5 to 40 tokens and an end mark",
+    )
     assert texts.facts["left_out"] == {"test": {own: 2, short: 1}}
     assert [line for line in log_lines if "filler" in line] == [
         f"dataset.filler=jsonl: left out 2 × {own}, 1 × {short}"
     ]
     assert texts.facts["options"] == {"filler": "jsonl"}
     assert texts.facts["licence"] == registry.corpora.load("jsonl").licence
-    assert not any("market is open" in found for example in texts.splits["test"] for found in example.sentences())
+    assert not any(
+        "market is open" in found
+        for example in texts.splits["test"]
+        for found in example.sentences()
+    )
 
 
 def test_the_same_arguments_give_the_same_texts(tmp_path: Path, stages: ArtifactCache) -> None:
     """The place of the files and a limit change no text; other prose is another dataset."""
     once = fill(write_corpus(tmp_path / "a"), stages, document_length=64)
-    again = fill(write_corpus(tmp_path / "b"), ArtifactCache(tmp_path / "empty"), document_length=64)
+    again = fill(
+        write_corpus(tmp_path / "b"), ArtifactCache(tmp_path / "empty"), document_length=64
+    )
     assert again.fingerprint == once.fingerprint
     fewer = fill(tmp_path / "a", stages, document_length=64, limit=7)
     assert list(fewer.splits["test"]) == list(once.splits["test"])[:7]
-    assert fill(write_corpus(tmp_path / "c", documents=9), stages, document_length=64).fingerprint != once.fingerprint
+    assert (
+        fill(write_corpus(tmp_path / "c", documents=9), stages, document_length=64).fingerprint
+        != once.fingerprint
+    )
 
 
 def test_texts_without_a_filler_stay_what_they_were(stages: ArtifactCache) -> None:
@@ -150,30 +184,53 @@ def test_texts_without_a_filler_stay_what_they_were(stages: ArtifactCache) -> No
 @pytest.mark.parametrize(
     ("settings", "error", "expected"),
     [
-        ({"filler": "probe", "path": None}, UsageError, "dataset.filler=probe: choose a dataset of real texts"),
+        (
+            {"filler": "probe", "path": None},
+            UsageError,
+            "dataset.filler=probe: choose a dataset of real texts",
+        ),
         ({"filler": "nowhere"}, UsageError, "unknown dataset 'nowhere'"),
         ({"filler": "jsonl", "path": None}, UsageError, "dataset 'jsonl' needs dataset.path"),
-        ({"filler": "pydoc"}, UsageError, "dataset 'pydoc' is not read from files: leave out dataset.path"),
-        ({"filler": "jsonl", "document_length": 4096}, DataError, "2,700 tokens in split 'test', and a report has 4,"),
+        (
+            {"filler": "pydoc"},
+            UsageError,
+            "dataset 'pydoc' is not read from files: leave out dataset.path",
+        ),
+        (
+            {"filler": "jsonl", "document_length": 4096},
+            DataError,
+            "2,700 tokens in split 'test', and a report has 4,",
+        ),
         ({"filler": None}, UsageError, "leave out dataset.path"),
         ({"name": "jsonl"}, UsageError, "does not use this setting: leave out dataset.filler"),
     ],
 )
 def test_fillers_that_do_not_fit(
-    settings: dict[str, Any], error: type[Exception], expected: str, tmp_path: Path, stages: ArtifactCache
+    settings: dict[str, Any],
+    error: type[Exception],
+    expected: str,
+    tmp_path: Path,
+    stages: ArtifactCache,
 ) -> None:
     """One line says what is wrong, and what to do."""
     write_corpus(tmp_path)
     with pytest.raises(error, match=expected) as caught:
-        load_texts(DatasetSettings(**{"name": "probe", "path": str(tmp_path), "filler": "jsonl", **settings}), stages)
+        load_texts(
+            DatasetSettings(
+                **{"name": "probe", "path": str(tmp_path), "filler": "jsonl", **settings}
+            ),
+            stages,
+        )
     assert "\n" not in str(caught.value)
 
 
 def test_a_filler_needs_all_splits(tmp_path: Path, stages: ArtifactCache) -> None:
     """A missing split is an error that names it; one file can be divided."""
     folder = write_corpus(tmp_path, documents=40, splits=["test"])
-    with pytest.raises(DataError, match=r"jsonl has no train split, only test: .*dataset.split_by_hash=true"):
+    with pytest.raises(
+        DataError, match=r"jsonl has no train split, only test: .*dataset.split_by_hash=true"
+    ):
         fill(folder, stages)
-    assert set(fill(folder / "test.jsonl", stages, document_length=64, split_by_hash=True).splits) == {
-        *("train", "validation", "test")
-    }
+    assert set(
+        fill(folder / "test.jsonl", stages, document_length=64, split_by_hash=True).splits
+    ) == {*("train", "validation", "test")}

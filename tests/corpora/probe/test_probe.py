@@ -26,7 +26,12 @@ from longsumbench.sentences import split_sentences
 
 PAGE = ROOT / "docs" / "probe.md"
 Found = dict[str, tuple[str, str | None]]  # site → firm, and rank if it was decided by rank
-TYPE_NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
+TYPE_NAMES = {
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "rougeLsum": "ROUGE-Lsum",
+}
 LADDER = (40, 64, 128, 256, 512, 1024)
 
 
@@ -68,7 +73,11 @@ def told_in(example: Example) -> Iterator[tuple[str, str, str, int, int]]:
 
 
 def all_sections(example: Example) -> list[tuple[str, ...]]:
-    return [tuple(section.sentences()) for document in example.documents for section in document.sections]
+    return [
+        tuple(section.sentences())
+        for document in example.documents
+        for section in document.sections
+    ]
 
 
 def what_holds(example: Example) -> Found:
@@ -90,8 +99,13 @@ def what_holds(example: Example) -> Found:
     bids = re.findall(r"The (\w+) has a (\w+) bid from ([A-Z]\w+)\.", " ".join(example.sentences()))
     firms = {(site, rank): firm for site, rank, firm in bids}
     chosen = {site: all_told[-1] for site, all_told in decided.items()}
-    assert set(firms) == {(site, rank) for site, what in chosen.items() if what.islower() for rank in council.RANKS}
-    return {site: (firms[site, what], what) if what.islower() else (what, None) for site, what in chosen.items()}
+    assert set(firms) == {
+        (site, rank) for site, what in chosen.items() if what.islower() for rank in council.RANKS
+    }
+    return {
+        site: (firms[site, what], what) if what.islower() else (what, None)
+        for site, what in chosen.items()
+    }
 
 
 def summary_of(found: Found, kinds: dict[str, str]) -> tuple[str, ...]:
@@ -114,7 +128,9 @@ def sections_of(example: Example) -> list[tuple[str, ...]]:
 
 
 def digest(examples: Iterable[Example]) -> str:
-    return hashlib.sha256(json.dumps([example.to_dict() for example in examples]).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps([example.to_dict() for example in examples]).encode()
+    ).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +142,14 @@ def tested() -> list[Example]:
 def test_the_reference_states_every_fact(tested: list[Example]) -> None:
     """As the metric reads it, a reference is all right, and the summary of another report hardly."""
     metric = FactRecall(None)  # type: ignore[arg-type] # it looks at no setting
-    own = [metric.score(" ".join(example.references[0]), example)["fact_recall"] for example in tested]
+    own = [
+        metric.score(" ".join(example.references[0]), example)["fact_recall"] for example in tested
+    ]
     others = zip(tested[1:], tested, strict=False)
-    blind = [metric.score(" ".join(other.references[0]), example)["fact_recall"] for other, example in others]
+    blind = [
+        metric.score(" ".join(other.references[0]), example)["fact_recall"]
+        for other, example in others
+    ]
     assert set(own) == {1.0}
     assert sum(blind) / len(blind) == pytest.approx(1 / 24, abs=0.02)
 
@@ -136,9 +157,18 @@ def test_the_reference_states_every_fact(tested: list[Example]) -> None:
 def test_six_sites_come_in_one_order_with_facts_of_three_kinds(tested: list[Example]) -> None:
     """Six sites in one order, four facts in one place, one relayed, one silent; every firm could be the answer."""
     for example in tested:
-        assert [fact.subject for fact in example.facts] == ["bridge", "canal", "harbour", "library", "market", "mill"]
+        assert [fact.subject for fact in example.facts] == [
+            "bridge",
+            "canal",
+            "harbour",
+            "library",
+            "market",
+            "mill",
+        ]
         assert [fact.kind for fact in example.facts] == [*["single"] * 4, "relayed", "silent"]
-        assert all(len(set(fact.values)) == 24 and fact.value in fact.values for fact in example.facts)
+        assert all(
+            len(set(fact.values)) == 24 and fact.value in fact.values for fact in example.facts
+        )
         assert 40 <= length_of(example.references[0]) <= 50
     values = Counter(fact.value for example in tested for fact in example.facts)
     assert len(values) == 24
@@ -152,18 +182,24 @@ def test_notes_cover_a_part_of_the_agenda() -> None:
         assert {fact.subject for note in notes for fact in note.facts} == set(council.SITES[:6])
         assert max(len(note.facts) for note in notes) == most
         for note in notes:
-            assert [fact.subject for fact in note.facts] == sorted(fact.subject for fact in note.facts)
+            assert [fact.subject for fact in note.facts] == sorted(
+                fact.subject for fact in note.facts
+            )
 
 
 def test_facts_are_in_one_section_or_uniformly_apart() -> None:
     """35 % of the facts are in one section, the others uniformly one to seven apart; either half comes first."""
     made = list(reports([1024], seed=6, number=1_500))
-    apart = Counter(fact.distance for example in made for fact in example.facts if fact.kind != "single")
+    apart = Counter(
+        fact.distance for example in made for fact in example.facts if fact.kind != "single"
+    )
     shares = {distance: count / 3_000 for distance, count in apart.items()}
     assert shares.pop(0) == pytest.approx(0.35, abs=0.03)
     assert shares == pytest.approx(dict.fromkeys(range(1, 8), 0.65 / 7), abs=0.02)
     texts = [" ".join(example.sentences()) for example in made]
-    first = [text.index("the market goes to the") < text.index("The market has a") for text in texts]
+    first = [
+        text.index("the market goes to the") < text.index("The market has a") for text in texts
+    ]
     assert sum(first) / len(first) == pytest.approx(0.5, abs=0.05)
 
 
@@ -176,7 +212,9 @@ def test_every_answer_is_in_the_source_and_is_the_only_one(name: str) -> None:
     controls, kinds = CONTROLS[name], defaultdict(set)
     for example in reports((*LADDER, 2048), seed=21, number=140, controls=controls):
         found = what_holds(example)
-        assert {fact.subject: fact.value for fact in example.facts} == {site: firm for site, (firm, _) in found.items()}
+        assert {fact.subject: fact.value for fact in example.facts} == {
+            site: firm for site, (firm, _) in found.items()
+        }
         agenda = [site for site in council.SITES if site in found]
         first, opening = next(example.sentences()), re.compile(r"The agenda is ([a-z ]+)\.")
         if controls.agenda != "fixed":
@@ -184,11 +222,15 @@ def test_every_answer_is_in_the_source_and_is_the_only_one(name: str) -> None:
             message = asked if controls.agenda == "asked" else opening.fullmatch(first)
             assert message is not None
             agenda = message[1].replace(" then ", " ").split()
-        assert sum(1 for sentence in example.sentences() if opening.match(sentence)) == (controls.agenda == "told")
+        assert sum(1 for sentence in example.sentences() if opening.match(sentence)) == (
+            controls.agenda == "told"
+        )
         forms = {fact.subject: fact.kind.split()[0] for fact in example.facts}
         for site, form in forms.items():
             kinds[site].add(form)
-        assert example.references == (tuple(summary_of({site: found[site]}, forms)[0] for site in agenda),)
+        assert example.references == (
+            tuple(summary_of({site: found[site]}, forms)[0] for site in agenda),
+        )
     assert all(len(forms) == 1 for forms in kinds.values())
     assert len(kinds) == (len(controls.kinds) if controls.agenda == "fixed" else 12)
 
@@ -204,7 +246,11 @@ def test_what_is_said_of_facts_is_true(name: str) -> None:
             own = [one for one in message if one[1] == fact.subject]
             revised = any(how == "revised" for how, *_ in own)
             holds = [(at, n) for how, _, _, at, n in own if not (revised and how == "decided")]
-            bids = [at for at, one in enumerate(sentences) if one.startswith(f"The {fact.subject} has a")]
+            bids = [
+                at
+                for at, one in enumerate(sentences)
+                if one.startswith(f"The {fact.subject} has a")
+            ]
             first = min(at for at in (*bids, *(at for at, _ in holds)))
             assert fact.position == length_of(sentences[:first]) / length_of(sentences)
             apart = [abs(n - section_of[bids[0]]) for _, n in holds] if bids else [0]
@@ -220,7 +266,9 @@ def test_overruled_decisions_tell_nothing() -> None:
     made = list(reports([512], 24, 1_000, Controls(contradiction=1)))
     before, ranks, distances = Counter[str](), Counter[bool](), Counter[int]()
     for example in made:
-        message = {(how, site): (what, at, section) for how, site, what, at, section in told_in(example)}
+        message = {
+            (how, site): (what, at, section) for how, site, what, at, section in told_in(example)
+        }
         for fact in example.facts:
             old, new = message["decided", fact.subject], message["revised", fact.subject]
             assert old[1] < new[1]
@@ -245,7 +293,9 @@ def test_overruled_decisions_tell_nothing() -> None:
     assert named["hard"] / hard == pytest.approx(1 / 24, abs=0.01)
     for kind, site, firm, example in distractors(made):
         if kind == "alike":
-            bids = re.findall(rf"The {site} has a \w+ bid from (\w+)\.", " ".join(example.sentences()))
+            bids = re.findall(
+                rf"The {site} has a \w+ bid from (\w+)\.", " ".join(example.sentences())
+            )
             assert firm not in [what for _, of, what, _, _ in told_in(example) if of == site] + bids
 
 
@@ -253,7 +303,10 @@ def test_sources_share_the_sections() -> None:
     """Documents have as many sections, or one more; all places of a fact may be in different ones; notes have fewer."""
     for sources, shares in ((3, [3, 3, 2]), (4, [2, 2, 2, 2]), (12, [1] * 12)):
         (example,) = reports([1024], 26, 1, Controls(sources=sources))
-        assert sorted((len(document.sections) for document in example.documents), reverse=True) == shares
+        assert (
+            sorted((len(document.sections) for document in example.documents), reverse=True)
+            == shares
+        )
         assert [document.source for document in example.documents][-1] == f"Source {sources}"
         names = [section.name for document in example.documents for section in document.sections]
         assert names == [f"Session {number}" for number in range(1, len(names) + 1)]
@@ -282,22 +335,31 @@ def test_varying_agendas() -> None:
 def test_reports_have_the_length_that_was_asked_for() -> None:
     """Whatever is planted has its room: a report has the tokens it was asked for, sections stay sections."""
     for name, length in product([*CONTROLS][6:], (40, 128, 256, 1024)):
-        lengths = [length_of(example.sentences()) for example in reports([length], 29, 30, CONTROLS[name])]
+        lengths = [
+            length_of(example.sentences()) for example in reports([length], 29, 30, CONTROLS[name])
+        ]
         assert sum(lengths) / len(lengths) == pytest.approx(length, abs=3)
         assert max(abs(one - length) for one in lengths) <= 20
 
 
 def test_an_overruled_and_repeated_fact_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where chance always says 0: decided and revised in the first of two documents, repeated in the second."""
-    monkeypatch.setattr("random.Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
-    example = report(64, 0, 0, Controls(kinds=("single",), redundancy=1, contradiction=1, sources=2))
+    monkeypatch.setattr(
+        "random.Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})()
+    )
+    example = report(
+        64, 0, 0, Controls(kinds=("single",), redundancy=1, contradiction=1, sources=2)
+    )
     distractor = "Residents hoped that Adler would get the bridge."  # 9 tokens
     first = (
         "The council decided that the bridge goes to Brandt.",  # 10
         "The council changed its mind and the bridge goes to Adler.",  # 12, so that 32 have one more
         distractor,
     )
-    assert all_sections(example) == [first, ("The council gave the bridge to Adler.", *[distractor] * 3)]
+    assert all_sections(example) == [
+        first,
+        ("The council gave the bridge to Adler.", *[distractor] * 3),
+    ]
     assert [len(document.sections) for document in example.documents] == [1, 1]
     assert example.references == (("The bridge goes to Adler.",),)
     (fact,) = example.facts
@@ -305,7 +367,11 @@ def test_an_overruled_and_repeated_fact_by_hand(monkeypatch: pytest.MonkeyPatch)
     assert fact.position == 10 / (10 + 12 + 9 + 8 + 27)
     message = report(32, 0, 0, Controls(kinds=("single",), agenda="told"))
     assert all_sections(message) == [
-        ("The agenda is bridge.", "The council decided that the bridge goes to Adler.", *[distractor] * 2)
+        (
+            "The agenda is bridge.",
+            "The council decided that the bridge goes to Adler.",
+            *[distractor] * 2,
+        )
     ]
     asked = report(40, 0, 0, Controls(kinds=("single",), agenda="asked"))
     assert asked.query == "What of bridge canal?"
@@ -315,10 +381,17 @@ def test_an_overruled_and_repeated_fact_by_hand(monkeypatch: pytest.MonkeyPatch)
 def test_options_through_the_loader(stages: ArtifactCache) -> None:
     """The settings make what the controls do; what departs is in the record, and the usual values change nothing."""
     usual = load_texts(DatasetSettings(name="probe", limit=4), stages)
-    same = DatasetSettings(name="probe", limit=4, sources=1, redundancy=0.0, contradiction=0.0, agenda="fixed")
+    same = DatasetSettings(
+        name="probe", limit=4, sources=1, redundancy=0.0, contradiction=0.0, agenda="fixed"
+    )
     assert probe.probe_inputs(same) == probe.probe_inputs(DatasetSettings(name="probe"))
     assert load_texts(same, stages).fingerprint == usual.fingerprint
-    chosen: dict[str, Any] = {"sources": 3, "redundancy": 0.5, "contradiction": 1.0, "agenda": "asked"}
+    chosen: dict[str, Any] = {
+        "sources": 3,
+        "redundancy": 0.5,
+        "contradiction": 1.0,
+        "agenda": "asked",
+    }
     texts = load_texts(DatasetSettings(name="probe", limit=4, **chosen), stages)
     assert texts.facts["options"] == chosen
     assert "options" not in usual.facts
@@ -336,17 +409,29 @@ def test_reports_and_sections_have_their_lengths() -> None:
         assert max(abs(one - length) for one in lengths) <= 20
         assert {len(example.documents[0].sections) for example in made} == {sections}
     (example,) = reports([1024], seed=7, number=1)
-    assert [length_of(section) for section in sections_of(example)] == pytest.approx([128] * 8, abs=10)
-    assert [section.name for section in example.documents[0].sections][::7] == ["Session 1", "Session 8"]
+    assert [length_of(section) for section in sections_of(example)] == pytest.approx(
+        [128] * 8, abs=10
+    )
+    assert [section.name for section in example.documents[0].sections][::7] == [
+        "Session 1",
+        "Session 8",
+    ]
 
 
-def distractors(examples: Iterable[Example]) -> Iterator[tuple[str, str | None, str | None, Example]]:
+def distractors(
+    examples: Iterable[Example],
+) -> Iterator[tuple[str, str | None, str | None, Example]]:
     """(what it is, site, firm, example) for every sentence that is neither decision nor bid."""
     firms, sites = "|".join(council.FIRMS), "|".join(council.SITES)
     for example in examples:
         for sentence in example.sentences():
-            if " bid from " not in sentence and not any(re.fullmatch(form, sentence) for form in TELLING.values()):
-                site, firm = re.search(rf"\b({sites})\b", sentence), re.search(rf"\b({firms})\b", sentence)
+            if " bid from " not in sentence and not any(
+                re.fullmatch(form, sentence) for form in TELLING.values()
+            ):
+                site, firm = (
+                    re.search(rf"\b({sites})\b", sentence),
+                    re.search(rf"\b({firms})\b", sentence),
+                )
                 kind = "alike" if "goes to" in sentence else "hard" if site and firm else "plain"
                 yield kind, site and site[0], firm and firm[0], example
 
@@ -402,7 +487,9 @@ def test_the_bids_alone_tell_nothing() -> None:
 
 def test_the_language_is_closed(tested: list[Example]) -> None:
     """About 120 words, a full stop at every end, and the suite splits running text into the same sentences."""
-    sentences = [one for example in tested for one in (*example.sentences(), *example.references[0])]
+    sentences = [
+        one for example in tested for one in (*example.sentences(), *example.references[0])
+    ]
     words = {word.removesuffix(".") for sentence in sentences for word in sentence.split()}
     assert 100 <= len(words) <= 130
     assert all(word.isalpha() for word in words)
@@ -423,22 +510,40 @@ def test_the_same_report_whatever_was_made_before() -> None:
         "print(hashlib.sha256(json.dumps(made).encode()).hexdigest())"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "1"}
-    message = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    message = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
     assert message.stdout.strip() == digest(forwards)
-    assert len({tuple(report(256, seed, index).sentences()) for seed in range(3) for index in range(3)}) == 9
+    assert (
+        len(
+            {tuple(report(256, seed, index).sentences()) for seed in range(3) for index in range(3)}
+        )
+        == 9
+    )
 
 
 def test_a_note_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where chance always says 0, every list gives its first word, and each statement is before those so far."""
-    monkeypatch.setattr("random.Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})())
+    monkeypatch.setattr(
+        "random.Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})()
+    )
     example = report(40, 0, 0, Controls(kinds=("silent",)))
-    bids = ("The bridge has a lower bid from Adler.", "The bridge has a higher bid from Brandt.")  # 9 tokens each
+    bids = (
+        "The bridge has a lower bid from Adler.",
+        "The bridge has a higher bid from Brandt.",
+    )  # 9 tokens each
     decision = "The council decided that the bridge goes to the lower bid."  # 12
     distractor = "Residents hoped that Adler would get the bridge."  # 9, so that one is enough
     assert sections_of(example) == [(*bids, decision, distractor)]
     assert example.references == (("The bridge goes to Adler with the lower bid.",),)
     (fact,) = example.facts
-    assert (fact.kind, fact.subject, fact.value, fact.position, fact.distance) == ("silent", "bridge", "Adler", 0.0, 0)
+    assert (fact.kind, fact.subject, fact.value, fact.position, fact.distance) == (
+        "silent",
+        "bridge",
+        "Adler",
+        0.0,
+        0,
+    )
     other = report(40, 0, 0, Controls(kinds=("single",), hard=0, alike=1))
     assert sections_of(other)[0][0] == "The council decided that the bridge goes to Adler."
     assert set(sections_of(other)[0][1:]) == {"Residents asked whether the bridge goes to Brandt."}
@@ -490,11 +595,15 @@ def test_trained_short_and_tested_long(stages: ArtifactCache) -> None:
     assert lengths_of(65536, 1024) == {"train": LADDER, "validation": (1024,), "test": (65536,)}
     assert lengths_of(None, 64) == {"train": (40, 64), "validation": (64,), "test": (1024,)}
     usual = load_texts(DatasetSettings(name="probe", limit=6), stages)
-    longer = load_texts(DatasetSettings(name="probe", limit=6, document_length=2048, train_length=1024), stages)
+    longer = load_texts(
+        DatasetSettings(name="probe", limit=6, document_length=2048, train_length=1024), stages
+    )
     for split in ("train", "validation"):
         assert longer.splits[split].fingerprint == usual.splits[split].fingerprint
     assert list(longer.splits["test"]) == list(reports([2048], 3, 6))
-    same = load_texts(DatasetSettings(name="probe", limit=6, document_length=1024, train_length=1024), stages)
+    same = load_texts(
+        DatasetSettings(name="probe", limit=6, document_length=1024, train_length=1024), stages
+    )
     assert same.fingerprint == usual.fingerprint != longer.fingerprint
 
 
@@ -513,10 +622,18 @@ def test_the_page_shows_what_is() -> None:
     excerpt, code, grown = re.findall(r"```(?:text|python)\n(.*?)```", page, re.DOTALL)
     options = Controls(sources=2, redundancy=0.5, contradiction=0.5, agenda="told")
     for text, example in ((excerpt, report(128, 3, 0)), (grown, report(128, 3, 1, options))):
-        shown = [" ".join(section) for section in all_sections(example)] + [" ".join(example.references[0])]
-        message = [" ".join(paragraph.split()) for paragraph in re.split(r"Session \d: |Summary: ", text)[1:]]
+        shown = [" ".join(section) for section in all_sections(example)] + [
+            " ".join(example.references[0])
+        ]
+        message = [
+            " ".join(paragraph.split())
+            for paragraph in re.split(r"Session \d: |Summary: ", text)[1:]
+        ]
         assert message == shown
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 - it is the project's own
     assert names["example"] == report(1024, seed=3, index=0)
-    assert all(f"{kind} {names['guessed'][key]}" in " ".join(page.split()) for key, kind in TYPE_NAMES.items())
+    assert all(
+        f"{kind} {names['guessed'][key]}" in " ".join(page.split())
+        for key, kind in TYPE_NAMES.items()
+    )

@@ -5,7 +5,14 @@ import inspect
 import pytest
 from hypothesis import given, strategies as st
 
-from longsumbench.corpora.pydoc.docstrings import CODE, HEADING, ITEM, PARAGRAPH, parse_docstring, strip_markup
+from longsumbench.corpora.pydoc.docstrings import (
+    CODE,
+    HEADING,
+    ITEM,
+    PARAGRAPH,
+    parse_docstring,
+    strip_markup,
+)
 
 NUMPY = """
     Fit the model to data that is
@@ -123,7 +130,10 @@ def test_field_lists_become_items_under_their_headings() -> None:
         (":class:`~a.b.Thing` and :func:`text <a.f>`", "Thing and text"),
         (":meth:`a.f`, ``x = 1`` and `y`", "a.f, x = 1 and y"),
         ("`a page <https://x.y>`_ and [a link](https://x.y)", "a page and a link"),
-        ("**bold**, *leaning*, 2*3*4, *args and **kwargs", "bold, leaning, 2*3*4, *args and **kwargs"),
+        (
+            "**bold**, *leaning*, 2*3*4, *args and **kwargs",
+            "bold, leaning, 2*3*4, *args and **kwargs",
+        ),
         ("As shown [1]_. See <Tip>this</Tip>", "As shown. See this"),
         (":math:`x^2`, a < b > c", "x^2, a < b > c"),
     ],
@@ -134,7 +144,22 @@ def test_inline_markup_leaves_its_words(marked: str, expected: str) -> None:
 
 
 MARKS = st.sampled_from(
-    ["x", " ", "    ", "\n", "\n\n", "---", "Args:", ":", "::", "- ", ">>> ", ".. ", "note:: ", "```"]
+    [
+        "x",
+        " ",
+        "    ",
+        "\n",
+        "\n\n",
+        "---",
+        "Args:",
+        ":",
+        "::",
+        "- ",
+        ">>> ",
+        ".. ",
+        "note:: ",
+        "```",
+    ]
 )
 
 

@@ -54,7 +54,9 @@ def test_a_file_becomes_examples() -> None:
     """A module and its classes: members' documentation, a document each, and the prose of the own docstring."""
     module, writer = pydoc.examples_in("tools", MODULE.encode())
     assert module.id == module.title == "tools"
-    assert module.references == (("Tools that read, change and write small files.", "They are used all over."),)
+    assert module.references == (
+        ("Tools that read, change and write small files.", "They are used all over."),
+    )
     sources = [document.source for document in module.documents]
     assert sources == ["tools.read", "tools._inner", "tools.Writer", "tools.Writer.write"]
     sections = module.documents[0].sections
@@ -69,7 +71,10 @@ def test_a_file_becomes_examples() -> None:
 def test_too_little_is_no_example() -> None:
     """Below 100 words of input, or outside 10 to 200 words of reference, there is none; nor in a broken file."""
     assert list(pydoc.examples_in("m", MODULE.replace(LONG, "").encode())) == []
-    assert next(pydoc.examples_in("m", MODULE.replace("all over", "x " * 200).encode())).id == "m.Writer"
+    assert (
+        next(pydoc.examples_in("m", MODULE.replace("all over", "x " * 200).encode())).id
+        == "m.Writer"
+    )
     assert list(pydoc.examples_in("m", b"def broken(:")) == []
 
 
@@ -86,7 +91,12 @@ def test_files_without_examples_are_passed_over_quickly() -> None:
 def test_files_come_sorted_and_without_tests() -> None:
     """The standard library first, then the packages by name; no file of a test suite among them."""
     names = [name for name, _ in pydoc.source_files()]
-    assert names.index("abc") < names.index("zipfile") < names.index("accelerate") < names.index("transformers")
+    assert (
+        names.index("abc")
+        < names.index("zipfile")
+        < names.index("accelerate")
+        < names.index("transformers")
+    )
     assert not any("tests" in name.split(".") or "test" in name.split(".") for name in names)
     assert len(set(names)) == len(names) > 3000
 

@@ -62,12 +62,21 @@ def release_row(name: str) -> Row:
 
 def story_row(name: str) -> Row:
     """A story of CNN/DailyMail with the hub's fields."""
-    return {"id": name, "article": "It snowed. She\n\nleft.", "highlights": "It snowed .\nShe left ."}
+    return {
+        "id": name,
+        "article": "It snowed. She\n\nleft.",
+        "highlights": "It snowed .\nShe left .",
+    }
 
 
 def chapter_row(name: str) -> Row:
     modules = [
-        {"module_id": f"m{n}", "title": f"Part {n}", "paragraphs": ["One.", "# A", "Two."], "summary": ["In short."]}
+        {
+            "module_id": f"m{n}",
+            "title": f"Part {n}",
+            "paragraphs": ["One.", "# A", "Two."],
+            "summary": ["In short."],
+        }
         for n in (1, 2)
     ]
     return {"id": name, "book": "B", "chapter": "Voting", "license": "free", "modules": modules}
@@ -75,7 +84,13 @@ def chapter_row(name: str) -> Row:
 
 def newts_row(name: str) -> Row:
     """A story with two topics."""
-    topics = {"tid1": "218", "tid2": "62", "words1": "snow,", "words2": "island", "phrases1": "cold weather"}
+    topics = {
+        "tid1": "218",
+        "tid2": "62",
+        "words1": "snow,",
+        "words2": "island",
+        "phrases1": "cold weather",
+    }
     texts = {"article": "It snowed. She left.", "summary1": "It was cold.", "summary2": "A rescue."}
     return {"AssignmentId": name, "docId": "e2be", **topics, **texts}
 
@@ -86,7 +101,9 @@ def meeting_row(name: str) -> Row:
         "meeting_id": name,
         "topic_list": [{"topic": "Price", "relevant_text_span": [["0", "1"]]}],
         "general_query_list": [{"query": "Summarize it", "answer": "It was cheap."}],
-        "specific_query_list": [{"query": "What cost?", "answer": "Little.", "relevant_text_span": [["1", "1"]]}],
+        "specific_query_list": [
+            {"query": "What cost?", "answer": "Little.", "relevant_text_span": [["1", "1"]]}
+        ],
         "meeting_transcripts": [
             {"speaker": "A", "content": "Shall we begin ? {pause} Yes ."},
             {"speaker": "B", "content": "It is cheap ."},
@@ -96,33 +113,65 @@ def meeting_row(name: str) -> Row:
 
 def questions_row(name: str) -> Row:
     """A story with one question."""
-    responses = [{"worker_id": "1", "uid": "u", "response_text": text} for text in ("She left.", "It rained.")]
+    responses = [
+        {"worker_id": "1", "uid": "u", "response_text": text}
+        for text in ("She left.", "It rained.")
+    ]
     questions = [{"question_text": "What happened?", "question_number": 1, "responses": responses}]
-    return {"metadata": {"passage_id": name, "uid": "u"}, "document": "It rained.\n\nShe left.", "questions": questions}
+    return {
+        "metadata": {"passage_id": name, "uid": "u"},
+        "document": "It rained.\n\nShe left.",
+        "questions": questions,
+    }
 
 
 def group_row(name: str) -> Row:
     """Eight reviews and three summaries."""
     reviews = {f"rev{number}": f"Review {number}. Good." for number in range(1, 9)}
-    return {"group_id": name, **reviews, **{f"summ{n}": f"Summary {n}." for n in (1, 2, 3)}, "domain": "amazon"}
+    return {
+        "group_id": name,
+        **reviews,
+        **{f"summ{n}": f"Summary {n}." for n in (1, 2, 3)},
+        "domain": "amazon",
+    }
 
 
 def wiki_row(name: str) -> Row:
     """An article of Wikipedia with one section."""
-    sections = [{"title": "History", "paragraphs": ["They were wild. Then they were kept.", "They stayed."]}]
-    return {"id": name, "title": "Sheep", "lead": ["Sheep are kept for wool."], "sections": sections}
+    sections = [
+        {"title": "History", "paragraphs": ["They were wild. Then they were kept.", "They stayed."]}
+    ]
+    return {
+        "id": name,
+        "title": "Sheep",
+        "lead": ["Sheep are kept for wool."],
+        "sections": sections,
+    }
 
 
 def web_row(name: str) -> Row:
     """An article of Wikipedia and paragraphs of two pages."""
-    paragraphs = [{"text": "They were wild once.", "source": "https://a.org"}, "Then they were kept."]
-    return {"id": name, "title": "Sheep", "lead": ["Sheep are kept for wool."], "paragraphs": paragraphs}
+    paragraphs = [
+        {"text": "They were wild once.", "source": "https://a.org"},
+        "Then they were kept.",
+    ]
+    return {
+        "id": name,
+        "title": "Sheep",
+        "lead": ["Sheep are kept for wool."],
+        "paragraphs": paragraphs,
+    }
 
 
 def reviews_row(name: str) -> Row:
     """A paper with two reviews."""
     reviews = [{"comments": "SUMMARY:\nIt is new.\n\nSTRENGTHS:\nClear."}, {"comments": "Weak."}]
-    return {"id": name, "title": "On cells", "reviews": reviews, "meta_review": "Split views. We reject."}
+    return {
+        "id": name,
+        "title": "On cells",
+        "reviews": reviews,
+        "meta_review": "Split views. We reject.",
+    }
 
 
 def own_row(name: str) -> Row:
@@ -149,19 +198,37 @@ def report_row(name: str) -> Row:
 
 def audit_row(name: str) -> Row:
     """A report of the Government Accountability Office."""
-    highlight = [{"section_title": "What GAO Found", "paragraphs": ["It is late."], "subsections": []}]
+    highlight = [
+        {"section_title": "What GAO Found", "paragraphs": ["It is late."], "subsections": []}
+    ]
     report = [{"section_title": "Letter", "paragraphs": ["Dear."], "subsections": highlight}]
-    return {"id": name, "title": "Ships", "url": "https://a.org", "highlight": highlight, "report": report}
+    return {
+        "id": name,
+        "title": "Ships",
+        "url": "https://a.org",
+        "highlight": highlight,
+        "report": report,
+    }
 
 
 def search_row(name: str) -> Row:
     """An article and two pages that a search found."""
     results = [
-        {"url": "https://a.org", "title": "Sheep", "paragraphs": ["They graze on hills all day.", "Rain falls."]},
+        {
+            "url": "https://a.org",
+            "title": "Sheep",
+            "paragraphs": ["They graze on hills all day.", "Rain falls."],
+        },
         {"source": "https://b.org", "text": "Goats climb.\n\nThey eat."},
     ]
     sections = [{"title": "History", "paragraphs": ["They were wild. Then they were kept."]}]
-    return {"id": name, "title": "Sheep", "lead": ["Sheep give wool."], "sections": sections, "results": results}
+    return {
+        "id": name,
+        "title": "Sheep",
+        "lead": ["Sheep give wool."],
+        "sections": sections,
+        "results": results,
+    }
 
 
 ROWS: dict[str, tuple[Callable[[str], Row], ...]] = {
@@ -175,29 +242,57 @@ ROWS: dict[str, tuple[Callable[[str], Row], ...]] = {
     "newts": (newts_row,),
     "peer_reviews": (reviews_row,),
     "wiki_sections": (wiki_row,),
-    "wikisum": (web_row, lambda name: {**web_row(name), "lead": None, "summary": "Sheep are kept for wool."}),
-    "multi_news": (
-        lambda name: {"id": name, "document": "It snowed.NEWLINE_CHARCold.|||||She left.", "summary": "– So."},
+    "wikisum": (
+        web_row,
+        lambda name: {**web_row(name), "lead": None, "summary": "Sheep are kept for wool."},
     ),
-    "gov_report": (report_row, audit_row, lambda name: {"id": name, "report": "One.\nTwo.", "summary": "One."}),
+    "multi_news": (
+        lambda name: {
+            "id": name,
+            "document": "It snowed.NEWLINE_CHARCold.|||||She left.",
+            "summary": "– So.",
+        },
+    ),
+    "gov_report": (
+        report_row,
+        audit_row,
+        lambda name: {"id": name, "report": "One.\nTwo.", "summary": "One."},
+    ),
     "search2wiki": (search_row,),
     "qmsum": (meeting_row,),
     "squality": (questions_row,),
     "openstax": (chapter_row,),
     "openstax_modules": (chapter_row,),
     "opinosis": (
-        lambda name: {"topic": name, "sentences": ["It lasts .", "Long"], "summaries": ["Good.\r\nOK", "Good."]},
+        lambda name: {
+            "topic": name,
+            "sentences": ["It lasts .", "Long"],
+            "summaries": ["Good.\r\nOK", "Good."],
+        },
     ),
     "fewsum": (group_row,),
-    "jsonl": (own_row, lambda name: {"id": name, "document": "One. Two.\n\nThree.", "summary": "One."}),
+    "jsonl": (
+        own_row,
+        lambda name: {"id": name, "document": "One. Two.\n\nThree.", "summary": "One."},
+    ),
 }
-FROM_FILES = [name for name in registry.corpora.built_in if registry.corpora.load(name).from_file_row is not None]
+FROM_FILES = [
+    name
+    for name in registry.corpora.built_in
+    if registry.corpora.load(name).from_file_row is not None
+]
 KINDS = [(name, number) for name in FROM_FILES for number in range(len(ROWS.get(name, ())))]
 
 
 def places_in(value: Any, path: Place = ()) -> Iterator[Place]:
     """Yield the way to every value inside a row, lists and objects too."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, item in items:
         yield (*path, key)
         yield from places_in(item, (*path, key))
@@ -227,14 +322,19 @@ def bad_rows(row: Row) -> Iterator[Row]:
     for place in places_in(row):
         yield from (changed(row, place, value) for value in VALUES)
         if isinstance(now := value_at(row, place), list):
-            yield from (changed(row, place, value) for value in ([None, *now], [*now, None], now[1:], now * 2, [now]))
+            yield from (
+                changed(row, place, value)
+                for value in ([None, *now], [*now, None], now[1:], now * 2, [now])
+            )
 
 
 def check(example: Example) -> None:
     """Check that an example is what the whole suite relies on: text everywhere, in its places."""
     assert isinstance(example.id, str)
     assert example.id
-    assert all(text is None or (isinstance(text, str) and text) for text in (example.title, example.query))
+    assert all(
+        text is None or (isinstance(text, str) and text) for text in (example.title, example.query)
+    )
     assert isinstance(example.references, tuple)
     assert example.references
     for document in example.documents:
@@ -243,7 +343,10 @@ def check(example: Example) -> None:
             assert section.name is None or (isinstance(section.name, str) and section.name)
             assert isinstance(section.paragraphs, tuple)
     paragraphs = [
-        text for document in example.documents for section in document.sections for text in section.paragraphs
+        text
+        for document in example.documents
+        for section in document.sections
+        for text in section.paragraphs
     ]
     for sentences in (*paragraphs, *example.references):
         assert isinstance(sentences, tuple)
@@ -316,12 +419,21 @@ def test_what_is_read_must_be_text(kind: Kind) -> None:
     good = row("a")
     expected = outcome(corpus, good)
     for place in places_in(good):
-        if value_at(good, place) is not None and outcome(corpus, changed(good, place, "Another.")) != expected:
-            taken = [value for value in NO_TEXT if outcome(corpus, changed(good, place, value)) is not None]
+        if (
+            value_at(good, place) is not None
+            and outcome(corpus, changed(good, place, "Another.")) != expected
+        ):
+            taken = [
+                value
+                for value in NO_TEXT
+                if outcome(corpus, changed(good, place, value)) is not None
+            ]
             assert (place, taken) == (place, [])
 
 
-def test_bad_rows_of_a_file_are_counted_by_reasons(kind: Kind, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_bad_rows_of_a_file_are_counted_by_reasons(
+    kind: Kind, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """Not strict, all that can be used of a file is read, and all else counted by a reason that names no row."""
     corpus, row = kind
     rows = [bad for number in range(3) for bad in list(bad_rows(row(f"a{number}")))[number::7]]
@@ -356,7 +468,17 @@ def test_rows_without_a_reference(kind: Kind, tmp_path: Path, stages: ArtifactCa
 
 def without_references(row: Row) -> Row:
     """Return a row whose references have no words."""
-    names = {"summary", "summary1", "summary2", "summ1", "summ2", "summ3", "summaries", "references", "abstract_text"}
+    names = {
+        "summary",
+        "summary1",
+        "summary2",
+        "summ1",
+        "summ2",
+        "summ3",
+        "summaries",
+        "references",
+        "abstract_text",
+    }
     names |= {"highlights", "highlight", "meta_review", "lead", "answer", "response_text"}
     if "results" in row:  # of search2wiki, whose reference is the article's sections too
         row = {**row, "sections": []}

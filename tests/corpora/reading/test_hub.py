@@ -82,11 +82,15 @@ def online(server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch) -> l
     def load_dataset(repository: str, config: str | None, **settings: Any) -> datasets.DatasetDict:
         calls.append({"repository": repository, "config": config, **settings})
         row = {"article": ["a b .\nc .", "d e ."], "abstract": ["we do .", "it works ."]}
-        return datasets.DatasetDict({name: datasets.Dataset.from_dict(row) for name in ("train", "validation", "test")})
+        return datasets.DatasetDict(
+            {name: datasets.Dataset.from_dict(row) for name in ("train", "validation", "test")}
+        )
 
     info = type("Info", (), {"sha": REVISION})()
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info)
+    monkeypatch.setattr(
+        huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info
+    )
     return calls
 
 
@@ -99,11 +103,16 @@ def failure(stages: ArtifactCache) -> str:
 def test_no_network_fails_at_once(refused: None, stages: ArtifactCache) -> None:
     """The line names the dataset, the way by files and the built-in dataset."""
     message = failure(stages)
-    assert all(word in message for word in ("'arxiv'", "ccdv/arxiv-summarization", "dataset.path=", "dataset=pydoc"))
+    assert all(
+        word in message
+        for word in ("'arxiv'", "ccdv/arxiv-summarization", "dataset.path=", "dataset=pydoc")
+    )
     assert "\n" not in message
 
 
-def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch, stages: ArtifactCache) -> None:
+def test_a_server_that_never_answers(
+    monkeypatch: pytest.MonkeyPatch, stages: ArtifactCache
+) -> None:
     """A connection that hangs is given up after `_PROBE_SECONDS`."""
     monkeypatch.setattr("longsumbench.cache.hub._PROBE_SECONDS", 0.1)
     with socket.socket() as silent:
@@ -114,7 +123,9 @@ def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch, stages: Ar
     assert "cannot be reached" in message
 
 
-def test_what_counts_as_reached(server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_counts_as_reached(
+    server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An answer is one even when it is a refusal; a failing server, offline mode or nonsense is none."""
     at(monkeypatch, server.server_address[1])
     assert unreachable() is None
@@ -131,7 +142,9 @@ def test_what_counts_as_reached(server: http.server.HTTPServer, monkeypatch: pyt
 def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: ArtifactCache) -> None:
     """The newest commit is resolved, asked for, and named in the facts; rows without ids get them."""
     texts = load_texts(DatasetSettings(name="arxiv"), stages)
-    assert online == [{"repository": "ccdv/arxiv-summarization", "config": "section", "revision": REVISION}]
+    assert online == [
+        {"repository": "ccdv/arxiv-summarization", "config": "section", "revision": REVISION}
+    ]
     assert texts.facts["source"] == f"ccdv/arxiv-summarization@{REVISION}"
     assert texts.splits["test"].ids == ["test-0", "test-1"]
     assert texts.splits["test"][0].documents[0].sections[0].paragraphs == (("a b .",), ("c .",))
@@ -165,7 +178,11 @@ def test_offline_after_the_first_reading(
 
 
 def test_offline_with_the_librarys_copy(
-    own_library_cache: Path, refused: None, stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_library_cache: Path,
+    refused: None,
+    stages: ArtifactCache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A dataset that is in the library's own cache is read from there, offline, by the library itself."""
     for split in ("train", "validation", "test"):

@@ -23,7 +23,12 @@ Row = dict[str, Any]
 
 def row(number: int, **changes: Any) -> Row:
     """A row of jsonl; a field set to None is left out."""
-    content = {"id": f"x{number}", "document": f"Text {number}. More.", "summary": f"Sum {number}.", **changes}
+    content = {
+        "id": f"x{number}",
+        "document": f"Text {number}. More.",
+        "summary": f"Sum {number}.",
+        **changes,
+    }
     return {key: value for key, value in content.items() if value is not None}
 
 
@@ -35,7 +40,9 @@ def write(path: Path, rows: list[Row], pack: bool = False) -> Path:
 
 
 def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name=settings.pop("name", "jsonl"), path=str(path), **settings), stages)
+    return load_texts(
+        DatasetSettings(name=settings.pop("name", "jsonl"), path=str(path), **settings), stages
+    )
 
 
 def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
@@ -51,7 +58,13 @@ def test_a_folder_becomes_splits(tmp_path: Path, stages: ArtifactCache) -> None:
     texts = read(tmp_path, stages)
     assert list(texts.splits) == ["train", "validation", "test"]
     assert texts.splits["train"].ids == ["x1", "x2"]
-    expected = Example("x4", "T", "Q?", (Document(None, (Section(None, (("Text 4.", "More."),)),)),), (("Sum 4.",),))
+    expected = Example(
+        "x4",
+        "T",
+        "Q?",
+        (Document(None, (Section(None, (("Text 4.", "More."),)),)),),
+        (("Sum 4.",),),
+    )
     assert texts.splits["test"][0] == expected
     assert texts.facts["examples"] == {"train": 2, "validation": 1, "test": 1}
     assert texts.facts["source"] == "local files"
@@ -74,7 +87,9 @@ def test_a_split_is_a_sequence(tmp_path: Path, stages: ArtifactCache) -> None:
         split[5]
 
 
-def test_reading_again_finds_the_stage(tmp_path: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_again_finds_the_stage(
+    tmp_path: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same files are read once; a changed file is read anew."""
     path = write(tmp_path / "x.jsonl", [row(1)])
     first = read(path, stages)
@@ -94,7 +109,10 @@ def test_the_fingerprint_is_of_the_content(tmp_path: Path, stages: ArtifactCache
     assert plain.fingerprint == packed.fingerprint == single.fingerprint
     assert plain.splits["test"].fingerprint == packed.splits["test"].fingerprint
     others = [[row(2), row(1)], [row(1), row(2, title="T")]]
-    changed = {read(write(tmp_path / f"{n}.jsonl", rows), stages).fingerprint for n, rows in enumerate(others)}
+    changed = {
+        read(write(tmp_path / f"{n}.jsonl", rows), stages).fingerprint
+        for n, rows in enumerate(others)
+    }
     limited = read(tmp_path / "mine.jsonl", stages, limit=1)
     assert len({plain.fingerprint, limited.fingerprint, *changed}) == 4
 
@@ -125,14 +143,23 @@ def test_one_file_dealt_by_hash(tmp_path: Path, stages: ArtifactCache) -> None:
     texts = read(path, stages, split_by_hash=True)
     shares = {name: len(split) / 600 for name, split in texts.splits.items()}
     assert shares == pytest.approx({"train": 0.8, "validation": 0.1, "test": 0.1}, abs=0.04)
-    assert all(split_by_hash(identity) == name for name, split in texts.splits.items() for identity in split.ids)
+    assert all(
+        split_by_hash(identity) == name
+        for name, split in texts.splits.items()
+        for identity in split.ids
+    )
     assert list(read(path, stages).splits) == ["test"]
 
 
-def test_an_empty_summary_is_refused_in_training_only(tmp_path: Path, stages: ArtifactCache) -> None:
+def test_an_empty_summary_is_refused_in_training_only(
+    tmp_path: Path, stages: ArtifactCache
+) -> None:
     """It is a bad row for training; for evaluation it is kept as a reference without sentences."""
     write(tmp_path / "test.jsonl", [row(1, summary=""), row(2, summary=None, references=[])])
-    assert [example.references for example in read(tmp_path, stages).splits["test"]] == [((),), ((),)]
+    assert [example.references for example in read(tmp_path, stages).splits["test"]] == [
+        ((),),
+        ((),),
+    ]
     write(tmp_path / "train.jsonl", [row(1), row(2, summary=" ")])
     assert "train.jsonl:2: the summary is empty" in problem(tmp_path, stages)
     texts = read(tmp_path, stages, strict=False)
@@ -148,7 +175,9 @@ def test_what_has_nothing_to_read_is_named(tmp_path: Path, stages: ArtifactCache
     (folder / "test.jsonl").write_text("\n \n")
     assert problem(folder, stages) == f"{folder / 'test.jsonl'}: the file is empty"
     (folder / "test.jsonl").write_text("{}\n")
-    assert "no usable example in split 'test' (1 × the field" in problem(folder, stages, strict=False)
+    assert "no usable example in split 'test' (1 × the field" in problem(
+        folder, stages, strict=False
+    )
 
 
 def test_two_files_for_one_split(tmp_path: Path, stages: ArtifactCache) -> None:
@@ -165,7 +194,10 @@ def test_two_files_for_one_split(tmp_path: Path, stages: ArtifactCache) -> None:
         ({"name": "pydoc", "path": "x"}, "leave out dataset.path"),
         ({"name": "pydoc", "split_by_hash": True}, "needs dataset.path=FILE"),
         ({"name": "jsonl", "path": ".", "split_by_hash": True}, "one file"),
-        ({"name": "jsonl", "path": ".", "document_length": 64}, "leave out dataset.document_length"),
+        (
+            {"name": "jsonl", "path": ".", "document_length": 64},
+            "leave out dataset.document_length",
+        ),
         ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
         ({"name": "pydoc", "train_length": 64}, "leave out dataset.train_length"),
         ({"name": "pydoc", "sources": 1}, "leave out dataset.sources"),
@@ -174,7 +206,11 @@ def test_two_files_for_one_split(tmp_path: Path, stages: ArtifactCache) -> None:
     ],
 )
 def test_settings_that_do_not_fit(
-    settings: Mapping[str, Any], expected: str, tmp_path: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+    settings: Mapping[str, Any],
+    expected: str,
+    tmp_path: Path,
+    stages: ArtifactCache,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A setting that the dataset has no use for is an error of usage."""
     write(tmp_path / "test.jsonl", [row(1)])
@@ -185,13 +221,17 @@ def test_settings_that_do_not_fit(
 
 def test_large_splits_take_little_memory(tmp_path: Path, stages: ArtifactCache) -> None:
     """More text than one record batch holds is written in several, and every example is found again."""
-    path = write(tmp_path / "x.jsonl", [row(n, document=f"{n} " + "word " * 200_000) for n in range(10)])
+    path = write(
+        tmp_path / "x.jsonl", [row(n, document=f"{n} " + "word " * 200_000) for n in range(10)]
+    )
     split = read(path, stages).splits["test"]
     assert [split[n].id for n in (9, 0, 4)] == ["x9", "x0", "x4"]
     assert [example.id for example in split] == split.ids
 
 
-def test_a_corpus_of_another_package(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corpus_of_another_package(
+    stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A built-in generator that the registry knows is read like any other dataset, its versions in the facts."""
     two = tuple(Document(source, (Section(None, (("Text.",),)),)) for source in "ab")
 
@@ -199,17 +239,29 @@ def test_a_corpus_of_another_package(stages: ArtifactCache, monkeypatch: pytest.
         for n in range(4):
             yield ("train" if n % 2 else "test"), Example(f"g{n}", None, None, two, (("Sum.",),))
 
-    corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {"made_by": "2.1"}))
+    corpus = Corpus(
+        "mine",
+        "Mine",
+        "CC0",
+        "",
+        1,
+        built_in=BuiltIn(generate, lambda settings: {"made_by": "2.1"}),
+    )
     monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
     texts = load_texts(DatasetSettings(name="mine", limit=1), stages)
-    assert {name: split.ids for name, split in texts.splits.items()} == {"train": ["g1"], "test": ["g0"]}
+    assert {name: split.ids for name, split in texts.splits.items()} == {
+        "train": ["g1"],
+        "test": ["g0"],
+    }
     assert texts.facts["made_by"] == "2.1"
     assert texts.multi_document
 
 
 def test_a_selection_of_a_selection(tmp_path: Path, stages: ArtifactCache) -> None:
     """It has the examples that were asked for last, as if they had been selected from the whole split."""
-    split = read(write(tmp_path / "test.jsonl", [row(number) for number in range(5)]), stages).splits["test"]
+    split = read(
+        write(tmp_path / "test.jsonl", [row(number) for number in range(5)]), stages
+    ).splits["test"]
     twice = split.select(["x1", "x3", "x4"]).select(["x4", "x3"])
     assert twice.ids == ["x3", "x4"]
     assert [example.id for example in twice] == ["x3", "x4"]

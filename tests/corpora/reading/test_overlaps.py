@@ -22,9 +22,27 @@ SPLITS = {
     "test": {"f": "One.", "b": "Four.", "c": "Three.", "g": "Five."},
 }
 EXPECTED = {
-    "validation in train": {"examples": 1, "same_text": 1, "same_id": 0, "same_reference": 0, "first": "d"},
-    "test in train": {"examples": 3, "same_text": 2, "same_id": 2, "same_reference": 0, "first": "f"},
-    "test in validation": {"examples": 1, "same_text": 1, "same_id": 0, "same_reference": 0, "first": "g"},
+    "validation in train": {
+        "examples": 1,
+        "same_text": 1,
+        "same_id": 0,
+        "same_reference": 0,
+        "first": "d",
+    },
+    "test in train": {
+        "examples": 3,
+        "same_text": 2,
+        "same_id": 2,
+        "same_reference": 0,
+        "first": "f",
+    },
+    "test in validation": {
+        "examples": 1,
+        "same_text": 1,
+        "same_id": 0,
+        "same_reference": 0,
+        "first": "g",
+    },
 }
 
 
@@ -37,7 +55,9 @@ def nothing_said_before() -> None:
 def written(folder: Path, splits: dict[str, dict[str, str]]) -> Path:
     folder.mkdir(exist_ok=True)
     for split, texts in splits.items():
-        rows = ({"id": identity, "document": text, "summary": "S."} for identity, text in texts.items())
+        rows = (
+            {"id": identity, "document": text, "summary": "S."} for identity, text in texts.items()
+        )
         (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
 
@@ -47,13 +67,18 @@ def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
 
 
 def test_overlaps_are_counted_and_told(
-    tmp_path: Path, stages: ArtifactCache, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    stages: ArtifactCache,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The facts hold the counts of every pair of splits; one line of a process tells them, read before or not."""
     folder = written(tmp_path / "texts", SPLITS)
     assert read(folder, stages).facts["overlaps"] == EXPECTED
     said = capsys.readouterr().err
-    assert said.startswith("warning: splits of dataset 'jsonl' overlap: 1 of 2 in validation also in train")
+    assert said.startswith(
+        "warning: splits of dataset 'jsonl' overlap: 1 of 2 in validation also in train"
+    )
     assert "3 of 4 in test also in train (2 by text, 2 by id, 0 by reference; 'f')" in said
     assert said.count("\n") == 1
     monkeypatch.setattr(loading, "_build", lambda *arguments: pytest.fail("read again"))
@@ -63,7 +88,9 @@ def test_overlaps_are_counted_and_told(
                 read(folder, stages, strict=True)
         else:
             read(folder, stages)
-            assert not capsys.readouterr().err  # said once in a process: a run's baselines do not say it again
+            assert (
+                not capsys.readouterr().err
+            )  # said once in a process: a run's baselines do not say it again
             loading.warn_once.cache_clear()
             read(folder, stages)
             assert capsys.readouterr().err == said
@@ -101,7 +128,10 @@ MEETING = {"id": "m", "document": "One.", "query": "Why?", "summary": "It was ch
         ({}, 1),  # people's question and answer, of another meeting
         ({"query": "When?"}, 0),  # a short answer to another question
         ({"query": None}, 0),
-        ({"query": "When?", "summary": "It was cheap, so they chose it."}, 1),  # as long as chance does not repeat
+        (
+            {"query": "When?", "summary": "It was cheap, so they chose it."},
+            1,
+        ),  # as long as chance does not repeat
         ({"summary": ""}, 0),
     ],
 )
@@ -118,7 +148,10 @@ def test_an_annotation_in_two_splits_is_an_overlap(
 
 
 def test_dealt_and_generated_splits_are_looked_at(
-    tmp_path: Path, stages: ArtifactCache, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    stages: ArtifactCache,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One file dealt by hash, and texts that are made on the spot, are compared as files are."""
     path = tmp_path / "x.jsonl"
@@ -130,13 +163,28 @@ def test_dealt_and_generated_splits_are_looked_at(
 
     def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
         for split in ("test", "train"):  # the later split may well come first
-            yield split, Example(f"{split}-1", None, None, (Document(None, (Section(None, (("A.",),)),)),), (("S.",),))
+            yield (
+                split,
+                Example(
+                    f"{split}-1",
+                    None,
+                    None,
+                    (Document(None, (Section(None, (("A.",),)),)),),
+                    (("S.",),),
+                ),
+            )
 
     corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {}))
     monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
     found = load_texts(DatasetSettings(name="mine"), stages).facts["overlaps"]
     assert found == {
-        "test in train": {"examples": 1, "same_text": 1, "same_id": 0, "same_reference": 0, "first": "test-1"}
+        "test in train": {
+            "examples": 1,
+            "same_text": 1,
+            "same_id": 0,
+            "same_reference": 0,
+            "first": "test-1",
+        }
     }
 
 
@@ -144,12 +192,24 @@ SPLIT = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)))
 
 
 @given(SPLIT, SPLIT)
-def test_overlap_by_the_definition(later: list[tuple[int, int]], earlier: list[tuple[int, int]]) -> None:
+def test_overlap_by_the_definition(
+    later: list[tuple[int, int]], earlier: list[tuple[int, int]]
+) -> None:
     """Counts and the first place are those of plain comparison."""
-    columns = [{"text": [one[0] for one in split], "id": [one[1] for one in split]} for split in (later, earlier)]
-    texts, ids = [one[0] in columns[1]["text"] for one in later], [one[1] in columns[1]["id"] for one in later]
+    columns = [
+        {"text": [one[0] for one in split], "id": [one[1] for one in split]}
+        for split in (later, earlier)
+    ]
+    texts, ids = (
+        [one[0] in columns[1]["text"] for one in later],
+        [one[1] in columns[1]["id"] for one in later],
+    )
     either = [one or other for one, other in zip(texts, ids, strict=True)]
-    expected = {"examples": sum(either), "same_text": sum(texts), "same_id": sum(ids)} if any(either) else {}
+    expected = (
+        {"examples": sum(either), "same_text": sum(texts), "same_id": sum(ids)}
+        if any(either)
+        else {}
+    )
     found = compare_splits(*columns)
     assert found.pop("place", None) == (either.index(True) if any(either) else None)
     assert found == expected

@@ -16,7 +16,12 @@ from longsumbench.core import DatasetSettings
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.reading.row_files import describe_file, file_rows
-from longsumbench.corpora.reading.usual_keys import OUTPUT_FIELDS, OWN_FIELDS, describe_keys, rename_keys
+from longsumbench.corpora.reading.usual_keys import (
+    OUTPUT_FIELDS,
+    OWN_FIELDS,
+    describe_keys,
+    rename_keys,
+)
 from longsumbench.errors import DataError
 from longsumbench.outputs.files import read_pairs
 
@@ -77,19 +82,30 @@ def test_a_format_changes_no_text_and_no_score(name: str, tmp_path: Path) -> Non
     (tmp_path / "outputs").mkdir()
     pairs = read_pairs(write(tmp_path / "outputs" / name, OUTPUTS), texts).pairs
     assert [(pair.id, pair.prediction, pair.references) for pair in pairs] == [
-        (text["id"], output["prediction"], (text["summary"],)) for text, output in zip(TEXTS, OUTPUTS, strict=True)
+        (text["id"], output["prediction"], (text["summary"],))
+        for text, output in zip(TEXTS, OUTPUTS, strict=True)
     ]
 
 
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")).map(str.strip)
 
 
-@given(st.lists(st.tuples(CELLS, CELLS), min_size=1), st.sampled_from(",;\t"), st.sampled_from(["\n", "\r\n"]))
-def test_a_table_keeps_every_value(tmp_path: Path, values: list[tuple[str, str]], delimiter: str, newline: str) -> None:
+@given(
+    st.lists(st.tuples(CELLS, CELLS), min_size=1),
+    st.sampled_from(",;\t"),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_a_table_keeps_every_value(
+    tmp_path: Path, values: list[tuple[str, str]], delimiter: str, newline: str
+) -> None:
     """Whatever values hold (delimiters, quotes, line breaks), a table that pandas writes is read as it was."""
-    rows = [{"id": f"{n}", "document": text, "summary": other} for n, (text, other) in enumerate(values)]
+    rows = [
+        {"id": f"{n}", "document": text, "summary": other} for n, (text, other) in enumerate(values)
+    ]
     path = tmp_path / "a.csv"
-    path.write_bytes(pd.DataFrame(rows).to_csv(index=False, sep=delimiter, lineterminator=newline).encode())
+    path.write_bytes(
+        pd.DataFrame(rows).to_csv(index=False, sep=delimiter, lineterminator=newline).encode()
+    )
     assert rows_of(path) == rows
 
 
@@ -100,7 +116,9 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, stages: ArtifactCa
     for row, output in zip(TEXTS, OUTPUTS, strict=True):
         (tmp_path / "texts" / f"{row['id']}.txt").write_text(row["document"], encoding="utf-8")
         (tmp_path / "references" / f"{row['id']}.txt").write_text(row["summary"], encoding="utf-8")
-        (tmp_path / "decoded" / f"{row['id']}.txt").write_text(output["prediction"], encoding="utf-8")
+        (tmp_path / "decoded" / f"{row['id']}.txt").write_text(
+            output["prediction"], encoding="utf-8"
+        )
     lines = tmp_path / "test.csv"
     lines.write_text(as_csv(TEXTS), encoding="utf-8")
     expected = read(lines, stages).fingerprint
@@ -152,14 +170,20 @@ def test_parts_of_a_split_are_read_together(tmp_path: Path, stages: ArtifactCach
 
 ROWS_AND_NAMES = [
     ({"ID": 1, "Text ": "d", " Abstract": "s"}, {"id": 1, "document": "d", "summary": "s"}),
-    ({"doc_id": "x", "article": "d", "highlights": "s"}, {"id": "x", "document": "d", "summary": "s"}),
+    (
+        {"doc_id": "x", "article": "d", "highlights": "s"},
+        {"id": "x", "document": "d", "summary": "s"},
+    ),
     ({"": "0", "body": "d", "target": "s"}, {"id": "0", "document": "d", "summary": "s"}),
     (
         {"id": "x", "source": "cnn", "article": "d", "references": ["s"]},
         {"id": "x", "document": "d", "references": ["s"]},
     ),
     ({"id": "x", "document": None, "documents": []}, {"id": "x", "documents": []}),
-    ({"id": "x", "text": "d", "document": "e", "reference": "s"}, {"id": "x", "document": "e", "summary": "s"}),
+    (
+        {"id": "x", "text": "d", "document": "e", "reference": "s"},
+        {"id": "x", "document": "e", "summary": "s"},
+    ),
     (
         {"id": "x", "question": "q", "text": "d", "summary": "s"},
         {"id": "x", "query": "q", "document": "d", "summary": "s"},
@@ -179,9 +203,18 @@ def test_usual_names_are_recognized(row: dict[str, Any], expected: dict[str, Any
 def test_a_chosen_column_leaves_the_others_recognized() -> None:
     """`columns` chooses a field, and drops only what would be the same field; columns may change places."""
     row = {"id": "x", "document": "d", "documents": [], "abstract": "s", "teaser": "t"}
-    assert rename_keys(row, OWN_FIELDS, {"document": "teaser"}) == {"id": "x", "document": "t", "summary": "s"}
+    assert rename_keys(row, OWN_FIELDS, {"document": "teaser"}) == {
+        "id": "x",
+        "document": "t",
+        "summary": "s",
+    }
     swapped = {"document": "abstract", "summary": "document"}
-    assert rename_keys(row, OWN_FIELDS, swapped) == {"id": "x", "document": "s", "summary": "d", "teaser": "t"}
+    assert rename_keys(row, OWN_FIELDS, swapped) == {
+        "id": "x",
+        "document": "s",
+        "summary": "d",
+        "teaser": "t",
+    }
     with pytest.raises(BadRow, match="the column 'body' is missing: the row has 'id', 'document'"):
         rename_keys(row, OWN_FIELDS, {"document": "body"})
 
@@ -193,19 +226,34 @@ def test_two_names_for_one_field_are_refused() -> None:
             rename_keys({"id": "x", **dict.fromkeys(names, "s")}, OWN_FIELDS)
 
 
-def test_what_was_recognized_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_recognized_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A run says encoding, delimiter and names of a file that is unlike the default; of others it says nothing."""
     path = tmp_path / "a.csv"
     for content, line in (
-        ("id;Text;summary\n1;One two.;Two.\n", "a.csv: semicolons between columns; document from 'Text'"),
+        (
+            "id;Text;summary\n1;One two.;Two.\n",
+            "a.csv: semicolons between columns; document from 'Text'",
+        ),
         ("id,document,summary\n1,One two.,Two.\n", None),
     ):
         path.write_text(content, encoding="utf-8")
-        words = ["run", "model=lead", "model.length=3", "dataset=jsonl", f"dataset.path={path}", "baselines=false"]
+        words = [
+            "run",
+            "model=lead",
+            "model.length=3",
+            "dataset=jsonl",
+            f"dataset.path={path}",
+            "baselines=false",
+        ]
         assert main([*words, "score.resamples=100", f"results_dir={tmp_path / 'results'}"]) == 0
         lines = [said for said in capsys.readouterr().err.splitlines() if said.startswith("a.csv")]
         assert lines == ([line] if line else [])
-    assert describe_file(write(tmp_path / "utf16.csv", OUTPUTS), OUTPUT_FIELDS) == "UTF-16; semicolons between columns"
+    assert (
+        describe_file(write(tmp_path / "utf16.csv", OUTPUTS), OUTPUT_FIELDS)
+        == "UTF-16; semicolons between columns"
+    )
 
 
 BAD_JSON = {
@@ -235,7 +283,9 @@ def test_a_whole_character_of_two_halves_is_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a\rb", "a\nb", "a\x1bb", "a\u2028b"])
-def test_an_id_with_a_control_character_is_refused(name: str, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_an_id_with_a_control_character_is_refused(
+    name: str, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """Tables of scores have a line for each id, which people read."""
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"id": name, "document": "D.", "summary": "S.", "prediction": "P."}))

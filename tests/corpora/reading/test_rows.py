@@ -41,7 +41,10 @@ def lines(numbers: range, **odd: str) -> str:
 
 
 def read(path: Path, folder: Path, workers: int, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name="jsonl", path=str(path), workers=workers, **settings), ArtifactCache(folder))
+    return load_texts(
+        DatasetSettings(name="jsonl", path=str(path), workers=workers, **settings),
+        ArtifactCache(folder),
+    )
 
 
 def outcome(path: Path, folder: Path, workers: int, **settings: Any) -> tuple[Any, ...]:
@@ -51,7 +54,10 @@ def outcome(path: Path, folder: Path, workers: int, **settings: Any) -> tuple[An
     except DataError as error:
         return (str(error), error.path, error.line)
     every = {name: list(split) for name, split in texts.splits.items()}
-    counts = {name: (list(split.source_words), list(split.reference_words)) for name, split in texts.splits.items()}
+    counts = {
+        name: (list(split.source_words), list(split.reference_words))
+        for name, split in texts.splits.items()
+    }
     return texts.fingerprint, dict(texts.facts), every, counts, texts.multi_document
 
 
@@ -60,9 +66,17 @@ BROKEN = {"_15": "{", "_25": json.dumps({"id": "x9", "summary": "S."}), "_28": j
 
 @pytest.mark.parametrize(
     ("odd", "settings"),
-    [({}, {}), (BROKEN, {}), (BROKEN, {"strict": False}), ({}, {"split_by_hash": True}), ({}, {"limit": 12})],
+    [
+        ({}, {}),
+        (BROKEN, {}),
+        (BROKEN, {"strict": False}),
+        ({}, {"split_by_hash": True}),
+        ({}, {"limit": 12}),
+    ],
 )
-def test_one_and_several_processes_read_the_same(odd: dict[str, str], settings: dict[str, Any], tmp_path: Path) -> None:
+def test_one_and_several_processes_read_the_same(
+    odd: dict[str, str], settings: dict[str, Any], tmp_path: Path
+) -> None:
     """Examples, order, counts, fingerprint, what was left out and why, or the first error with its place."""
     path = tmp_path / "x.jsonl"
     path.write_text(lines(range(40), **odd))
@@ -71,7 +85,9 @@ def test_one_and_several_processes_read_the_same(odd: dict[str, str], settings: 
 
 def example(number: int) -> Example:
     text = (f"Text {number}.", "word " * 20)
-    return Example(f"x{number}", None, "Q?", (Document(None, (Section(None, (text,)),)),), (("S.",),))
+    return Example(
+        f"x{number}", None, "Q?", (Document(None, (Section(None, (text,)),)),), (("S.",),)
+    )
 
 
 SCRIPT = """
@@ -110,7 +126,9 @@ def test_a_script_is_not_run_again_by_processes_that_read(way: str, tmp_path: Pa
 def test_what_a_script_defines_is_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows whose reader is from the script itself, which no other process runs, start none."""
     monkeypatch.setattr(dies, "__module__", "__main__")
-    monkeypatch.setattr(rows, "ProcessPoolExecutor", lambda *arguments, **options: pytest.fail("started"))
+    monkeypatch.setattr(
+        rows, "ProcessPoolExecutor", lambda *arguments, **options: pytest.fail("started")
+    )
     every = (Entry("test", partial(dies, number)) for number in range(15))
     assert len(list(read_rows(every, 2))) == 15
 
@@ -153,7 +171,9 @@ def test_processes_end_with_the_one_that_started_them(sent: signal.Signals, tmp_
     script.write_text(ENDLESS)
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     command = [sys.executable, str(script)]
-    with subprocess.Popen(command, **pipes, start_new_session=True, preexec_fn=heed_interrupts) as running:
+    with subprocess.Popen(
+        command, **pipes, start_new_session=True, preexec_fn=heed_interrupts
+    ) as running:
         assert running.stdout is not None
         assert running.stderr is not None
         try:
@@ -176,7 +196,9 @@ def test_processes_end_with_the_one_that_started_them(sent: signal.Signals, tmp_
 def test_few_rows_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file is read in this process: starting others takes longer."""
     monkeypatch.undo()
-    monkeypatch.setattr(rows, "ProcessPoolExecutor", lambda *arguments, **options: pytest.fail("started"))
+    monkeypatch.setattr(
+        rows, "ProcessPoolExecutor", lambda *arguments, **options: pytest.fail("started")
+    )
     path = tmp_path / "x.jsonl"
     path.write_text(lines(range(300)))
     assert len(read(path, tmp_path / "stages", 4).splits["test"]) == 300

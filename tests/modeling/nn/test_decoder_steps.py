@@ -12,14 +12,25 @@ from longsumbench.core import Decoding
 from longsumbench.modeling.generation import decode
 from longsumbench.modeling.nn import decoder_steps, folded_attention
 
-WAITS = ("is_nonzero", "item", "nonzero", "masked_select", "equal")  # operators whose result the host needs
+WAITS = (
+    "is_nonzero",
+    "item",
+    "nonzero",
+    "masked_select",
+    "equal",
+)  # operators whose result the host needs
 
 
 @pytest.mark.parametrize("rows", [1, 4, 8, 64, 65])
 @pytest.mark.parametrize("bias", [False, True])
-def test_few_rows_give_the_same_product(rows: int, bias: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_rows_give_the_same_product(
+    rows: int, bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The weight may be the left or the right factor, in a large or a small product."""
-    states, weight = torch.randn(rows, 1, 6, dtype=torch.float64), torch.randn(5, 6, dtype=torch.float64)
+    states, weight = (
+        torch.randn(rows, 1, 6, dtype=torch.float64),
+        torch.randn(5, 6, dtype=torch.float64),
+    )
     offset = torch.randn(5, dtype=torch.float64) if bias else None
     for large in (0, 2_000_000):
         monkeypatch.setattr(decoder_steps, "_LARGE", large)
@@ -34,13 +45,20 @@ def test_a_cache_grows_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folded_attention, "_ROOM", 2)
     cache = folded_attention.FoldedCache(DynamicCache(), DynamicCache())
     for number in range(5):
-        new = number + 10 * torch.arange(2).view(2, 1, 1, 1, 1) + 100 * torch.arange(2).view(1, 2, 1, 1, 1)
+        new = (
+            number
+            + 10 * torch.arange(2).view(2, 1, 1, 1, 1)
+            + 100 * torch.arange(2).view(1, 2, 1, 1, 1)
+        )
         rows = cache.append(0, new)
         cache.length += 1
         assert rows[0, 0].flatten().tolist() == list(range(number + 1))
     cache.reorder_cache(torch.tensor([1, 1]))
     rows = cache.append(0, torch.zeros(2, 2, 1, 1, 1, dtype=torch.long))
-    assert rows[:, :, 0, :5, 0].tolist() == [[[100, 101, 102, 103, 104]] * 2, [[110, 111, 112, 113, 114]] * 2]
+    assert rows[:, :, 0, :5, 0].tolist() == [
+        [[100, 101, 102, 103, 104]] * 2,
+        [[110, 111, 112, 113, 114]] * 2,
+    ]
 
 
 class Counting(TorchDispatchMode):
@@ -64,7 +82,9 @@ def test_a_gpu_is_waited_for_once_a_token() -> None:
     settings: dict[str, Any] = {"num_beams": 3, "coverage": "summary", "length_norm": "wu"}
     counts = []
     for length in (8, 12):
-        decoding = Decoding(min_length=length, encoder_no_repeat_ngram=2, no_repeat_ngram=3, **settings)
+        decoding = Decoding(
+            min_length=length, encoder_no_repeat_ngram=2, no_repeat_ngram=3, **settings
+        )
         with Counting() as counting:
             decode(model, batch, decoding, limit=length)
         counts.append(sum(counting.calls[name] for name in WAITS))

@@ -37,7 +37,9 @@ def test_the_gpu_of_a_mac_is_used_if_it_is_asked_for(monkeypatch: pytest.MonkeyP
 class _NoDoublesOnMps(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
-        assert not (isinstance(made, Tensor) and made.device.type == "mps" and made.dtype == torch.float64), func
+        assert not (
+            isinstance(made, Tensor) and made.device.type == "mps" and made.dtype == torch.float64
+        ), func
         return made
 
 

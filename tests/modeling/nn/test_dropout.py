@@ -30,7 +30,10 @@ def test_a_seed_repeats_it(shape: tuple[int, ...]) -> None:
 
 def test_gradients_flow_where_values_do() -> None:
     """A kept value's gradient is its scale, a dropped one's is zero, also when the values are computed twice."""
-    for compute in (lambda x: dropout(x, 0.5, True), lambda x: checkpoint(dropout, x, 0.5, True, use_reentrant=False)):
+    for compute in (
+        lambda x: dropout(x, 0.5, True),
+        lambda x: checkpoint(dropout, x, 0.5, True, use_reentrant=False),
+    ):
         torch.manual_seed(3)
         states = torch.ones(LARGE, requires_grad=True)
         values = compute(states)

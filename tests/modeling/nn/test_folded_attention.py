@@ -14,7 +14,10 @@ def both(implementation: str) -> tuple[FoldedAttention, PegasusAttention, Pegasu
     torch.manual_seed(0)
     config = PegasusConfig(d_model=16, decoder_attention_heads=2)
     config._attn_implementation = implementation
-    ours, stock = (kind(16, 2, config=config, layer_idx=0).eval() for kind in (FoldedAttention, PegasusAttention))
+    ours, stock = (
+        kind(16, 2, config=config, layer_idx=0).eval()
+        for kind in (FoldedAttention, PegasusAttention)
+    )
     stock.load_state_dict(ours.state_dict())
     return ours, stock, config
 
@@ -54,7 +57,15 @@ def test_masks_by_hand() -> None:
     assert never_empty(mask).tolist() == [[False, True], [True, False]]
     config = PegasusConfig()
     config._attn_implementation = "sdpa"
-    assert attention_mask(mask, config, torch.float32).tolist() == [[[[False, True]]], [[[False, False]]]]
+    assert attention_mask(mask, config, torch.float32).tolist() == [
+        [[[False, True]]],
+        [[[False, False]]],
+    ]
     config._attn_implementation = "eager"
     least = torch.finfo(torch.float32).min
-    assert attention_mask(mask, config, torch.float32).flatten().tolist() == [least, 0, least, least]
+    assert attention_mask(mask, config, torch.float32).flatten().tolist() == [
+        least,
+        0,
+        least,
+        least,
+    ]

@@ -7,7 +7,11 @@ import torch
 from hypothesis import given, settings, strategies as st
 from support.pagesum_networks import SIZES, batch
 from torch import Tensor
-from transformers import LogitsProcessorList, MinLengthLogitsProcessor, MinNewTokensLengthLogitsProcessor
+from transformers import (
+    LogitsProcessorList,
+    MinLengthLogitsProcessor,
+    MinNewTokensLengthLogitsProcessor,
+)
 from transformers.generation import GenerationMixin
 
 from longsumbench.modeling.nn.folded_attention import FoldedGeneration, LaterEnd, leading_tokens
@@ -61,7 +65,10 @@ def test_a_search_writes_what_the_library_writes(
 def test_ends_are_forbidden_as_in_the_library() -> None:
     """Every length up to the minimum and one more; two end tokens."""
     scores, ends = torch.randn(2, 7), torch.tensor([2, 5])
-    for theirs in (MinLengthLogitsProcessor(4, ends), MinNewTokensLengthLogitsProcessor(1, 3, ends)):
+    for theirs in (
+        MinLengthLogitsProcessor(4, ends),
+        MinNewTokensLengthLogitsProcessor(1, 3, ends),
+    ):
         ours = LaterEnd(theirs)
         for length in range(1, 6):
             ids = torch.zeros(2, length, dtype=torch.long)
@@ -81,6 +88,12 @@ def test_no_other_rule_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(FoldedGeneration, "_get_logits_processor", keep)
     with torch.inference_mode():
-        model.generate(**batch((30, 10)), max_new_tokens=4, min_new_tokens=2, repetition_penalty=1.3, do_sample=False)
+        model.generate(
+            **batch((30, 10)),
+            max_new_tokens=4,
+            min_new_tokens=2,
+            repetition_penalty=1.3,
+            do_sample=False,
+        )
     names = [type(one).__name__ for one in seen[0]]
     assert names == ["RepetitionPenaltyLogitsProcessor", "LaterEnd", "LaterEnd"]

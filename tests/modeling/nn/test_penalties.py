@@ -32,10 +32,24 @@ class Plain(UnitsToText, BartForConditionalGeneration):
 
 def network(seed: int = 0, vocabulary: int = 12) -> Any:
     """Return a network that writes ends now and then, and looks at its memory closely."""
-    sizes = dict.fromkeys(("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"), 2)
-    special = {"pad_token_id": PAD, "bos_token_id": START, "eos_token_id": END, "decoder_start_token_id": START}
+    sizes = dict.fromkeys(
+        ("encoder_layers", "decoder_layers", "encoder_attention_heads", "decoder_attention_heads"),
+        2,
+    )
+    special = {
+        "pad_token_id": PAD,
+        "bos_token_id": START,
+        "eos_token_id": END,
+        "decoder_start_token_id": START,
+    }
     config = BartConfig(
-        vocab_size=vocabulary, d_model=16, encoder_ffn_dim=16, decoder_ffn_dim=16, init_std=0.6, **sizes, **special
+        vocab_size=vocabulary,
+        d_model=16,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        init_std=0.6,
+        **sizes,
+        **special,
     )
     torch.manual_seed(seed)
     return Plain(config).eval()
@@ -53,14 +67,17 @@ def apart(inputs: dict[str, Tensor]) -> list[dict[str, Tensor]]:
     """Return the examples one by one, their padding cut away."""
     lengths = inputs["unit_mask"].sum((1, 2)).tolist()
     return [
-        {name: value[row : row + 1, :, :length] for name, value in inputs.items()} for row, length in enumerate(lengths)
+        {name: value[row : row + 1, :, :length] for name, value in inputs.items()}
+        for row, length in enumerate(lengths)
     ]
 
 
 def close(found: list[list[Hypothesis]], others: list[list[Hypothesis]]) -> bool:
     """Tell whether two searches ended with the same hypotheses and scores."""
     ids, other_ids = ([[one.ids for one in some] for some in every] for every in (found, others))
-    scores, other_scores = (torch.tensor([one.score for some in every for one in some]) for every in (found, others))
+    scores, other_scores = (
+        torch.tensor([one.score for some in every for one in some]) for every in (found, others)
+    )
     return ids == other_ids and torch.allclose(scores, other_scores, rtol=1e-5, atol=1e-5)
 
 
@@ -75,14 +92,18 @@ def test_three_tokens_by_hand() -> None:
     assert SUMMARY.divisor(3) == pytest.approx(1.29552, abs=1e-5)
     shortened = -2.4 / SUMMARY.divisor(3)
     assert shortened == pytest.approx(-1.85254, abs=1e-5)
-    assert shortened + float(SUMMARY.of_coverage(attention, real)) == pytest.approx(-4.35254, abs=1e-5)
+    assert shortened + float(SUMMARY.of_coverage(attention, real)) == pytest.approx(
+        -4.35254, abs=1e-5
+    )
     assert shortened + float(WU.of_coverage(attention, real)) == pytest.approx(-1.97578, abs=1e-5)
     unread = Penalties("wu", 0.9, "wu", 1.0).of_coverage(torch.zeros(1, 4), real)
     assert float(unread) == pytest.approx(3 * -20.72327, abs=1e-4)  # log 1e-9 each, and finite
     assert Penalties("power", 2.0).divisor(3) == 9
 
 
-@pytest.mark.parametrize(("weight", "length", "score"), [(5.0, 2, -2.06395), (0.1, 5, -1.93442), (0.0, 20, -0.50573)])
+@pytest.mark.parametrize(
+    ("weight", "length", "score"), [(5.0, 2, -2.06395), (0.1, 5, -1.93442), (0.0, 20, -0.50573)]
+)
 def test_a_search_by_hand(weight: float, length: int, score: float) -> None:
     """Every step: P(a) = 0.9, P(end) = 0.1, half of the attention on each of two tokens; α 1, at most 20 tokens.
 
@@ -96,7 +117,9 @@ def test_a_search_by_hand(weight: float, length: int, score: float) -> None:
     model.lm_head.weight = torch.nn.Parameter(torch.zeros_like(model.lm_head.weight))
     model.final_logits_bias.fill_(-1e4)
     model.final_logits_bias[0, [5, END]] = torch.tensor([0.9, 0.1]).log()
-    best = search(model, batch(2), Penalties("wu", 1.0, "summary", weight), beams=4, length=20)[0][0]
+    best = search(model, batch(2), Penalties("wu", 1.0, "summary", weight), beams=4, length=20)[0][
+        0
+    ]
     assert len(best.ids) == length
     assert best.score == pytest.approx(score, abs=1e-5)
 
@@ -106,7 +129,9 @@ def test_a_search_by_hand(weight: float, length: int, score: float) -> None:
 def test_every_hypothesis_is_worth_its_score(penalties: Penalties, seed: int, beams: int) -> None:
     """Of ragged batches every finished hypothesis scores log p / lp + cp, recomputed alone by teacher forcing."""
     inputs = batch(*RAGGED, seed=seed)
-    assert check_rescored(network(seed), inputs, apart(inputs), penalties, beams=beams, length=9) > 3
+    assert (
+        check_rescored(network(seed), inputs, apart(inputs), penalties, beams=beams, length=9) > 3
+    )
 
 
 @pytest.mark.parametrize("penalties", [*COVERAGES, Penalties("wu", 0.9)], ids=str)
@@ -114,7 +139,9 @@ def test_a_cache_changes_nothing(penalties: Penalties) -> None:
     """With and without a cache a search ends with the same hypotheses and scores."""
     for seed in range(4):
         model, inputs = network(seed), batch(*RAGGED, seed=seed)
-        cached, plain = (search(model, inputs, penalties, 4, 10, use_cache=choice) for choice in (True, False))
+        cached, plain = (
+            search(model, inputs, penalties, 4, 10, use_cache=choice) for choice in (True, False)
+        )
         assert close(cached, plain)
 
 
@@ -123,9 +150,15 @@ def test_a_cache_changes_nothing(penalties: Penalties) -> None:
 def test_power_alone_is_the_librarys_rule(exponent: float, early: bool | str) -> None:
     """Without coverage and with length_norm=power a search ends with the library's hypotheses and scores."""
     for seed in range(3):
-        model, inputs, penalties = network(seed), batch(*RAGGED, seed=seed), Penalties("power", exponent)
+        model, inputs, penalties = (
+            network(seed),
+            batch(*RAGGED, seed=seed),
+            Penalties("power", exponent),
+        )
         ours = search(model, inputs, penalties, 4, 10, early_stopping=early)
-        assert close(ours, search(model, inputs, None, 4, 10, length_penalty=exponent, early_stopping=early))
+        assert close(
+            ours, search(model, inputs, None, 4, 10, length_penalty=exponent, early_stopping=early)
+        )
 
 
 @pytest.mark.parametrize("penalties", COVERAGES, ids=str)
@@ -143,7 +176,9 @@ def test_enough_beams_find_the_best_of_all(penalties: Penalties) -> None:
 
 @pytest.mark.parametrize("kind", ["summary", "wu"])
 @pytest.mark.parametrize("weight", [0.1, 0.3, 1.0])
-def test_a_search_ends_when_nothing_better_can_come(kind: str, weight: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_ends_when_nothing_better_can_come(
+    kind: str, weight: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where length changes no score, the rule of ending finds what a search without one finds, in fewer steps."""
     penalties, steps = Penalties("wu", 0.0, kind, weight), []
     followed = Penalties.of_coverage
@@ -169,7 +204,9 @@ def test_a_search_ends_when_nothing_better_can_come(kind: str, weight: float, mo
 def test_a_forced_first_token_is_one_step() -> None:
     """A first token that is forced, as BART's, counts in |Y| and in the coverage, and costs no probability."""
     inputs = batch(*RAGGED)
-    check_rescored(network(3), inputs, apart(inputs), SUMMARY, beams=4, length=9, forced_bos_token_id=7)
+    check_rescored(
+        network(3), inputs, apart(inputs), SUMMARY, beams=4, length=9, forced_bos_token_id=7
+    )
 
 
 @pytest.mark.parametrize("per_beam", [False, True])
@@ -178,7 +215,11 @@ def test_watching_gives_the_weights_and_changes_nothing(per_beam: bool) -> None:
     torch.manual_seed(0)
     config = BartConfig(d_model=16, decoder_attention_heads=2)
     attention = FoldedAttention(16, 2, config=config, layer_idx=0).eval()
-    queries, memory, mask = torch.randn(6, 3, 16), torch.randn(2, 7, 16), never_empty(torch.rand(6, 7) > 0.4)
+    queries, memory, mask = (
+        torch.randn(6, 3, 16),
+        torch.randn(2, 7, 16),
+        never_empty(torch.rand(6, 7) > 0.4),
+    )
     mask = mask if per_beam else mask[::3]
     outputs = {}
     for implementation in ("sdpa", "eager"):
@@ -186,7 +227,9 @@ def test_watching_gives_the_weights_and_changes_nothing(per_beam: bool) -> None:
         form = attention_mask(mask, config, torch.float32)
         plain = attention(queries, key_value_states=memory, attention_mask=form)[0]
         with recorded_attention(attention) as recorded_weights:
-            assert torch.equal(attention(queries, key_value_states=memory, attention_mask=form)[0], plain)
+            assert torch.equal(
+                attention(queries, key_value_states=memory, attention_mask=form)[0], plain
+            )
         assert attention.recorded_weights is None
         outputs[implementation] = recorded_weights[0]
     assert outputs["sdpa"].shape == (2, 2, 9, 7)  # [R, H, K·T, S]

@@ -9,11 +9,17 @@ from longsumbench.modeling.nn.transformer_layer import TransformerLayer
 pytestmark = pytest.mark.usefixtures("float64")
 
 CONFIG = PegasusConfig(
-    d_model=16, encoder_attention_heads=2, encoder_ffn_dim=24, activation_function="relu", dropout=0.4
+    d_model=16,
+    encoder_attention_heads=2,
+    encoder_ffn_dim=24,
+    activation_function="relu",
+    dropout=0.4,
 )
 
 
-@pytest.mark.parametrize(("norm_first", "library"), [(True, PegasusEncoderLayer), (False, BartEncoderLayer)])
+@pytest.mark.parametrize(
+    ("norm_first", "library"), [(True, PegasusEncoderLayer), (False, BartEncoderLayer)]
+)
 def test_it_is_the_librarys_layer(norm_first: bool, library: type) -> None:
     """With the same weights, and a mask, it does what Pegasus's layer does (norms first) or BART's (norms behind)."""
     torch.manual_seed(0)

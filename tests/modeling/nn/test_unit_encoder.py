@@ -65,7 +65,9 @@ def test_units_do_not_see_each_other_and_absent_ones_change_nothing(encoder: Uni
     torch.testing.assert_close(together.last_hidden_state[1, :3], alone[:3])
 
 
-def test_many_units_are_encoded_piece_by_piece(encoder: UnitEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_units_are_encoded_piece_by_piece(
+    encoder: UnitEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Pieces of a few tokens, or of equal lengths alone, give the states of one big piece.
 
     Under checkpointing they give the same gradients.
@@ -104,7 +106,11 @@ def test_pieces_by_hand() -> None:
         patch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", 8)
         dealt = list(pieces([9, 4, 4, 2, 1, 1, 1]))
     assert dealt == [(slice(0, 1), 9), (slice(1, 3), 4), (slice(3, 7), 2)]
-    assert list(pieces([4, 4, 2], limit=4)) == [(slice(0, 1), 4), (slice(1, 2), 4), (slice(2, 3), 2)]
+    assert list(pieces([4, 4, 2], limit=4)) == [
+        (slice(0, 1), 4),
+        (slice(1, 2), 4),
+        (slice(2, 3), 2),
+    ]
 
 
 def test_a_gpu_reads_larger_pieces() -> None:
@@ -112,12 +118,24 @@ def test_a_gpu_reads_larger_pieces() -> None:
     assert piece_tokens(torch.device("cpu")) == PIECE_TOKENS == 4_096
     assert piece_tokens(torch.device("cuda", 1)) == GPU_PIECE_TOKENS == 65_536
     lengths = [512] * 10 + [256] * 10
-    assert [rows for rows, _ in pieces(lengths, 0.15, PIECE_TOKENS)] == [slice(0, 8), slice(8, 10), slice(10, 20)]
-    assert [rows for rows, _ in pieces(lengths[2:], 0.15, GPU_PIECE_TOKENS)] == [slice(0, 8), slice(8, 18)]
-    assert [rows for rows, _ in pieces(lengths[3:], 0.15, GPU_PIECE_TOKENS)] == [slice(0, 8), slice(8, 17)]
+    assert [rows for rows, _ in pieces(lengths, 0.15, PIECE_TOKENS)] == [
+        slice(0, 8),
+        slice(8, 10),
+        slice(10, 20),
+    ]
+    assert [rows for rows, _ in pieces(lengths[2:], 0.15, GPU_PIECE_TOKENS)] == [
+        slice(0, 8),
+        slice(8, 18),
+    ]
+    assert [rows for rows, _ in pieces(lengths[3:], 0.15, GPU_PIECE_TOKENS)] == [
+        slice(0, 8),
+        slice(8, 17),
+    ]
 
 
-def test_encoding_reads_nothing_from_the_device(encoder: UnitEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoding_reads_nothing_from_the_device(
+    encoder: UnitEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If the mask was copied there, where units are is known on the CPU: equal to what an encoding there computes.
 
     The meta device has no numbers, so that each of its tensors that is read raises an error.
@@ -128,11 +146,18 @@ def test_encoding_reads_nothing_from_the_device(encoder: UnitEncoder, monkeypatc
     ids, meta = torch.randint(1, 50, mask.shape), torch.device("meta")
     copied = to_device(mask, meta)
     assert (copied.device, on_host(copied) is mask, on_host(mask) is mask) == (meta, True, True)
-    table, there = encoder.encode(ids, mask), copy.deepcopy(encoder).to(meta).train().encode(ids.to(meta), copied)
+    table, there = (
+        encoder.encode(ids, mask),
+        copy.deepcopy(encoder).to(meta).train().encode(ids.to(meta), copied),
+    )
     assert torch.equal(on_host(there.lengths), table.lengths)
     assert torch.equal(on_host(there.starts), table.starts)
     assert torch.equal(table.lengths, lengths)
-    assert there.memory().last_hidden_state.shape == table.memory().last_hidden_state.shape == (2, 8, 16)
+    assert (
+        there.memory().last_hidden_state.shape
+        == table.memory().last_hidden_state.shape
+        == (2, 8, 16)
+    )
     there.last_hidden_state.sum().backward()
 
 
@@ -145,7 +170,9 @@ def test_pieces_hold_every_unit_once(lengths: list[int], padding: float) -> None
         patch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", most)
         patch.setattr("longsumbench.modeling.nn.unit_encoder.ENOUGH_TOKENS", enough)
         dealt = list(pieces(lengths, padding))
-    assert [at for rows, _ in dealt for at in range(rows.start, rows.stop)] == list(range(len(lengths)))
+    assert [at for rows, _ in dealt for at in range(rows.start, rows.stop)] == list(
+        range(len(lengths))
+    )
     for rows, longest in dealt:
         held = lengths[rows]
         assert longest == held[0]
@@ -169,7 +196,10 @@ def test_gathering_is_a_product_with_a_one_hot_matrix() -> None:
     """Taking rows by their numbers gives the values and gradients of the paper's matrix product."""
     torch.manual_seed(0)
     states, positions = torch.randn(6, 4, dtype=torch.double), torch.tensor([[4, 1, 1], [0, 5, 0]])
-    mask, weight = torch.tensor([[True, True, True], [True, True, False]]), torch.randn(2, 3, 4, dtype=torch.double)
+    mask, weight = (
+        torch.tensor([[True, True, True], [True, True, False]]),
+        torch.randn(2, 3, 4, dtype=torch.double),
+    )
     results = []
     for gathered in (
         lambda table: gather(table, positions, mask).last_hidden_state,

@@ -61,8 +61,15 @@ def test_hand_worked_packing() -> None:
     assert [len(batch) for batch in pack(range(200), [20] * 200, recipe)] == [64, 64, 36, 36]
     assert [len(batch) for batch in pack(range(40), [128] * 40, recipe)] == [16, 12, 12]
     assert [len(batch) for batch in pack(range(9), [1_024] * 9, recipe)] == [4, 3, 2]
-    assert pack(range(6), [1_000, 10, 600, 9, 700, 11], tiny_recipe(batch_words=2_400)) == [[0, 4, 2], [5, 1, 3]]
-    assert [len(batch) for batch in pack(range(21), [900] * 21, tiny_recipe(batch_size=8))] == [8, 7, 6]
+    assert pack(range(6), [1_000, 10, 600, 9, 700, 11], tiny_recipe(batch_words=2_400)) == [
+        [0, 4, 2],
+        [5, 1, 3],
+    ]
+    assert [len(batch) for batch in pack(range(21), [900] * 21, tiny_recipe(batch_size=8))] == [
+        8,
+        7,
+        6,
+    ]
 
 
 @given(WORDS, st.integers(1, 20_000))
@@ -77,7 +84,9 @@ def test_batches_stay_within_the_words(words: list[int], batch_words: int) -> No
 
 
 @given(WORDS, st.integers(1, 9), st.integers(1, 3), st.integers(0, 3))
-def test_an_epoch_takes_every_example_once(lengths: list[int], size: int, accumulation: int, epoch: int) -> None:
+def test_an_epoch_takes_every_example_once(
+    lengths: list[int], size: int, accumulation: int, epoch: int
+) -> None:
     """Batches of equal size, the longest example in the first; the same again when asked again."""
     recipe = tiny_recipe(batch_size=size, accumulation=accumulation)
     batches = list(equal_batches(lengths, recipe, epoch))
@@ -95,16 +104,24 @@ def test_shares_make_up_the_batch(size: int, monkeypatch: pytest.MonkeyPatch) ->
     step, shares = [[4, 2, 7, 1, 0], [3], [6, 5]], []
     monkeypatch.setattr("longsumbench.modeling.training.data_parallel.process_count", lambda: size)
     for rank in range(size):
-        monkeypatch.setattr("longsumbench.modeling.training.data_parallel.process_index", lambda rank=rank: rank)
+        monkeypatch.setattr(
+            "longsumbench.modeling.training.data_parallel.process_index", lambda rank=rank: rank
+        )
         shares.append(own_share(step))
-    assert [sorted(chain.from_iterable(batches)) for batches in zip(*shares, strict=True)] == list(map(sorted, step))
+    assert [sorted(chain.from_iterable(batches)) for batches in zip(*shares, strict=True)] == list(
+        map(sorted, step)
+    )
 
 
 @settings(max_examples=30)
 @given(WORDS, st.integers(1, 20), st.integers(0, 9), st.integers(1, 3))
-def test_a_group_is_used_up_before_it_is_used_again(words: list[int], size: int, seed: int, accumulation: int) -> None:
+def test_a_group_is_used_up_before_it_is_used_again(
+    words: list[int], size: int, seed: int, accumulation: int
+) -> None:
     """At any time no example was taken two times more than another of its group, and never from two groups at once."""
-    recipe = tiny_recipe(unlock=0.5, batch_size=size, seed=seed, max_steps=60, accumulation=accumulation)
+    recipe = tiny_recipe(
+        unlock=0.5, batch_size=size, seed=seed, max_steps=60, accumulation=accumulation
+    )
     groups = length_groups(words)
     group_of = {index: group for group in groups for index in group}
     taken = Counter(dict.fromkeys(range(len(words)), 0))
@@ -119,8 +136,13 @@ def test_a_group_is_used_up_before_it_is_used_again(words: list[int], size: int,
 
 def test_lengths_are_let_in_one_after_another() -> None:
     """A length's first batch comes when its turn has come; from then on each is drawn as often as every other."""
-    batches = list(word_batches(LADDER, tiny_recipe(unlock=0.6, batch_words=2_048, max_steps=6_000)))
-    first = {length: next(i for i, batch in enumerate(batches) if LADDER[batch[0]] == length) for length in set(LADDER)}
+    batches = list(
+        word_batches(LADDER, tiny_recipe(unlock=0.6, batch_words=2_048, max_steps=6_000))
+    )
+    first = {
+        length: next(i for i, batch in enumerate(batches) if LADDER[batch[0]] == length)
+        for length in set(LADDER)
+    }
     turns = {40: 0, 64: 720, 128: 1_440, 256: 2_160, 512: 2_880, 1024: 3_600}
     assert all(turn <= first[length] < turn + 60 for length, turn in turns.items())
     late = lengths_drawn(batches[3_600:], LADDER)
@@ -133,7 +155,10 @@ def test_hand_worked_token_packing() -> None:
     assert [len(batch) for batch in pack_tokens(range(25), [400] * 25, 4_096)] == [10, 10, 5]
     assert [len(batch) for batch in pack_tokens(range(50), [100] * 50, 4_096)] == [40, 10]
     assert pack_tokens(range(5), [10, 90, 500, 20, 0], 200) == [[2], [1, 3], [0, 4]]
-    assert pack_tokens(range(4), [100, 101, 99, 102], 306) == [[0, 1, 2], [3]]  # 3 × 101 fit, 4 × 102 do not
+    assert pack_tokens(range(4), [100, 101, 99, 102], 306) == [
+        [0, 1, 2],
+        [3],
+    ]  # 3 × 101 fit, 4 × 102 do not
 
 
 @given(WORDS, st.integers(1, 20_000))
@@ -142,11 +167,16 @@ def test_batches_stay_within_the_tokens(lengths: list[int], batch_tokens: int) -
     batches = pack_tokens(range(len(lengths)), lengths, batch_tokens)
     assert sorted(chain.from_iterable(batches)) == list(range(len(lengths)))
     for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= batch_tokens
+        assert (
+            len(batch) == 1 or len(batch) * max(lengths[index] for index in batch) <= batch_tokens
+        )
 
 
 @pytest.mark.parametrize("other", [{"batch_words": 2_048}, {"unlock": 0.5}])
 def test_tokens_or_words(other: dict[str, float]) -> None:
     """Batches go by tokens or by words; both are refused, with the setting that chooses."""
-    with pytest.raises(UsageError, match=r"train.batch_tokens=4096 .*batch_tokens=null or train.(batch_words|unlock)="):
+    with pytest.raises(
+        UsageError,
+        match=r"train.batch_tokens=4096 .*batch_tokens=null or train.(batch_words|unlock)=",
+    ):
         tiny_recipe(batch_tokens=4_096, **other)

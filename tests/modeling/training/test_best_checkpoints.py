@@ -71,7 +71,9 @@ def test_the_disk_is_bounded(stages: ArtifactCache) -> None:
 
 
 @pytest.mark.parametrize("changes", [{}, {"gradient_checkpointing": True}])
-def test_average_weights_is_the_mean_of_the_kept_weights(tmp_path: Path, changes: dict[str, bool]) -> None:
+def test_average_weights_is_the_mean_of_the_kept_weights(
+    tmp_path: Path, changes: dict[str, bool]
+) -> None:
     """The same training keeps three; the mean of their files, by hand, is the one file of the other."""
     apart, kept = fit(ArtifactCache(tmp_path / "a"), restless(keep_best=3, **changes))
     together, averaged = fit(ArtifactCache(tmp_path / "b"), restless(average_weights=3, **changes))
@@ -89,11 +91,15 @@ def test_average_weights_is_the_mean_of_the_kept_weights(tmp_path: Path, changes
 
 def test_what_cannot_be_meant_is_refused(stages: ArtifactCache) -> None:
     """Both at once, or no validation split to choose by: one line each, before anything is done."""
-    with pytest.raises(UsageError, match=r"^train\.keep_best=5 and train\.average_weights=3: one averages scores"):
+    with pytest.raises(
+        UsageError, match=r"^train\.keep_best=5 and train\.average_weights=3: one averages scores"
+    ):
         tiny_recipe(keep_best=5, average_weights=3)
     for setting in ("keep_best", "average_weights"):
         system = Trunc(Trunc.Config(**TINY))
-        with pytest.raises(DataError, match=rf"^train\.{setting}=2 chooses checkpoints by .*; add one, or choose"):
+        with pytest.raises(
+            DataError, match=rf"^train\.{setting}=2 chooses checkpoints by .*; add one, or choose"
+        ):
             system.fit(FitContext(TRAIN, None, tiny_recipe(**{setting: 2}), stages))
     assert not stages.root.exists()
 
@@ -101,15 +107,23 @@ def test_what_cannot_be_meant_is_refused(stages: ArtifactCache) -> None:
 def test_a_mean_of_scores_by_hand() -> None:
     """Example by example; what applies to some predictions only has the mean over these, and to none stays out."""
     ids = pd.Index(["b", "a"], name="id")
-    one = pd.DataFrame({"rougeL_f": [0.2, 0.6], "novelty": [0.5, math.nan], "x": [math.nan] * 2, "t": [3.0, 4.0]}, ids)
-    two = pd.DataFrame({"rougeL_f": [0.4, 0.6], "novelty": [0.1, math.nan], "x": [math.nan] * 2, "t": [5.0, 6.0]}, ids)
+    one = pd.DataFrame(
+        {"rougeL_f": [0.2, 0.6], "novelty": [0.5, math.nan], "x": [math.nan] * 2, "t": [3.0, 4.0]},
+        ids,
+    )
+    two = pd.DataFrame(
+        {"rougeL_f": [0.4, 0.6], "novelty": [0.1, math.nan], "x": [math.nan] * 2, "t": [5.0, 6.0]},
+        ids,
+    )
     three = two.assign(novelty=[math.nan, 0.9])
     means = mean_scores([one, two, three])
     assert list(means.index) == ["b", "a"]
     assert means["rougeL_f"].tolist() == pytest.approx([1 / 3, 0.6])
     assert means["novelty"].tolist() == pytest.approx([0.3, 0.9])
     message = column_means(means, in_units={"t"})
-    assert message == pytest.approx({"rougeL_f": 100 * (1 / 3 + 0.6) / 2, "novelty": 60.0, "t": (13 / 3 + 16 / 3) / 2})
+    assert message == pytest.approx(
+        {"rougeL_f": 100 * (1 / 3 + 0.6) / 2, "novelty": 60.0, "t": (13 / 3 + 16 / 3) / 2}
+    )
     assert mean_scores([one]) is one
 
 
@@ -123,7 +137,11 @@ def test_tables_say_so() -> None:
     trained = {"fit": FitReport(steps=3)}
     before, now, more = (
         record(name, 30, **trained, config={"train": train})
-        for name, train in (("one", {"keep_best": 1}), ("two", {"keep_best": 1}), ("three", {"keep_best": 5}))
+        for name, train in (
+            ("one", {"keep_best": 1}),
+            ("two", {"keep_best": 1}),
+            ("three", {"keep_best": 5}),
+        )
     )
     assert describe_training_differences([before, now]) == ""
     assert (
@@ -138,10 +156,25 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         self.results = folder / "results"
         toy = write_jsonl(folder / "toy")
-        sizes = [f"model.{key}={TINY_FOR_ALL[key]}" for key in ("extractive_length", "segment_length")]
-        words = [word for word in tiny_overrides(toy, steps=40) if word != "model=trunc" and "input_length" not in word]
-        where = [f"results_dir={self.results}", "baselines=false", "decode.evidence=2", "train.keep_best=2"]
-        where += ["train.eval_steps=10", "train.learning_rate=0.005", "train.optimizer=adam"]  # learns some words
+        sizes = [
+            f"model.{key}={TINY_FOR_ALL[key]}" for key in ("extractive_length", "segment_length")
+        ]
+        words = [
+            word
+            for word in tiny_overrides(toy, steps=40)
+            if word != "model=trunc" and "input_length" not in word
+        ]
+        where = [
+            f"results_dir={self.results}",
+            "baselines=false",
+            "decode.evidence=2",
+            "train.keep_best=2",
+        ]
+        where += [
+            "train.eval_steps=10",
+            "train.learning_rate=0.005",
+            "train.optimizer=adam",
+        ]  # learns some words
         self.words = ["run", "model=seal", *words, *sizes, *where]
 
     def run(self, *words: str) -> int:
@@ -166,19 +199,29 @@ def runs(tmp_path: Path) -> Runs:
     return Runs(tmp_path)
 
 
-def test_a_run_averages_the_scores_of_its_checkpoints(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_averages_the_scores_of_its_checkpoints(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each checkpoint has summaries and scores of its own, the run the mean; tables and commands go on from there."""
     assert runs.run() == 0
     capsys.readouterr()
     folder, board = runs.folder, runs.results / "leaderboard"
     assert "; mean of 2 checkpoints;" in (board / "jsonl.md").read_text(encoding="utf-8")
-    names = ["predictions-2.jsonl", "predictions.jsonl", "scores-1.csv", "scores-2.csv", "scores.csv"]
+    names = [
+        "predictions-2.jsonl",
+        "predictions.jsonl",
+        "scores-1.csv",
+        "scores-2.csv",
+        "scores.csv",
+    ]
     assert list(runs.outcome()) == names
     one, two, mean = (read_scores(folder / f"scores{number}.csv") for number in ("-1", "-2", ""))
     pd.testing.assert_frame_equal(mean, mean_scores([one, two]), check_index_type=False)
     assert not one.equals(two)
     found = RunRecord.read(folder)
-    for checkpoint, scores, (step, loss) in zip(found.checkpoints, (one, two), found.fit.kept, strict=True):
+    for checkpoint, scores, (step, loss) in zip(
+        found.checkpoints, (one, two), found.fit.kept, strict=True
+    ):
         assert (checkpoint.step, checkpoint.validation_loss) == (step, loss)
         assert checkpoint.means == pytest.approx(column_means(scores, found.units))
     f = [checkpoint.means["rougeLsum_f"] for checkpoint in found.checkpoints]
@@ -195,13 +238,19 @@ def test_a_run_averages_the_scores_of_its_checkpoints(runs: Runs, capsys: pytest
     assert main(["summarize", str(folder), str(source), "--results-dir", str(runs.results)]) == 0
 
 
-def test_a_finished_run_is_given_what_it_lacks(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_run_is_given_what_it_lacks(
+    runs: Runs, capsys: pytest.CaptureFixture[str]
+) -> None:
     """More measures, of every checkpoint, and more evidence, of the best; to the last bit as if asked for at once."""
     assert runs.run() == 0
     before, first = runs.outcome(), RunRecord.read(runs.folder)
     assert runs.run("score.metrics=[repetition]", "decode.evidence=all") == 0
     assert "already finished, except for repetition" in capsys.readouterr().err
-    after, second, scores = runs.outcome(), RunRecord.read(runs.folder), read_scores(runs.folder / "scores.csv")
+    after, second, scores = (
+        runs.outcome(),
+        RunRecord.read(runs.folder),
+        read_scores(runs.folder / "scores.csv"),
+    )
     assert len(list((runs.folder / "evidence").glob("*.json"))) == 8
     assert {name: text for name, text in before.items() if "pred" in name}.items() <= after.items()
     assert second.scores == first.scores

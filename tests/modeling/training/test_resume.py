@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 import torch
 from support.toys import TINY, tiny_recipe
-from support.trainings import TRAIN, assert_same_outcome, calling_after_step, calling_before, die, fit, restless
+from support.trainings import (
+    TRAIN,
+    assert_same_outcome,
+    calling_after_step,
+    calling_before,
+    die,
+    fit,
+    restless,
+)
 from transformers import PreTrainedModel
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -32,7 +40,9 @@ RECIPES = {
     "keep_best": restless(keep_best=3),
     "average_weights": restless(average_weights=3, eval_steps=3),
 }
-Moment = Callable[[Callable[[], object]], AbstractContextManager[None]]  # of an action in a training
+Moment = Callable[
+    [Callable[[], object]], AbstractContextManager[None]
+]  # of an action in a training
 MOMENTS: dict[str, Moment] = {
     "step 3": lambda act: calling_after_step(3, act),
     "step 6": lambda act: calling_after_step(6, act),
@@ -67,7 +77,9 @@ def interruptible() -> Iterator[None]:
 
 KILLED = [("epochs", moment) for moment in MOMENTS]
 KILLED += [("keep_best", moment) for moment in ("validated", "saved")]
-KILLED += [(name, moment) for name in RECIPES if name != "epochs" for moment in ("forward", "trained")]
+KILLED += [
+    (name, moment) for name in RECIPES if name != "epochs" for moment in ("forward", "trained")
+]
 
 
 @pytest.mark.parametrize(("name", "moment"), KILLED)
@@ -144,7 +156,11 @@ def test_a_signal_is_delayed_and_not_lost() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         interrupted_twice()
-    assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is signal.default_int_handler
+    assert (
+        signal.getsignal(signal.SIGINT)
+        is signal.getsignal(signal.SIGTERM)
+        is signal.default_int_handler
+    )
 
 
 def test_a_file_that_is_not_finished_is_not_a_checkpoint(tmp_path: Path) -> None:
@@ -164,8 +180,12 @@ def test_a_file_that_is_not_finished_is_not_a_checkpoint(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
-@pytest.mark.parametrize(("accumulation", "batch"), [(1, 3), (2, 5)])  # of the five in an epoch, two a step
-def test_a_loss_that_is_not_finite_ends_training(loss: float, accumulation: int, batch: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("accumulation", "batch"), [(1, 3), (2, 5)]
+)  # of the five in an epoch, two a step
+def test_a_loss_that_is_not_finite_ends_training(
+    loss: float, accumulation: int, batch: int, tmp_path: Path
+) -> None:
     """One line names the step; the checkpoint before it is kept."""
     usual, calls = Trunc.Model.forward, [0]
 
@@ -179,7 +199,10 @@ def test_a_loss_that_is_not_finite_ends_training(loss: float, accumulation: int,
         patch.setattr(Trunc.Model, "forward", broken)
         message = rf"training: the loss is {loss} at step 3; lower train.learning_rate[^\n]*$"
         with pytest.raises(UsageError, match=message):
-            fit(ArtifactCache(tmp_path), tiny_recipe(max_steps=6, eval_steps=2, accumulation=accumulation))
+            fit(
+                ArtifactCache(tmp_path),
+                tiny_recipe(max_steps=6, eval_steps=2, accumulation=accumulation),
+            )
     assert checkpoints(tmp_path) == ["checkpoint-2"]
 
 

@@ -20,7 +20,9 @@ from longsumbench.runs.environment import environment, peak_memory_gb, reset_pea
 
 def test_hand_worked_schedules() -> None:
     """Rates at chosen steps, from the papers' formulas by hand."""
-    pagesum = learning_rate(Recipe(schedule="pagesum", learning_rate=2e-3, warmup_steps=10_000), 1024)
+    pagesum = learning_rate(
+        Recipe(schedule="pagesum", learning_rate=2e-3, warmup_steps=10_000), 1024
+    )
     assert pagesum(10_000) == pytest.approx(2e-3 * 10_000**-0.5) == pytest.approx(2e-5)
     assert pagesum(100) == pytest.approx(2e-3 * 100 * 1e-6)
     noam = learning_rate(Recipe(schedule="noam", learning_rate=2.0, warmup_steps=8000), 512)
@@ -28,16 +30,24 @@ def test_hand_worked_schedules() -> None:
     assert noam(32_000) == pytest.approx(noam(8000) / 2)
     root = learning_rate(Recipe(schedule="sqrt_decay", learning_rate=0.01, warmup_steps=10_000), 1)
     assert (root(1), root(10_000), root(40_000)) == pytest.approx((0.01, 0.01, 0.005))
-    linear = learning_rate(Recipe(schedule="linear", learning_rate=1.0, warmup_steps=10, max_steps=110), 1)
+    linear = learning_rate(
+        Recipe(schedule="linear", learning_rate=1.0, warmup_steps=10, max_steps=110), 1
+    )
     assert (linear(5), linear(10), linear(60), linear(110)) == pytest.approx((0.5, 1.0, 0.5, 0.0))
-    hold = learning_rate(Recipe(schedule="hold", learning_rate=2.0, warmup_steps=10, max_steps=200), 1)
-    assert (hold(5), hold(10), hold(100), hold(150), hold(200)) == pytest.approx((1.0, 2.0, 2.0, 1.0, 0.0))
+    hold = learning_rate(
+        Recipe(schedule="hold", learning_rate=2.0, warmup_steps=10, max_steps=200), 1
+    )
+    assert (hold(5), hold(10), hold(100), hold(150), hold(200)) == pytest.approx(
+        (1.0, 2.0, 2.0, 1.0, 0.0)
+    )
 
 
 def test_counts_by_hand(stages: ArtifactCache) -> None:
     """Six steps of two passes of four: 48 examples; tokens are the rows' own, padding not counted."""
     train = ToySplit.of("train", 8)
-    system, report = fit(stages, tiny_recipe(max_steps=6, batch_size=4, accumulation=2), train=train)
+    system, report = fit(
+        stages, tiny_recipe(max_steps=6, batch_size=4, accumulation=2), train=train
+    )
     assert (report.steps, report.examples, report.ended_by) == (6, 48, "max_steps")
     rows = [system.reader.row(example) for example in train]
     assert report.source_tokens == 6 * sum(row["length"] for row in rows)
@@ -50,9 +60,14 @@ def test_accumulation_weighs_every_token_the_same(tmp_path: Path) -> None:
     With Adam's ε at 1 a step is proportional to the gradient, so the weights compare as gradients do.
     """
     same = {"max_steps": 2, "adam_epsilon": 1.0, "learning_rate": 0.1}
-    train = [replace(one, references=((one.references[0][0][: 8 + 5 * (i % 4)],),)) for i, one in enumerate(TRAIN)]
+    train = [
+        replace(one, references=((one.references[0][0][: 8 + 5 * (i % 4)],),))
+        for i, one in enumerate(TRAIN)
+    ]
     split = ToySplit("train", train)
-    once = weights(fit(ArtifactCache(tmp_path / "a"), tiny_recipe(batch_size=8, **same), split, dropout=0.0)[0])
+    once = weights(
+        fit(ArtifactCache(tmp_path / "a"), tiny_recipe(batch_size=8, **same), split, dropout=0.0)[0]
+    )
     recipe = tiny_recipe(batch_size=2, accumulation=4, **same)
     parts = weights(fit(ArtifactCache(tmp_path / "b"), recipe, split, dropout=0.0)[0])
     for name, value in once.items():
@@ -61,13 +76,17 @@ def test_accumulation_weighs_every_token_the_same(tmp_path: Path) -> None:
 
 def test_the_validation_loss_is_the_mean_over_all_target_tokens(stages: ArtifactCache) -> None:
     """Equals the summed loss of examples taken one by one, divided by their tokens; no smoothing, no dropout."""
-    system, report = fit(stages, tiny_recipe(max_steps=2, eval_steps=2, label_smoothing=0.1, batch_size=4))
+    system, report = fit(
+        stages, tiny_recipe(max_steps=2, eval_steps=2, label_smoothing=0.1, batch_size=4)
+    )
     assert report.validation_loss == pytest.approx(mean_validation_loss(system), rel=1e-5)
 
 
 def test_the_best_weights_are_kept(stages: ArtifactCache) -> None:
     """A rate so high that training gets worse: the weights of the lowest validation loss come back, not the last."""
-    recipe = tiny_recipe(max_steps=24, eval_steps=2, learning_rate=3.0, schedule="constant", warmup_steps=24)
+    recipe = tiny_recipe(
+        max_steps=24, eval_steps=2, learning_rate=3.0, schedule="constant", warmup_steps=24
+    )
     system, report = fit(stages, recipe)
     assert report.best_step < report.steps
     assert report.validation_loss == pytest.approx(mean_validation_loss(system), rel=1e-5)
@@ -79,14 +98,18 @@ def test_token_and_minute_budgets_end_training(tmp_path: Path) -> None:
     assert tokens.ended_by == "max_tokens"
     assert tokens.source_tokens + tokens.target_tokens >= 2_000
     assert tokens.steps < 20
-    _, minutes = fit(ArtifactCache(tmp_path / "b"), tiny_recipe(max_steps=100_000, max_minutes=1 / 60))
+    _, minutes = fit(
+        ArtifactCache(tmp_path / "b"), tiny_recipe(max_steps=100_000, max_minutes=1 / 60)
+    )
     assert minutes.ended_by == "max_minutes"
     assert minutes.steps < 5_000
 
 
 def test_patience_ends_training(stages: ArtifactCache) -> None:
     """Validations that do not get better end it."""
-    recipe = tiny_recipe(max_steps=80, eval_steps=2, learning_rate=0.3, schedule="constant", patience=2)
+    recipe = tiny_recipe(
+        max_steps=80, eval_steps=2, learning_rate=0.3, schedule="constant", patience=2
+    )
     _, report = fit(stages, recipe)
     assert report.ended_by == "patience"
     assert report.steps < 80
@@ -120,13 +143,17 @@ def test_targets_that_are_cut_are_counted(stages: ArtifactCache) -> None:
     assert [cut.cause for cut in report.targets.cuts] == ["decode_length"]
 
 
-def test_gradient_checkpointing_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradient_checkpointing_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Activations are computed again if asked; the weights are those of a training that keeps them."""
     recomputed: list[torch.nn.Module] = []
 
     def recompute(model: PreTrainedModel) -> None:
         recompute_activations(model)
-        recomputed.extend(module for module in model.modules() if getattr(module, "gradient_checkpointing", False))
+        recomputed.extend(
+            module for module in model.modules() if getattr(module, "gradient_checkpointing", False)
+        )
 
     monkeypatch.setattr(trainer, "recompute_activations", recompute)
     plain = weights(fit(ArtifactCache(tmp_path / "a"), tiny_recipe(max_steps=2), dropout=0.0)[0])
@@ -140,7 +167,9 @@ def test_gradient_checkpointing_changes_nothing(tmp_path: Path, monkeypatch: pyt
 
 def test_bfloat16_when_asked(stages: ArtifactCache) -> None:
     """train.bf16=true computes in bfloat16, on a CPU too; losses have its precision, and the report says so."""
-    (_, half), (_, single) = (fit(stages, tiny_recipe(max_steps=2, bf16=bf16), dropout=0.0) for bf16 in (True, False))
+    (_, half), (_, single) = (
+        fit(stages, tiny_recipe(max_steps=2, bf16=bf16), dropout=0.0) for bf16 in (True, False)
+    )
     assert (half.precision, single.precision) == ("bfloat16", "float32")
     assert half.last_loss != single.last_loss
     assert half.last_loss == pytest.approx(single.last_loss, rel=2**-8)

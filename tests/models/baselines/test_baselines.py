@@ -40,7 +40,9 @@ from longsumbench.models.baselines.system import Lead, LexRank, Oracle, Random, 
 SOURCE = ("One two three.", "Four five six seven.", "Eight.", "Nine ten eleven.", "Twelve.")
 
 
-def example(id: str = "a", source: Sentences = SOURCE, references: Sequence[Sentences] = (("One two.",),)) -> Example:
+def example(
+    id: str = "a", source: Sentences = SOURCE, references: Sequence[Sentences] = (("One two.",),)
+) -> Example:
     document = Document(None, (Section(None, (source,)),))
     return Example(id, None, None, (document,), tuple(references))
 
@@ -49,7 +51,9 @@ class Last(LearnedRanker):
     """A ranker that has learned that the last paragraph is the best."""
 
     @classmethod
-    def fitted(cls, train: Any, validation: Any, settings: RankerSettings, stages: ArtifactCache) -> "Last":
+    def fitted(
+        cls, train: Any, validation: Any, settings: RankerSettings, stages: ArtifactCache
+    ) -> "Last":
         """Learn it."""
         return cls()
 
@@ -110,7 +114,11 @@ def test_lead_cuts_at_the_word(length: str, expected: str) -> None:
 
 def ranked_example(title: str | None = "Red dogs") -> Example:
     """Return three paragraphs: of the first none of the title's words, of the second one, of the third both."""
-    paragraphs = (("Cats sleep.", "They purr."), ("Dogs bark at cats.",), ("Red dogs bark.", "They run."))
+    paragraphs = (
+        ("Cats sleep.", "They purr."),
+        ("Dogs bark at cats.",),
+        ("Red dogs bark.", "They run."),
+    )
     document = Document(None, (Section(None, paragraphs),))
     return Example("a", title, None, (document,), (("One two.",),))
 
@@ -124,7 +132,9 @@ def ranked_example(title: str | None = "Red dogs") -> Example:
         ({"title": True, "rank": "title"}, "Red dogs\nRed dogs bark."),
     ],
 )
-def test_lead_may_begin_with_the_title_and_rank_paragraphs(settings: dict[str, Any], expected: str) -> None:
+def test_lead_may_begin_with_the_title_and_rank_paragraphs(
+    settings: dict[str, Any], expected: str
+) -> None:
     """Five words of: the source; the title and the source; the best paragraph first; the title, then that."""
     assert texts(Lead(LeadConfig(length="5", **settings)), ranked_example()) == [expected]
 
@@ -142,21 +152,31 @@ def test_lead_without_a_title_begins_with_the_source(tmp_path: Path) -> None:
     """A text without a title has none to begin with; a ranker that goes by the title refuses it."""
     untitled = ranked_example(title=None)
     assert texts(Lead(LeadConfig(length="2", title=True)), untitled) == ["Cats sleep."]
-    with pytest.raises(UsageError, match=r"has no title and no query, and model\.rank=tfidf needs one"):
+    with pytest.raises(
+        UsageError, match=r"has no title and no query, and model\.rank=tfidf needs one"
+    ):
         Lead(LeadConfig(length="2", rank="tfidf")).check_examples([untitled])
 
 
-@pytest.mark.parametrize(("kind", "config"), [(Lead, LeadConfig), (RankedExtract, RankedExtractConfig)])
-def test_a_ranker_that_learns_makes_a_baseline_depend_on_the_seed(kind: type[Any], config: type[Any]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "config"), [(Lead, LeadConfig), (RankedExtract, RankedExtractConfig)]
+)
+def test_a_ranker_that_learns_makes_a_baseline_depend_on_the_seed(
+    kind: type[Any], config: type[Any]
+) -> None:
     """The version of a learned ranker is part of what decides the outcome, as is the seed of its training."""
     plain, learned = kind(config(rank="tfidf")), kind(config(rank="lstm"))
     assert (plain.identity()["ranker"], plain.decided_by) == (None, frozenset())
     assert (learned.identity()["ranker"], learned.decided_by) == (1, {"seed"})
 
 
-def test_lead_ranks_by_a_ranker_that_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lead_ranks_by_a_ranker_that_learns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The ranker is fitted on the training split, orders the paragraphs, and is kept with the system."""
-    monkeypatch.setattr(registry, "rankers", replace(registry.rankers, built_in={"last": f"{__name__}:Last"}))
+    monkeypatch.setattr(
+        registry, "rankers", replace(registry.rankers, built_in={"last": f"{__name__}:Last"})
+    )
     lead = fitted(Lead(LeadConfig(length="5", rank="last")), Train([example()]), tmp_path)
     assert texts(lead, ranked_example()) == ["Red dogs bark.\nThey run."]
     (tmp_path / "saved").mkdir()
@@ -167,7 +187,10 @@ def test_lead_ranks_by_a_ranker_that_learns(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, "Dogs bark at\nRed dogs bark."),  # the sentence with both words, then a part of that with one
+        (
+            {},
+            "Dogs bark at\nRed dogs bark.",
+        ),  # the sentence with both words, then a part of that with one
         ({"unit": "paragraph"}, "Dogs\nRed dogs bark.\nThey run."),
         ({"unit": "section"}, "Cats sleep.\nThey purr.\nDogs bark"),  # the only one
         ({"redundancy": 0.9}, "Cats sleep.\nThey\nRed dogs bark."),  # others share nothing with it
@@ -196,7 +219,9 @@ def test_random_depends_on_seed_and_id_alone() -> None:
 def test_random_draws_the_same_everywhere() -> None:
     """What a seed draws is fixed: a record made on another machine or Python can be repeated."""
     source = tuple(f"S{number}" for number in range(20))
-    assert texts(Random(RandomConfig(length="5")), example("x", source)) == ["S1\nS12\nS14\nS16\nS19"]
+    assert texts(Random(RandomConfig(length="5")), example("x", source)) == [
+        "S1\nS12\nS14\nS16\nS19"
+    ]
 
 
 def clustered(*documents: Sequence[Sentences]) -> Example:
@@ -216,7 +241,9 @@ def test_lexrank_chooses_sentences_in_the_order_of_the_source() -> None:
     source = ("Red.", "Red dogs.", "Dogs.", "Cats.", "Cats.")  # the copy is skipped
     system = LexRank(LexRankConfig(length="3"))
     assert texts(system, example(source=source[:4])) == ["Red dogs.\nCats."]
-    assert texts(LexRank(LexRankConfig(length="99")), example(source=source)) == ["\n".join(source[:4])]
+    assert texts(LexRank(LexRankConfig(length="99")), example(source=source)) == [
+        "\n".join(source[:4])
+    ]
     (summary,) = system.summarize([example(source=source[:4])], Decoding())
     assert summary.truncation == Truncation(5, 5)
 
@@ -237,8 +264,17 @@ def test_lexrank_of_paragraphs_is_lead_where_there_is_one() -> None:
 
 def test_worked_lexrank_of_paragraphs() -> None:
     """Best first is the paragraph like two others, then the one like none (1/4, the mean), then those two."""
-    (summary,) = LexRank(LexRankConfig(unit="paragraph", length="99")).summarize([CLUSTER], Decoding())
-    ranked = ["Foxes dug a den.", "Snow fell.", "Cars passed.", "Foxes left the den.", "Nobody saw.", "Rain fell."]
+    (summary,) = LexRank(LexRankConfig(unit="paragraph", length="99")).summarize(
+        [CLUSTER], Decoding()
+    )
+    ranked = [
+        "Foxes dug a den.",
+        "Snow fell.",
+        "Cars passed.",
+        "Foxes left the den.",
+        "Nobody saw.",
+        "Rain fell.",
+    ]
     assert summary.text.split("\n") == [*ranked, "Hens hid."]
     assert summary.truncation == Truncation(18, 18)
 
@@ -248,18 +284,30 @@ def test_worked_lexrank_of_paragraphs() -> None:
 )
 def test_lexrank_cuts_the_last_paragraph(length: str, expected: str) -> None:
     """It stops at the length, within a sentence if need be; it has read everything."""
-    (summary,) = LexRank(LexRankConfig(unit="paragraph", length=length)).summarize([CLUSTER], Decoding())
+    (summary,) = LexRank(LexRankConfig(unit="paragraph", length=length)).summarize(
+        [CLUSTER], Decoding()
+    )
     assert summary.text == expected
     assert summary.truncation == Truncation(18, 18)
 
 
 @pytest.mark.parametrize(
     "system",
-    [Lead(LeadConfig()), Random(RandomConfig()), LexRank(LexRankConfig()), RankedExtract(RankedExtractConfig())],
+    [
+        Lead(LeadConfig()),
+        Random(RandomConfig()),
+        LexRank(LexRankConfig()),
+        RankedExtract(RankedExtractConfig()),
+    ],
 )
 def test_the_length_is_learned_and_kept(system: System, tmp_path: Path) -> None:
     """`length=train` is the mean of the training targets (2 and 4 words: 3), and survives save and load."""
-    train = Train([example(references=[("One two.",)]), example(references=[("One two", "three four."), ("x",)])])
+    train = Train(
+        [
+            example(references=[("One two.",)]),
+            example(references=[("One two", "three four."), ("x",)]),
+        ]
+    )
     fitted(system, train, tmp_path).save(tmp_path)
     loaded = type(system).load(tmp_path)
     assert loaded.state == {"length": 3}

@@ -37,7 +37,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"focus_layers": [1, 5]},
         r"model.focus_layers=\[1,5\] names layer 5, but .* 4 layers",
     ),
-    "layers counted from 0": ({"saliency_layers": [0]}, r"model.saliency_layers=\[0\] names layer 0, but the decoder"),
+    "layers counted from 0": (
+        {"saliency_layers": [0]},
+        r"model.saliency_layers=\[0\] names layer 0, but the decoder",
+    ),
     "a layer twice": ({"focus_layers": [2, 2]}, "names a layer twice"),
     "no list": ({"focus_layers": "1-2"}, "model.focus_layers='1-2' is not of type"),
     "heads that do not fit": ({"num_heads": 7}, "cannot be shared equally"),

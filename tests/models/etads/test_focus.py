@@ -57,7 +57,8 @@ def loop(attention: FocusAttention, states: Tensor, length: int) -> Tensor:
             centre = length * sigmoid(float((focus.u_c[h].double() @ hidden).detach()))
             scope = max(0.5, length * sigmoid(float((focus.u_d[h].double() @ hidden).detach())))
             energies = [
-                float((q[i, h] @ k[j, h]).detach()) / math.sqrt(width) - (j - centre) ** 2 / (scope**2 / 2)
+                float((q[i, h] @ k[j, h]).detach()) / math.sqrt(width)
+                - (j - centre) ** 2 / (scope**2 / 2)
                 for j in range(length)
             ]
             top = max(energies)

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.usefixtures("float64")
 def at_paper_size(**changes: Any) -> EtadsForConditionalGeneration:
     """Return the network at the paper's size, its weights never made."""
     own = ModelBuilder(
-        EtadsConfig(**{"focus_layers": [], "saliency_layers": [], **changes}), EtadsForConditionalGeneration
+        EtadsConfig(**{"focus_layers": [], "saliency_layers": [], **changes}),
+        EtadsForConditionalGeneration,
     )
     with torch.device("meta"):
         return EtadsForConditionalGeneration(own.model_config(50_000, (0, 1, 2)))
@@ -32,7 +33,9 @@ def millions(model: EtadsForConditionalGeneration, stack: str) -> float:
 @pytest.mark.parametrize(("layers", "expected"), [(2, 31.90), (4, 38.21), (6, 44.51)])
 def test_encoders_have_as_many_weights_as_in_table_4(layers: int, expected: float) -> None:
     """Embeddings and 2, 4 or 6 encoder layers: 31.90M, 38.21M, 44.51M weights (ETADS, Table 4)."""
-    assert millions(at_paper_size(encoder_layers=layers), "encoder") == pytest.approx(expected, abs=0.005)
+    assert millions(at_paper_size(encoder_layers=layers), "encoder") == pytest.approx(
+        expected, abs=0.005
+    )
 
 
 @pytest.mark.parametrize(("layers", "expected"), [(2, 34.06), (4, 42.47), (6, 50.87)])
@@ -63,7 +66,9 @@ def test_layers_are_counted_from_one() -> None:
     """The lists name which encoder layers focus and which decoder layers select; the others are the library's."""
     model = network(encoder_layers=3, decoder_layers=3, focus_layers=[1, 3], saliency_layers=[2])
     focus = [isinstance(layer.self_attn, FocusAttention) for layer in model.model.encoder.layers]
-    saliency = [isinstance(layer.encoder_attn, SaliencyAttention) for layer in model.model.decoder.layers]
+    saliency = [
+        isinstance(layer.encoder_attn, SaliencyAttention) for layer in model.model.decoder.layers
+    ]
     assert focus == [True, False, True]
     assert saliency == [False, True, False]
 
@@ -82,8 +87,12 @@ def test_the_encoder_is_a_transformer_with_its_norms_behind() -> None:
         own = layer.self_attn
         theirs.load_state_dict(
             {
-                "self_attn.in_proj_weight": torch.cat([p.weight for p in (own.q_proj, own.k_proj, own.v_proj)]),
-                "self_attn.in_proj_bias": torch.cat([p.bias for p in (own.q_proj, own.k_proj, own.v_proj)]),
+                "self_attn.in_proj_weight": torch.cat(
+                    [p.weight for p in (own.q_proj, own.k_proj, own.v_proj)]
+                ),
+                "self_attn.in_proj_bias": torch.cat(
+                    [p.bias for p in (own.q_proj, own.k_proj, own.v_proj)]
+                ),
                 "self_attn.out_proj.weight": own.out_proj.weight,
                 "self_attn.out_proj.bias": own.out_proj.bias,
                 "linear1.weight": layer.fc1.weight,
@@ -103,7 +112,13 @@ def test_the_encoder_is_a_transformer_with_its_norms_behind() -> None:
 def test_what_a_checkpoint_lacks_starts_as_it_should(tmp_path: Any) -> None:
     """Opened with layers that focus and select, a basic checkpoint: its new weights are Xavier's, not garbage."""
     network().save_pretrained(tmp_path)
-    model = EtadsForConditionalGeneration.from_pretrained(tmp_path, focus_layers=[1, 2], saliency_layers=[1, 2])
+    model = EtadsForConditionalGeneration.from_pretrained(
+        tmp_path, focus_layers=[1, 2], saliency_layers=[1, 2]
+    )
     for name, weight in model.named_parameters():
         if "focus." in name or "gate." in name:
-            assert 0.01 < weight.abs().max().item() <= (6 / (16 + (16 if weight.dim() == 3 else 1))) ** 0.5, name
+            assert (
+                0.01
+                < weight.abs().max().item()
+                <= (6 / (16 + (16 if weight.dim() == 3 else 1))) ** 0.5
+            ), name

@@ -40,7 +40,11 @@ def loop(attention: Any, states: Tensor, source: Tensor) -> Tensor:
     heads, width = attention.num_heads, attention.head_dim
 
     def projected(linear: torch.nn.Linear, x: Tensor) -> Tensor:
-        return (x.double() @ linear.weight.double().T + linear.bias.double()).view(len(x), heads, width).detach()
+        return (
+            (x.double() @ linear.weight.double().T + linear.bias.double())
+            .view(len(x), heads, width)
+            .detach()
+        )
 
     q, k, v = (
         projected(attention.q_proj, states),
@@ -49,7 +53,10 @@ def loop(attention: Any, states: Tensor, source: Tensor) -> Tensor:
     )
     output = torch.zeros(len(states), heads, width, dtype=torch.float64)
     for h, i in product(range(heads), range(len(states))):
-        w_h, w_s = attention.gate.w_h[h].double().T.detach(), attention.gate.w_s[h].double().T.detach()
+        w_h, w_s = (
+            attention.gate.w_h[h].double().T.detach(),
+            attention.gate.w_s[h].double().T.detach(),
+        )
         energies = [float(q[i, h] @ k[j, h]) / math.sqrt(width) for j in range(len(source))]
         total = sum(math.exp(energy - max(energies)) for energy in energies)
         for j, energy in enumerate(energies):
@@ -78,7 +85,11 @@ def test_three_tokens_by_hand() -> None:
     """
     attention = layer(1, width=1)
     with torch.no_grad():
-        for name, linear in (("q_proj", attention.q_proj), ("k_proj", attention.k_proj), ("v_proj", attention.v_proj)):
+        for name, linear in (
+            ("q_proj", attention.q_proj),
+            ("k_proj", attention.k_proj),
+            ("v_proj", attention.v_proj),
+        ):
             linear.weight.fill_(0.0 if name == "v_proj" else 1.0)
             linear.bias.zero_()
         attention.out_proj.weight.fill_(1.0)

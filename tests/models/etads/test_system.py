@@ -11,7 +11,15 @@ from support.etads_networks import VARIANTS
 from support.toys import TINY, ToySplit, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import WINDOW_AXIS, Decoding, Document, Evidence, Example, FitContext, Section
+from longsumbench.core import (
+    WINDOW_AXIS,
+    Decoding,
+    Document,
+    Evidence,
+    Example,
+    FitContext,
+    Section,
+)
 from longsumbench.modeling.generation import GeneratedText
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.etads import system as etads
@@ -19,19 +27,32 @@ from longsumbench.models.etads.config import EtadsConfig
 from longsumbench.models.etads.system import Etads, EtadsReader
 
 SETTINGS = {name: value for name, value in TINY.items() if name in EtadsConfig.__dataclass_fields__}
-SMALL: dict[str, Any] = {**SETTINGS, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0, "tokenizer": "trained"}
+SMALL: dict[str, Any] = {
+    **SETTINGS,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "dropout": 0.0,
+    "tokenizer": "trained",
+}
 GREEDY = Decoding(max_length=8, device="cpu")
 
 
 def fitted(folder: Path, steps: int = 3, **settings: Any) -> Etads:
     system = Etads(EtadsConfig(**{**SMALL, **settings}))
-    system.fit(FitContext(ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), ArtifactCache(folder)))
+    system.fit(
+        FitContext(
+            ToySplit.of("train", 24), None, tiny_recipe(max_steps=steps), ArtifactCache(folder)
+        )
+    )
     return system
 
 
 def words(sentences: list[str]) -> list[EncodedSentence]:
     """Tokenize by words: the id is the word's length."""
-    return [EncodedSentence([len(word) for word in text.split()], len(text.split())) for text in sentences]
+    return [
+        EncodedSentence([len(word) for word in text.split()], len(text.split()))
+        for text in sentences
+    ]
 
 
 def text(*documents: str, title: str | None = None) -> Example:
@@ -46,7 +67,9 @@ def test_the_title_stands_before_the_text_and_the_rest_is_cut() -> None:
     units = reader.units(text("aa bbb cccc", "dd eeeee", title="t"))
     assert units.ids == ([1, 2, 3, 4, 2],)
     assert units.words == (5,)
-    assert [(cut.cause, cut.tokens, cut.words) for cut in units.truncation.cuts] == [("input_length", 1, 1)]
+    assert [(cut.cause, cut.tokens, cut.words) for cut in units.truncation.cuts] == [
+        ("input_length", 1, 1)
+    ]
     assert units.truncation.tokens == 6
 
 
@@ -99,15 +122,25 @@ def test_saliencies_are_those_of_the_equation(tmp_path: Path) -> None:
     layers = [layer.encoder_attn for layer in system.model.model.decoder.layers]
     queries: list[torch.Tensor] = []  # of each layer, [T, D]
     for attention in layers:
-        attention.q_proj.register_forward_hook(lambda _module, _inputs, output: queries.append(output[0]))
+        attention.q_proj.register_forward_hook(
+            lambda _module, _inputs, output: queries.append(output[0])
+        )
     found = []
     with torch.inference_mode():
-        memory = system.model.model.encoder(ids, torch.ones_like(ids, dtype=torch.bool)).last_hidden_state[0]
+        memory = system.model.model.encoder(
+            ids, torch.ones_like(ids, dtype=torch.bool)
+        ).last_hidden_state[0]
         fed = torch.tensor([[system.model.config.decoder_start_token_id, *written[:-1]]])
-        system.model(input_ids=ids, unit_mask=torch.ones_like(ids, dtype=torch.bool), decoder_input_ids=fed)
+        system.model(
+            input_ids=ids, unit_mask=torch.ones_like(ids, dtype=torch.bool), decoder_input_ids=fed
+        )
         for attention, asked in zip(layers, queries, strict=True):
-            of_heads = (one.view(len(one), 2, -1).unbind(1) for one in (asked, attention.k_proj(memory)))
-            for query, key, w_h, w_s in zip(*of_heads, attention.gate.w_h, attention.gate.w_s, strict=True):
+            of_heads = (
+                one.view(len(one), 2, -1).unbind(1) for one in (asked, attention.k_proj(memory))
+            )
+            for query, key, w_h, w_s in zip(
+                *of_heads, attention.gate.w_h, attention.gate.w_s, strict=True
+            ):
                 found.append(torch.sigmoid((query @ w_h) @ (key @ w_s).T))
     np.testing.assert_allclose(saliency, torch.stack(found).mean(0).numpy(), rtol=1e-4)
 
@@ -119,7 +152,9 @@ def test_sentences_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     example = replace(text("aa bbb", "", "cc dd", "ee", title="t"), query="u v?")
     read = system.reader.units(example)
     assert read.ids == ([1, 2, 1, 2, 3, 2, 2],)
-    saliency = np.array([[9, 9, 9, 0.2, 0.4, 0.5, 0.5], [9, 9, 9, 0.6, 0.4, 0.7, 0.9]], np.float32)  # two steps
+    saliency = np.array(
+        [[9, 9, 9, 0.2, 0.4, 0.5, 0.5], [9, 9, 9, 0.6, 0.4, 0.7, 0.9]], np.float32
+    )  # two steps
     evidence = Evidence({"saliency": saliency}, {"saliency": ("step", "source_token")}, {})
     monkeypatch.setattr(system, "evidence", lambda written: evidence)
     system.model = None  # nothing is decoded
@@ -134,7 +169,9 @@ def test_a_variant_keeps_the_evidence_that_it_has(tmp_path: Path) -> None:
     example = ToySplit.of("test", 1, start=40)[0]
     kept = {}
     for variant in ("basic", "focus", "saliency"):
-        system = fitted(tmp_path / variant, **{"focus_layers": [], "saliency_layers": [], **VARIANTS[variant]})
+        system = fitted(
+            tmp_path / variant, **{"focus_layers": [], "saliency_layers": [], **VARIANTS[variant]}
+        )
         evidence = next(iter(system.summarize([example], GREEDY))).evidence
         kept[variant] = set(evidence.arrays) if evidence is not None else None
     assert kept == {"basic": None, "focus": {"focus"}, "saliency": {"saliency"}}

@@ -18,7 +18,11 @@ from longsumbench.models.hierarchical_transformer.entities import (
     pipeline_identity,
 )
 
-NAMED = {"Acme Corp": "ORG", "Paris": "GPE", "Monday": "DATE"}  # what the pipelines of the tests know
+NAMED = {
+    "Acme Corp": "ORG",
+    "Paris": "GPE",
+    "Monday": "DATE",
+}  # what the pipelines of the tests know
 
 
 @pytest.mark.parametrize(
@@ -28,7 +32,10 @@ NAMED = {"Acme Corp": "ORG", "Paris": "GPE", "Monday": "DATE"}  # what the pipel
         ("Vladimir Ray left.", {"Vladimir Ray"}),  # two at a beginning
         ("Rain fell.", set()),  # one at a beginning
         ("Rome fell. All left Rome.", {"Rome"}),  # one at a beginning that is a name elsewhere
-        ("The Red House fell. When Rome fell we left.", {"Red House", "Rome"}),  # no name begins with The or When
+        (
+            "The Red House fell. When Rome fell we left.",
+            {"Red House", "Rome"},
+        ),  # no name begins with The or When
         ("US President Lee. IT is hard.", {"US President Lee"}),
         ("from Paris, Texas to the Bank of England", {"Paris", "Texas", "Bank", "England"}),
         ("by John F. Kennedy (New York) and “Big Ben”", {"John F Kennedy", "New York", "Big Ben"}),
@@ -61,7 +68,11 @@ class StandIn:
     def pipe(self, texts: Iterable[str]) -> Iterator[Any]:
         """Yield what is found in each text."""
         for text in texts:
-            found = [SimpleNamespace(text=name, label_=label) for name, label in NAMED.items() if name in text]
+            found = [
+                SimpleNamespace(text=name, label_=label)
+                for name, label in NAMED.items()
+                if name in text
+            ]
             yield SimpleNamespace(ents=tuple(found))
 
 
@@ -118,7 +129,9 @@ def test_real_spacy(tmp_path: Path) -> None:
     pipeline.to_disk(tmp_path / "rules")
     library.blank("en").to_disk(tmp_path / "blank")
     assert available(str(tmp_path / "rules"))
-    found = find_entities("spacy", str(tmp_path / "rules"))(["Acme Corp on Monday", "", "Paris, Acme Corp"])
+    found = find_entities("spacy", str(tmp_path / "rules"))(
+        ["Acme Corp on Monday", "", "Paris, Acme Corp"]
+    )
     assert found == [{"Acme Corp"}, set(), {"Acme Corp", "Paris"}]
     assert pipeline_identity(str(tmp_path / "rules")) == "en_pipeline 0.0.0"
     with pytest.raises(UsageError, match="finds no entities"):
@@ -138,6 +151,9 @@ def test_spacy_asked_for_and_missing(monkeypatch: pytest.MonkeyPatch, folder: st
 def test_a_missing_pipeline(name: str, spacy: Any) -> None:
     """Without the pipeline, one line says how to get one and what else to choose; nothing is loaded or downloaded."""
     assert not available(name)
-    with pytest.raises(EnvironmentProblem, match=r"spacy download en_core_web_sm, or choose model\.entities=capitals$"):
+    with pytest.raises(
+        EnvironmentProblem,
+        match=r"spacy download en_core_web_sm, or choose model\.entities=capitals$",
+    ):
         find_entities("spacy", name)
     assert spacy.loaded == []

@@ -26,7 +26,9 @@ WIDTH, HEADS = 8, 2
 LENGTHS = ((3, 0, 5, 1), (2, 4))  # of the paragraphs of two examples; one is absent
 
 
-def packed(lengths: tuple[tuple[int, ...], ...] = LENGTHS) -> tuple[Tensor, PackedParagraphs, list[list[Tensor]]]:
+def packed(
+    lengths: tuple[tuple[int, ...], ...] = LENGTHS,
+) -> tuple[Tensor, PackedParagraphs, list[list[Tensor]]]:
     """Return states one behind the other, whose they are, and the same paragraph by paragraph."""
     generator = torch.Generator().manual_seed(5)
     sizes = [size for one in lengths for size in one if size]
@@ -40,7 +42,9 @@ def packed(lengths: tuple[tuple[int, ...], ...] = LENGTHS) -> tuple[Tensor, Pack
     starts = flat.cumsum(0) - flat
     pieces = tuple(
         Piece(
-            torch.tensor([row]), (starts[row] + torch.arange(int(flat[row])))[None], torch.ones(1, int(flat[row])) > 0
+            torch.tensor([row]),
+            (starts[row] + torch.arange(int(flat[row])))[None],
+            torch.ones(1, int(flat[row])) > 0,
         )
         for row in range(len(flat))
     )
@@ -62,7 +66,9 @@ def linear(states: Tensor, part: Any, head: int) -> Tensor:
 
 
 @torch.no_grad()
-def by_loops(attention: ParagraphAttention, listed: list[list[Tensor]], graph: Tensor | None = None) -> list[Tensor]:
+def by_loops(
+    attention: ParagraphAttention, listed: list[list[Tensor]], graph: Tensor | None = None
+) -> list[Tensor]:
     """Return every real paragraph's context, Eqs. 13–21 and 24 one after the other."""
     pooling, contexts = attention.pooling, []
     width = WIDTH // HEADS
@@ -75,18 +81,29 @@ def by_loops(attention: ParagraphAttention, listed: list[list[Tensor]], graph: T
                 tokens = paragraphs[index]
                 scores = [float(pooling.scores(token)[head]) for token in tokens]
                 total = sum(math.exp(score) for score in scores)
-                values = [pooling.values(token)[head * width : (head + 1) * width] for token in tokens]
-                sums = sum(math.exp(score) / total * value for score, value in zip(scores, values, strict=True))
+                values = [
+                    pooling.values(token)[head * width : (head + 1) * width] for token in tokens
+                ]
+                sums = sum(
+                    math.exp(score) / total * value
+                    for score, value in zip(scores, values, strict=True)
+                )
                 vectors[index] = pooling.norm(linear(sums, pooling.outputs, head))
             for index in there:
                 query = linear(vectors[index], attention.query, head)
                 keys = {other: linear(vectors[other], attention.key, head) for other in there}
-                weights = {other: math.exp(float(query @ keys[other]) / math.sqrt(width)) for other in there}
+                weights = {
+                    other: math.exp(float(query @ keys[other]) / math.sqrt(width))
+                    for other in there
+                }
                 if graph is not None and head == 0:
                     weights = {other: float(graph[example, index, other]) for other in there}
                 total = sum(weights.values())
                 of_heads[index].append(
-                    sum(weights[other] / total * linear(vectors[other], attention.value, head) for other in there)
+                    sum(
+                        weights[other] / total * linear(vectors[other], attention.value, head)
+                        for other in there
+                    )
                 )
         contexts += [attention.out_proj(torch.cat(of_heads[index])) for index in there]
     return contexts
@@ -98,7 +115,11 @@ def test_contexts_are_the_equations(official: bool, with_graph: bool) -> None:
     """Every paragraph's context is that of loops over heads, paragraphs and tokens, with a graph and without."""
     attention = shaken(ParagraphAttention(WIDTH, HEADS, official))
     states, paragraphs, listed = packed()
-    graph = torch.rand(2, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(9)) if with_graph else None
+    graph = (
+        torch.rand(2, 4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(9))
+        if with_graph
+        else None
+    )
     rows = None if graph is None else normalized(graph, paragraphs.real)
     context, weights = attention(states, paragraphs, rows)
     torch.testing.assert_close(context, torch.stack(by_loops(attention, listed, graph)))
@@ -108,7 +129,9 @@ def test_contexts_are_the_equations(official: bool, with_graph: bool) -> None:
 
 def layer(official: bool) -> Any:
     """Return a small layer."""
-    config = HierarchicalTransformerModelConfig(**{**SIZES, "d_model": WIDTH, "encoder_attention_heads": HEADS})
+    config = HierarchicalTransformerModelConfig(
+        **{**SIZES, "d_model": WIDTH, "encoder_attention_heads": HEADS}
+    )
     return shaken(GlobalLayer(config, HEADS, official))
 
 
@@ -125,7 +148,12 @@ def test_a_layer_as_released() -> None:
     one, (states, paragraphs, _) = layer(official=True), packed()
     normal = one.self_attn_layer_norm(states)
     listed = [
-        [normal[paragraphs.owners == 0], normal[:0], normal[paragraphs.owners == 1], normal[paragraphs.owners == 2]]
+        [
+            normal[paragraphs.owners == 0],
+            normal[:0],
+            normal[paragraphs.owners == 1],
+            normal[paragraphs.owners == 2],
+        ]
     ]
     listed += [[normal[paragraphs.owners == 3], normal[paragraphs.owners == 4]]]
     informed = states + torch.stack(by_loops(one.self_attn, listed))[paragraphs.owners]
@@ -158,5 +186,7 @@ def test_a_graph_by_hand() -> None:
 @pytest.mark.parametrize("shape", [(1, 3, 3), (1, 2, 3), (2, 2, 2)])
 def test_a_graph_of_the_wrong_size(shape: tuple[int, ...]) -> None:
     """A graph that has not a row and a column for each paragraph is refused."""
-    with pytest.raises(UsageError, match="does not fit 2 paragraphs: it needs a row and a column each"):
+    with pytest.raises(
+        UsageError, match="does not fit 2 paragraphs: it needs a row and a column each"
+    ):
         network().model.encoder(**batch([3, 2]), unit_graph=torch.ones(shape))

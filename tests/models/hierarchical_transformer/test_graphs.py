@@ -32,7 +32,11 @@ def similarity_by_hand(texts: Sequence[str]) -> Graph:
     bags = [re.findall(r"\w+", text.lower()) for text in texts]
     real = [number for number, text in enumerate(texts) if text.strip()]
     vectors = [
-        {word: bag.count(word) * log(len(real) / sum(word in other for other in bags)) for word in bag} for bag in bags
+        {
+            word: bag.count(word) * log(len(real) / sum(word in other for other in bags))
+            for word in bag
+        }
+        for bag in bags
     ]
     norms = [sqrt(sum(weight**2 for weight in vector.values())) for vector in vectors]
     graph = np.zeros((len(texts), len(texts)), np.float32)
@@ -86,7 +90,10 @@ def test_absent_paragraphs_change_nothing(texts: list[str]) -> None:
     more: list[Place] = [*places, (0, len(texts)), None]
     for whole, part in (
         (similarity_graph([*texts, "", " "]), similarity_graph(texts)),
-        (discourse_graph([*texts, "", " "], more, CAPITALS), discourse_graph(texts, places, CAPITALS)),
+        (
+            discourse_graph([*texts, "", " "], more, CAPITALS),
+            discourse_graph(texts, places, CAPITALS),
+        ),
     ):
         assert np.array_equal(whole[: len(texts), : len(texts)], part)
         assert not whole[len(texts) :].any()
@@ -105,7 +112,9 @@ def test_worked_similarity() -> None:
     assert similarity_graph(["Red fox.", "red fox den", "hen"]) == pytest.approx(np.array(expected))
     cosine = sqrt(shared / (shared + own))
     expected = [[1, cosine, 0], [cosine, 1, 0], [0, 0, 1]]
-    assert similarity_graph(["Red fox.", "red fox den", "red hen"]) == pytest.approx(np.array(expected))
+    assert similarity_graph(["Red fox.", "red fox den", "red hen"]) == pytest.approx(
+        np.array(expected)
+    )
 
 
 def test_worked_discourse() -> None:
@@ -117,7 +126,9 @@ def test_worked_discourse() -> None:
     texts = ["Ann", "However, Ann met Bob.", "Bob, Cid and Dan.", "Then nobody."]
     found = [{"Ann"}, {"Ann", "Bob"}, {"Bob", "Cid", "Dan"}, set()]
     entities = dict(zip(texts, map(frozenset, found), strict=True))
-    graph = discourse_graph(texts, [None, (0, 1), (0, 0), (1, 0)], lambda given: [entities[text] for text in given])
+    graph = discourse_graph(
+        texts, [None, (0, 1), (0, 0), (1, 0)], lambda given: [entities[text] for text in given]
+    )
     expected = [[0.2, 0.2, 0, 0], [0.2, 0.4, 1.2, 0], [0, 1.2, 0.6, 0], [0, 0, 0, 0]]
     assert graph == pytest.approx(np.array(expected))
 
@@ -135,7 +146,12 @@ def test_only_the_next_paragraph_of_the_same_document_is_connected() -> None:
 @pytest.mark.parametrize("marker", DISCOURSE_MARKERS)
 def test_a_marker_counts_at_the_beginning(marker: str) -> None:
     """Each of the 36 counts in any casing, across a line break and behind a quotation mark, as whole words only."""
-    for text in (f"{marker} we", f"{marker.upper()}, we", f" “{marker.capitalize()}: we", marker.replace(" ", "\n")):
+    for text in (
+        f"{marker} we",
+        f"{marker.upper()}, we",
+        f" “{marker.capitalize()}: we",
+        marker.replace(" ", "\n"),
+    ):
         assert is_marked(text)
     for text in (f"{marker}s we", f"We {marker} we", marker[:-1], f"un{marker} we", ""):
         assert not is_marked(text)
@@ -145,6 +161,8 @@ def test_a_marker_counts_at_the_beginning(marker: str) -> None:
 def test_the_markers_are_in_the_papers_order() -> None:
     """The list is the appendix's, word for word."""
     text = PAPER.read_text(encoding="utf-8")
-    listed = text[text.index("again, also, another") : text.index("the day before") + len("the day before")]
+    listed = text[
+        text.index("again, also, another") : text.index("the day before") + len("the day before")
+    ]
     joined = " ".join(listed.replace("-\n", "").split())
     assert tuple(re.split(r", ?", joined)) == DISCOURSE_MARKERS

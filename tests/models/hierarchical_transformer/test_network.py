@@ -45,7 +45,12 @@ def test_encoding_reads_nothing_from_the_device() -> None:
     """Which paragraphs are real is known on the CPU; a tensor of the meta device that is read raises an error."""
     given, meta = batch(*EXAMPLES), torch.device("meta")
     states = network().model.encoder(**given).last_hidden_state
-    there = network().to(meta).train().model.encoder(**{name: to_device(value, meta) for name, value in given.items()})
+    there = (
+        network()
+        .to(meta)
+        .train()
+        .model.encoder(**{name: to_device(value, meta) for name, value in given.items()})
+    )
     assert there.last_hidden_state.shape == states.shape
     there.last_hidden_state.sum().backward()
 
@@ -77,7 +82,9 @@ def test_one_paragraph_without_global_layers_is_a_plain_encoder() -> None:
     flat = network(global_layers=0, paragraph_positions=False)
     given = batch([9])
     encoder = flat.model.encoder
-    states = encoder.embed_alone(given["input_ids"][:, 0]) + sinusoid(torch.arange(9), 32, interleaved=True)
+    states = encoder.embed_alone(given["input_ids"][:, 0]) + sinusoid(
+        torch.arange(9), 32, interleaved=True
+    )
     for one in encoder.layers:
         states = one(states, None)
     close(memory(flat, given), encoder.last_norm(states)[0])
@@ -86,8 +93,14 @@ def test_one_paragraph_without_global_layers_is_a_plain_encoder() -> None:
 def test_what_a_checkpoint_lacks_starts_as_it_should(tmp_path: Any) -> None:
     """Opened with global layers, a checkpoint without any: its new matrices of heads are Xavier's, not garbage."""
     network(global_layers=0).save_pretrained(tmp_path)
-    model = HierarchicalTransformerForConditionalGeneration.from_pretrained(tmp_path, global_layers=1)
-    heads = {name: one for name, one in model.named_parameters() if "global_layers" in name and one.dim() == 3}
+    model = HierarchicalTransformerForConditionalGeneration.from_pretrained(
+        tmp_path, global_layers=1
+    )
+    heads = {
+        name: one
+        for name, one in model.named_parameters()
+        if "global_layers" in name and one.dim() == 3
+    }
     assert len(heads) == 4
     assert all(0.3 < one.abs().max().item() <= (6 / 16) ** 0.5 for one in heads.values())
 
@@ -97,7 +110,9 @@ def test_the_releases_smoothing_by_hand() -> None:
     logits = torch.tensor([[[0.0, 1.0, 2.0, 3.0]]])
     logs = logits.log_softmax(-1)[0, 0].tolist()
     target = {2: 0.8, 1: 0.1, 3: 0.1}
-    expected = sum(share * (torch.tensor(share).log().item() - logs[token]) for token, share in target.items())
+    expected = sum(
+        share * (torch.tensor(share).log().item() - logs[token]) for token, share in target.items()
+    )
     found = smoothed_as_released(logits, torch.tensor([[2]]), None, 0.2, pad=0)
     assert found.item() == pytest.approx(expected, rel=1e-5)
 
@@ -113,7 +128,12 @@ def test_smoothing_is_the_suites_but_for_the_release() -> None:
 
 def test_the_count_of_weights() -> None:
     """As released, 6 + 2 encoder layers and 1 decoder layer have 15,343,952 weights at 32,000 pieces."""
-    sizes: dict[str, Any] = {"vocab_size": 32_000, "d_model": 256, "encoder_layers": 6, "decoder_layers": 1}
+    sizes: dict[str, Any] = {
+        "vocab_size": 32_000,
+        "d_model": 256,
+        "encoder_layers": 6,
+        "decoder_layers": 1,
+    }
     sizes |= {f"{stack}_ffn_dim": 1024 for stack in ("encoder", "decoder")}
     sizes |= {f"{stack}_attention_heads": 8 for stack in ("encoder", "decoder")}
     with torch.device("meta"):

@@ -25,7 +25,10 @@ from longsumbench.models.hierarchical_transformer.model import (
 )
 
 FOLDER = SHARED / "parity" / "hierarchical_transformer"
-pytestmark = [pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER), pytest.mark.usefixtures("float64")]
+pytestmark = [
+    pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER),
+    pytest.mark.usefixtures("float64"),
+]
 
 HIERARCHICAL = ["ragged_b2", "full_b1"]
 CASES = [*HIERARCHICAL, "flat_full_b1"]
@@ -74,7 +77,9 @@ def flat(case: str) -> str:
 @cache
 def meta(case: str) -> dict[str, Any]:
     """Return the description of a case's network: sizes, losses, norms of gradients, searches."""
-    content: dict[str, Any] = json.loads((FOLDER / f"{flat(case)}meta.json").read_text(encoding="utf-8"))
+    content: dict[str, Any] = json.loads(
+        (FOLDER / f"{flat(case)}meta.json").read_text(encoding="utf-8")
+    )
     return content
 
 
@@ -88,7 +93,10 @@ def described(case: str) -> dict[str, Any]:
 def tensors(case: str) -> dict[str, Tensor]:
     """Return a case's tensors, numbers in float64: what differs is the rounding in the vectors alone."""
     loaded = load_file(FOLDER / f"{flat(case)}case_{case.removeprefix('flat_')}.safetensors")
-    return {name: value.double() if value.is_floating_point() else value for name, value in loaded.items()}
+    return {
+        name: value.double() if value.is_floating_point() else value
+        for name, value in loaded.items()
+    }
 
 
 def network(case: str, **changes: Any) -> Any:
@@ -120,10 +128,15 @@ def network(case: str, **changes: Any) -> Any:
     model = HierarchicalTransformerForConditionalGeneration(config)
     weights = load_file(FOLDER / f"{flat(case)}weights.safetensors")
     loaded = model.load_state_dict(
-        {ours(name): weight for name, weight in weights.items() if not name.startswith("const.")}, strict=False
+        {ours(name): weight for name, weight in weights.items() if not name.startswith("const.")},
+        strict=False,
     )
     assert not loaded.unexpected_keys
-    tied = {"model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"}
+    tied = {
+        "model.encoder.embed_tokens.weight",
+        "model.decoder.embed_tokens.weight",
+        "lm_head.weight",
+    }
     assert {name for name in loaded.missing_keys if name != "final_logits_bias"} <= tied
     model.tie_weights()
     return model.eval()
@@ -208,7 +221,10 @@ def test_states_of_the_encoder(case: str) -> None:
     for layer in range(LOCAL):
         assert_states(f"enc.layer{layer}_out", recorder.returned[f"model.encoder.layers.{layer}"])
     for layer in range(0 if flat(case) else 2):
-        assert_states(f"enc.layer{LOCAL + layer}_out", recorder.returned[f"model.encoder.global_layers.{layer}"])
+        assert_states(
+            f"enc.layer{LOCAL + layer}_out",
+            recorder.returned[f"model.encoder.global_layers.{layer}"],
+        )
     wanted, hidden = expected["enc.memory"], expected["enc.memory_pad_mask"].bool()
     assert torch.equal(memory.mask, ~hidden)
     assert_close(memory.last_hidden_state[memory.mask], wanted[~hidden])
@@ -276,7 +292,9 @@ def test_positions_are_those_of_the_release(case: str) -> None:
 def loss(model: Any, case: str) -> Tensor:
     fed, gold = targets(case)
     labels = gold.masked_fill(gold.eq(PAD), -100)
-    summed: Tensor = model(**read(case), decoder_input_ids=fed, labels=labels, num_items_in_batch=1).loss
+    summed: Tensor = model(
+        **read(case), decoder_input_ids=fed, labels=labels, num_items_in_batch=1
+    ).loss
     return summed
 
 
@@ -293,11 +311,15 @@ def test_gradients_are_those_of_the_release(case: str) -> None:
     """The gradient of every weight is as large as the release's; where theirs is noise, so is ours."""
     model, wanted = network(case, label_smoothing=0.1).train(), described(case)
     (loss(model, case) / wanted["n_tokens"]).backward()
-    found = {name: float(weight.grad.to_dense().norm()) for name, weight in model.named_parameters()}
+    found = {
+        name: float(weight.grad.to_dense().norm()) for name, weight in model.named_parameters()
+    }
     expected = {ours(name): norm for name, norm in wanted["grad_norm"].items()}
     assert set(found) == set(expected)
     for name, norm in expected.items():
-        assert found[name] == (pytest.approx(norm, rel=1e-3) if norm > 1e-4 else pytest.approx(0, abs=1e-4)), name
+        assert found[name] == (
+            pytest.approx(norm, rel=1e-3) if norm > 1e-4 else pytest.approx(0, abs=1e-4)
+        ), name
 
 
 NUM_SEARCHES = {"ragged_b2": 7, "full_b1": 7, "flat_full_b1": 7}
@@ -309,7 +331,10 @@ def test_summaries_are_those_of_the_release(case: str, number: int) -> None:
     """Greedy search writes the release's ids; what its beams found has, with our logits, the score it had there."""
     search, model, inputs = described(case)["generation"][number], network(case), read(case)
     if search["beam_size"] == 1 and search["alpha"] == 0:
-        limits = {"max_new_tokens": search["max_length"], "min_new_tokens": search["min_length"] or None}
+        limits = {
+            "max_new_tokens": search["max_length"],
+            "min_new_tokens": search["min_length"] or None,
+        }
         written = model.generate(**inputs, do_sample=False, **limits)[:, 1:].tolist()
         assert [[token for token in ids if token != PAD] for ids in written] == search["raw_ids"]
     for row, (ids, score) in enumerate(zip(search["raw_ids"], search["scores"], strict=True)):
@@ -323,7 +348,10 @@ def test_summaries_are_those_of_the_release(case: str, number: int) -> None:
 def test_an_example_alone() -> None:
     """The second example of the ragged batch, unpadded, is predicted as in the batch."""
     inputs, (fed, gold) = read("ragged_b2"), targets("ragged_b2")
-    together, real = network("ragged_b2")(**inputs, decoder_input_ids=fed).logits[1], gold[1].ne(PAD)
+    together, real = (
+        network("ragged_b2")(**inputs, decoder_input_ids=fed).logits[1],
+        gold[1].ne(PAD),
+    )
     paragraphs, length = inputs["unit_mask"][1].any(-1).sum(), inputs["unit_mask"][1].sum(-1).max()
     alone = {name: value[1:, :paragraphs, :length] for name, value in inputs.items()}
     logits = network("ragged_b2")(**alone, decoder_input_ids=fed[1:, : real.sum()]).logits[0]
@@ -334,5 +362,7 @@ def test_an_example_alone() -> None:
 def test_the_schedule_is_that_of_the_release(factor: int) -> None:
     """Noam's schedule gives the release's learning rates, with the paper's factor and with the release's."""
     rate = learning_rate(Recipe(schedule="noam", learning_rate=factor, warmup_steps=8000), 256)
-    for step, expected in meta("ragged_b2")["noam_lr_at_step"][f"lr={factor},d=256,warmup=8000"].items():
+    for step, expected in meta("ragged_b2")["noam_lr_at_step"][
+        f"lr={factor},d=256,warmup=8000"
+    ].items():
         assert rate(int(step)) == pytest.approx(expected, rel=1e-6)

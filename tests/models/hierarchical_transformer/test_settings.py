@@ -7,16 +7,28 @@ import pytest
 from longsumbench.core import build_settings
 from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer import config as module
-from longsumbench.models.hierarchical_transformer.config import FlatTransformerConfig, HierarchicalTransformerConfig
+from longsumbench.models.hierarchical_transformer.config import (
+    FlatTransformerConfig,
+    HierarchicalTransformerConfig,
+)
 from longsumbench.models.tdmca.config import TdmcaConfig
 
 
 def test_the_defaults_are_the_papers() -> None:
     """5 + 2 layers of width 256 and 1,024, 8 heads, 24 paragraphs, 1,600 tokens, 32,000 pieces, ranked by the LSTM."""
     config = HierarchicalTransformerConfig()
-    assert (config.d_model, config.d_ff, config.num_heads, config.pooling_heads) == (256, 1024, 8, 8)
+    assert (config.d_model, config.d_ff, config.num_heads, config.pooling_heads) == (
+        256,
+        1024,
+        8,
+        8,
+    )
     assert (config.encoder_layers, config.global_layers, config.decoder_layers) == (5, 2, 6)
-    assert (config.num_paragraphs, config.input_length, config.vocabulary_size) == (24, 1600, 32_000)
+    assert (config.num_paragraphs, config.input_length, config.vocabulary_size) == (
+        24,
+        1600,
+        32_000,
+    )
     assert (config.rank, config.dropout, config.fidelity) == ("lstm", 0.1, "paper")
 
 
@@ -35,18 +47,31 @@ def test_the_release_has_one_decoder_layer() -> None:
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_the_configuration_says_how_entities_are_found(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configuration_says_how_entities_are_found(
+    there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The discourse graph takes spaCy where it is installed, else capitals, unless one of them is asked for."""
     monkeypatch.setattr(module, "available", lambda name: there)
-    assert HierarchicalTransformerConfig(graph="discourse").entities == ("spacy" if there else "capitals")
+    assert HierarchicalTransformerConfig(graph="discourse").entities == (
+        "spacy" if there else "capitals"
+    )
     assert HierarchicalTransformerConfig(graph="discourse", entities="spacy").entities == "spacy"
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a ranker that nobody knows": ({"rank": "lstn"}, "model.rank=lstn.*lstm"),
-    "a graph without global layers": ({"graph": "similarity", "global_layers": 0}, "but model.global_layers=0"),
-    "pooling heads that do not fit": ({"pooling_heads": 7}, "cannot be shared equally by model.pooling_heads=7"),
-    "no halves of even width": ({"d_model": 250, "num_heads": 5, "pooling_heads": 5}, "is not a multiple of 4"),
+    "a graph without global layers": (
+        {"graph": "similarity", "global_layers": 0},
+        "but model.global_layers=0",
+    ),
+    "pooling heads that do not fit": (
+        {"pooling_heads": 7},
+        "cannot be shared equally by model.pooling_heads=7",
+    ),
+    "no halves of even width": (
+        {"d_model": 250, "num_heads": 5, "pooling_heads": 5},
+        "is not a multiple of 4",
+    ),
 }
 
 

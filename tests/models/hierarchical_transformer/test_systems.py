@@ -9,7 +9,16 @@ import pytest
 from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import ATTENDED_AXIS, Decoding, Document, Evidence, Example, FitContext, Section, names_deciding
+from longsumbench.core import (
+    ATTENDED_AXIS,
+    Decoding,
+    Document,
+    Evidence,
+    Example,
+    FitContext,
+    Section,
+    names_deciding,
+)
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling.generation import GeneratedText
 from longsumbench.modeling.unit_reader import collate_units
@@ -22,7 +31,10 @@ GREEDY = Decoding(max_length=8, device="cpu")
 
 def words(sentences: list[str]) -> list[EncodedSentence]:
     """Tokenize by words: the id is the word's length."""
-    return [EncodedSentence([len(word) for word in text.split()], len(text.split())) for text in sentences]
+    return [
+        EncodedSentence([len(word) for word in text.split()], len(text.split()))
+        for text in sentences
+    ]
 
 
 def built(name: str, **settings: Any) -> Any:
@@ -39,7 +51,10 @@ def fitted(name: str, folder: Path, steps: int = 3, **settings: Any) -> Any:
 
 def cluster(*documents: tuple[str, ...], title: str | None = "t") -> Example:
     """Return an example of documents of paragraphs of one sentence each."""
-    made = tuple(Document(None, (Section(None, tuple((text,) for text in document)),)) for document in documents)
+    made = tuple(
+        Document(None, (Section(None, tuple((text,) for text in document)),))
+        for document in documents
+    )
     return Example("x", title, None, made, (("a",),))
 
 
@@ -73,8 +88,15 @@ def test_the_release_ends_what_it_joins(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rank", ["tfidf", "lexrank"])
 def test_the_best_come_first(rank: str) -> None:
     """Ranked, paragraphs come best first, and what they have in common is kept next to them."""
-    texts = ("a stray line", "the owl sees the night", "the owl sees a night", "one night the owl sees")
-    units = built("hierarchical_transformer", rank=rank, num_paragraphs=2).units(cluster(texts, title="owl night"))
+    texts = (
+        "a stray line",
+        "the owl sees the night",
+        "the owl sees a night",
+        "one night the owl sees",
+    )
+    units = built("hierarchical_transformer", rank=rank, num_paragraphs=2).units(
+        cluster(texts, title="owl night")
+    )
     assert len(units.ids) == 3
     assert [1, 5, 4] not in units.ids
     assert units.truncation.cuts[0].cause == "num_paragraphs"
@@ -82,11 +104,15 @@ def test_the_best_come_first(rank: str) -> None:
 
 def test_sections_and_snippets_as_paragraphs() -> None:
     """A section is one unit; sentences packed to a length are; a longer sentence is a snippet alone, and cut."""
-    document = Document(None, (Section("s", (("aa b.", "cc d."), ("eee f g.",))), Section(None, (("h i",),))))
+    document = Document(
+        None, (Section("s", (("aa b.", "cc d."), ("eee f g.",))), Section(None, (("h i",),)))
+    )
     example = replace(CLUSTER, documents=(document, document), title=None)
     sections = built("hierarchical_transformer", unit="section", num_paragraphs=9).units(example)
     assert [len(ids) for ids in sections.ids] == [0, 7, 2, 7, 2]
-    snippets = built("hierarchical_transformer", unit="snippet", paragraph_length=4, num_paragraphs=9)
+    snippets = built(
+        "hierarchical_transformer", unit="snippet", paragraph_length=4, num_paragraphs=9
+    )
     assert [len(ids) for ids in snippets.units(example).ids] == [0, 4, 3, 2, 4, 3, 2]
     cut = replace(snippets.config, paragraph_length=2)
     snippets.config = cut
@@ -96,7 +122,11 @@ def test_sections_and_snippets_as_paragraphs() -> None:
 def test_more_can_be_read_when_it_is_summarized() -> None:
     """Training reads its own number of paragraphs and tokens, writing another."""
     system = built(
-        "hierarchical_transformer", num_paragraphs=1, test_num_paragraphs=3, input_length=3, test_input_length=7
+        "hierarchical_transformer",
+        num_paragraphs=1,
+        test_num_paragraphs=3,
+        input_length=3,
+        test_input_length=7,
     )
     assert system.training_units(CLUSTER).ids == ([1], [2, 3])
     assert system.units(CLUSTER).ids == ([1], [2, 3, 4], [2], [5, 1])
@@ -109,7 +139,9 @@ def test_reading_more_is_not_trained_again(tmp_path: Path) -> None:
     for number in (None, 3):
         system = build_tiny("hierarchical_transformer", rank="none", test_num_paragraphs=number)
         reports.append(system.fit(FitContext(train, None, recipe, stages)))
-        assert system.reader.limits(training=False).num_paragraphs == (number or system.config.num_paragraphs)
+        assert system.reader.limits(training=False).num_paragraphs == (
+            number or system.config.num_paragraphs
+        )
     assert reports[0] == reports[1]
     assert len(list((tmp_path / "checkpoint").glob("*/fit.json"))) == 1
 
@@ -123,7 +155,11 @@ class Clusters(ToySplit):
         """Return `size` made-up examples of two to six paragraphs."""
         toys = ToySplit.of(name, size, start)
         apart = [
-            replace(cluster(tuple(one.sentences()), title=one.title), id=one.id, references=one.references)
+            replace(
+                cluster(tuple(one.sentences()), title=one.title),
+                id=one.id,
+                references=one.references,
+            )
             for one in toys
         ]
         return cls(name, apart)
@@ -136,7 +172,11 @@ class Clusters(ToySplit):
 
 def test_paragraphs_are_ranked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points that differ in what is done with the ranked paragraphs share their orders."""
-    train, stages, recipe = Clusters.of("train", 12), ArtifactCache(tmp_path), tiny_recipe(max_steps=1)
+    train, stages, recipe = (
+        Clusters.of("train", 12),
+        ArtifactCache(tmp_path),
+        tiny_recipe(max_steps=1),
+    )
     lengths = zip(NAMES, (12, 20, 30), strict=True)
     systems = [build_tiny(name, rank="lstm", input_length=length) for name, length in lengths]
     asked: list[str] = []
@@ -151,8 +191,12 @@ def test_paragraphs_are_ranked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(system.reader.ranking, "order", counted)
         system.fit(FitContext(train, None, recipe, stages))
     assert asked == train.ids
-    for reader in [system.reader for system in systems]:  # what was kept is what each would find by itself
-        assert list(reader.rows(train, len(train), stages)["units"]) == [reader.row(one)["units"] for one in train]
+    for reader in [
+        system.reader for system in systems
+    ]:  # what was kept is what each would find by itself
+        assert list(reader.rows(train, len(train), stages)["units"]) == [
+            reader.row(one)["units"] for one in train
+        ]
     assert asked == train.ids * 4
 
 
@@ -175,7 +219,10 @@ def test_what_changes_units_decides_their_stage(name: str, setting: str, tmp_pat
     if not hasattr(system.config, setting):
         return
     example = cluster(("aa bbb cccc", "dd"), ("eeeee f gg", "owl dd"), title="owl dd")
-    before, changed = system.reader.training_units(example), replace(system.config, **{setting: CHANGES[setting]})
+    before, changed = (
+        system.reader.training_units(example),
+        replace(system.config, **{setting: CHANGES[setting]}),
+    )
     reader = type(system.reader)(changed)
     reader.tokenizer = system.tokenizer
     assert reader.training_units(example) == before or setting in names_deciding(changed, "units")
@@ -185,7 +232,9 @@ def test_what_changes_units_decides_their_stage(name: str, setting: str, tmp_pat
 def test_a_graph_reaches_training_and_writing(graph: str, tmp_path: Path) -> None:
     """Rows and batches hold the graph between title and paragraphs; the system trains, writes, and reopens with it."""
     system = fitted("hierarchical_transformer", tmp_path, graph=graph, entities="capitals")
-    example = cluster(("the Owl Hall stands", "However the Owl Hall fell"), ("a stray line",), title="Owl Hall")
+    example = cluster(
+        ("the Owl Hall stands", "However the Owl Hall fell"), ("a stray line",), title="Owl Hall"
+    )
     units = system.reader.units(example)
     edges = units.columns["unit_graph"]
     if graph == "discourse":
@@ -198,13 +247,21 @@ def test_a_graph_reaches_training_and_writing(graph: str, tmp_path: Path) -> Non
     folder = tmp_path / "saved"
     folder.mkdir()
     system.save(folder)
-    assert [one.text for one in type(system).load(folder).summarize([example, CLUSTER], GREEDY)] == texts
+    assert [
+        one.text for one in type(system).load(folder).summarize([example, CLUSTER], GREEDY)
+    ] == texts
 
 
-def test_a_missing_spacy_is_told_before_a_ranker_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_spacy_is_told_before_a_ranker_learns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody waits for a ranker that cannot be used then."""
     monkeypatch.setattr(entities, "find_spec", lambda name: None)
-    discourse: dict[str, Any] = {"graph": "discourse", "entities": "spacy", "spacy_model": "no_such_pipeline"}
+    discourse: dict[str, Any] = {
+        "graph": "discourse",
+        "entities": "spacy",
+        "spacy_model": "no_such_pipeline",
+    }
     with pytest.raises(EnvironmentProblem, match="needs the package spaCy"):
         fitted("hierarchical_transformer", tmp_path, rank="lstm", **discourse)
     assert not list(tmp_path.glob("ranker*"))
@@ -213,9 +270,15 @@ def test_a_missing_spacy_is_told_before_a_ranker_learns(tmp_path: Path, monkeypa
 def test_another_pipeline_makes_other_units(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which spaCy pipeline finds entities is part of the keys; of graphs without spaCy, nothing is."""
     monkeypatch.setattr(module, "pipeline_identity", lambda name: f"{name} 1.0")
-    discourse = built("hierarchical_transformer", graph="discourse", entities="spacy", spacy_model="some")
+    discourse = built(
+        "hierarchical_transformer", graph="discourse", entities="spacy", spacy_model="some"
+    )
     assert discourse.identity()["spacy"] == "some 1.0"
-    for settings in ({"graph": "discourse", "entities": "capitals"}, {"graph": "similarity"}, {"entities": "spacy"}):
+    for settings in (
+        {"graph": "discourse", "entities": "capitals"},
+        {"graph": "similarity"},
+        {"entities": "spacy"},
+    ):
         assert built("hierarchical_transformer", **settings).identity().get("spacy") is None
 
 
@@ -225,7 +288,10 @@ def test_evidence_says_where_from(tmp_path: Path) -> None:
     evidence = next(iter(system.summarize([replace(CLUSTER, title=None)], GREEDY))).evidence
     assert evidence is not None
     attention, relation = evidence.arrays["attention"], evidence.arrays["relation"]
-    assert evidence.axes == {"attention": ("unit", "step"), "relation": ("layer", "head", "unit", ATTENDED_AXIS)}
+    assert evidence.axes == {
+        "attention": ("unit", "step"),
+        "relation": ("layer", "head", "unit", ATTENDED_AXIS),
+    }
     assert evidence.texts["unit"][0] == ""
     np.testing.assert_allclose(attention.sum(0), 1, atol=1e-5)
     np.testing.assert_allclose(attention[0], 0, atol=1e-6)
@@ -242,11 +308,15 @@ def test_paragraphs_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     units = system.reader.units(CLUSTER)
     assert units.ids == ([1], [5, 1, 2], [2, 3, 4])
     assert units.spans == ((0, 0), (2, 3), (0, 1))
-    attention = np.array([[0.4, 0.4], [0.3, 0.0], [0.3, 0.6]], np.float32)  # title and paragraphs, two steps
+    attention = np.array(
+        [[0.4, 0.4], [0.3, 0.0], [0.3, 0.6]], np.float32
+    )  # title and paragraphs, two steps
     evidence = Evidence({"attention": attention}, {"attention": ("unit", "step")}, {})
     monkeypatch.setattr(system, "evidence", lambda written: evidence)
     system.model = None  # nothing is decoded
-    monkeypatch.setattr(module, "generate_texts", lambda *_: [GeneratedText(CLUSTER, units, [5, 6])])
+    monkeypatch.setattr(
+        module, "generate_texts", lambda *_: [GeneratedText(CLUSTER, units, [5, 6])]
+    )
     (scored,) = system.score_source([CLUSTER], GREEDY)
     assert scored.spans == [(0, 1), (2, 3)]
     np.testing.assert_allclose(scored.scores, [0.15, 0.05], rtol=1e-6)
@@ -255,12 +325,19 @@ def test_paragraphs_are_scored_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("unit", ["paragraph", "section", "snippet"])
 def test_an_extract_is_made_of_paragraphs(unit: str, tmp_path: Path) -> None:
     """The sentences of a span are the text of its unit, whatever a paragraph is."""
-    system = fitted("hierarchical_transformer", tmp_path, unit=unit, num_paragraphs=9, paragraph_length=40)
-    document = Document(None, (Section("s", (("kadan lofel.", "migor"), ("nufel redan kahit.",))), Section(None, ())))
+    system = fitted(
+        "hierarchical_transformer", tmp_path, unit=unit, num_paragraphs=9, paragraph_length=40
+    )
+    document = Document(
+        None,
+        (Section("s", (("kadan lofel.", "migor"), ("nufel redan kahit.",))), Section(None, ())),
+    )
     example = replace(CLUSTER, documents=(document, Document(None, ()), document))
     units, sentences = system.reader.units(example), list(example.sentences())
     texts = system.tokenizer.batch_decode(units.ids)
-    assert [" ".join(sentences[first:end]) for first, end in units.spans[1:]] == [text.strip() for text in texts[1:]]
+    assert [" ".join(sentences[first:end]) for first, end in units.spans[1:]] == [
+        text.strip() for text in texts[1:]
+    ]
     (scored,) = system.score_source([example], GREEDY)
     assert list(scored.spans) == sorted(units.spans[1:])
 

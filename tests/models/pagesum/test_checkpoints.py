@@ -9,11 +9,26 @@ from typing import Any
 
 import pytest
 import torch
-from support.pagesum_networks import DECODINGS, PAD, RAGGED, SIZES, START, batch, search, stock, targets
+from support.pagesum_networks import (
+    DECODINGS,
+    PAD,
+    RAGGED,
+    SIZES,
+    START,
+    batch,
+    search,
+    stock,
+    targets,
+)
 from support.tiny_bert import write_bert
 from support.toys import ToySplit, tiny_recipe
 from torch import Tensor
-from transformers import BartForConditionalGeneration, BartModel, T5Config, T5ForConditionalGeneration
+from transformers import (
+    BartForConditionalGeneration,
+    BartModel,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, Document, Example, FitContext, Section
@@ -32,7 +47,9 @@ TINY = {"page_size": 16, "num_pages": 3, "decode_length": 24}  # all else is the
 def write_bart(folder: Path, **changes: Any) -> Path:
     """Write a tiny BART and a tokenizer to a folder, as `save_pretrained` does; return it."""
     tokenizer = train_tokenizer(TRAIN, 320)
-    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
+    ids = {
+        f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")
+    }
     ids["decoder_start_token_id"] = tokenizer.eos_token_id
     stock(vocab_size=len(tokenizer), **{**ids, **changes}).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -60,12 +77,17 @@ def written(system: PageSum) -> list[str]:
 def opened(folder: Path, **changes: Any) -> Any:
     """Return PageSum's network as it starts from a folder's checkpoint."""
     no_reader: Any = None
-    return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).builder.initial_model(no_reader)
+    return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).builder.initial_model(
+        no_reader
+    )
 
 
 def of_stock(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return pages of one an example as a stock BART reads them."""
-    return {"input_ids": inputs["input_ids"][:, 0], "attention_mask": inputs["unit_mask"][:, 0].long()}
+    return {
+        "input_ids": inputs["input_ids"][:, 0],
+        "attention_mask": inputs["unit_mask"][:, 0].long(),
+    }
 
 
 def plain(ids: Tensor) -> list[list[int]]:
@@ -77,7 +99,10 @@ def plain(ids: Tensor) -> list[list[int]]:
 def test_one_page_is_stock_bart(decoding: str, tmp_path: Path) -> None:
     """From the same folder, logits and loss of one page each are stock BART's."""
     stock().save_pretrained(tmp_path)
-    model, bart = opened(tmp_path, decoding=decoding).eval(), BartForConditionalGeneration.from_pretrained(tmp_path)
+    model, bart = (
+        opened(tmp_path, decoding=decoding).eval(),
+        BartForConditionalGeneration.from_pretrained(tmp_path),
+    )
     model, bart = model.double(), bart.double()
     inputs, labels = batch((8,), (5,), (1,)), targets(12, 7, 9)
     actual, expected = model(**inputs, labels=labels), bart(**of_stock(inputs), labels=labels)
@@ -95,10 +120,15 @@ def test_one_page_is_stock_bart(decoding: str, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("decoding", DECODINGS)
-def test_summaries_of_one_page_are_stock_barts(decoding: str, how: dict[str, Any], tmp_path: Path) -> None:
+def test_summaries_of_one_page_are_stock_barts(
+    decoding: str, how: dict[str, Any], tmp_path: Path
+) -> None:
     """From the same folder, with the same arguments, greedy and beam-4 search of one page each write the same ids."""
     stock().save_pretrained(tmp_path)
-    model, bart = opened(tmp_path, decoding=decoding).eval(), BartForConditionalGeneration.from_pretrained(tmp_path)
+    model, bart = (
+        opened(tmp_path, decoding=decoding).eval(),
+        BartForConditionalGeneration.from_pretrained(tmp_path),
+    )
     inputs = batch((8,), (5,), (1,))
     always = {"max_new_tokens": 14, "forced_bos_token_id": START, "do_sample": False}
     found = plain(model.generate(**inputs, **how, **always))
@@ -128,8 +158,15 @@ def test_what_a_checkpoint_does_not_decide(tmp_path: Path) -> None:
     """Dropout, decoding and what training feeds are the user's; the first token is `<s>`, whatever it says of that."""
     stock().save_pretrained(tmp_path)
     model, bart = opened(tmp_path, dropout=0.25, decoding="global", fidelity="official"), stock()
-    assert (model.config.dropout, model.config.decoding, model.config.official) == (0.25, "global", True)
-    assert (model.generation_config.forced_bos_token_id, bart.generation_config.forced_bos_token_id) == (START, None)
+    assert (model.config.dropout, model.config.decoding, model.config.official) == (
+        0.25,
+        "global",
+        True,
+    )
+    assert (
+        model.generation_config.forced_bos_token_id,
+        bart.generation_config.forced_bos_token_id,
+    ) == (START, None)
     for name in ("d_model", "encoder_ffn_dim", "max_position_embeddings", "decoder_start_token_id"):
         assert getattr(model.config, name) == getattr(bart.config, name)
 
@@ -145,17 +182,24 @@ def test_checkpoints_as_the_hub_has_them(kind: Any, tmp_path: Path) -> None:
         assert torch.equal(model.get_parameter(name), weight.float()), name
 
 
-def test_training_from_a_checkpoint(checkpoint: Path, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_training_from_a_checkpoint(
+    checkpoint: Path, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """Fitted from a folder it has its tokenizer and sizes, learns on, and writes the same when saved and loaded."""
     start, system = fitted(checkpoint, stages, steps=0), fitted(checkpoint, stages, steps=4)
     assert start.tokenizer.get_vocab() == system.tokenizer.get_vocab()
     assert system.model.config.d_model == SIZES["d_model"]
     bart = BartForConditionalGeneration.from_pretrained(checkpoint)
     moved = {
-        name for name, weight in bart.named_parameters() if not torch.equal(weight, system.model.get_parameter(name))
+        name
+        for name, weight in bart.named_parameters()
+        if not torch.equal(weight, system.model.get_parameter(name))
     }
     assert "model.shared.weight" in moved
-    assert all(torch.equal(weight, start.model.get_parameter(name)) for name, weight in bart.named_parameters())
+    assert all(
+        torch.equal(weight, start.model.get_parameter(name))
+        for name, weight in bart.named_parameters()
+    )
     (tmp_path / "saved").mkdir()
     system.save(tmp_path / "saved")
     assert written(PageSum.load(tmp_path / "saved")) == written(system)
@@ -170,7 +214,9 @@ def test_training_goes_on_from_a_finished_pagesum(
     first.save(tmp_path)
     second = fitted(tmp_path, stages, steps=0, num_pages=2, decoding=decoding)
     expected = dict(first.model.named_parameters())
-    assert all(torch.equal(weight, expected[name]) for name, weight in second.model.named_parameters())
+    assert all(
+        torch.equal(weight, expected[name]) for name, weight in second.model.named_parameters()
+    )
     assert second.model.config.decoding == decoding
     assert second.config.num_pages == 2
     assert len(written(second)) == len(TEST)
@@ -181,7 +227,9 @@ def num_trainings(stages: ArtifactCache) -> int:
     return len(list(stages.root.glob("checkpoint/*/fit.json")))
 
 
-def test_a_run_knows_the_checkpoint_by_its_content(checkpoint: Path, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_run_knows_the_checkpoint_by_its_content(
+    checkpoint: Path, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """Moved elsewhere it is the same checkpoint, and training is found finished; another weight makes another one."""
     elsewhere, changed = tmp_path / "elsewhere", tmp_path / "changed"
     shutil.copytree(checkpoint, elsewhere)
@@ -226,11 +274,27 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
     [
         (t5, {}, r"is a checkpoint of 't5', not of bart or longsumbench-pagesum"),
         (write_bert, {}, r"is a checkpoint of 'bert', not of bart"),
-        (write_bart, {"page_size": 41}, r"model\.page_size=41: model\.init=.* has only 40 positions"),
-        (write_bart, {"decode_length": 41}, r"model\.decode_length=41: model\.init=.* has only 40 positions"),
-        (write_bart, {"d_model": 64}, r"model\.d_model=64, but model\.init=.* has 32: leave it out"),
+        (
+            write_bart,
+            {"page_size": 41},
+            r"model\.page_size=41: model\.init=.* has only 40 positions",
+        ),
+        (
+            write_bart,
+            {"decode_length": 41},
+            r"model\.decode_length=41: model\.init=.* has only 40 positions",
+        ),
+        (
+            write_bart,
+            {"d_model": 64},
+            r"model\.d_model=64, but model\.init=.* has 32: leave it out",
+        ),
         (write_bart, {"d_ff": 64}, r"model\.d_ff=64, but .* has 24"),
-        (write_bart, {"d_model": 8, "num_heads": 2, "d_ff": 8}, r"add model\.d_model=null model\.d_ff=null$"),
+        (
+            write_bart,
+            {"d_model": 8, "num_heads": 2, "d_ff": 8},
+            r"add model\.d_model=null model\.d_ff=null$",
+        ),
         (write_bart, {"num_heads": 4}, r"model\.num_heads=4, but .* has 2"),
         (write_bart, {"decoder_layers": 3}, r"model\.decoder_layers=3, but .* has 2"),
         (told_otherwise(decoder_layers=3), {}, r"weights are missing .*decoder\.layers\.2"),
@@ -238,7 +302,11 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
     ],
 )
 def test_checkpoints_that_cannot_be_meant(
-    write: Callable[[Path], Path], settings: dict[str, Any], message: str, tmp_path: Path, stages: ArtifactCache
+    write: Callable[[Path], Path],
+    settings: dict[str, Any],
+    message: str,
+    tmp_path: Path,
+    stages: ArtifactCache,
 ) -> None:
     """Another architecture, other sizes, too few positions or damaged files end in one line that says which."""
     folder = write(tmp_path / "start")
@@ -248,7 +316,9 @@ def test_checkpoints_that_cannot_be_meant(
 
 
 @pytest.mark.parametrize("start", [None, "</s>"])
-def test_a_tokenizer_without_a_start_token(start: str | None, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_a_tokenizer_without_a_start_token(
+    start: str | None, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """No page can begin without one: the checkpoint's tokenizer is refused, or any other, that has none of its own."""
     folder = without_start(tmp_path / "start", start)
     for settings in ({"init": folder}, {"init": "random", "tokenizer": str(folder)}):
@@ -266,7 +336,9 @@ def test_texts_with_the_names_of_special_tokens(tmp_path: Path, stages: Artifact
     named = "BERT fills in <mask> until </s>."
     (encoded,) = system.reader.encode([named])
     assert system.tokenizer.decode(encoded.ids, skip_special_tokens=True).strip() == named
-    masked = Example("masked", None, None, (Document(None, (Section(None, ((named,),)),)),), ((named,),))
+    masked = Example(
+        "masked", None, None, (Document(None, (Section(None, ((named,),)),)),), ((named,),)
+    )
     (summary,) = system.summarize([masked], replace(BEAMS, reference_evidence=True))
     assert summary.evidence is not None
     assert "<mask>" in "".join(summary.evidence.texts["reference_step"])

@@ -32,7 +32,9 @@ TOKENS = {"page_size": 128, "max_input_tokens": 4_096}
         ({"locality": "document", "num_pages": 3}, "sentences", 8, 1_024),
     ],
 )
-def test_the_split_that_settings_ask_for(given: dict[str, Any], split: str, pages: int, page_size: int) -> None:
+def test_the_split_that_settings_ask_for(
+    given: dict[str, Any], split: str, pages: int, page_size: int
+) -> None:
     """Sizes in tokens without num_pages ask for Table 6's pages, unless a split is named; the record says which."""
     config = PageSumConfig(**given)
     assert (config.split, config.most_pages, config.page_size) == (split, pages, page_size)
@@ -45,18 +47,39 @@ def test_the_split_that_settings_ask_for(given: dict[str, Any], split: str, page
     ("given", "message"),
     [
         ({"size": "base"}, r"model\.size=base goes with model\.init=random"),
-        ({"split": "tokens", "num_pages": 3}, r"model\.num_pages goes with split=sentences.*model\.num_pages=null"),
+        (
+            {"split": "tokens", "num_pages": 3},
+            r"model\.num_pages goes with split=sentences.*model\.num_pages=null",
+        ),
         ({"num_pages": 3, **TOKENS}, r"model\.max_input_tokens=4096 goes with split=tokens"),
         ({"split": "sentences", **TOKENS}, r"model\.max_input_tokens=4096 goes with split=tokens"),
-        ({"split": "tokens", "locality": "discourse"}, r"model\.split=tokens goes with locality=spatial"),
-        ({"locality": "document", **TOKENS}, r"model\.max_input_tokens=4096 goes with split=tokens"),
-        ({"page_size": 512, "max_input_tokens": 511}, r"model\.max_input_tokens=511 is below model\.page_size=512"),
-        ({"max_input_tokens": 1_000}, r"model\.max_input_tokens=1000 is below model\.page_size=1024"),
+        (
+            {"split": "tokens", "locality": "discourse"},
+            r"model\.split=tokens goes with locality=spatial",
+        ),
+        (
+            {"locality": "document", **TOKENS},
+            r"model\.max_input_tokens=4096 goes with split=tokens",
+        ),
+        (
+            {"page_size": 512, "max_input_tokens": 511},
+            r"model\.max_input_tokens=511 is below model\.page_size=512",
+        ),
+        (
+            {"max_input_tokens": 1_000},
+            r"model\.max_input_tokens=1000 is below model\.page_size=1024",
+        ),
         ({"page_size": 2}, r"model\.page_size=2"),
         ({"init": "random", "vocabulary_size": 259}, r"model\.vocabulary_size=259"),
-        ({"init": "random", "d_model": 34, "num_heads": 4}, r"model\.d_model=34 cannot be shared.*num_heads=4"),
+        (
+            {"init": "random", "d_model": 34, "num_heads": 4},
+            r"model\.d_model=34 cannot be shared.*num_heads=4",
+        ),
         ({"init": "random", "d_model": 33, "num_heads": 1}, r"model\.d_model=33 is odd"),
-        ({"init": "random", "num_heads": 5}, r"model\.d_model=1024 cannot be shared equally by model\.num_heads=5"),
+        (
+            {"init": "random", "num_heads": 5},
+            r"model\.d_model=1024 cannot be shared equally by model\.num_heads=5",
+        ),
     ],
 )
 def test_settings_that_cannot_be_meant(given: dict[str, Any], message: str) -> None:
@@ -68,5 +91,15 @@ def test_settings_that_cannot_be_meant(given: dict[str, Any], message: str) -> N
 
 def test_units_are_made_again_whenever_pages_would_change() -> None:
     """All settings decide the pages, except those of the network and the start."""
-    network = {"decoding", "init", "size", *SIZES["base"], "dropout", "tokenizer", "vocabulary_size"}
-    assert set(asdict(PageSumConfig())) - names_deciding(PageSumConfig, "units") == network | {"name"}
+    network = {
+        "decoding",
+        "init",
+        "size",
+        *SIZES["base"],
+        "dropout",
+        "tokenizer",
+        "vocabulary_size",
+    }
+    assert set(asdict(PageSumConfig())) - names_deciding(PageSumConfig, "units") == network | {
+        "name"
+    }

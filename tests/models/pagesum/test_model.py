@@ -4,7 +4,18 @@ from typing import Any
 
 import pytest
 import torch
-from support.pagesum_networks import DECODINGS, END, PAD, RAGGED, START, alone, batch, network, stock, targets
+from support.pagesum_networks import (
+    DECODINGS,
+    END,
+    PAD,
+    RAGGED,
+    START,
+    alone,
+    batch,
+    network,
+    stock,
+    targets,
+)
 from support.rescoring import COVERAGES, check_rescored
 from torch import Tensor
 from torch.nn import functional as F
@@ -60,7 +71,9 @@ def states_of(bart: Any, ids: Tensor, fed: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("limits", [(4_096, 512), (12, 4)])
-def test_packed_pages_are_stock_ones_mixed_by_hand(limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_pages_are_stock_ones_mixed_by_hand(
+    limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Logits are those of a plain loop: each page through a stock BART alone, softmax, sum, projection (Eqs. 6-9)."""
     for name, limit in zip(("PIECE_TOKENS", "ENOUGH_TOKENS"), limits, strict=True):
         monkeypatch.setattr(f"longsumbench.modeling.nn.unit_encoder.{name}", limit)
@@ -68,9 +81,13 @@ def test_packed_pages_are_stock_ones_mixed_by_hand(limits: tuple[int, int], monk
     fed = model.shifted(targets(*LENGTHS))
     logits, weights = model(**inputs, decoder_input_ids=fed).logits, weighed(model, inputs, fed)
     for row in range(len(RAGGED)):
-        states = {place: states_of(bart, ids, fed[row]) for place, ids in real_pages(inputs, row).items()}
+        states = {
+            place: states_of(bart, ids, fed[row]) for place, ids in real_pages(inputs, row).items()
+        }
         for step in range(fed.shape[1]):
-            scores = {place: model.confidence(hidden[step]).exp() for place, hidden in states.items()}
+            scores = {
+                place: model.confidence(hidden[step]).exp() for place, hidden in states.items()
+            }
             shares = {place: score / sum(scores.values()) for place, score in scores.items()}
             mixed = sum(share * states[place][step] for place, share in shares.items())
             expected = bart.lm_head(mixed) + bart.final_logits_bias[0]
@@ -86,14 +103,19 @@ def test_global_decoding_is_a_stock_decoder_over_all_pages() -> None:
     logits = model(**inputs, decoder_input_ids=fed).logits
     for row in range(len(RAGGED)):
         pages = real_pages(inputs, row).values()
-        memory = torch.cat([bart.model.encoder(input_ids=ids[None]).last_hidden_state for ids in pages], 1)
+        memory = torch.cat(
+            [bart.model.encoder(input_ids=ids[None]).last_hidden_state for ids in pages], 1
+        )
         expected = bart(encoder_outputs=(memory,), decoder_input_ids=fed[row : row + 1]).logits[0]
         torch.testing.assert_close(logits[row], expected)
 
 
 def test_mixing_by_hand() -> None:
     """Confidences .25/.75, states 4/8, so the mix is 7; a document of one page is that page; an absent page is 0."""
-    lengths, places = torch.tensor([[3, 0, 1], [0, 2, 0]]), torch.tensor([0, 4, 2])  # the longest page first
+    lengths, places = (
+        torch.tensor([[3, 0, 1], [0, 2, 0]]),
+        torch.tensor([0, 4, 2]),
+    )  # the longest page first
     pages = Pages(torch.zeros(6, 1), lengths, [3, 2, 1], places, places[:, None], None)
     weights = confidences(torch.tensor([1.0, 5.0, 3.0]).log().view(3, 1, 1), pages)
     mixed = mix(torch.tensor([4.0, 9.0, 8.0]).view(3, 1, 1, 1), weights, pages)
@@ -110,17 +132,23 @@ class OperatorNames(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.overloadpacket.__name__
-        by_mask = name == "index" and any(index is not None and index.dtype == torch.bool for index in args[1])
+        by_mask = name == "index" and any(
+            index is not None and index.dtype == torch.bool for index in args[1]
+        )
         self.names.add("nonzero" if by_mask else name)
         return func(*args, **(kwargs or {}))
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_a_step_waits_for_nothing_and_sums_in_a_fixed_order(beams: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_waits_for_nothing_and_sums_in_a_fixed_order(
+    beams: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Around the decoder, a step reads no number from the device and uses no atomic sum."""
     model, inputs = network(), batch(*RAGGED)
     pages, ids = model.model.encoder(**inputs), torch.zeros(3 * beams, 1, dtype=torch.long)
-    monkeypatch.setattr(model, "run_decoder", lambda ids, *_: torch.zeros(*ids.shape, model.config.d_model))
+    monkeypatch.setattr(
+        model, "run_decoder", lambda ids, *_: torch.zeros(*ids.shape, model.config.d_model)
+    )
     with OperatorNames() as operators:
         model.decode(pages, ids, model.new_cache())
     waiting, atomic = {"_local_scalar_dense", "nonzero"}, {"index_add", "scatter_add", "index_put"}
@@ -132,7 +160,10 @@ def test_a_step_waits_for_nothing_and_sums_in_a_fixed_order(beams: int, monkeypa
 def test_the_order_of_pages_is_not_seen(decoding: str) -> None:
     """Positions restart on every page, so that pages the other way round change no logit; confidences go with them."""
     model, inputs = network(decoding=decoding), batch(*RAGGED)
-    turned, fed = {name: value.flip(1) for name, value in inputs.items()}, model.shifted(targets(*LENGTHS))
+    turned, fed = (
+        {name: value.flip(1) for name, value in inputs.items()},
+        model.shifted(targets(*LENGTHS)),
+    )
     logits = model(**inputs, decoder_input_ids=fed).logits
     torch.testing.assert_close(model(**turned, decoder_input_ids=fed).logits, logits)
     if decoding == "page":
@@ -163,7 +194,9 @@ def test_what_training_feeds_by_hand() -> None:
 
 @pytest.mark.parametrize("decoding", DECODINGS)
 @pytest.mark.parametrize("official", [False, True])
-def test_the_loss_is_the_smoothed_cross_entropy_of_the_logits(official: bool, decoding: str) -> None:
+def test_the_loss_is_the_smoothed_cross_entropy_of_the_logits(
+    official: bool, decoding: str
+) -> None:
     """It is the mean cross-entropy of the logits for the fed tokens; smoothed in training alone, by ε/V a column."""
     model = network(official=official, decoding=decoding, label_smoothing=0.1)
     inputs, labels = batch(*RAGGED), targets(*LENGTHS)
@@ -173,7 +206,9 @@ def test_the_loss_is_the_smoothed_cross_entropy_of_the_logits(official: bool, de
     columns = -logits.log_softmax(-1)[labels.ne(-100)].mean()
     expected = 0.9 * plain + 0.1 * columns
     torch.testing.assert_close(model.train()(**inputs, labels=labels).loss, expected)
-    torch.testing.assert_close(model(**inputs, labels=labels, num_items_in_batch=56).loss, expected / 2)  # of 28 tokens
+    torch.testing.assert_close(
+        model(**inputs, labels=labels, num_items_in_batch=56).loss, expected / 2
+    )  # of 28 tokens
 
 
 @pytest.mark.parametrize("penalties", [*COVERAGES, Penalties("wu", 0.9)], ids=str)

@@ -9,7 +9,12 @@ from hypothesis import given, strategies as st
 
 from longsumbench.core import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units
-from longsumbench.models.pagesum.pages import discourse_pages, document_pages, spatial_pages, token_pages
+from longsumbench.models.pagesum.pages import (
+    discourse_pages,
+    document_pages,
+    spatial_pages,
+    token_pages,
+)
 
 Text = list[EncodedSentence]
 SIZES = st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=8), max_size=5)
@@ -23,7 +28,10 @@ def sentence(tokens: int, words: int, first: int = 0) -> EncodedSentence:
 def numbered(sizes: list[list[tuple[int, int]]]) -> list[Text]:
     """Documents whose tokens are numbered through, so that every token tells where it stood."""
     position = count()
-    return [[EncodedSentence([next(position) for _ in range(t)], w) for t, w in document] for document in sizes]
+    return [
+        [EncodedSentence([next(position) for _ in range(t)], w) for t, w in document]
+        for document in sizes
+    ]
 
 
 TEXTS = SIZES.map(numbered)
@@ -35,11 +43,15 @@ def name(*ids: int) -> Text:
 
 def named(documents: list[Text], lengths: list[int]) -> list[tuple[Text, Text]]:
     """Each document as a section whose name has negative tokens."""
-    return [(name(*range(lengths[index % len(lengths)])), text) for index, text in enumerate(documents)]
+    return [
+        (name(*range(lengths[index % len(lengths)])), text) for index, text in enumerate(documents)
+    ]
 
 
 def by_section(documents: list[Text], num_pages: int, page_size: int) -> Units:
-    return discourse_pages(named(documents, [0, 2, 15]), list(range(len(documents))), num_pages, page_size)
+    return discourse_pages(
+        named(documents, [0, 2, 15]), list(range(len(documents))), num_pages, page_size
+    )
 
 
 def by_token(documents: list[Text], num_pages: int, page_size: int) -> Units:
@@ -73,7 +85,9 @@ def test_the_ledger_balances(
     assert ledger.words == sum(s.words for text in texts for s in text)
     assert ledger.tokens_seen == sum(map(len, text_of(units)))
     assert ledger.words_seen == sum(units.words)
-    assert all(cut.tokens >= 0 and cut.words >= 0 and cut.tokens + cut.words > 0 for cut in ledger.cuts)
+    assert all(
+        cut.tokens >= 0 and cut.words >= 0 and cut.tokens + cut.words > 0 for cut in ledger.cuts
+    )
     assert all(words >= 0 for words in units.words)
 
 
@@ -89,7 +103,9 @@ def test_pages_keep_the_limits_and_the_order(
     tokens = list(chain.from_iterable(text_of(units)))
     assert tokens == sorted(set(tokens))
     owner = {token: index for index, text in enumerate(texts) for s in text for token in s.ids}
-    begins = [(index, ids[0]) for index, ids in zip(units.documents, text_of(units), strict=True) if ids]
+    begins = [
+        (index, ids[0]) for index, ids in zip(units.documents, text_of(units), strict=True) if ids
+    ]
     assert [owner[token] for _, token in begins] == [index for index, _ in begins]
 
 
@@ -125,7 +141,9 @@ def test_official_pages_are_slices(texts: list[Text], num_pages: int) -> None:
     step = len(sentences) // num_pages
     ends = [*(step * i for i in range(1, num_pages)), None]
     slices = [list(chain.from_iterable(sentences[step * i : end])) for i, end in enumerate(ends)]
-    assert list(spatial_pages(texts, num_pages, 1000, official=True).ids) == [ids for ids in slices if ids]
+    assert list(spatial_pages(texts, num_pages, 1000, official=True).ids) == [
+        ids for ids in slices if ids
+    ]
 
 
 @given(TEXTS, LIMITS, LIMITS)
@@ -133,15 +151,22 @@ def test_token_pages_are_slices(texts: list[Text], num_pages: int, room: int) ->
     """Pages of tokens are equal slices of all tokens in a row, only the last one shorter."""
     row = [token for text in texts for s in text for token in s.ids]
     units = by_token(texts, num_pages, room)
-    assert list(units.ids) == [row[start : start + room] for start in range(0, len(row), room)][:num_pages]
+    assert (
+        list(units.ids)
+        == [row[start : start + room] for start in range(0, len(row), room)][:num_pages]
+    )
 
 
 @given(TEXTS, st.lists(st.integers(0, 4), min_size=1), LIMITS, LIMITS)
-def test_discourse_pages_are_name_and_text(texts: list[Text], lengths: list[int], most: int, size: int) -> None:
+def test_discourse_pages_are_name_and_text(
+    texts: list[Text], lengths: list[int], most: int, size: int
+) -> None:
     """Every page is the first tokens of a name followed by its section; only sections with text have one."""
     sections = named(texts, lengths)
     whole = [
-        [token for s in (*title, *text) for token in s.ids] for title, text in sections if any(s.ids for s in text)
+        [token for s in (*title, *text) for token in s.ids]
+        for title, text in sections
+        if any(s.ids for s in text)
     ]
     units = discourse_pages(sections, list(range(len(texts))), most, size)
     assert list(units.ids) == [ids[:size] for ids in whole[:most]]
@@ -151,14 +176,21 @@ def test_worked_spatial_pages() -> None:
     """10 sentences of 2 tokens, 6 in the first document, go 3, 3, 2, 2 to 4 pages; the last two begin in the second."""
     sentences = [sentence(2, 1, first=2 * index) for index in range(10)]
     units = spatial_pages([sentences[:6], sentences[6:]], num_pages=4, page_size=9)
-    assert units.ids == (list(range(6)), list(range(6, 12)), list(range(12, 16)), list(range(16, 20)))
+    assert units.ids == (
+        list(range(6)),
+        list(range(6, 12)),
+        list(range(12, 16)),
+        list(range(16, 20)),
+    )
     assert (units.documents, units.words) == ((0, 0, 1, 1), (3, 3, 2, 2))
     assert units.truncation == Truncation(20, 10)
 
 
 def test_worked_page_size() -> None:
     """Of 4, 6 and 5 tokens a page of 8 lacks 2 of the second (⌈5 · 2 / 6⌉ words) and the third, which has no page."""
-    units = spatial_pages([[sentence(4, 3), sentence(6, 5), sentence(5, 4)]], num_pages=1, page_size=8)
+    units = spatial_pages(
+        [[sentence(4, 3), sentence(6, 5), sentence(5, 4)]], num_pages=1, page_size=8
+    )
     assert units.ids == ([0, 1, 2, 3, 0, 1, 2, 3],)
     assert units.words == (6,)
     assert units.spans == ((0, 2),)
@@ -175,7 +207,10 @@ def test_worked_discourse_pages() -> None:
     ]
     units = discourse_pages(sections, documents=[0, 0, 1, 1], max_pages=2, page_size=5)
     assert units.ids == ([-1, -2, 0, 1, 2], [5, 6, 7, 8])
-    assert (units.documents, units.words) == ((0, 1), (2, 3))  # of 2 words in 3 tokens, the first ends in the second
+    assert (units.documents, units.words) == (
+        (0, 1),
+        (2, 3),
+    )  # of 2 words in 3 tokens, the first ends in the second
     assert units.truncation == Truncation(15, 12, (Cut("page_size", 2, 2), Cut("max_pages", 6, 5)))
 
 
@@ -185,7 +220,9 @@ def test_table_6(page_size: int, num_pages: int) -> None:
     units = token_pages([[sentence(30, 25) for _ in range(200)]], page_size, max_input_tokens=4096)
     assert list(map(len, units.ids)) == [page_size - 2] * num_pages
     left_out = 6000 - num_pages * (page_size - 2)
-    assert [(cut.cause, cut.tokens) for cut in units.truncation.cuts] == [("max_input_tokens", left_out)]
+    assert [(cut.cause, cut.tokens) for cut in units.truncation.cuts] == [
+        ("max_input_tokens", left_out)
+    ]
 
 
 def test_worked_token_pages() -> None:

@@ -20,10 +20,16 @@ from torch import Tensor
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig
 
 FOLDER = SHARED / "parity" / "pagesum"
-pytestmark = [pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER), pytest.mark.usefixtures("float64")]
+pytestmark = [
+    pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER),
+    pytest.mark.usefixtures("float64"),
+]
 
 CASES = ["full_b1_p3", "dotpages_b2_p4", "twopages_alone_b1_p2", "single_page_b1_p1"]
-TRUE_PAGES = ["twopages_alone_b1_p2", "single_page_b1_p1"]  # without "." pages or padding: the default's, too
+TRUE_PAGES = [
+    "twopages_alone_b1_p2",
+    "single_page_b1_p1",
+]  # without "." pages or padding: the default's, too
 FIDELITIES = [*((case, "official") for case in CASES), *((case, "default") for case in TRUE_PAGES)]
 NUM_SEARCHES = 7  # of every case
 OTHER_RULES = {("dotpages_b2_p4", 4), ("twopages_alone_b1_p2", 4), ("single_page_b1_p1", 4)}
@@ -41,21 +47,29 @@ def meta() -> dict[str, Any]:
 def tensors(case: str) -> dict[str, Tensor]:
     """Return a case's tensors, numbers in float64: what differs is the rounding in the vectors alone."""
     loaded = load_file(FOLDER / f"case_{case}.safetensors")
-    return {name: value.double() if value.is_floating_point() else value for name, value in loaded.items()}
+    return {
+        name: value.double() if value.is_floating_point() else value
+        for name, value in loaded.items()
+    }
 
 
 def network(fidelity: str = "official", **changes: Any) -> Any:
     """Return PageSum with the released code's weights."""
     of_search = ("num_beams", "forced_bos_token_id", "forced_eos_token_id")
     sizes = {name: value for name, value in meta()["config"].items() if name not in of_search}
-    model = PageSumForConditionalGeneration(PageSumModelConfig(**sizes, official=fidelity == "official", **changes))
+    model = PageSumForConditionalGeneration(
+        PageSumModelConfig(**sizes, official=fidelity == "official", **changes)
+    )
     weights = load_file(FOLDER / "weights.safetensors")
     renamed = {
-        name.replace("lin.", "confidence.") if name.startswith("lin.") else name: w for name, w in weights.items()
+        name.replace("lin.", "confidence.") if name.startswith("lin.") else name: w
+        for name, w in weights.items()
     }
     loaded = model.load_state_dict(renamed, strict=False)
     assert not loaded.unexpected_keys
-    assert all("embed_tokens" in name or "lm_head" in name for name in loaded.missing_keys)  # tied to the one matrix
+    assert all(
+        "embed_tokens" in name or "lm_head" in name for name in loaded.missing_keys
+    )  # tied to the one matrix
     model.tie_weights()
     return model.eval()
 
@@ -88,15 +102,23 @@ def test_states_of_every_page(case: str) -> None:
     """Embeddings and all layers of encoder and decoder are the release's, wherever a token is real."""
     parts = {"emb": "layernorm_embedding", "layer0_out": "layers.0", "layer1_out": "layers.1"}
     stacks = {"enc": "encoder", "dec": "decoder"}
-    names = {f"{stack}.{part}": f"model.{stacks[stack]}.{parts[part]}" for stack in stacks for part in parts}
+    names = {
+        f"{stack}.{part}": f"model.{stacks[stack]}.{parts[part]}"
+        for stack in stacks
+        for part in parts
+    }
     model, expected, inputs = network(), tensors(case), read(case)
     seen = watch(model, names)
     pages = model.model.encoder(**inputs)
     model.decode(pages, expected["in.tgt_ids"])
-    by_length = pages.lengths.flatten().argsort(descending=True, stable=True)  # the order in which pages are computed
+    by_length = pages.lengths.flatten().argsort(
+        descending=True, stable=True
+    )  # the order in which pages are computed
     masks = {
         "enc": inputs["unit_mask"].flatten(0, 1)[by_length],
-        "dec": expected["in.tgt_ids"].ne(PAD).repeat_interleave(pages.lengths.shape[1], 0)[by_length],
+        "dec": expected["in.tgt_ids"]
+        .ne(PAD)
+        .repeat_interleave(pages.lengths.shape[1], 0)[by_length],
     }
     assert set(seen) == set(names)
     for name, states in seen.items():
@@ -117,7 +139,9 @@ def test_mixed_states_and_logits(case: str, fidelity: str) -> None:
     assert mask is None or torch.equal(mask, read_mask)
     memory_of_release = expected["enc.memory"].flatten(0, 1)[pages.places, : memory.shape[1]]
     assert_close(memory[read_mask], memory_of_release[read_mask])
-    hidden = pages.spread(model.decode_pages(pages, targets[pages.documents][:, None], None), 0.0).flatten(0, 1)[:, 0]
+    hidden = pages.spread(
+        model.decode_pages(pages, targets[pages.documents][:, None], None), 0.0
+    ).flatten(0, 1)[:, 0]
     of_page = real.repeat_interleave(pages.lengths.shape[1], 0)
     assert_close(hidden[of_page], expected["dec.page_hidden"].flatten(0, 1)[of_page])
     scores = pages.spread(seen["conf.scores"], 0.0).view(expected["conf.scores"].shape)
@@ -151,11 +175,16 @@ def test_gradients_are_those_of_the_release(case: str, fidelity: str) -> None:
     model = network(fidelity, label_smoothing=0.1).train()
     loss(model, case).backward()
     names = {"confidence.weight": "lin.weight", "confidence.bias": "lin.bias"}
-    found = {names.get(name, name): float(weight.grad.to_dense().norm()) for name, weight in model.named_parameters()}
+    found = {
+        names.get(name, name): float(weight.grad.to_dense().norm())
+        for name, weight in model.named_parameters()
+    }
     expected = meta()["cases"][case]["grad_norm_eps0.1"]
     assert set(found) == set(expected)
     for name, norm in expected.items():
-        assert found[name] == (pytest.approx(norm, rel=1e-3) if norm > 1e-4 else pytest.approx(0, abs=1e-4)), name
+        assert found[name] == (
+            pytest.approx(norm, rel=1e-3) if norm > 1e-4 else pytest.approx(0, abs=1e-4)
+        ), name
 
 
 def searched(case: str, number: int) -> dict[str, Any]:
@@ -169,13 +198,23 @@ def searched(case: str, number: int) -> dict[str, Any]:
 def test_summaries_are_those_of_the_release(case: str, number: int) -> None:
     """Greedy search writes the release's ids; so does beam search, except where the rules of search differ."""
     wanted = searched(case, number)
-    arguments = {name: value for name, value in wanted["args"].items() if value or name != "no_repeat_ngram_size"}
-    ids = network().generate(**read(case), forced_bos_token_id=START, forced_eos_token_id=END, **arguments).tolist()
+    arguments = {
+        name: value
+        for name, value in wanted["args"].items()
+        if value or name != "no_repeat_ngram_size"
+    }
+    ids = (
+        network()
+        .generate(**read(case), forced_bos_token_id=START, forced_eos_token_id=END, **arguments)
+        .tolist()
+    )
     assert (ids == wanted["ids"]) == ((case, number) not in OTHER_RULES)
 
 
 @torch.no_grad()
-def score(model: Any, inputs: dict[str, Tensor], ids: list[int], longest: int, penalty: float) -> float:
+def score(
+    model: Any, inputs: dict[str, Tensor], ids: list[int], longest: int, penalty: float
+) -> float:
     """Score a sequence by the rules of transformers 4.6.1, its log-probabilities from one teacher-forced pass."""
     logits = model(**inputs, decoder_input_ids=torch.tensor([ids[:-1]])).logits[0]
     chosen = logits.log_softmax(-1)[range(len(ids) - 1), ids[1:]]
@@ -191,7 +230,9 @@ def test_scores_of_summaries(case: str, number: int) -> None:
     """What the release's beam search wrote has, with our logits and its rules, the score that it had there."""
     wanted, model, inputs = searched(case, number), network(), read(case)
     limits = wanted["args"]["max_length"], wanted["args"]["length_penalty"]
-    for row, (ids, expected) in enumerate(zip(wanted["ids"], wanted["sequences_scores"], strict=True)):
+    for row, (ids, expected) in enumerate(
+        zip(wanted["ids"], wanted["sequences_scores"], strict=True)
+    ):
         one = {name: value[row : row + 1] for name, value in inputs.items()}
         whole = ids[: ids.index(END, 1) + 1]
         assert score(model, one, whole, *limits) == pytest.approx(expected, abs=1e-4)

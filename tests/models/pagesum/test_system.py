@@ -28,7 +28,9 @@ TINY = {key: value for key, value in TINY_FOR_ALL.items() if key in KNOWN}
 TEXTS = ToySplit.of("test", 4, start=40).examples
 
 
-def fitted(stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any) -> Any:
+def fitted(
+    stages: ArtifactCache, split: ToySplit | None = None, steps: int = 2, **changes: Any
+) -> Any:
     return fit_tiny("pagesum", stages.root, split, steps, **changes)
 
 
@@ -41,7 +43,8 @@ class Letters:
     def __call__(self, sentences: list[str]) -> list[EncodedSentence]:
         """Tokenize sentences."""
         return [
-            EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split())) for text in sentences
+            EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split()))
+            for text in sentences
         ]
 
 
@@ -56,7 +59,9 @@ def pages_of(one: Example, **settings: Any) -> tuple[list[str], Any]:
 
 def text_of(*documents: tuple[tuple[str | None, tuple[str, ...]], ...]) -> Example:
     """Return an example of documents, each of sections with a name and sentences."""
-    read = tuple(Document(None, tuple(Section(name, (text,)) for name, text in one)) for one in documents)
+    read = tuple(
+        Document(None, tuple(Section(name, (text,)) for name, text in one)) for one in documents
+    )
     return Example("x", None, None, read, (("ab",),))
 
 
@@ -72,15 +77,27 @@ NOTHING = text_of()
         (ARTICLE, {"num_pages": 3}, ["<aabb>", "<ccdd>", "<ee>"]),
         (ARTICLE, {"num_pages": 3, "fidelity": "official"}, ["<aa>", "<bb>", "<ccddee>"]),
         (ARTICLE, {"num_pages": 7}, ["<aa>", "<bb>", "<cc>", "<dd>", "<ee>"]),
-        (ARTICLE, {"num_pages": 7, "fidelity": "official", "page_size": 5}, ["<aab>", *["<.>"] * 6]),
+        (
+            ARTICLE,
+            {"num_pages": 7, "fidelity": "official", "page_size": 5},
+            ["<aab>", *["<.>"] * 6],
+        ),
         (ARTICLE, {"page_size": 5, "max_input_tokens": 15}, ["<aab>", "<bcc>", "<dde>"]),
         (ARTICLE, {"page_size": 8, "max_input_tokens": 20}, ["<aabbcc>", "<ddee>"]),
-        (ARTICLE, {"page_size": 8, "max_input_tokens": 24, "fidelity": "official"}, ["<aabbcc>", "<ddee>", "<.>"]),
+        (
+            ARTICLE,
+            {"page_size": 8, "max_input_tokens": 24, "fidelity": "official"},
+            ["<aabbcc>", "<ddee>", "<.>"],
+        ),
         (ARTICLE, {"locality": "discourse"}, ["<aabbcc>", "<ddee>"]),
         (PAPER, {"locality": "discourse"}, ["<Oneaabb>", "<cc>", "<Threeddee>"]),
         (PAPER, {"locality": "discourse", "max_pages": 2, "page_size": 6}, ["<Onea>", "<cc>"]),
         (PAPER, {"locality": "document"}, ["<aabbcc>", "<ddee>"]),
-        (PAPER, {"locality": "document", "max_pages": 3, "fidelity": "official"}, ["<aabbcc>", "<ddee>", "<.>"]),
+        (
+            PAPER,
+            {"locality": "document", "max_pages": 3, "fidelity": "official"},
+            ["<aabbcc>", "<ddee>", "<.>"],
+        ),
         (NOTHING, {"num_pages": 3}, ["<>"]),
         (NOTHING, {"locality": "discourse"}, ["<>"]),
         (NOTHING, {"num_pages": 2, "fidelity": "official"}, ["<>", "<.>"]),
@@ -108,20 +125,34 @@ def test_what_does_not_fit_is_in_the_ledger() -> None:
         (ARTICLE, {"num_pages": 2, "page_size": 5}, [(0, 2), (3, 5)]),
         (ARTICLE, {"page_size": 5, "max_input_tokens": 15}, [(0, 2), (2, 3), (3, 5)]),
         (PAPER, {"locality": "discourse", "max_pages": 2}, [(0, 2), (2, 3)]),
-        (PAPER, {"locality": "document", "max_pages": 3, "fidelity": "official"}, [(0, 3), (3, 4), (0, 0)]),
+        (
+            PAPER,
+            {"locality": "document", "max_pages": 3, "fidelity": "official"},
+            [(0, 3), (3, 4), (0, 0)],
+        ),
         (NOTHING, {"num_pages": 3}, [(0, 0)]),
     ],
 )
-def test_sentences_of_pages_by_hand(one: Example, settings: dict[str, Any], expected: list[tuple[int, int]]) -> None:
+def test_sentences_of_pages_by_hand(
+    one: Example, settings: dict[str, Any], expected: list[tuple[int, int]]
+) -> None:
     """A page has the sentences that begin in what is read of it; pages without text have none."""
     assert list(pages_of(one, **settings)[1].spans) == expected
 
 
-@pytest.mark.parametrize("settings", [{}, {"num_pages": None, "max_input_tokens": 64}, {"locality": "document"}])
-def test_an_extract_is_made_of_the_most_confident_pages(settings: dict[str, Any], stages: ArtifactCache) -> None:
+@pytest.mark.parametrize(
+    "settings", [{}, {"num_pages": None, "max_input_tokens": 64}, {"locality": "document"}]
+)
+def test_an_extract_is_made_of_the_most_confident_pages(
+    settings: dict[str, Any], stages: ArtifactCache
+) -> None:
     """Scores are the confidences of the summary that is written first, in the mean over its tokens."""
     two = replace(TEXTS[3], documents=TEXTS[2].documents + TEXTS[3].documents)
-    train = ToySplit("train", [replace(one, documents=one.documents * 2) for one in ToySplit.of("train", 12)], True)
+    train = ToySplit(
+        "train",
+        [replace(one, documents=one.documents * 2) for one in ToySplit.of("train", 12)],
+        True,
+    )
     system = fitted(stages, train, **settings)
     (scored,) = system.score_source([two], BEAMS)
     (written,) = system.summarize([two], BEAMS)
@@ -129,14 +160,19 @@ def test_an_extract_is_made_of_the_most_confident_pages(settings: dict[str, Any]
     read = [index for index, (first, end) in enumerate(spans) if first < end]
     assert list(scored.spans) == [spans[index] for index in read]
     assert len(read) > 1
-    np.testing.assert_allclose(scored.scores, written.evidence.arrays["confidence"].mean(1)[read], rtol=1e-5)
+    np.testing.assert_allclose(
+        scored.scores, written.evidence.arrays["confidence"].mean(1)[read], rtol=1e-5
+    )
 
 
 def test_global_decoding_has_no_confidences_to_extract_by() -> None:
     """Without confidences it is refused, and the message names the systems that can extract."""
     extract = Decoding(mode="extract")
     check_search(build_tiny("pagesum"), extract)
-    with pytest.raises(UsageError, match=r"with these settings, scores no sentences.*\(ea, seal, pagesum, etads, hier"):
+    with pytest.raises(
+        UsageError,
+        match=r"with these settings, scores no sentences.*\(ea, seal, pagesum, etads, hier",
+    ):
         check_search(build_tiny("pagesum", decoding="global"), extract)
 
 
@@ -156,7 +192,9 @@ def test_targets(fidelity: str, expected: str, stages: ArtifactCache) -> None:
 
 
 @pytest.mark.parametrize("fidelity", ["default", "official"])
-def test_every_summary_begins_with_the_start_token(fidelity: str, tmp_path: Path, stages: ArtifactCache) -> None:
+def test_every_summary_begins_with_the_start_token(
+    fidelity: str, tmp_path: Path, stages: ArtifactCache
+) -> None:
     """Whatever was fed in training, writing begins with `</s> <s>`, in a system that was saved and loaded, too."""
     system = fitted(stages, steps=0, fidelity=fidelity)
     system.save(tmp_path)
@@ -172,7 +210,9 @@ def test_every_summary_begins_with_the_start_token(fidelity: str, tmp_path: Path
 def weighed(system: PageSum, one: Example, fed: torch.Tensor) -> torch.Tensor:
     """Return the confidences of an example's pages when a decoder's input is fed as a whole: [P, T]."""
     with torch.no_grad():
-        pages = system.model.model.encoder(**collate_units(system.reader, [system.reader.units(one)]))
+        pages = system.model.model.encoder(
+            **collate_units(system.reader, [system.reader.units(one)])
+        )
         weights: torch.Tensor = system.model.decode(pages, fed[None]).unit_scores
     return weights[0, :, 0]
 
@@ -198,7 +238,9 @@ def test_evidence_is_what_each_token_was_predicted_by(
     assert evidence is not None
     confidence = evidence.arrays["confidence"]
     assert confidence.shape == (3, steps)
-    np.testing.assert_allclose(confidence, weighed(system, one, seen[0][0])[:, 1 : 1 + steps], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        confidence, weighed(system, one, seen[0][0])[:, 1 : 1 + steps], rtol=1e-4, atol=1e-6
+    )
     np.testing.assert_allclose(confidence.sum(0), 1, rtol=1e-5)
     assert confidence.dtype == np.float32
     assert evidence.axes == {"confidence": ("unit", "step")}
@@ -234,7 +276,9 @@ def tokenizer() -> PreTrainedTokenizerBase:
 
 
 @given(st.text(max_size=20))
-def test_the_texts_of_tokens_joined_are_the_text(tokenizer: PreTrainedTokenizerBase, text: str) -> None:
+def test_the_texts_of_tokens_joined_are_the_text(
+    tokenizer: PreTrainedTokenizerBase, text: str
+) -> None:
     """A character of several tokens comes with the last of them, and none is lost or doubled."""
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     texts = list(token_texts(tokenizer, ids))
@@ -249,8 +293,16 @@ def split_of(*examples: Example, multi_document: bool = False) -> ToySplit:
 @pytest.mark.parametrize(
     ("locality", "split", "message"),
     [
-        ("discourse", split_of(example(1), example(2)), r"model\.locality=discourse.*no sections.*choose spatial"),
-        ("document", split_of(example(1), PAPER), r"locality=document.*each text is a single document: choose spatial"),
+        (
+            "discourse",
+            split_of(example(1), example(2)),
+            r"model\.locality=discourse.*no sections.*choose spatial",
+        ),
+        (
+            "document",
+            split_of(example(1), PAPER),
+            r"locality=document.*each text is a single document: choose spatial",
+        ),
     ],
 )
 def test_texts_without_what_a_locality_asks_for(

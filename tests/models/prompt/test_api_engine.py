@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.api_server import KEY_VARIABLE, PASSING_FAULTS, api_server, ask, open_api, question, stored_answers
+from support.api_server import (
+    KEY_VARIABLE,
+    PASSING_FAULTS,
+    api_server,
+    ask,
+    open_api,
+    question,
+    stored_answers,
+)
 from support.tiny_causal import causal_folder, write_causal
 from support.waiting import wait_until
 
@@ -72,7 +80,9 @@ def test_answers_come_in_order_with_their_usage() -> None:
     with api_server() as server:
         answers = ask(open_api(server.base_url, parallel_requests=4), range(50))
     assert texts(answers) == expected(range(50))
-    assert answers[0] == Answer("text 0", complete=True, refused=False, prompt_tokens=3, output_tokens=2)
+    assert answers[0] == Answer(
+        "text 0", complete=True, refused=False, prompt_tokens=3, output_tokens=2
+    )
     assert 1 <= server.most_at_once <= 4
 
 
@@ -99,7 +109,9 @@ def test_equal_requests_are_sent_once() -> None:
     """Equal requests get the same answer, each at its place, and the server gets one of them."""
     numbers = [3, 1, 3, 3, 2, 1]
     with api_server() as server:
-        assert texts(ask(open_api(server.base_url, parallel_requests=6), numbers)) == expected(numbers)
+        assert texts(ask(open_api(server.base_url, parallel_requests=6), numbers)) == expected(
+            numbers
+        )
     assert len(server.bodies) == 3
 
 
@@ -107,11 +119,22 @@ def test_what_decides_the_answer_is_sent_and_cached() -> None:
     """The same request is answered from the cache; another setting is another request."""
     with api_server() as server:
         engine = open_api(server.base_url)
-        for decoding in ({}, {}, {"temperature": 0.7}, {"temperature": 0.7}, {"temperature": 0.7, "top_p": 0.9}):
+        for decoding in (
+            {},
+            {},
+            {"temperature": 0.7},
+            {"temperature": 0.7},
+            {"temperature": 0.7, "top_p": 0.9},
+        ):
             ask(engine, [3], **decoding)
         ask(open_api(server.base_url, checkpoint="other"), [3])
         ask(open_api(server.base_url, thinking=False), [3])
-    common = {"model": "tiny", "messages": list(question(3).messages), "max_tokens": 20, "stream": False}
+    common = {
+        "model": "tiny",
+        "messages": list(question(3).messages),
+        "max_tokens": 20,
+        "stream": False,
+    }
     assert server.bodies == [
         {**common, "temperature": 0.0},
         {**common, "temperature": 0.7, "top_p": 1.0, "seed": 3},
@@ -127,7 +150,9 @@ def test_the_key_and_the_version_of_azure(monkeypatch: pytest.MonkeyPatch) -> No
     with api_server() as server:
         for version in ("2024-10-21", "2025-01-01", "2024-10-21"):
             ask(open_api(server.base_url, key_header="api-key", api_version=version), [0])
-        assert server.paths == [f"/v1/chat/completions?api-version={day}" for day in ("2024-10-21", "2025-01-01")]
+        assert server.paths == [
+            f"/v1/chat/completions?api-version={day}" for day in ("2024-10-21", "2025-01-01")
+        ]
         assert [headers.get("api-key") for headers in server.headers] == [KEY, KEY]
         assert server.keys == [None, None]
 
@@ -141,7 +166,9 @@ def test_further_fields_are_sent_and_decide_the_answer() -> None:
         ask(open_api(server.base_url), [0])
     assert [body.items() >= fields.items() for body in server.bodies] == [True, False]
     for name in ("temperature", "messages"):
-        with pytest.raises(UsageError, match=rf"model\.extra_body sets '{name}', which other settings decide"):
+        with pytest.raises(
+            UsageError, match=rf"model\.extra_body sets '{name}', which other settings decide"
+        ):
             open_api(server.base_url, extra_body={name: 1})
     with pytest.raises(UsageError, match="sets 'chat_template_kwargs'"):
         open_api(server.base_url, extra_body={"chat_template_kwargs": {}}, thinking=False)
@@ -162,29 +189,60 @@ def test_finished_answers_survive_an_error() -> None:
 @pytest.mark.parametrize(
     ("choice", "answer"),
     [
-        ({"message": {"content": "cut o"}, "finish_reason": "length"}, Answer("cut o", False, False, 3, 2)),
-        ({"message": {"content": None}, "finish_reason": "content_filter"}, Answer("", True, True, 3, 2)),
-        ({"message": {"content": "half o"}, "finish_reason": "content_filter"}, Answer("", True, True, 3, 2)),
+        (
+            {"message": {"content": "cut o"}, "finish_reason": "length"},
+            Answer("cut o", False, False, 3, 2),
+        ),
+        (
+            {"message": {"content": None}, "finish_reason": "content_filter"},
+            Answer("", True, True, 3, 2),
+        ),
+        (
+            {"message": {"content": "half o"}, "finish_reason": "content_filter"},
+            Answer("", True, True, 3, 2),
+        ),
         ({"message": {"content": None, "refusal": "I cannot"}}, Answer("", True, True, 3, 2)),
         (
-            {"message": {"content": "a summary", "reasoning_content": "Let me see"}, "finish_reason": "stop"},
+            {
+                "message": {"content": "a summary", "reasoning_content": "Let me see"},
+                "finish_reason": "stop",
+            },
             Answer("a summary", True, False, 3, 2, thinking="Let me see"),
         ),
         (
             {"message": {"reasoning": "Let me"}, "finish_reason": "length"},
             Answer("", False, False, 3, 2, thinking="Let me"),
         ),
-        ({"message": {"content": [{"text": "Two "}, {}, {"text": "parts."}]}}, Answer("Two parts.", True, False, 3, 2)),
         (
-            {"message": {"content": [{"type": "thinking", "text": "Let me"}, {"text": "Two."}, {"text": None}]}},
+            {"message": {"content": [{"text": "Two "}, {}, {"text": "parts."}]}},
+            Answer("Two parts.", True, False, 3, 2),
+        ),
+        (
+            {
+                "message": {
+                    "content": [
+                        {"type": "thinking", "text": "Let me"},
+                        {"text": "Two."},
+                        {"text": None},
+                    ]
+                }
+            },
             Answer("Two.", True, False, 3, 2),
         ),
-        ({"message": {"content": "cut o"}, "finish_reason": "max_tokens"}, Answer("cut o", False, False, 3, 2)),
-        ({"message": {"content": "cut o"}, "finish_reason": "MAX_TOKENS"}, Answer("cut o", False, False, 3, 2)),
+        (
+            {"message": {"content": "cut o"}, "finish_reason": "max_tokens"},
+            Answer("cut o", False, False, 3, 2),
+        ),
+        (
+            {"message": {"content": "cut o"}, "finish_reason": "MAX_TOKENS"},
+            Answer("cut o", False, False, 3, 2),
+        ),
         ({"message": {"content": ""}, "finish_reason": "SAFETY"}, Answer("", True, True, 3, 2)),
     ],
 )
-def test_length_stops_refusals_and_thinking_are_distinguished(choice: dict[str, Any], answer: Answer) -> None:
+def test_length_stops_refusals_and_thinking_are_distinguished(
+    choice: dict[str, Any], answer: Answer
+) -> None:
     """An answer says if it stopped at its limit or was refused; separated thinking and parts of a text are joined."""
     with api_server(reply=lambda body: {"choices": [choice]}) as server:
         assert ask(open_api(server.base_url), [0]) == [answer]
@@ -209,7 +267,9 @@ def test_a_server_that_cuts_prompts_is_reported(log_lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize("usage", [None, {"prompt_tokens": 0, "completion_tokens": None}])
-def test_a_server_without_counts_is_reported(usage: dict[str, int | None] | None, log_lines: list[str]) -> None:
+def test_a_server_without_counts_is_reported(
+    usage: dict[str, int | None] | None, log_lines: list[str]
+) -> None:
     """If neither the server nor a tokenizer counts tokens, one line says so, once."""
     with api_server(reply=lambda body: {"usage": usage}) as server:
         answers = ask(open_api(server.base_url), range(5))
@@ -218,16 +278,24 @@ def test_a_server_without_counts_is_reported(usage: dict[str, int | None] | None
     assert "token counts and price stay 0" in line
 
 
-NO_ANSWERS: dict[str, dict[str, Any]] = {  # `choices` of replies whose end says that they are complete
+NO_ANSWERS: dict[
+    str, dict[str, Any]
+] = {  # `choices` of replies whose end says that they are complete
     "null": {"message": {"content": None}},
     "no content": {"message": {}},
     "empty": {"message": {"content": ""}},
     "blanks": {"message": {"content": " \n\t"}},
     "no parts": {"message": {"content": []}},
-    "thinking in its own field": {"message": {"content": None, "reasoning_content": "The committee met."}},
-    "thinking in a part": {"message": {"content": [{"type": "thinking", "text": "The committee met."}]}},
+    "thinking in its own field": {
+        "message": {"content": None, "reasoning_content": "The committee met."}
+    },
+    "thinking in a part": {
+        "message": {"content": [{"type": "thinking", "text": "The committee met."}]}
+    },
     "thinking in the text": {"message": {"content": "<think>The committee met.</think>"}},
-    "thinking without an end": {"message": {"content": "<|channel|>analysis<|message|>The committee met."}},
+    "thinking without an end": {
+        "message": {"content": "<|channel|>analysis<|message|>The committee met."}
+    },
     "marks": {"message": {"content": "<|im_start|>assistant\n<|im_end|>"}},
     "an empty fence": {"message": {"content": "```\n```"}},
     "a call": {"message": {"content": None, "tool_calls": [{}]}, "finish_reason": "tool_calls"},
@@ -237,12 +305,21 @@ NO_ANSWERS: dict[str, dict[str, Any]] = {  # `choices` of replies whose end says
 @pytest.mark.parametrize("kind", NO_ANSWERS)
 def test_a_complete_answer_without_text_is_none(kind: str, request_cache: Path) -> None:
     """It is asked for again, never stored, and then there is no answer to this request alone."""
-    reply = {"choices": [{"finish_reason": "stop", **NO_ANSWERS[kind]}], "usage": {"completion_tokens": 900}}
-    with api_server(reply=lambda body: reply if body["messages"][-1]["content"] == "text 1" else {}) as server:
+    reply = {
+        "choices": [{"finish_reason": "stop", **NO_ANSWERS[kind]}],
+        "usage": {"completion_tokens": 900},
+    }
+    with api_server(
+        reply=lambda body: reply if body["messages"][-1]["content"] == "text 1" else {}
+    ) as server:
         engine = open_api(server.base_url, retries=2)
         answers = list(engine.answer([question(number) for number in range(3)], Decoding()))
     assert texts(answers) == ["text 0", "", "text 2"]
-    assert [type(answer.problem) for answer in answers] == [type(None), EnvironmentProblem, type(None)]
+    assert [type(answer.problem) for answer in answers] == [
+        type(None),
+        EnvironmentProblem,
+        type(None),
+    ]
     assert "failed 3 times (finish_reason=" in str(answers[1].problem)
     assert len(server.bodies) == 5
     assert stored_answers(request_cache) == 2
@@ -254,7 +331,9 @@ def test_a_stored_answer_without_text_is_asked_for_again(request_cache: Path) ->
         engine = open_api(server.base_url)
         ask(engine, [0])
         with closing(sqlite3.connect(request_cache)) as database, database:
-            database.execute("UPDATE answers SET answer = ?", [json.dumps({"choices": [{"message": {}}]})])
+            database.execute(
+                "UPDATE answers SET answer = ?", [json.dumps({"choices": [{"message": {}}]})]
+            )
         assert texts(ask(engine, [0, 0])) == ["text 0"] * 2
         assert len(server.bodies) == 2
 
@@ -269,7 +348,10 @@ def test_the_first_choice_is_that_of_the_lowest_index() -> None:
 @pytest.mark.parametrize("reason", ["error", "abort"])
 def test_an_answer_that_the_server_could_not_end(reason: str, request_cache: Path) -> None:
     """It is asked for again, and never stored."""
-    broken = (200, f'{{"choices": [{{"message": {{"content": "half"}}, "finish_reason": "{reason}"}}]}}')
+    broken = (
+        200,
+        f'{{"choices": [{{"message": {{"content": "half"}}, "finish_reason": "{reason}"}}]}}',
+    )
     with api_server(fault=lambda number: broken if number < 2 else None) as server:
         engine = open_api(server.base_url, retries=1)
         with pytest.raises(EnvironmentProblem, match=f"finish_reason={reason}"):
@@ -303,7 +385,9 @@ def test_a_placeholder_for_a_key_stays_in_answers(monkeypatch: pytest.MonkeyPatc
 
 SPELLINGS: dict[str, Callable[[str], str]] = {  # how a server may write a key
     "JSON": lambda key: "".join(f"\\u{ord(sign):04x}" for sign in key),
-    "JSON, in part": lambda key: "".join(f"\\u{ord(sign):04X}" if sign in "sk1" else sign for sign in key),
+    "JSON, in part": lambda key: "".join(
+        f"\\u{ord(sign):04X}" if sign in "sk1" else sign for sign in key
+    ),
     "JSON in JSON": lambda key: "".join(f"\\\\u{ord(sign):04x}" for sign in key),
     "slashes": lambda key: key.replace("/", "\\/"),
     "percent": lambda key: "".join(f"%{ord(sign):02X}" for sign in key),
@@ -355,11 +439,15 @@ def test_an_impossible_key_is_refused(key: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_errors_of_the_server_name_what_to_correct(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each lasting error is one line that names the setting or the variable, and its exit code."""
-    assert f"wants a key: put it into the environment variable {KEY_VARIABLE}" in str(failing(401, "who?"))
+    assert f"wants a key: put it into the environment variable {KEY_VARIABLE}" in str(
+        failing(401, "who?")
+    )
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     assert f"refuses the key in the environment variable {KEY_VARIABLE}" in str(failing(403, "no"))
     assert "model.checkpoint=tiny" in str(failing(404, '{"error": {"message": "no such model"}}'))
-    too_long = failing(400, '{"error": {"message": "This model\'s maximum context length is 10 tokens"}}')
+    too_long = failing(
+        400, '{"error": {"message": "This model\'s maximum context length is 10 tokens"}}'
+    )
     assert "model.input_length" in str(too_long)
     assert "HTTP 422: unknown field" in str(failing(422, "unknown field"))
     page = failing(200, "<html>Welcome</html>")
@@ -386,7 +474,9 @@ def test_a_server_that_always_fails_is_asked_as_often_as_retries_say(fault: str)
     assert "failed 3 times" in str(error)
 
 
-@pytest.mark.parametrize("address", [None, "localhost:8000/v1", "http://a:secret@b/v1", "http://b/v1?key=a", *UNUSABLE])
+@pytest.mark.parametrize(
+    "address", [None, "localhost:8000/v1", "http://a:secret@b/v1", "http://b/v1?key=a", *UNUSABLE]
+)
 def test_an_address_that_cannot_be_used_is_refused(address: str | None) -> None:
     """One that is missing, has no scheme, a password, a key or no valid host; the message shows no password."""
     with pytest.raises(UsageError, match=r"model\.base_url") as caught:
@@ -398,7 +488,10 @@ def test_a_tokenizer_without_a_chat_template(tmp_path: Path) -> None:
     """The error names the tokenizer, not the model, and what else can be chosen."""
     folder = write_causal(tmp_path / "base", template=None)
     engine = open_api("http://127.0.0.1:9/v1", tokenizer=str(folder))
-    with pytest.raises(UsageError, match=f"^the tokenizer of model.tokenizer={folder} has no chat .*: choose another"):
+    with pytest.raises(
+        UsageError,
+        match=f"^the tokenizer of model.tokenizer={folder} has no chat .*: choose another",
+    ):
         engine.count(question(0).messages)
 
 
@@ -486,7 +579,9 @@ def test_a_compressed_answer_is_read() -> None:
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_is_not_followed(status: int) -> None:
     """The key goes to no other address: one line says that the server redirects."""
-    sent = [f"HTTP/1.1 {status} Moved\r\nLocation: http://[::x/\r\nContent-Length: 0\r\n\r\n".encode()]
+    sent = [
+        f"HTTP/1.1 {status} Moved\r\nLocation: http://[::x/\r\nContent-Length: 0\r\n\r\n".encode()
+    ]
     with api_server(fault=lambda number: sent) as server:
         error = error_of(server.base_url)
         assert len(server.bodies) == 1
@@ -494,7 +589,9 @@ def test_a_redirect_is_not_followed(status: int) -> None:
     assert f"redirects requests (HTTP {status})" in str(error)
 
 
-@pytest.mark.parametrize("charset", ["klingon", "hex", "undefined", "", '"\xff"', "utf-8", "utf-16", "latin-1"])
+@pytest.mark.parametrize(
+    "charset", ["klingon", "hex", "undefined", "", '"\xff"', "utf-8", "utf-16", "latin-1"]
+)
 def test_the_charset_of_an_answer(charset: str) -> None:
     """A known charset is used; with another one, the answer is read as UTF-8, as JSON is."""
     known = charset if charset in ("utf-16", "latin-1") else "utf-8"
@@ -522,14 +619,18 @@ def test_an_environment_that_cannot_be_used_is_named(
     """Before any request, one line names the variable, and shows no password."""
     monkeypatch.setitem(sys.modules, "socksio", None)
     monkeypatch.setenv(variable, value)
-    with pytest.raises(EnvironmentProblem, match=rf"\b{variable}\b.* in the environment cannot be used") as caught:
+    with pytest.raises(
+        EnvironmentProblem, match=rf"\b{variable}\b.* in the environment cannot be used"
+    ) as caught:
         open_api("http://127.0.0.1:9/v1")
     assert "\n" not in str(caught.value)
     assert "password" not in str(caught.value)
 
 
 @pytest.mark.parametrize("value", ["[::", "://,*.,,", "http://[::x", "127.0.0.1/8,a b:c"])
-def test_an_odd_list_of_exceptions_from_proxies_is_harmless(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_odd_list_of_exceptions_from_proxies_is_harmless(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Entries of NO_PROXY that mean nothing are ignored."""
     monkeypatch.setenv("NO_PROXY", value)
     monkeypatch.delenv("no_proxy", raising=False)

@@ -32,7 +32,9 @@ from longsumbench.runs.results import Results
 
 KEY = "sk-0a1b2c3d4e5f"
 NO_WAITS = "from longsumbench.models.prompt import api_engine\napi_engine.FIRST_WAIT = 0.0"
-COMMAND = f"import sys\n{NO_WAITS}\nfrom longsumbench.cli.main import main\nsys.exit(main(sys.argv[1:]))"
+COMMAND = (
+    f"import sys\n{NO_WAITS}\nfrom longsumbench.cli.main import main\nsys.exit(main(sys.argv[1:]))"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +56,9 @@ def run_words(folder: Path, base_url: str, *more: str, examples: int = 4) -> lis
 
 def predictions(folder: Path) -> list[str]:
     (path,) = (folder / "results" / "runs").rglob("predictions.jsonl")
-    return [json.loads(line)["prediction"] for line in path.read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)["prediction"] for line in path.read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def test_two_hundred_examples_with_faults_and_a_kill(tmp_path: Path, cache: Path) -> None:
@@ -66,7 +70,9 @@ def test_two_hundred_examples_with_faults_and_a_kill(tmp_path: Path, cache: Path
     with api_server(fault=fault, held=lambda number: number >= 90) as server:
         words = run_words(tmp_path, server.base_url, examples=200)
         process = start_python(COMMAND, *words)
-        wait_until(lambda: stored_answers(cache / REQUESTS) == 81, process)  # of the first 90, nine had a fault
+        wait_until(
+            lambda: stored_answers(cache / REQUESTS) == 81, process
+        )  # of the first 90, nine had a fault
         process.send_signal(signal.SIGKILL)
         process.communicate()
         server.held = lambda number: False
@@ -92,12 +98,18 @@ def refuses_third(server: ApiServer, folder: Path, fault: object) -> list[str]:
     words = run_words(folder, server.base_url, "model.retries=1")
     rows = (folder / "texts" / "test.jsonl").read_text(encoding="utf-8").splitlines()
     text = json.loads(rows[2])["document"].split("\n")[0]
-    server.fault = lambda number: fault if text in server.bodies[number]["messages"][-1]["content"] else None
+    server.fault = lambda number: (
+        fault if text in server.bodies[number]["messages"][-1]["content"] else None
+    )
     return words
 
 
 def third_id(folder: Path) -> str:
-    return str(json.loads((folder / "texts" / "test.jsonl").read_text(encoding="utf-8").splitlines()[2])["id"])
+    return str(
+        json.loads((folder / "texts" / "test.jsonl").read_text(encoding="utf-8").splitlines()[2])[
+            "id"
+        ]
+    )
 
 
 @pytest.mark.parametrize("kind", UNANSWERABLE)
@@ -118,7 +130,9 @@ def test_an_example_without_an_answer_stops_the_run(
         assert len(server.bodies) == asked + 1
 
 
-def test_examples_without_an_answer_are_scored_as_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_without_an_answer_are_scored_as_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As empty summaries they score 0; left out, they are in no mean, and the rows are not ranked together."""
     records = {}
     with api_server(answer=lambda messages: " ".join(WORDS)) as server:
@@ -136,7 +150,10 @@ def test_examples_without_an_answer_are_scored_as_chosen(tmp_path: Path, capsys:
     assert [one.n for one in (empty, left_out, whole)] == [4, 3, 4]
     assert 0 < 4 * empty.scores["rouge1"].f == pytest.approx(3 * left_out.scores["rouge1"].f)
     assert comparison_key(empty) == comparison_key(whole) != comparison_key(left_out)
-    assert all(f"failed={choice}" in records[choice].variant.split(",") for choice in ("empty", "leave_out"))
+    assert all(
+        f"failed={choice}" in records[choice].variant.split(",")
+        for choice in ("empty", "leave_out")
+    )
     capsys.readouterr()
     assert main(["leaderboard", "jsonl", "--results-dir", str(tmp_path / "results")]) == 0
     table = capsys.readouterr().out
@@ -147,7 +164,9 @@ def test_examples_without_an_answer_are_scored_as_chosen(tmp_path: Path, capsys:
     inspect_example(left_out.run_id, third_id(tmp_path), Results(tmp_path / "results"))
 
 
-def test_a_run_without_any_answer_is_not_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_any_answer_is_not_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A wrong setting of the server gives no row of zeros; once it is corrected, the same command asks again."""
     with api_server(fault=lambda number: (400, "no")) as server:
         words = [*run_words(tmp_path, server.base_url), "decode.failed=empty"]
@@ -163,7 +182,10 @@ def test_a_resumed_run_has_the_same_facts(tmp_path: Path) -> None:
     with api_server() as server:
         words = run_words(tmp_path, server.base_url)
         test = tmp_path / "texts" / "test.jsonl"
-        rows = [{**json.loads(line), "query": "mihit?"} for line in test.read_text(encoding="utf-8").splitlines()]
+        rows = [
+            {**json.loads(line), "query": "mihit?"}
+            for line in test.read_text(encoding="utf-8").splitlines()
+        ]
         del rows[0]["query"]
         test.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         assert main(words) == 0
@@ -185,7 +207,12 @@ def judge_words(request: Sequence[Mapping[str, str]]) -> str:
 def test_a_run_is_judged_by_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command says the cost and keeps scores and verdicts, which pages show as text; again, it asks nothing."""
     data = write_jsonl(tmp_path / "texts", train=0, validation=0, test=3)
-    rest = [f"results_dir={tmp_path / 'results'}", "baselines=false", "score.resamples=100", "score.metrics=[judge]"]
+    rest = [
+        f"results_dir={tmp_path / 'results'}",
+        "baselines=false",
+        "score.resamples=100",
+        "score.metrics=[judge]",
+    ]
     rest += ["score.judge_models=[tiny]", f"score.judge_settings.key_variable={KEY_VARIABLE}"]
     words = ["run", "model=lead", "model.length=5", "dataset=jsonl", f"dataset.path={data}", *rest]
     with api_server(answer=judge_words) as server:
@@ -198,7 +225,10 @@ def test_a_run_is_judged_by_a_server(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert all(body["temperature"] == 0 for body in server.bodies)
         results = Results(tmp_path / "results")
         (record,) = results.records("jsonl")
-        assert (record.measures["judge_recall"].mean, record.measures["judge_fluency"].mean) == (100, 5)
+        assert (record.measures["judge_recall"].mean, record.measures["judge_fluency"].mean) == (
+            100,
+            5,
+        )
         assert record.measured_by["judge"].startswith("judge:2|models:tiny@")
         page = inspect_example(record.run_id, "0", results).page()
         assert "&lt;script&gt;point&lt;/script&gt;." in page
@@ -207,9 +237,13 @@ def test_a_run_is_judged_by_a_server(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert len(server.bodies) == 6
 
 
-def test_every_mark_is_removed_and_an_unknown_one_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_mark_is_removed_and_an_unknown_one_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Summaries have no thought and no known mark; one line names the first unknown mark, which stays."""
-    with api_server(answer=lambda messages: "<think>a</think>A plan.<|odd|><think>b</think><|eot_id|>") as server:
+    with api_server(
+        answer=lambda messages: "<think>a</think>A plan.<|odd|><think>b</think><|eot_id|>"
+    ) as server:
         assert main(run_words(tmp_path, server.base_url)) == 0
     assert set(predictions(tmp_path)) == {"A plan.<|odd|>"}
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "looks like a mark" in line]
@@ -217,7 +251,9 @@ def test_every_mark_is_removed_and_an_unknown_one_is_named(tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize("number", [3, 4])
-def test_outputs_that_are_all_json_are_named(number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_outputs_that_are_all_json_are_named(
+    number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """JSON stays as it is, and a line says so if every output is JSON."""
     asked = count()
 
@@ -239,7 +275,11 @@ def test_progress_counts_examples_inside_a_batch(tmp_path: Path) -> None:
 
     with api_server(answer=lambda messages: "A good plan.") as server, watching_progress(watch):
         assert main(run_words(tmp_path, server.base_url, "decode.batch_size=4")) == 0
-    shown = [line.split(",")[0] + line.rpartition(",")[2] for line in lines if line.startswith("summarizing")]
+    shown = [
+        line.split(",")[0] + line.rpartition(",")[2]
+        for line in lines
+        if line.startswith("summarizing")
+    ]
     assert shown == [f"summarizing: {done}/4 examples {3 * done} tokens" for done in range(1, 5)]
 
 
@@ -261,7 +301,9 @@ def test_no_file_and_no_output_has_the_key(
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     escaped = "".join(f"\\u{ord(sign):04x}" for sign in KEY)
     for status in (401, 400, 500):
-        with api_server(fault=lambda number, status=status: (status, f"{KEY}, {escaped}")) as server:
+        with api_server(
+            fault=lambda number, status=status: (status, f"{KEY}, {escaped}")
+        ) as server:
             assert main(run_words(tmp_path, server.base_url, "model.retries=3")) != 0
     reply = f'{{"choices": [{{"message": {{"content": "The key {escaped} was sent: {KEY.upper()}."}}}}]}}'
     with api_server(fault=lambda number: (200, reply)) as server:
@@ -269,8 +311,15 @@ def test_no_file_and_no_output_has_the_key(
     assert set(server.keys) == {f"Bearer {KEY}"}
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == REQUESTS for path in files)
-    assert any("The key <key> was sent: <key>." in path.read_text() for path in files if path.suffix == ".jsonl")
-    for text in ("".join(capfd.readouterr()), *(path.read_bytes().decode("latin-1") for path in files)):
+    assert any(
+        "The key <key> was sent: <key>." in path.read_text()
+        for path in files
+        if path.suffix == ".jsonl"
+    )
+    for text in (
+        "".join(capfd.readouterr()),
+        *(path.read_bytes().decode("latin-1") for path in files),
+    ):
         assert KEY not in text.lower()
         assert escaped not in text
 
@@ -282,10 +331,19 @@ def write_llama(folder: Path) -> Path:
 
     tokenizer = train_tokenizer(ToySplit.of("train", 12), 320)
     tokenizer.chat_template = CHAT_TEMPLATE
-    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")}
-    sizes = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    ids = {
+        f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")
+    }
+    sizes = {
+        "hidden_size": 64,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
     torch.manual_seed(1)
-    network = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), initializer_range=0.5, **sizes, **ids))
+    network = LlamaForCausalLM(
+        LlamaConfig(vocab_size=len(tokenizer), initializer_range=0.5, **sizes, **ids)
+    )
     network.generation_config = GenerationConfig(**ids)
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -301,11 +359,15 @@ def free_port() -> int:
 @contextmanager
 def real_server(name: str, folder: Path, log: Path) -> Iterator[str]:
     """Run the server of transformers or vLLM with a model, and yield its address."""
-    program = shutil.which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    program = shutil.which(
+        name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    )
     if program is None:
         pytest.skip(f"no {name} is installed")
     port = free_port()
-    more = {"transformers": ["--device", "cpu"], "vllm": ["--dtype", "float32", "--enforce-eager"]}[name]
+    more = {"transformers": ["--device", "cpu"], "vllm": ["--dtype", "float32", "--enforce-eager"]}[
+        name
+    ]
     command = [program, "serve", str(folder), "--host", "127.0.0.1", "--port", str(port), *more]
     options: dict[str, Any] = {
         "start_new_session": True,
@@ -335,12 +397,18 @@ def is_healthy(port: int) -> bool:
 def test_a_real_server_writes_what_transformers_writes(name: str, tmp_path: Path) -> None:
     """The summaries of a model behind a server are those of the same model in this process."""
     model = write_llama(tmp_path / "model")
-    common = ["model.truncate=end", "model.input_length=400", "model.decode_length=24", f"model.checkpoint={model}"]
+    common = [
+        "model.truncate=end",
+        "model.input_length=400",
+        "model.decode_length=24",
+        f"model.checkpoint={model}",
+    ]
     with real_server(name, model, tmp_path / "server.log") as base_url:
         assert main(run_words(tmp_path / "api", base_url, *common, f"model.tokenizer={model}")) == 0
     local = ["model.engine=transformers", "model.base_url=null"]
     assert main(run_words(tmp_path / "local", base_url, *common, *local)) == 0
     texts = [
-        [text.rstrip("\N{REPLACEMENT CHARACTER}") for text in predictions(tmp_path / name)] for name in ("api", "local")
+        [text.rstrip("\N{REPLACEMENT CHARACTER}") for text in predictions(tmp_path / name)]
+        for name in ("api", "local")
     ]
     assert texts[0] == texts[1]  # vLLM leaves out half a character at the end

@@ -10,7 +10,16 @@ from support.language_models import EchoEngine, chat_tokenizer, prompted, text_e
 from support.toys import WORDS, ToySplit, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, Example, FitContext, Message, Recipe, RunConfig, Summary, deciding_parts
+from longsumbench.core import (
+    Decoding,
+    Example,
+    FitContext,
+    Message,
+    Recipe,
+    RunConfig,
+    Summary,
+    deciding_parts,
+)
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt.chat import chat_ids, chat_text
 from longsumbench.models.prompt.config import PromptConfig
@@ -21,11 +30,13 @@ from longsumbench.runs.run_id import config_identity
 
 API = {"engine": "api", "tokenizer": "gpt2"}
 KEEP = Decoding(keep_inputs="all", device="cpu")
-SENTENCES = st.lists(st.sampled_from([*WORDS, "naïve", "{document}", "{query}"]), min_size=1, max_size=8).map(
-    lambda words: " ".join(words) + "."
-)
+SENTENCES = st.lists(
+    st.sampled_from([*WORDS, "naïve", "{document}", "{query}"]), min_size=1, max_size=8
+).map(lambda words: " ".join(words) + ".")
 DOCUMENTS = st.lists(
-    st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=4), min_size=1, max_size=3
+    st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=4),
+    min_size=1,
+    max_size=3,
 )
 
 
@@ -58,7 +69,9 @@ def test_template_and_question_survive(
     """Whatever the text, prompts are within the budget, have all but text of the template, and the ledger adds up."""
     example = text_example(*documents, query=query)
     name = "query" if query else "documents" if len(documents) > 1 else "document"
-    engine = EchoEngine(reply=lambda text: "§", tokenizer=chat_tokenizer(kind))  # a sign that no text has
+    engine = EchoEngine(
+        reply=lambda text: "§", tokenizer=chat_tokenizer(kind)
+    )  # a sign that no text has
     empty = engine.count(read_prompt(name).messages("", query, 50))
     system = prompted(engine, truncate=policy, input_length=empty + room)
     (summary,) = summarize(system, example)
@@ -94,7 +107,9 @@ def test_several_stages() -> None:
     paragraphs = [["kadan " * 20 + f"{number}."] for number in range(20)]
     (summary,) = summarize(system, text_example(paragraphs))
     sent = [kept_text(one.messages[0]["content"], "document", None) for one in engine.asked]
-    about_text, about_summaries = ([one for one in sent if word in one] for word in ("kadan", "lohit"))
+    about_text, about_summaries = (
+        [one for one in sent if word in one] for word in ("kadan", "lohit")
+    )
     assert "\n\n".join(about_text) == "\n\n".join(paragraph[0] for paragraph in paragraphs)
     assert len(about_summaries) > 2
     assert about_summaries[-1].split() == ["lohit"] * 12 * (len(about_summaries[-1].split()) // 12)
@@ -105,7 +120,9 @@ def test_several_stages() -> None:
         == summary.counts["output_tokens"]
         == sum(len(engine.tokenizer("lohit " * 12)["input_ids"]) for _ in sent)
     )
-    assert summary.counts["prompt_tokens"] == sum(engine.count(one.messages) for one in engine.asked)
+    assert summary.counts["prompt_tokens"] == sum(
+        engine.count(one.messages) for one in engine.asked
+    )
     assert len({one.seed for one in engine.asked}) == len(engine.asked)
 
 
@@ -121,7 +138,11 @@ def test_answers_that_do_not_get_shorter_end() -> None:
 
 def test_a_batch_is_answered_round_by_round() -> None:
     """Examples of one, several and no requests are summarized together as alone, in their order."""
-    long, short, empty = text_example([["kadan lohit. " * 90]]), text_example([["mihit."]]), text_example([[]])
+    long, short, empty = (
+        text_example([["kadan lohit. " * 90]]),
+        text_example([["mihit."]]),
+        text_example([[]]),
+    )
 
     def answers(*examples: Example) -> list[Summary]:
         engine = EchoEngine(reply=lambda text: text[50:90])
@@ -137,7 +158,12 @@ def test_a_batch_is_answered_round_by_round() -> None:
     ("answer", "text", "thinking", "complete"),
     [
         ("A summary.", "A summary.", "", True),
-        ("<think>Well: mihit.</think>\n\nA summary. ", "A summary.", "<think>Well: mihit.</think>", True),
+        (
+            "<think>Well: mihit.</think>\n\nA summary. ",
+            "A summary.",
+            "<think>Well: mihit.</think>",
+            True,
+        ),
         ("Well: mihit.</think>A summary.", "A summary.", "Well: mihit.</think>", True),
         ("One.</think>Two.</think>A summary.", "A summary.", "One.</think>Two.</think>", True),
         ("<think>Well: mihit. Or", "", "<think>Well: mihit. Or", False),
@@ -145,13 +171,19 @@ def test_a_batch_is_answered_round_by_round() -> None:
         ("<think>All of it.</think>", "", "<think>All of it.</think>", True),
     ],
 )
-def test_thinking_is_removed_and_counted(answer: str, text: str, thinking: str, complete: bool) -> None:
+def test_thinking_is_removed_and_counted(
+    answer: str, text: str, thinking: str, complete: bool
+) -> None:
     """What an answer has up to the end of its thinking is no summary; its tokens are counted."""
     engine = EchoEngine(reply=lambda text: answer)
     (summary,) = summarize(prompted(engine), text_example([["kadan."]]))
     assert (summary.text, summary.complete) == (text, complete)
     assert summary.counts["thinking_tokens"] == len(engine.tokenizer(thinking)["input_ids"])
-    assert summary.tokens == summary.counts["output_tokens"] == len(engine.tokenizer(answer)["input_ids"])
+    assert (
+        summary.tokens
+        == summary.counts["output_tokens"]
+        == len(engine.tokenizer(answer)["input_ids"])
+    )
 
 
 def test_thinking_that_the_template_begins() -> None:
@@ -171,9 +203,13 @@ def test_refusals_and_prices_are_counted() -> None:
     assert "price" not in summary.counts
     engine = EchoEngine(reply=lambda text: "lohit mihit")
     (summary,) = summarize(
-        prompted(engine, engine="api", tokenizer="t", input_price=2.0, output_price=10.0), text_example([["kadan."]])
+        prompted(engine, engine="api", tokenizer="t", input_price=2.0, output_price=10.0),
+        text_example([["kadan."]]),
     )
-    sent, answered = engine.count(engine.asked[0].messages), len(engine.tokenizer("lohit mihit")["input_ids"])
+    sent, answered = (
+        engine.count(engine.asked[0].messages),
+        len(engine.tokenizer("lohit mihit")["input_ids"]),
+    )
     assert summary.counts["price"] == pytest.approx((2 * sent + 10 * answered) / 1e6)
 
 
@@ -193,7 +229,9 @@ def test_the_seed_of_a_request_is_that_of_its_example() -> None:
     def seeds(seed: int, *names: str) -> list[int]:
         engine = EchoEngine()
         summarize(
-            prompted(engine), *(text_example([["a."]], name=name) for name in names), decoding=Decoding(seed=seed)
+            prompted(engine),
+            *(text_example([["a."]], name=name) for name in names),
+            decoding=Decoding(seed=seed),
         )
         return [one.seed for one in engine.asked]
 
@@ -206,22 +244,34 @@ def test_the_seed_of_a_request_is_that_of_its_example() -> None:
 def test_the_length_is_that_of_the_targets(tmp_path: Path) -> None:
     """The prompt asks for the mean length of the training targets, or a given number of words."""
     system = fitted(prompted(EchoEngine(), length="train"), tmp_path)
-    summary, given = (summarize(one, text_example([["kadan."]]))[0] for one in (system, prompted(EchoEngine())))
+    summary, given = (
+        summarize(one, text_example([["kadan."]]))[0] for one in (system, prompted(EchoEngine()))
+    )
     assert "about 6 words" in summary.text
     assert "about 50 words" in given.text
     with pytest.raises(DataError, match="length=train needs a train split"):
-        prompted(EchoEngine(), length="train").fit(FitContext(None, None, tiny_recipe(), ArtifactCache(tmp_path)))
+        prompted(EchoEngine(), length="train").fit(
+            FitContext(None, None, tiny_recipe(), ArtifactCache(tmp_path))
+        )
 
 
 @pytest.mark.parametrize(
     ("split", "name"),
-    [({}, "document"), ({"multi_document": True}, "documents"), ({"multi_document": True, "queried": True}, "query")],
+    [
+        ({}, "document"),
+        ({"multi_document": True}, "documents"),
+        ({"multi_document": True, "queried": True}, "query"),
+    ],
 )
 def test_the_prompt_fits_the_dataset(split: dict[str, bool], name: str, tmp_path: Path) -> None:
     """Without a choice, the prompt is that for one document, several, or a query; facts say which."""
     examples = [text_example([["kadan."]], query="mihit?" if "queried" in split else None)]
     system = prompted(EchoEngine())
-    system.fit(FitContext(ToySplit("train", examples, **split), None, tiny_recipe(), ArtifactCache(tmp_path)))
+    system.fit(
+        FitContext(
+            ToySplit("train", examples, **split), None, tiny_recipe(), ArtifactCache(tmp_path)
+        )
+    )
     (summary,) = summarize(system, *examples)
     assert kept_text(summary.text, name, examples[0].query) == "kadan."
     assert system.facts()["prompt"] == name
@@ -234,7 +284,11 @@ def test_facts_name_the_prompts_of_all_examples(queried: bool, tmp_path: Path) -
     system = prompted(EchoEngine())
     several = text_example([["kadan."]], [["mihit."]])
     train = ToySplit("train", [], queried=True) if queried else None
-    asked = [text_example([["kadan."]], query="mihit?"), text_example([["kadan."]])] if queried else [several]
+    asked = (
+        [text_example([["kadan."]], query="mihit?"), text_example([["kadan."]])]
+        if queried
+        else [several]
+    )
     names = ["document", "query"] if queried else ["documents"]
     system.check_examples(asked)
     system.fit(FitContext(train, None, tiny_recipe(), ArtifactCache(tmp_path)))
@@ -244,7 +298,9 @@ def test_facts_name_the_prompts_of_all_examples(queried: bool, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("words", "reported"), [(66, False), (67, True)])
-def test_a_limit_below_the_length_is_reported(words: int, reported: bool, tmp_path: Path, log_lines: list[str]) -> None:
+def test_a_limit_below_the_length_is_reported(
+    words: int, reported: bool, tmp_path: Path, log_lines: list[str]
+) -> None:
     """If an answer of the length that is asked for would not fit into model.decode_length, one line says so."""
     fitted(prompted(EchoEngine(), length=str(words), decode_length=100), tmp_path)
     assert any("model.decode_length=100 is short for" in line for line in log_lines) == reported
@@ -256,7 +312,9 @@ def test_shots_are_turns_before_the_question(tmp_path: Path) -> None:
 
     def messages(seed: int, **settings: object) -> tuple[Message, ...]:
         engine = EchoEngine()
-        system = fitted(prompted(engine, shots=2, input_length=1_500, **settings), tmp_path, seed=seed)
+        system = fitted(
+            prompted(engine, shots=2, input_length=1_500, **settings), tmp_path, seed=seed
+        )
         (summary,) = summarize(system, text_example([["kadan lohit. " * 500]]))
         assert engine.count(engine.asked[0].messages) <= 1_500
         assert summary.truncation is not None
@@ -273,7 +331,9 @@ def test_shots_are_turns_before_the_question(tmp_path: Path) -> None:
     assert messages(1)[:4] == asked[:4]
     assert messages(2)[:4] != asked[:4]
     system_first = messages(1, prompt=str(_prompt_with_system(tmp_path)))
-    assert [one["role"] for one in system_first] == ["system"] + ["user", "assistant"] * 2 + ["user"]
+    assert [one["role"] for one in system_first] == ["system"] + ["user", "assistant"] * 2 + [
+        "user"
+    ]
 
 
 def _prompt_with_system(folder: Path) -> Path:
@@ -284,7 +344,9 @@ def _prompt_with_system(folder: Path) -> Path:
 
 def test_shots_take_at_most_half_of_the_prompt(tmp_path: Path) -> None:
     """Too few short examples are an error that says how many there are."""
-    with pytest.raises(UsageError, match=r"model.shots=3: only 0 of 24 training examples have at most 50 tokens"):
+    with pytest.raises(
+        UsageError, match=r"model.shots=3: only 0 of 24 training examples have at most 50 tokens"
+    ):
         fitted(prompted(EchoEngine(), shots=3, input_length=300), tmp_path)
 
 
@@ -296,7 +358,10 @@ def test_the_seed_decides_only_where_it_is_used() -> None:
         parts = deciding_parts(prompted(EchoEngine(), shots=shots), Recipe(), decoding)
         assert ("seed" in parts) == depends
         config = RunConfig(prompted(EchoEngine(), shots=shots).config, decode=decoding)
-        ids = {config_identity(replace(config, seed=seed), prompted(EchoEngine(), shots=shots)) for seed in (1, 2)}
+        ids = {
+            config_identity(replace(config, seed=seed), prompted(EchoEngine(), shots=shots))
+            for seed in (1, 2)
+        }
         assert (len(ids) == 2) == depends
 
 
@@ -323,7 +388,9 @@ def test_a_saved_system_asks_the_same(tmp_path: Path) -> None:
     loaded.__dict__["engine"] = EchoEngine()
     example = text_example([["kadan."]])
     assert summarize(loaded, example) == summarize(system, example)
-    assert [one.read for one in summarize(loaded, example)] == [one.read for one in summarize(system, example)]
+    assert [one.read for one in summarize(loaded, example)] == [
+        one.read for one in summarize(system, example)
+    ]
 
 
 def refused(system: PromptSystem, *examples: Example) -> str:
@@ -350,27 +417,33 @@ def test_what_does_not_fit_is_refused_before_any_request() -> None:
     for policy in ("end", "start", "middle", "stages"):
         problem = refused(prompted(EchoEngine(), truncate=policy, input_length=empty), short)
         assert (
-            f"example 'one' needs {empty} tokens without its text, model.input_length allows {empty}; choose" in problem
+            f"example 'one' needs {empty} tokens without its text, model.input_length allows {empty}; choose"
+            in problem
         )
 
 
 def test_lengths_beyond_the_positions_are_refused() -> None:
     """Prompt and answer together must fit into the model's positions; without their number a length is needed."""
     system = prompted(EchoEngine(context=1_000), input_length=901)
-    assert "model.input_length=901 and model.decode_length=100 exceed the 1,000 positions" in refused(
-        system, text_example([["a."]])
+    assert (
+        "model.input_length=901 and model.decode_length=100 exceed the 1,000 positions"
+        in refused(system, text_example([["a."]]))
     )
     assert prompted(EchoEngine(context=1_000), input_length=900).budget == 900
     assert prompted(EchoEngine(context=1_000)).budget == 900
     problem = refused(prompted(EchoEngine(context=100)), text_example([["a."]]))
     assert "model.decode_length=100 exceed the 100 positions" in problem
-    assert "model.input_length is missing" in refused(prompted(EchoEngine(context=None)), text_example([["a."]]))
+    assert "model.input_length is missing" in refused(
+        prompted(EchoEngine(context=None)), text_example([["a."]])
+    )
 
 
 def test_a_server_without_tokenizer_gets_the_whole_text() -> None:
     """Without a tokenizer nothing is counted or cut, and thinking is counted by its share of the characters."""
     engine = EchoEngine(tokenizer=None, context=None, reply=lambda text: "12345</think>x 12345678")
-    system = prompted(engine, engine="api", base_url="http://localhost", checkpoint="m", truncate="none")
+    system = prompted(
+        engine, engine="api", base_url="http://localhost", checkpoint="m", truncate="none"
+    )
     example = text_example([["kadan " * 500]])
     system.check_examples([example])
     (summary,) = summarize(system, example)
@@ -384,7 +457,9 @@ def test_a_query_that_is_missing_is_named() -> None:
     """A prompt that was chosen and asks for a query needs one in every example."""
     system = prompted(EchoEngine(), prompt="query")
     system.check_examples([text_example([["a."]], query="b?")])
-    with pytest.raises(UsageError, match=r"model\.prompt=query asks for a query, and example 'one' has none"):
+    with pytest.raises(
+        UsageError, match=r"model\.prompt=query asks for a query, and example 'one' has none"
+    ):
         system.check_examples([text_example([["a."]])])
 
 
@@ -392,19 +467,40 @@ def test_a_query_that_is_missing_is_named() -> None:
     ("settings", "problem"),
     [
         ({"engine": "api"}, "model.truncate=end counts tokens: add model.tokenizer="),
-        ({"engine": "api", "truncate": "none", "shots": 1}, "model.shots=1 counts tokens: add model.tokenizer="),
+        (
+            {"engine": "api", "truncate": "none", "shots": 1},
+            "model.shots=1 counts tokens: add model.tokenizer=",
+        ),
         ({"base_url": "http://x"}, "model.base_url=http://x is a setting of model.engine=api"),
         ({"tokenizer": "gpt2"}, "model.tokenizer=gpt2 is a setting of model.engine=api"),
         ({"input_price": 1.0}, "model.input_price=1.0 is a setting of model.engine=api"),
         ({**API, "output_price": 1.0}, "model.input_price and model.output_price go together"),
-        ({**API, "revision": "main"}, "model.revision=main is a setting of model.engine=transformers"),
-        ({**API, "dtype": "float16"}, "model.dtype=float16 is a setting of model.engine=transformers"),
-        ({**API, "device_map": "auto"}, "model.device_map=auto is a setting of model.engine=transformers"),
-        ({**API, "chat_template": "none"}, "model.chat_template=none is a setting of model.engine=transformers"),
-        ({**API, "truncate": "none", "input_length": 9, "tokenizer": None}, "model.input_length=9 counts tokens"),
+        (
+            {**API, "revision": "main"},
+            "model.revision=main is a setting of model.engine=transformers",
+        ),
+        (
+            {**API, "dtype": "float16"},
+            "model.dtype=float16 is a setting of model.engine=transformers",
+        ),
+        (
+            {**API, "device_map": "auto"},
+            "model.device_map=auto is a setting of model.engine=transformers",
+        ),
+        (
+            {**API, "chat_template": "none"},
+            "model.chat_template=none is a setting of model.engine=transformers",
+        ),
+        (
+            {**API, "truncate": "none", "input_length": 9, "tokenizer": None},
+            "model.input_length=9 counts tokens",
+        ),
         ({"truncate": "both"}, "model.truncate=both"),
         ({"device_map": "foo"}, "model.device_map=foo"),
-        ({"extra_body": {"top_k": 20}}, "model.extra_body={'top_k': 20} is a setting of model.engine=api"),
+        (
+            {"extra_body": {"top_k": 20}},
+            "model.extra_body={'top_k': 20} is a setting of model.engine=api",
+        ),
         ({**API, "key_header": "key"}, "model.key_header=key"),
         ({**API, "extra_body": "top_k"}, "model.extra_body='top_k' is not of type"),
         ({"thinking_end": ""}, "model.thinking_end is empty: give the mark that ends the thinking"),
@@ -421,7 +517,9 @@ def test_settings_that_do_not_go_together(settings: dict[str, object], problem: 
 @pytest.mark.parametrize("pasted", ["sk-proj-0a1b2c", "sk 0a1b2c", "0a1b2c", "key\n"])
 def test_a_key_in_place_of_its_variable_is_not_shown(pasted: str) -> None:
     """The error about a name that no variable has does not repeat it, because it may be a key."""
-    with pytest.raises(UsageError, match=r"^model\.key_variable is not the name of an environment variable") as caught:
+    with pytest.raises(
+        UsageError, match=r"^model\.key_variable is not the name of an environment variable"
+    ) as caught:
         prompted(EchoEngine(), **API, key_variable=pasted)
     assert pasted not in str(caught.value)
 
@@ -438,7 +536,9 @@ def test_special_tokens_of_a_document_are_text() -> None:
 
     plain, special = ids("lohit mihit"), ids(SPECIAL)
     marks = set(tokenizer.all_special_ids)
-    assert [token for token in special if token in marks] == [token for token in plain if token in marks]
+    assert [token for token in special if token in marks] == [
+        token for token in plain if token in marks
+    ]
     assert "".join(SPECIAL.split()) in "".join(tokenizer.decode(special).split())
     rendered = chat_text(tokenizer, [{"role": "user", "content": "lohit mihit"}], config)
     assert plain == tokenizer(rendered, add_special_tokens=False)["input_ids"]
@@ -447,4 +547,7 @@ def test_special_tokens_of_a_document_are_text() -> None:
 def test_special_tokens_without_a_chat_template() -> None:
     """Without a chat template, the messages have the special tokens of the model's format."""
     config = PromptConfig(chat_template="none")
-    assert chat_ids(chat_tokenizer("trained"), [{"role": "user", "content": SPECIAL}], config).count(2) == 1
+    assert (
+        chat_ids(chat_tokenizer("trained"), [{"role": "user", "content": SPECIAL}], config).count(2)
+        == 1
+    )

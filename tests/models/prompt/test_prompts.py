@@ -39,7 +39,9 @@ def test_the_hash_is_that_of_the_texts(tmp_path: Path) -> None:
 
     def written(order: list[str], **changes: str) -> Prompt:
         path = tmp_path / "mine.yaml"
-        path.write_text("# mine\n" + "".join(f'{name}: "{ {**texts, **changes}[name] }"\n' for name in order))
+        path.write_text(
+            "# mine\n" + "".join(f'{name}: "{ {**texts, **changes}[name] }"\n' for name in order)
+        )
         return read_prompt(str(path))
 
     first = written(["user", "system", "label"])
@@ -86,6 +88,7 @@ def test_a_bad_file_is_named(content: str, tmp_path: Path) -> None:
 def test_an_unknown_prompt_gets_a_suggestion() -> None:
     """An unknown name lists the known prompts and suggests the nearest."""
     with pytest.raises(
-        UsageError, match=r"model.prompt=documnt is no file \(did you mean 'document'\?\); prompts: doc"
+        UsageError,
+        match=r"model.prompt=documnt is no file \(did you mean 'document'\?\); prompts: doc",
     ):
         read_prompt("documnt")

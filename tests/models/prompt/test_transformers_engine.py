@@ -33,16 +33,23 @@ from longsumbench.progress import Progress, watching_progress
 GREEDY = Decoding(device="cpu")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TEXTS = ["kadan lohit", "mihit. " * 30, "nufel regor kahit. " * 9]
-REQUESTS = [Request(({"role": "user", "content": text},), seed, 12) for seed, text in enumerate(TEXTS)]
+REQUESTS = [
+    Request(({"role": "user", "content": text},), seed, 12) for seed, text in enumerate(TEXTS)
+]
 
 
 def engine(folder: Path | str, **settings: Any) -> TransformersEngine:
-    return TransformersEngine(build_settings(PromptConfig, {"checkpoint": str(folder), **settings}, "model."))
+    return TransformersEngine(
+        build_settings(PromptConfig, {"checkpoint": str(folder), **settings}, "model.")
+    )
 
 
 def by_hand(folder: Path | str, messages: Sequence[Message], **settings: Any) -> str:
     """Return the answer of plain `generate`."""
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(folder),
+        AutoModelForCausalLM.from_pretrained(folder),
+    )
     inputs = tokenizer.apply_chat_template(
         list(messages), add_generation_prompt=True, return_dict=True, return_tensors="pt"
     )
@@ -53,13 +60,21 @@ def by_hand(folder: Path | str, messages: Sequence[Message], **settings: Any) ->
 @pytest.fixture(scope="module", params=ARCHITECTURES)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of each architecture; its card has settings that no answer may depend on."""
-    card: dict[str, Any] = {"do_sample": True, "temperature": 0.7, "repetition_penalty": 3.0, "max_length": 20}
+    card: dict[str, Any] = {
+        "do_sample": True,
+        "temperature": 0.7,
+        "repetition_penalty": 3.0,
+        "max_length": 20,
+    }
     return write_causal(tmp_path_factory.mktemp("causal") / request.param, request.param, **card)
 
 
 SEARCHES: dict[str, tuple[Decoding, dict[str, Any]]] = {
     "greedy": (GREEDY, {}),
-    "beams": (replace(GREEDY, num_beams=3, length_penalty=2.0), {"num_beams": 3, "length_penalty": 2.0}),
+    "beams": (
+        replace(GREEDY, num_beams=3, length_penalty=2.0),
+        {"num_beams": 3, "length_penalty": 2.0},
+    ),
     "no copies": (replace(GREEDY, encoder_no_repeat_ngram=1), {"encoder_no_repeat_ngram_size": 1}),
     "at least": (replace(GREEDY, min_length=12), {"min_new_tokens": 12}),
 }
@@ -69,9 +84,17 @@ SEARCHES: dict[str, tuple[Decoding, dict[str, Any]]] = {
 def test_answers_are_those_of_generate(search: str, folder: Path) -> None:
     """In a batch padded on the left, an answer is that of `generate` on its prompt alone; the card decides nothing."""
     decoding, settings = SEARCHES[search]
-    plain = {"do_sample": False, "repetition_penalty": 1.0, "max_new_tokens": 12, "max_length": None, **settings}
+    plain = {
+        "do_sample": False,
+        "repetition_penalty": 1.0,
+        "max_new_tokens": 12,
+        "max_length": None,
+        **settings,
+    }
     answers = list(engine(folder).answer(REQUESTS, decoding))
-    assert [one.text for one in answers] == [by_hand(folder, one.messages, **plain) for one in REQUESTS]
+    assert [one.text for one in answers] == [
+        by_hand(folder, one.messages, **plain) for one in REQUESTS
+    ]
     assert len({one.text for one in answers}) == len(REQUESTS)
 
 
@@ -82,7 +105,9 @@ def test_an_answer_alone_is_that_of_a_batch(search: str, folder: Path) -> None:
     together = list(opened.answer(REQUESTS, decoding))
     assert [answer for one in REQUESTS for answer in opened.answer([one], decoding)] == together
     assert list(opened.answer(REQUESTS, replace(decoding, batch_size=2))) == together
-    assert [one.prompt_tokens for one in together] == [opened.count(one.messages) for one in REQUESTS]
+    assert [one.prompt_tokens for one in together] == [
+        opened.count(one.messages) for one in REQUESTS
+    ]
 
 
 def step_by_step(opened: TransformersEngine, prompt: list[int], penalty: float | None) -> str:
@@ -108,7 +133,9 @@ def test_repetitions_are_those_of_the_answer(name: str, value: Any, folder: Path
     with torch.inference_mode():
         prompts = [chat_ids(opened.tokenizer, one.messages, opened.config) for one in REQUESTS]
         penalty = value if name == "repetition_penalty" else None
-        assert [one.text for one in answers] == [step_by_step(opened, prompt, penalty) for prompt in prompts]
+        assert [one.text for one in answers] == [
+            step_by_step(opened, prompt, penalty) for prompt in prompts
+        ]
 
 
 def test_samples_depend_on_their_seeds_alone(folder: Path) -> None:
@@ -116,11 +143,21 @@ def test_samples_depend_on_their_seeds_alone(folder: Path) -> None:
     opened, decoding = engine(folder), replace(GREEDY, temperature=0.8, top_p=0.9)
     together = list(opened.answer(REQUESTS, decoding))
     torch.rand(3)  # a draw in between changes nothing
-    assert [answer for one in REQUESTS[::-1] for answer in opened.answer([one], decoding)] == together[::-1]
+    assert [
+        answer for one in REQUESTS[::-1] for answer in opened.answer([one], decoding)
+    ] == together[::-1]
     for request, answer in zip(REQUESTS, together, strict=True):
         torch.manual_seed(request.seed)
-        settings = {"do_sample": True, "temperature": 0.8, "top_p": 0.9, "top_k": 0, "repetition_penalty": 1.0}
-        assert answer.text == by_hand(folder, request.messages, max_new_tokens=12, max_length=None, **settings)
+        settings = {
+            "do_sample": True,
+            "temperature": 0.8,
+            "top_p": 0.9,
+            "top_k": 0,
+            "repetition_penalty": 1.0,
+        }
+        assert answer.text == by_hand(
+            folder, request.messages, max_new_tokens=12, max_length=None, **settings
+        )
     assert list(opened.answer([replace(REQUESTS[0], seed=9)], decoding)) != together[:1]
 
 
@@ -134,7 +171,9 @@ def test_any_end_on_the_card_ends_an_answer(tmp_path: Path) -> None:
     end = next(place for place, token in enumerate(ids) if place >= 4 and token not in ids[:place])
     other = shutil.copytree(causal_folder(), tmp_path / "other")
     card = json.loads((other / "generation_config.json").read_text())
-    (other / "generation_config.json").write_text(json.dumps({**card, "eos_token_id": [2, ids[end]]}))
+    (other / "generation_config.json").write_text(
+        json.dumps({**card, "eos_token_id": [2, ids[end]]})
+    )
     (cut,) = engine(other).answer(REQUESTS[:1], GREEDY)
     assert (cut.output_tokens, cut.complete) == (end, True)
     assert whole.text.startswith(cut.text)
@@ -143,7 +182,8 @@ def test_any_end_on_the_card_ends_an_answer(tmp_path: Path) -> None:
 def test_an_end_by_force_is_not_complete() -> None:
     """With `decode.forced_eos`, an answer that reaches the limit has one token less, and is not complete."""
     (plain,), (forced,) = (
-        engine(causal_folder()).answer(REQUESTS[:1], replace(GREEDY, forced_eos=forced)) for forced in (False, True)
+        engine(causal_folder()).answer(REQUESTS[:1], replace(GREEDY, forced_eos=forced))
+        for forced in (False, True)
     )
     assert plain.text.startswith(forced.text)
     assert (forced.output_tokens, forced.complete) == (11, False)
@@ -177,7 +217,9 @@ def test_special_tokens_that_divide_an_answer_are_seen(written: str, tmp_path: P
     """Special tokens around thinking, channels and turns divide an answer; other special tokens are no text."""
     other = shutil.copytree(causal_folder(), tmp_path / "other")
     tokenizer = AutoTokenizer.from_pretrained(other)
-    marks = {mark for text in DIVIDED for mark in re.findall(r"<[^<>]+>|\[[^]]+\]", text)} - {"<tool>"}
+    marks = {mark for text in DIVIDED for mark in re.findall(r"<[^<>]+>|\[[^]]+\]", text)} - {
+        "<tool>"
+    }
     tokenizer.add_tokens([AddedToken(mark, special=True) for mark in sorted(marks)])
     tokenizer.add_tokens(["<tool>"])
     tokenizer.save_pretrained(other)
@@ -204,7 +246,11 @@ def test_facts_name_the_model_and_files_identify_it(tmp_path: Path) -> None:
     copy = engine(shutil.copytree(causal_folder(), tmp_path / "copy"))
     facts = opened.facts()
     assert facts["parameters"] == opened.network.num_parameters()
-    assert (facts["weights"], facts["engine"], facts["revision"]) == ("safetensors", "transformers", None)
+    assert (facts["weights"], facts["engine"], facts["revision"]) == (
+        "safetensors",
+        "transformers",
+        None,
+    )
     assert copy.identity() == opened.identity()
     (copy.folder / "chat_template.jinja").write_text("{{ messages }}")
     assert engine(copy.folder).identity() != opened.identity()
@@ -228,7 +274,9 @@ def test_thinking_is_an_option_of_the_template(tmp_path: Path) -> None:
     message = [{"role": "user", "content": "lohit"}]
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for thinking, shown in ((None, ""), (True, "True"), (False, "False")):
-        assert engine(folder, thinking=thinking).count(message) == len(tokenizer(f"lohit{shown}")["input_ids"])
+        assert engine(folder, thinking=thinking).count(message) == len(
+            tokenizer(f"lohit{shown}")["input_ids"]
+        )
 
 
 def without_file(folder: Path, name: str) -> Path:
@@ -255,12 +303,19 @@ def refusal(folder: Path | str, **settings: Any) -> str:
 def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     """An encoder-decoder, an encoder, what has no weights or no tokenizer: each is an error that says so."""
     bart = write_bart(tmp_path / "bart")
-    assert f"of 'bart', an encoder-decoder: choose model=seq2seq model.checkpoint={bart}" in refusal(bart)
+    assert (
+        f"of 'bart', an encoder-decoder: choose model=seq2seq model.checkpoint={bart}"
+        in refusal(bart)
+    )
     vision = with_entry(write_causal(tmp_path / "vision"), "config.json", model_type="vit")
     assert "of 'vit', which is no causal language model" in refusal(vision)
     assert "model.checkpoint is missing" in refusal_of_nothing()
-    assert "no *.safetensors" in refusal(without_file(write_causal(tmp_path / "empty"), "model.safetensors"))
-    bare = without_file(without_file(write_causal(tmp_path / "bare"), "tokenizer.json"), "tokenizer_config.json")
+    assert "no *.safetensors" in refusal(
+        without_file(write_causal(tmp_path / "empty"), "model.safetensors")
+    )
+    bare = without_file(
+        without_file(write_causal(tmp_path / "bare"), "tokenizer.json"), "tokenizer_config.json"
+    )
     assert "has no fast tokenizer" in refusal(bare)
     wide = with_entry(write_causal(tmp_path / "wide", "llama"), "config.json", num_hidden_layers=3)
     assert "weights are missing or have another shape: model.layers.2" in refusal(wide)
@@ -270,11 +325,16 @@ def test_an_encoder_is_refused(tmp_path: Path) -> None:
     """The library can open a BERT as a language model; it has no such head, and it reads in both directions."""
     bert = write_bert(tmp_path / "bert")
     message = refusal(bert)
-    assert "of 'bert', which is no causal language model and writes no text: give a causal language model" in message
+    assert (
+        "of 'bert', which is no causal language model and writes no text: give a causal language model"
+        in message
+    )
     assert "model=seq2seq" in message
 
 
-@pytest.mark.parametrize("search", [GREEDY, replace(GREEDY, num_beams=3), replace(GREEDY, temperature=1.0)])
+@pytest.mark.parametrize(
+    "search", [GREEDY, replace(GREEDY, num_beams=3), replace(GREEDY, temperature=1.0)]
+)
 def test_logits_that_are_not_finite_are_an_error(search: Decoding, tmp_path: Path) -> None:
     """No answer is written from logits that are not finite; the line names the checkpoint."""
     folder = write_causal(tmp_path / "large")
@@ -289,10 +349,18 @@ def test_logits_that_are_not_finite_are_an_error(search: Decoding, tmp_path: Pat
     ("file", "entries", "message"),
     [
         ("config.json", {"attention_dropout": -1}, "attention_dropout=-1 is not from 0 to 1"),
-        ("config.json", {"num_hidden_layers": 10**9}, "num_hidden_layers=1000000000 is not from 0 to 1,000"),
+        (
+            "config.json",
+            {"num_hidden_layers": 10**9},
+            "num_hidden_layers=1000000000 is not from 0 to 1,000",
+        ),
         ("config.json", {"vocab_size": -1}, "vocab_size=-1 is not from 0"),
         ("config.json", {"num_key_value_heads": 0}, "ZeroDivisionError"),
-        ("config.json", {"num_hidden_layers": 1, "layer_types": None}, "weights have no place .*model.layers.1"),
+        (
+            "config.json",
+            {"num_hidden_layers": 1, "layer_types": None},
+            "weights have no place .*model.layers.1",
+        ),
         ("config.json", {"eos_token_id": 10**9}, "eos_token_id has 1000000000"),
         ("generation_config.json", {"eos_token_id": [2, -5]}, "eos_token_id has -5"),
     ],
@@ -328,7 +396,9 @@ def test_a_template_without_a_system_role(tmp_path: Path) -> None:
     """A template that refuses a message is an error that says which and what to choose."""
     template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}mihit"
     opened = engine(write_causal(tmp_path / "strict", template=template))
-    with pytest.raises(UsageError, match=r"refuses the prompt \(TemplateError: no system role\): choose a"):
+    with pytest.raises(
+        UsageError, match=r"refuses the prompt \(TemplateError: no system role\): choose a"
+    ):
         opened.count([{"role": "system", "content": "lohit"}])
 
 
@@ -361,21 +431,41 @@ def predictions(results: Path) -> dict[str, dict[str, Any]]:
     return {line["id"]: line for line in map(json.loads, path.read_text().splitlines())}
 
 
-def test_a_run_is_what_the_library_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_what_the_library_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`longsumbench run model=prompt` writes what a chat template, a cut text and `generate` give by hand."""
     data, folder = write_jsonl(tmp_path / "toy"), write_causal(tmp_path / "qwen", positions=230)
-    words = ["run", "model=prompt", f"model.checkpoint={folder}", "model.decode_length=20", "dataset=jsonl"]
-    words += [f"dataset.path={data}", "decode.batch_size=3", "score.resamples=100", "baselines=false", "device=cpu"]
+    words = [
+        "run",
+        "model=prompt",
+        f"model.checkpoint={folder}",
+        "model.decode_length=20",
+        "dataset=jsonl",
+    ]
+    words += [
+        f"dataset.path={data}",
+        "decode.batch_size=3",
+        "score.resamples=100",
+        "baselines=false",
+        "device=cpu",
+    ]
     assert main([*words, f"results_dir={tmp_path / 'results'}"]) == 0, capsys.readouterr().err
     found = predictions(tmp_path / "results")
-    texts = {line["id"]: line["document"] for line in map(json.loads, (data / "test.jsonl").read_text().splitlines())}
+    texts = {
+        line["id"]: line["document"]
+        for line in map(json.loads, (data / "test.jsonl").read_text().splitlines())
+    }
     opened, cut = engine(folder), 0
     for name, text in texts.items():
         kept = text
         while opened.count(messages := read_prompt("document").messages(kept, None, 6)) > 210:
             ids = opened.tokenizer(text, return_offsets_mapping=True)
             kept = text[: ids["offset_mapping"][len(opened.tokenizer(kept)["input_ids"]) - 2][1]]
-        assert found[name]["prediction"] == by_hand(folder, messages, max_new_tokens=20, do_sample=False).strip()
+        assert (
+            found[name]["prediction"]
+            == by_hand(folder, messages, max_new_tokens=20, do_sample=False).strip()
+        )
         ledger = found[name]["truncation"]
         lost = sum(one["tokens"] for one in ledger["cuts"])
         assert ledger["tokens"] - lost == len(opened.tokenizer(kept)["input_ids"])
@@ -386,7 +476,9 @@ def test_a_run_is_what_the_library_answers(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_saved_system_answers_from_its_checkpoint(tmp_path: Path) -> None:
     """What `save` wrote opens the same checkpoint."""
-    system = PromptSystem(build_settings(PromptConfig, {"checkpoint": causal_folder(), "length": "9"}, "model."))
+    system = PromptSystem(
+        build_settings(PromptConfig, {"checkpoint": causal_folder(), "length": "9"}, "model.")
+    )
     system.config.decode_length = 20
     system.save(tmp_path)
     examples = ToySplit.of("test", 3).examples

@@ -13,15 +13,17 @@ from longsumbench.core import Document, Example, Section, Truncation
 from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK, LongText, Passage
 
 TOKENIZERS = ("trained", "words")
-SENTENCES = st.lists(st.sampled_from([*WORDS, "naïve", "🦜", "a{b}", "—", "3.5"]), min_size=1, max_size=8).map(
-    lambda words: " ".join(words) + "."
-)
+SENTENCES = st.lists(
+    st.sampled_from([*WORDS, "naïve", "🦜", "a{b}", "—", "3.5"]), min_size=1, max_size=8
+).map(lambda words: " ".join(words) + ".")
 PARAGRAPHS = st.lists(st.lists(SENTENCES, min_size=1, max_size=4), min_size=1, max_size=5)
 BEFORE, AFTER = "Read this:\n", "\nSummarize it."
 
 
 def prompt_counter(tokenizer: Any) -> Callable[[str], int]:
-    return lambda text: len(tokenizer(f"{BEFORE}{text}{AFTER}", add_special_tokens=False)["input_ids"])
+    return lambda text: len(
+        tokenizer(f"{BEFORE}{text}{AFTER}", add_special_tokens=False)["input_ids"]
+    )
 
 
 def long_text(paragraphs: list[list[str]], kind: str, room: int) -> LongText:
@@ -44,7 +46,10 @@ def test_structure_becomes_plain_text() -> None:
     several = Example("several", None, None, (document, Document(None, ()), other), (("r",),))
     text = "Introduction\n\nOne two. Three.\n\nFour.\n\nFive."
     assert Passage.of_example(one, "Document {number}:").text == text
-    assert Passage.of_example(several, "Text {number}:").text == f"Text 1:\n\n{text}\n\nText 3:\n\nSix."
+    assert (
+        Passage.of_example(several, "Text {number}:").text
+        == f"Text 1:\n\n{text}\n\nText 3:\n\nSix."
+    )
 
 
 @given(PARAGRAPHS)
@@ -53,10 +58,13 @@ def test_borders_are_where_sentences_and_paragraphs_begin(paragraphs: list[list[
     passage = Passage.of(paragraphs)
     begin = [" ".join(paragraph) for paragraph in paragraphs]
     sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
-    assert [passage.text[at:].startswith(one) for at, one in zip(passage.paragraphs, begin, strict=True)] == [
-        True
-    ] * len(begin)
-    assert all(passage.text[at:].startswith(one) for at, one in zip(passage.sentences, sentences, strict=True))
+    assert [
+        passage.text[at:].startswith(one) for at, one in zip(passage.paragraphs, begin, strict=True)
+    ] == [True] * len(begin)
+    assert all(
+        passage.text[at:].startswith(one)
+        for at, one in zip(passage.sentences, sentences, strict=True)
+    )
 
 
 def brute_force(text: LongText, kind: str, policy: str) -> str:
@@ -84,7 +92,9 @@ def test_the_most_is_kept(policy: str, paragraphs: list[list[str]], room: int) -
 
 @pytest.mark.parametrize("policy", ["end", "start", "middle"])
 @given(paragraphs=PARAGRAPHS, room=st.integers(1, 120))
-def test_bytes_are_cut_within_the_budget(policy: str, paragraphs: list[list[str]], room: int) -> None:
+def test_bytes_are_cut_within_the_budget(
+    policy: str, paragraphs: list[list[str]], room: int
+) -> None:
     """Of bytes, which merge across borders, what is kept fits, is verbatim, and nearly as much as possible."""
     text = long_text(paragraphs, "trained", room)
     if text.excess <= 0:
@@ -102,7 +112,9 @@ def test_bytes_are_cut_within_the_budget(policy: str, paragraphs: list[list[str]
 @pytest.mark.parametrize("kind", TOKENIZERS)
 @pytest.mark.parametrize("policy", ["end", "start", "middle"])
 @given(paragraphs=PARAGRAPHS, room=st.integers(1, 120))
-def test_kept_and_cut_are_the_whole(policy: str, kind: str, paragraphs: list[list[str]], room: int) -> None:
+def test_kept_and_cut_are_the_whole(
+    policy: str, kind: str, paragraphs: list[list[str]], room: int
+) -> None:
     """Tokens and whole words that are kept, counted in the text itself, and those in the ledger are the document."""
     text = long_text(paragraphs, kind, room)
     if text.excess <= 0:
@@ -116,10 +128,16 @@ def test_kept_and_cut_are_the_whole(policy: str, kind: str, paragraphs: list[lis
     assert ledger.words == len(text.passage.text.split())
     assert ledger.tokens == len(spans_of_tokens(text.passage.text, kind))
     whole_words = 0
-    for place, part in enumerate(filter(None, kept.split(GAP_MARK) if policy == "middle" else [kept])):
+    for place, part in enumerate(
+        filter(None, kept.split(GAP_MARK) if policy == "middle" else [kept])
+    ):
         words = len(part.split())
         ends_here = policy == "end" or (policy == "middle" and place == 0)
-        rest = text.passage.text.partition(part)[2] if ends_here else text.passage.text.rpartition(part)[0]
+        rest = (
+            text.passage.text.partition(part)[2]
+            if ends_here
+            else text.passage.text.rpartition(part)[0]
+        )
         neighbour = rest[:1] if ends_here else rest[-1:]
         whole_words += words - bool(part and neighbour and not neighbour.isspace())
     assert ledger.words_seen == whole_words
@@ -145,7 +163,11 @@ def test_parts_end_at_paragraphs_if_they_can() -> None:
     """A part ends at the last paragraph that fits; a paragraph that fits into no part, at a sentence."""
     short, sentence = ["kadan kadan."], "lohit lohit lohit lohit."
     text = long_text([short, short, short, [sentence] * 3], "words", 11)
-    assert text.parts() == ["kadan kadan.\n\nkadan kadan.\n\nkadan kadan.", f"{sentence} {sentence}", sentence]
+    assert text.parts() == [
+        "kadan kadan.\n\nkadan kadan.\n\nkadan kadan.",
+        f"{sentence} {sentence}",
+        sentence,
+    ]
 
 
 def test_a_heading_stays_with_its_text() -> None:

@@ -12,17 +12,39 @@ from support.trainings import calling_after_step, die
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Document, Example, Ranker, RankerSettings, Scoring, Section, texts_to_rank
+from longsumbench.core import (
+    Document,
+    Example,
+    Ranker,
+    RankerSettings,
+    Scoring,
+    Section,
+    texts_to_rank,
+)
 from longsumbench.errors import DataError
 from longsumbench.modeling.ranking import find_ranker, rank, tfidf_with_title
 from longsumbench.modeling.tokenizer import trained_tokenizer
-from longsumbench.models.rankers.lstm import ROW_LENGTH, TEXT_LENGTH, Labeller, LstmRanker, training_rows
-from longsumbench.models.rankers.lstm_network import LstmRankerConfig, LstmRankerModel, ParagraphCollator
+from longsumbench.models.rankers.lstm import (
+    ROW_LENGTH,
+    TEXT_LENGTH,
+    Labeller,
+    LstmRanker,
+    training_rows,
+)
+from longsumbench.models.rankers.lstm_network import (
+    LstmRankerConfig,
+    LstmRankerModel,
+    ParagraphCollator,
+)
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 QUICK = RankerSettings(dimension=16, steps=6, batch_size=4, vocabulary_size=300, device="cpu")
-FILLER = [f"{first}{second}" for first in ("ka", "lo", "mi", "nu") for second in ("dan", "fel", "gor", "hit")]
+FILLER = [
+    f"{first}{second}"
+    for first in ("ka", "lo", "mi", "nu")
+    for second in ("dan", "fel", "gor", "hit")
+]
 
 
 def network(width: int = 12, vocabulary: int = 50) -> LstmRankerModel:
@@ -30,10 +52,14 @@ def network(width: int = 12, vocabulary: int = 50) -> LstmRankerModel:
     return LstmRankerModel(LstmRankerConfig(vocab_size=vocabulary, d_model=width)).eval()
 
 
-def batch(*rows: list[list[int]], labels: list[list[float]] | None = None, pad: int = 0) -> dict[str, torch.Tensor]:
+def batch(
+    *rows: list[list[int]], labels: list[list[float]] | None = None, pad: int = 0
+) -> dict[str, torch.Tensor]:
     """Collate rows, each a title's tokens and its paragraphs'."""
     numbers = labels or [[0.0] * (len(row) - 1) for row in rows]
-    return ParagraphCollator(pad)([{"units": row, "labels": of} for row, of in zip(rows, numbers, strict=True)])
+    return ParagraphCollator(pad)(
+        [{"units": row, "labels": of} for row, of in zip(rows, numbers, strict=True)]
+    )
 
 
 def scores(model: LstmRankerModel, **inputs: torch.Tensor) -> torch.Tensor:
@@ -73,7 +99,11 @@ def by_hand(model: LstmRankerModel, title: list[int], paragraph: list[int]) -> t
             found.append(output[0, 0])
         return found
 
-    pooled = torch.stack(states(model.title_lstm, title)).max(0).values if title else torch.zeros(model.config.d_model)
+    pooled = (
+        torch.stack(states(model.title_lstm, title)).max(0).values
+        if title
+        else torch.zeros(model.config.d_model)
+    )
     features = []
     for state in states(model.paragraph_lstm, paragraph):
         joined = torch.cat([state, pooled])
@@ -84,7 +114,10 @@ def by_hand(model: LstmRankerModel, title: list[int], paragraph: list[int]) -> t
 def test_the_network_is_the_papers_equations() -> None:
     """Logits equal Eqs. 1–6 written down a token at a time, with a title and without one, with any lengths."""
     model, draw = network(), random.Random(1)
-    rows = [[[draw.randrange(50) for _ in range(n)] for n in lengths] for lengths in ((3, 1, 9, 4, 17), (0, 5, 2))]
+    rows = [
+        [[draw.randrange(50) for _ in range(n)] for n in lengths]
+        for lengths in ((3, 1, 9, 4, 17), (0, 5, 2))
+    ]
     found = scores(model, **batch(*rows))
     with torch.no_grad():
         for of_row, (title, *paragraphs) in zip(found, rows, strict=True):
@@ -105,27 +138,40 @@ def test_padding_neighbours_and_order_change_no_score() -> None:
 
 def test_worked_labels() -> None:
     """Of "A red fox ran home." the bigrams are a-red, red-fox, fox-ran, ran-home; plural foxes are the same stem."""
-    found = Labeller(Scoring())(["The red foxes ran.", "home", "ran home ran home", ""], ["A red fox ran", "home."])
+    found = Labeller(Scoring())(
+        ["The red foxes ran.", "home", "ran home ran home", ""], ["A red fox ran", "home."]
+    )
     assert found == [0.5, 0.0, 0.25, 0.0]
 
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerBase:
-    return trained_tokenizer(split_of("train", 20), 300, ArtifactCache(tmp_path_factory.mktemp("stages")))
+    return trained_tokenizer(
+        split_of("train", 20), 300, ArtifactCache(tmp_path_factory.mktemp("stages"))
+    )
 
 
 def test_many_paragraphs_become_several_rows(tokenizer: PreTrainedTokenizerBase) -> None:
     """Each row has the title and whole paragraphs, together every paragraph once with its own label, long ones cut."""
-    texts = [" ".join(FILLER[index : index + 4] * (200 if index == 3 else 25)) for index in range(12)] * 2
+    texts = [
+        " ".join(FILLER[index : index + 4] * (200 if index == 3 else 25)) for index in range(12)
+    ] * 2
     one = example(1, "a town", texts, " ".join(FILLER[2:9]))
     rows = list(training_rows(one, tokenizer, "paragraph", Labeller(Scoring())))
     assert len(rows) > 1
     assert len({tuple(row["units"][0]) for row in rows}) == 1
-    assert [value for row in rows for value in row["labels"]] == Labeller(Scoring())(texts, one.references[0])
+    assert [value for row in rows for value in row["labels"]] == Labeller(Scoring())(
+        texts, one.references[0]
+    )
     lengths = [[len(ids) for ids in row["units"][1:]] for row in rows]
     assert all(sum(of_row) <= ROW_LENGTH for of_row in lengths)
     assert max(map(max, lengths)) == TEXT_LENGTH
-    assert list(training_rows(replace(one, references=()), tokenizer, "paragraph", Labeller(Scoring()))) == []
+    assert (
+        list(
+            training_rows(replace(one, references=()), tokenizer, "paragraph", Labeller(Scoring()))
+        )
+        == []
+    )
 
 
 def test_sentences_can_be_learned_from(tokenizer: PreTrainedTokenizerBase) -> None:
@@ -149,7 +195,10 @@ def test_it_learns_what_a_title_cannot_tell(tmp_path: Path) -> None:
     train, validation = split_of("train", 80), split_of("validation", 10, 500)
     ranker = find_ranker("lstm", train, validation, settings, ArtifactCache(tmp_path))
     tests = [told_apart(900 + number) for number in range(20)]
-    found = {ranker: [useful_first(ranker, one) for one in tests] for ranker in (ranker, tfidf_with_title)}
+    found = {
+        ranker: [useful_first(ranker, one) for one in tests]
+        for ranker in (ranker, tfidf_with_title)
+    }
     assert sum(found[ranker]) >= 18
     assert sum(found[tfidf_with_title]) == 0
 
@@ -170,18 +219,33 @@ def test_the_finished_stage_is_found(tmp_path: Path) -> None:
     """The same texts and settings train once, on any device; another width, seed or unit is another ranker."""
     train, stages = split_of("train", 12), ArtifactCache(tmp_path)
     first = LstmRanker.fitted(train, None, QUICK, stages)
-    assert LstmRanker.fitted(train, None, replace(QUICK, device="auto"), stages).identity == first.identity
+    assert (
+        LstmRanker.fitted(train, None, replace(QUICK, device="auto"), stages).identity
+        == first.identity
+    )
     assert len(list(tmp_path.glob("ranker/*/inputs.json"))) == 1
     names = sorted(path.name for path in stages.folders["ranker"].iterdir())
     assert "trainer" not in names
     assert "model.safetensors" in names
-    others = [replace(QUICK, **change) for change in ({"dimension": 8}, {"seed": 2}, {"unit": "section"})]
-    assert len({first.identity, *(LstmRanker.fitted(train, None, one, stages).identity for one in others)}) == 4
+    others = [
+        replace(QUICK, **change) for change in ({"dimension": 8}, {"seed": 2}, {"unit": "section"})
+    ]
+    assert (
+        len(
+            {
+                first.identity,
+                *(LstmRanker.fitted(train, None, one, stages).identity for one in others),
+            }
+        )
+        == 4
+    )
 
 
 def test_it_survives_saving(tmp_path: Path) -> None:
     """Saved and loaded, it gives the same scores and is known by the same identity; a damaged one is an error."""
-    ranker = LstmRanker.fitted(split_of("train", 12), None, QUICK, ArtifactCache(tmp_path / "stages"))
+    ranker = LstmRanker.fitted(
+        split_of("train", 12), None, QUICK, ArtifactCache(tmp_path / "stages")
+    )
     (tmp_path / "kept").mkdir()
     ranker.save(tmp_path / "kept")
     again = LstmRanker.load(tmp_path / "kept")
@@ -196,7 +260,9 @@ def test_it_survives_saving(tmp_path: Path) -> None:
 def test_without_texts_to_learn_from_it_says_so(stages: ArtifactCache) -> None:
     """No training split, an empty one, or none with paragraphs and references is bad data, in one line."""
     for nothing in (None, ToySplit("train", [])):
-        with pytest.raises(DataError, match="learns from a training split, and the dataset has none"):
+        with pytest.raises(
+            DataError, match="learns from a training split, and the dataset has none"
+        ):
             LstmRanker.fitted(nothing, None, QUICK, stages)
     blank = ToySplit("train", [replace(told_apart(number), references=()) for number in range(3)])
     with pytest.raises(DataError, match="no paragraph"):

@@ -23,7 +23,9 @@ def test_the_scorers_loss_alone_is_what_it_adds_to_the_whole_loss(name: str) -> 
     model, inputs, labels = network(name).double().train(), batch(*RAGGED), targets(20, 7, 13)
     proxies = torch.rand(3, 4 if name == "seal" else 1, 9, dtype=torch.float64)
     whole = model(**inputs, labels=labels, proxy_labels=proxies, num_proxy_labels=50).loss
-    loss = model.score_alone(**inputs, labels=labels, proxy_labels=proxies, num_proxy_labels=50).loss
+    loss = model.score_alone(
+        **inputs, labels=labels, proxy_labels=proxies, num_proxy_labels=50
+    ).loss
     torch.testing.assert_close(loss, whole - model(**inputs, labels=labels).loss)
 
 
@@ -39,7 +41,10 @@ def best_next(model: Any, inputs: dict[str, Any], chosen: list[int]) -> int:
     """Return the best snippet of one text after some others, each of which is a segment of the output."""
     encoder = model.model.encoder
     reading = encoder(**inputs)
-    history = [encoder.encode(inputs["input_ids"][:, [one]], inputs["unit_mask"][:, [one]]).pooled for one in chosen]
+    history = [
+        encoder.encode(inputs["input_ids"][:, [one]], inputs["unit_mask"][:, [one]]).pooled
+        for one in chosen
+    ]
     seen = (torch.cat(history, 1), torch.ones(1, len(chosen), dtype=torch.bool)) if chosen else ()
     scores = encoder.scorer(reading.pooled, reading.real, *seen)[0]
     scores[chosen] = -torch.inf
@@ -95,7 +100,12 @@ def test_a_share_of_the_snippets_has_the_expected_loss_of_all() -> None:
         layer.self_attn.out_proj.weight.data.zero_()
         layer.self_attn.out_proj.bias.data.zero_()
     proxies = torch.rand(3, 1, 9, dtype=torch.float64)
-    given = {**inputs, "labels": labels, "proxy_labels": proxies, "num_proxy_labels": torch.tensor(20)}
+    given = {
+        **inputs,
+        "labels": labels,
+        "proxy_labels": proxies,
+        "num_proxy_labels": torch.tensor(20),
+    }
     torch.manual_seed(0)
     with torch.no_grad():
         whole = model.score_alone(**given).loss

@@ -26,14 +26,25 @@ WITH_SCORER = ["ea", "seal"]
 
 def search(model: Any, inputs: dict[str, Tensor], beams: int, **changes: Any) -> list[list[int]]:
     """Return what a search writes, up to its end; no token twice, for that an untrained network does too well."""
-    settings = {"num_beams": beams, "max_new_tokens": 20, "do_sample": False, "no_repeat_ngram_size": 1, **changes}
+    settings = {
+        "num_beams": beams,
+        "max_new_tokens": 20,
+        "do_sample": False,
+        "no_repeat_ngram_size": 1,
+        **changes,
+    }
     ids = model.generate(**inputs, **settings)
     return [row[: row.index(END) if END in row else None] for row in ids.tolist()]
 
 
 def test_seal_with_one_segment_is_ea() -> None:
     """With the segment as long as the summary, and EA's weights, SEAL has EA's logits, loss and summaries, exactly."""
-    ea, seal, inputs, labels = network("ea"), network("seal", segment_length=20), batch(*RAGGED), targets(20, 7, 13)
+    ea, seal, inputs, labels = (
+        network("ea"),
+        network("seal", segment_length=20),
+        batch(*RAGGED),
+        targets(20, 7, 13),
+    )
     missing = seal.load_state_dict(ea.state_dict(), strict=False).missing_keys
     assert all("encoder_attn" in name and "scorer" in name for name in missing)
     expected, actual = ea(**inputs, labels=labels), seal(**inputs, labels=labels)
@@ -53,7 +64,9 @@ def test_a_segment_depends_on_what_was_written_before_it_alone() -> None:
     """Scores of segment j change with the tokens of earlier segments, and with no later token."""
     model, inputs = network("seal"), batch(*RAGGED)
     reading, ids = model.model.encoder(**inputs), shifted(targets(20, 20, 20))
-    scores = model.select(reading, ids)[0]  # [3, 4, 9]: decoder inputs 0 | 1-6 | 7-12 | 13-18 end the segments
+    scores = model.select(reading, ids)[
+        0
+    ]  # [3, 4, 9]: decoder inputs 0 | 1-6 | 7-12 | 13-18 end the segments
     changed = ids.clone()
     changed[:, 8] = 5  # in the second segment
     others = model.select(reading, changed)[0]
@@ -89,10 +102,16 @@ def test_where_the_gradients_go(name: str) -> None:
     """l_a reaches decoder and encoder but no weight of the scorer; with l_e every weight has a gradient (SEAL §3.4)."""
     model, inputs, labels = network(name).train(), batch(*RAGGED), targets(20, 7, 13)
     model(**inputs, labels=labels).loss.backward()
-    reached = {key for key, weight in model.named_parameters() if weight.grad is not None and weight.grad.any()}
+    reached = {
+        key
+        for key, weight in model.named_parameters()
+        if weight.grad is not None and weight.grad.any()
+    }
     assert reached == {key for key, _ in model.named_parameters() if "scorer" not in key}
     model.zero_grad()
-    model(**inputs, labels=labels, proxy_labels=torch.rand(3, 4 if name == "seal" else 1, 9)).loss.backward()
+    model(
+        **inputs, labels=labels, proxy_labels=torch.rand(3, 4 if name == "seal" else 1, 9)
+    ).loss.backward()
     assert all(weight.grad is not None for weight in model.parameters())
 
 
@@ -104,7 +123,9 @@ def test_the_extractive_loss_reaches_the_encoder(name: str) -> None:
     history[history == 5] = 6  # token 5 then is in the first segment alone
     history[0, 3], inputs["input_ids"][inputs["input_ids"] == 5] = 5, 6
     model.select(model.model.encoder(**inputs), history)[0].sum().backward()
-    gradients = {key: weight.grad for key, weight in model.named_parameters() if weight.grad is not None}
+    gradients = {
+        key: weight.grad for key, weight in model.named_parameters() if weight.grad is not None
+    }
     assert any("encoder.layers" in key and "scorer" not in key for key in gradients)
     assert not any("decoder.layers" in key for key in gradients)
     embeddings = model.model.shared.weight.grad.to_dense().abs().sum(-1)
@@ -128,12 +149,20 @@ def test_the_extractive_loss_by_hand() -> None:
     assert errors_of(row=1, label=0) == (13, 4)
     assert errors_of(row=1, label=1) == (4, 2)
     assert errors_of(row=0, label=0) == (13 + 2 * 81, 6)
-    assert tuple(map(float, model.extractive_errors(scores, proxies, reading, labels))) == (13 + 2 * 81 + 4, 8)
+    assert tuple(map(float, model.extractive_errors(scores, proxies, reading, labels))) == (
+        13 + 2 * 81 + 4,
+        8,
+    )
 
 
 def test_the_loss_is_the_sum_of_both_in_training_alone() -> None:
     """In training it is l_a + l_e; validation looks at l_a, the perplexity; under accumulation a step is one batch."""
-    model, inputs, labels, proxies = network("seal"), batch(*RAGGED), targets(20, 7, 13), torch.rand(3, 4, 9)
+    model, inputs, labels, proxies = (
+        network("seal"),
+        batch(*RAGGED),
+        targets(20, 7, 13),
+        torch.rand(3, 4, 9),
+    )
     abstractive = model(**inputs, labels=labels).loss
     assert torch.equal(model(**inputs, labels=labels, proxy_labels=proxies).loss, abstractive)
     model.train()
@@ -149,7 +178,9 @@ def test_the_loss_is_the_sum_of_both_in_training_alone() -> None:
 
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize(
-    ("name", "penalties"), [(name, one) for name in ("trunc", "ca", "ea") for one in COVERAGES[1:4]], ids=str
+    ("name", "penalties"),
+    [(name, one) for name in ("trunc", "ca", "ea") for one in COVERAGES[1:4]],
+    ids=str,
 )
 def test_coverage_is_what_was_attended_to(name: str, penalties: Penalties, cached: bool) -> None:
     """Every hypothesis that a search with coverage ends with scores what it scores alone, read from the start."""
@@ -170,7 +201,9 @@ def test_snippet_order_and_document_matter_to_the_scorer() -> None:
     inputs["unit_documents"] += 2_000  # beyond the last embedding: shared with it
     last = model.select(model.model.encoder(**inputs), torch.ones(1, 1))[0]
     inputs["unit_documents"] = inputs["unit_documents"] * 0 + 3
-    torch.testing.assert_close(model.select(model.model.encoder(**inputs), torch.ones(1, 1))[0], last)
+    torch.testing.assert_close(
+        model.select(model.model.encoder(**inputs), torch.ones(1, 1))[0], last
+    )
 
 
 def test_ca_keeps_a_few_vectors_of_each_group() -> None:
@@ -181,10 +214,14 @@ def test_ca_keeps_a_few_vectors_of_each_group() -> None:
     assert memory.mask.sum(-1).tolist() == [9, 3]
     turned = {**inputs, "input_ids": inputs["input_ids"].clone()}
     turned["input_ids"][1, 0, :4] = turned["input_ids"][1, 0, :4].flip(0)
-    assert not torch.allclose(model.model.encoder(**turned).last_hidden_state[1, :3], memory.last_hidden_state[1, :3])
+    assert not torch.allclose(
+        model.model.encoder(**turned).last_hidden_state[1, :3], memory.last_hidden_state[1, :3]
+    )
 
 
-LAYER = 8 * (512**2 + 512) + (2 * 512 * 512 + 2 * 512) + 3 * 1024  # attention twice, feed-forward, three norms
+LAYER = (
+    8 * (512**2 + 512) + (2 * 512 * 512 + 2 * 512) + 3 * 1024
+)  # attention twice, feed-forward, three norms
 SCORER = LAYER + 512**2 + 512 + 1024 + 513  # one layer, pooling, last norm, linear
 
 
@@ -212,7 +249,12 @@ def test_parameter_counts(system: Any, parameters: int) -> None:
 
 def test_the_gate_by_hand() -> None:
     """Scores 3, 5, 5, 1, lengths 4, 2, 3, 4, limit 7: units 1 and 2 (of equals the earlier first), two tokens of 0."""
-    chosen = select(torch.tensor([[3.0, 5, 5, 1]]), torch.tensor([[0, 4, 6, 9]]), torch.tensor([[4, 2, 3, 4]]), 7)
+    chosen = select(
+        torch.tensor([[3.0, 5, 5, 1]]),
+        torch.tensor([[0, 4, 6, 9]]),
+        torch.tensor([[4, 2, 3, 4]]),
+        7,
+    )
     assert chosen.positions.tolist() == [[4, 5, 6, 7, 8, 0, 1]]
     assert chosen.counts.tolist() == [[2, 2, 3, 0]]
     assert chosen.mask.all()
@@ -224,14 +266,19 @@ def test_the_gate_against_a_loop() -> None:
     for _ in range(50):
         lengths = torch.randint(0, 5, (1, 7), generator=generator)
         scores = torch.randint(0, 4, (1, 7), generator=generator).float()  # many ties
-        starts, limit = lengths.cumsum(-1) - lengths, int(torch.randint(1, 20, (1,), generator=generator))
+        starts, limit = (
+            lengths.cumsum(-1) - lengths,
+            int(torch.randint(1, 20, (1,), generator=generator)),
+        )
         expected: list[int] = []
         for unit in sorted(range(7), key=lambda index: (-scores[0, index].item(), index)):
             expected += range(int(starts[0, unit]), int(starts[0, unit] + lengths[0, unit]))
         longest = int(lengths.sum())
         chosen = select(scores, starts, lengths, limit)
         assert chosen.positions[chosen.mask].tolist() == expected[:limit]
-        assert torch.equal(select(scores, starts, lengths, limit, longest).positions, chosen.positions)
+        assert torch.equal(
+            select(scores, starts, lengths, limit, longest).positions, chosen.positions
+        )
         assert int(chosen.counts.sum()) == len(expected[:limit])
 
 
@@ -249,7 +296,11 @@ def test_attention_pooling_by_hand() -> None:
 def test_autocast_does_not_round_scores() -> None:
     """Near ties decide what is selected, so scores of the same states are those of single precision, to the bit."""
     encoder = network("seal").float().model.encoder
-    states, mask, place = torch.randn(5, 7, 32, dtype=torch.float), torch.ones(5, 7).bool(), torch.zeros(1, 5).long()
+    states, mask, place = (
+        torch.randn(5, 7, 32, dtype=torch.float),
+        torch.ones(5, 7).bool(),
+        torch.zeros(1, 5).long(),
+    )
     history = torch.randn(1, 2, 32, dtype=torch.float)
 
     def scores() -> Tensor:
@@ -277,7 +328,9 @@ def test_a_deep_scorer_is_a_stack_of_decoder_layers(norm: str) -> None:
     mask, there = torch.rand(2, 5) > 0.2, torch.tensor([[True, True, False], [True, False, False]])
     mask[:, 0] = True
     documents = torch.tensor([[0, 0, 1, 1, 9]]).expand(2, 5)
-    states = pooled + sinusoid(torch.arange(5), 32) + scorer.documents.weight[documents.clamp(max=3)]
+    states = (
+        pooled + sinusoid(torch.arange(5), 32) + scorer.documents.weight[documents.clamp(max=3)]
+    )
     for stock in stack:
         states = stock(states, mask[:, None, None], history, there[:, None, None])
     expected = scorer.score(scorer.layer_norm(states)).squeeze(-1)

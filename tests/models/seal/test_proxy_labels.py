@@ -19,7 +19,9 @@ def ngrams(ids: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
     return Counter(tuple(ids[i : i + n]) for i in range(len(ids) - n + 1))
 
 
-def plain_score(of_snippets: Counter[tuple[int, ...]], of_segment: Counter[tuple[int, ...]], measure: str) -> float:
+def plain_score(
+    of_snippets: Counter[tuple[int, ...]], of_segment: Counter[tuple[int, ...]], measure: str
+) -> float:
     common = (of_snippets & of_segment).total()
     sizes = {"precision": of_snippets.total(), "recall": of_segment.total()}
     if measure == "f1":
@@ -62,7 +64,9 @@ def test_equals_counting_by_hand(
 ) -> None:
     """All variants equal the definition spelled out with Counter, ties and empty texts included."""
     expected = plain_labels(snippets, segments, n, measure, sequential)
-    np.testing.assert_array_equal(proxy_labels(snippets, segments, n, measure, sequential), expected)
+    np.testing.assert_array_equal(
+        proxy_labels(snippets, segments, n, measure, sequential), expected
+    )
 
 
 class Words(Tokenizer):
@@ -76,19 +80,28 @@ class Words(Tokenizer):
 def test_equals_rouge_score(n: int) -> None:
     """Labels are what the rouge_score library computes when every id is a word."""
     chance = random.Random(0)
-    snippets, segments = ([chance.choices(range(6), k=chance.randint(0, 12)) for _ in range(8)] for _ in range(2))
+    snippets, segments = (
+        [chance.choices(range(6), k=chance.randint(0, 12)) for _ in range(8)] for _ in range(2)
+    )
     scorer = RougeScorer([f"rouge{n}"], tokenizer=Words())
     text = lambda ids: " ".join(map(str, ids))  # noqa: E731 - it is said once
-    rouge = [[scorer.score(text(gold), text(one))[f"rouge{n}"] for one in snippets] for gold in segments]
+    rouge = [
+        [scorer.score(text(gold), text(one))[f"rouge{n}"] for one in snippets] for gold in segments
+    ]
     for measure, name in (("f1", "fmeasure"), ("precision", "precision"), ("recall", "recall")):
         expected = [[getattr(one, name) for one in row] for row in rouge]
-        np.testing.assert_allclose(proxy_labels(snippets, segments, n, measure), expected, rtol=1e-6)
+        np.testing.assert_allclose(
+            proxy_labels(snippets, segments, n, measure), expected, rtol=1e-6
+        )
 
 
 def test_hand_worked_clipping() -> None:
     """5 5 occurs three times in the snippet and once in the segment, so one of 3 and of 2 n-grams is common."""
     snippet, segment = [5, 5, 5, 5], [5, 5, 6]
-    labels = {measure: float(proxy_labels([snippet], [segment], 2, measure)[0, 0]) for measure in PAIR_MEASURES}
+    labels = {
+        measure: float(proxy_labels([snippet], [segment], 2, measure)[0, 0])
+        for measure in PAIR_MEASURES
+    }
     assert labels == pytest.approx({"f1": 2 / 5, "precision": 1 / 3, "recall": 1 / 2})
     assert float(proxy_labels([snippet], [segment], 1, "recall")[0, 0]) == pytest.approx(2 / 3)
 
@@ -96,9 +109,15 @@ def test_hand_worked_clipping() -> None:
 def test_hand_worked_sequential() -> None:
     """Unigrams of 1 2 3 4, F1: 1 2 (.67, before its twin 2 1), then 3 9 (.75); 4 8 8 8 would lower it to .67."""
     snippets = [[9, 9], [1, 2], [2, 1], [3, 9], [4, 8, 8, 8]]
-    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "f1", sequential=True).tolist() == [[0, 1, 0, 1, 0]]
-    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "recall", sequential=True).tolist() == [[0, 1, 0, 1, 1]]
-    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "precision", sequential=True).tolist() == [[0, 1, 0, 0, 0]]
+    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "f1", sequential=True).tolist() == [
+        [0, 1, 0, 1, 0]
+    ]
+    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "recall", sequential=True).tolist() == [
+        [0, 1, 0, 1, 1]
+    ]
+    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "precision", sequential=True).tolist() == [
+        [0, 1, 0, 0, 0]
+    ]
 
 
 def test_bigrams_cross_nothing() -> None:

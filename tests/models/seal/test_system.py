@@ -25,7 +25,10 @@ GREEDY = Decoding(max_length=20, device="cpu")
 
 def encode(sentences: list[str]) -> list[EncodedSentence]:
     """A token a letter, for cases worked by hand."""
-    return [EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split())) for text in sentences]
+    return [
+        EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split()))
+        for text in sentences
+    ]
 
 
 def hand(reader: UnitReader, multi_document: bool = False) -> Any:
@@ -46,14 +49,18 @@ def letters(units: Any) -> list[str]:
 
 def test_groups_of_consecutive_snippets() -> None:
     """Of a single document, snippets aa, bb, cc make groups of two: aabb, cc."""
-    reader = hand(CAReader(CAConfig(snippet_length=2, num_snippets=9, group_size=2, extractive_length=2)))
+    reader = hand(
+        CAReader(CAConfig(snippet_length=2, num_snippets=9, group_size=2, extractive_length=2))
+    )
     assert letters(reader.units(text_of(("aa", "bb", "cc")))) == ["aabb", "cc"]
 
 
 def test_a_group_for_each_document() -> None:
     """Of several documents, each is a group; those beyond `max_documents` join the last one, and are counted."""
     config = CAConfig(snippet_length=2, num_snippets=9, max_documents=2, extractive_length=2)
-    units = hand(CAReader(config), multi_document=True).units(text_of(("aa", "bb"), ("cc",), ("dd",), ("ee",)))
+    units = hand(CAReader(config), multi_document=True).units(
+        text_of(("aa", "bb"), ("cc",), ("dd",), ("ee",))
+    )
     assert letters(units) == ["aabb", "ccddee"]
     assert units.documents == (0, 1)
     assert units.truncation.documents_merged == 2
@@ -138,7 +145,9 @@ def test_evidence_says_what_the_decoder_saw(name: str, stages: ArtifactCache) ->
     system = fit_tiny(name, stages.root, extractive_length=20, snippet_length=16)
     for summary in system.summarize([example(3, 6), example(4, 1)], GREEDY):
         evidence = summary.evidence
-        lengths = np.array([len(system.reader.encode([text])[0].ids) for text in evidence.texts["unit"]])
+        lengths = np.array(
+            [len(system.reader.encode([text])[0].ids) for text in evidence.texts["unit"]]
+        )
         scores, taken = evidence.arrays["scores"], evidence.arrays["selected_tokens"]
         count = 1 if name == "ea" else -(-(summary.tokens + summary.complete) // 6)
         assert scores.shape == taken.shape == (count, len(lengths))
@@ -146,7 +155,9 @@ def test_evidence_says_what_the_decoder_saw(name: str, stages: ArtifactCache) ->
         for of_segment, tokens in zip(scores, taken, strict=True):
             order = np.argsort(-of_segment, kind="stable")
             whole = tokens[order] == lengths[order]
-            assert (np.diff(whole.astype(int)) <= 0).all()  # once one is cut, none behind it is whole
+            assert (
+                np.diff(whole.astype(int)) <= 0
+            ).all()  # once one is cut, none behind it is whole
         assert len(evidence.texts["segment"]) == count
         assert squeezed("".join(evidence.texts["segment"])) == squeezed(summary.text)
 
@@ -165,7 +176,9 @@ def test_evidence_is_what_the_search_selected(
         return chosen
 
     monkeypatch.setattr("longsumbench.models.seal.model.select", spy)
-    (summary,) = system.summarize([example(3, 6)], Decoding(max_length=20, num_beams=beams, device="cpu"))
+    (summary,) = system.summarize(
+        [example(3, 6)], Decoding(max_length=20, num_beams=beams, device="cpu")
+    )
     evidence = summary.evidence.arrays["selected_tokens"]
     for number, of_segment in enumerate(evidence):
         assert any((of_segment == of_beam).all() for of_beam in seen[number]), f"segment {number}"
@@ -174,12 +187,22 @@ def test_evidence_is_what_the_search_selected(
 @pytest.mark.parametrize(
     ("config", "settings", "message"),
     [
-        (SealConfig, {"segment_length": 800}, r"model\.segment_length=800 is above model\.decode_length=768"),
-        (EAConfig, {"extractive_length": 127}, r"model\.extractive_length=127 is below model\.snippet_length=128"),
+        (
+            SealConfig,
+            {"segment_length": 800},
+            r"model\.segment_length=800 is above model\.decode_length=768",
+        ),
+        (
+            EAConfig,
+            {"extractive_length": 127},
+            r"model\.extractive_length=127 is below model\.snippet_length=128",
+        ),
         (SealConfig, {"d_model": 33, "num_heads": 1}, r"model\.d_model=33 is odd"),
     ],
 )
-def test_wrong_settings_name_their_key(config: type, settings: dict[str, Any], message: str) -> None:
+def test_wrong_settings_name_their_key(
+    config: type, settings: dict[str, Any], message: str
+) -> None:
     """An invalid value is refused with its full key, the reason, and what is allowed."""
     with pytest.raises(UsageError, match=message):
         config(**settings)
@@ -196,7 +219,12 @@ def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: ArtifactCac
             fit_tiny("seal", stages.root, None, init=str(tmp_path), **change)
     # No weight depends on these.
     longer: dict[str, Any] = {"extractive_length": 48, "segment_length": 8, "decode_length": 48}
-    assert fit_tiny("seal", stages.root, steps=0, init=str(tmp_path), **longer).model.config.segment_length == 8
+    assert (
+        fit_tiny(
+            "seal", stages.root, steps=0, init=str(tmp_path), **longer
+        ).model.config.segment_length
+        == 8
+    )
     with pytest.raises(UsageError, match="is a checkpoint of 'seal', not of 'ea'"):
         fit_tiny("ea", stages.root, init=str(tmp_path))
 

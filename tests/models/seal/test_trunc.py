@@ -52,20 +52,27 @@ def test_equals_the_library_model() -> None:
     stock = PegasusForConditionalGeneration(PegasusConfig(**SMALL)).eval()
     stock.load_state_dict(ours.state_dict(), strict=False)  # ours has no table of positions
     inputs, labels = batch(9, 5), torch.tensor([[5, 6, 7, 2], [8, 2, -100, -100]])
-    flat = {"input_ids": inputs["input_ids"][:, 0], "attention_mask": inputs["unit_mask"][:, 0].long()}
+    flat = {
+        "input_ids": inputs["input_ids"][:, 0],
+        "attention_mask": inputs["unit_mask"][:, 0].long(),
+    }
     expected, actual = stock(**flat, labels=labels), ours(**inputs, labels=labels)
     torch.testing.assert_close(actual.logits, expected.logits, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(actual.loss, expected.loss)
     for beams in (1, 3):
         search = {"max_new_tokens": 12, "num_beams": beams, "do_sample": False}
-        assert ours.generate(**inputs, **search).tolist() == stock.generate(**flat, **search).tolist()
+        assert (
+            ours.generate(**inputs, **search).tolist() == stock.generate(**flat, **search).tolist()
+        )
 
 
 def test_post_norm_has_no_last_norm_and_normalises_every_sublayer() -> None:
     """norm=post: the encoder's output is the output of a LayerNorm, so every state has mean 0 and variance 1."""
     states = network(norm="post").model.encoder(**batch(6)).last_hidden_state
     torch.testing.assert_close(states.mean(-1), torch.zeros(1, 6), rtol=0, atol=1e-5)
-    torch.testing.assert_close(states.var(-1, unbiased=False), torch.ones(1, 6), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(
+        states.var(-1, unbiased=False), torch.ones(1, 6), rtol=1e-3, atol=1e-3
+    )
 
 
 def test_training_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
@@ -74,21 +81,41 @@ def test_training_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     first.save(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
-    second = fit_tiny("trunc", tmp_path / "cache", steps=0, init=str(tmp_path / "a"), vocabulary_size=999)
-    assert all(torch.equal(value, second.model.state_dict()[key]) for key, value in first.model.state_dict().items())
-    assert build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).identity() == second.identity()
+    second = fit_tiny(
+        "trunc", tmp_path / "cache", steps=0, init=str(tmp_path / "a"), vocabulary_size=999
+    )
+    assert all(
+        torch.equal(value, second.model.state_dict()[key])
+        for key, value in first.model.state_dict().items()
+    )
+    assert (
+        build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).identity()
+        == second.identity()
+    )
     first.model.lm_head.weight.data.add_(1)
     first.save(tmp_path / "b")
-    assert build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).identity() != second.identity()
+    assert (
+        build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).identity()
+        != second.identity()
+    )
 
 
 def encode(sentences: list[str]) -> list[EncodedSentence]:
     """A token a letter, for cases worked by hand."""
-    return [EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split())) for text in sentences]
+    return [
+        EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split()))
+        for text in sentences
+    ]
 
 
 def text_of(*documents: tuple[str, ...]) -> Example:
-    return Example("x", "bb", None, tuple(Document(None, (Section(None, (one,)),)) for one in documents), (("a",),))
+    return Example(
+        "x",
+        "bb",
+        None,
+        tuple(Document(None, (Section(None, (one,)),)) for one in documents),
+        (("a",),),
+    )
 
 
 def test_hand_worked_units() -> None:

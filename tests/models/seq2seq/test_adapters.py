@@ -31,7 +31,9 @@ def bart(tmp_path: Path) -> Path:
 
 def write_adapter(base: Path, folder: Path, scale: float = 2.0) -> Path:
     peft = pytest.importorskip("peft")
-    config = peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj", "fc1"], task_type="SEQ_2_SEQ_LM")
+    config = peft.LoraConfig(
+        r=2, target_modules=["q_proj", "v_proj", "fc1"], task_type="SEQ_2_SEQ_LM"
+    )
     model = peft.get_peft_model(AutoModelForSeq2SeqLM.from_pretrained(base), config)
     torch.manual_seed(3)
     for name, weight in model.named_parameters():
@@ -43,7 +45,9 @@ def write_adapter(base: Path, folder: Path, scale: float = 2.0) -> Path:
 
 def opened(checkpoint: Path, adapter: Path | None) -> Seq2Seq:
     settings: dict[str, Any] = {"adapter": str(adapter)} if adapter else {}
-    system: Seq2Seq = build_tiny("seq2seq", checkpoint=str(checkpoint), init="checkpoint", **settings)
+    system: Seq2Seq = build_tiny(
+        "seq2seq", checkpoint=str(checkpoint), init="checkpoint", **settings
+    )
     system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(Path("no stages"))))
     return system
 
@@ -52,12 +56,16 @@ def test_an_adapter_writes_what_peft_writes(bart: Path, tmp_path: Path) -> None:
     """The logits are those of the library's model with the adapter; identity and record say which one it is."""
     adapter = write_adapter(bart, tmp_path / "lora")
     peft = pytest.importorskip("peft")
-    reference = peft.PeftModel.from_pretrained(AutoModelForSeq2SeqLM.from_pretrained(bart), adapter).eval()
+    reference = peft.PeftModel.from_pretrained(
+        AutoModelForSeq2SeqLM.from_pretrained(bart), adapter
+    ).eval()
     plain, system = opened(bart, None), opened(bart, adapter)
     batch = {**collate_units(system.reader, [system.reader.units(one) for one in TEST])}
     fed = {**batch, "decoder_input_ids": torch.full((3, 1), 2)}
     with torch.inference_mode():
-        expected, found, without = (one(**fed).logits for one in (reference, system.model.eval(), plain.model.eval()))
+        expected, found, without = (
+            one(**fed).logits for one in (reference, system.model.eval(), plain.model.eval())
+        )
     assert torch.allclose(found, expected, atol=1e-3)
     assert not torch.allclose(without, expected, atol=1e-1)
     assert system.facts()["checkpoint"] == "bart + lora"
@@ -90,27 +98,39 @@ def test_weights_of_an_adapter_at_other_places_are_refused(bart: Path, tmp_path:
     """Weights whose names fit no layer would change nothing: the line has the first names that are missing."""
     adapter = write_adapter(bart, tmp_path / "lora")
     path = adapter / "adapter_model.safetensors"
-    weights = {name.replace("base_model.model.model.", "base_model.model."): w for name, w in load_file(path).items()}
+    weights = {
+        name.replace("base_model.model.model.", "base_model.model."): w
+        for name, w in load_file(path).items()
+    }
     save_file(weights, path, {"format": "pt"})
     first = r"base_model\.model\.model\.decoder\.layers\.0\.encoder_attn\.q_proj\.lora_A\.weight"
-    with pytest.raises(DataError, match=rf"^model\.adapter=.*weights are missing or have another shape: {first}"):
+    with pytest.raises(
+        DataError, match=rf"^model\.adapter=.*weights are missing or have another shape: {first}"
+    ):
         opened(bart, adapter)
 
 
-def test_weights_of_more_layers_than_an_adapter_names_are_refused(bart: Path, tmp_path: Path) -> None:
+def test_weights_of_more_layers_than_an_adapter_names_are_refused(
+    bart: Path, tmp_path: Path
+) -> None:
     """Weights that the adapter's settings have no place for are refused."""
     adapter = write_adapter(bart, tmp_path / "lora")
     path = adapter / "adapter_config.json"
     settings = json.loads(path.read_text(encoding="utf-8")) | {"target_modules": ["q_proj", "fc1"]}
     path.write_text(json.dumps(settings), encoding="utf-8")
-    with pytest.raises(DataError, match=r"^model\.adapter=.*12 weights have no place .*v_proj\.lora_A"):
+    with pytest.raises(
+        DataError, match=r"^model\.adapter=.*12 weights have no place .*v_proj\.lora_A"
+    ):
         opened(bart, adapter)
 
 
-def test_what_is_no_adapter_is_refused(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_adapter_is_refused(
+    bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A folder without an adapter, random weights and a missing package are each one line."""
     with pytest.raises(
-        UsageError, match=r"model\.adapter=.*: no adapter_config\.json and no adapter_model\.safetensors"
+        UsageError,
+        match=r"model\.adapter=.*: no adapter_config\.json and no adapter_model\.safetensors",
     ):
         opened(bart, bart)
     with pytest.raises(UsageError, match=r"model\.adapter changes weights of the checkpoint"):

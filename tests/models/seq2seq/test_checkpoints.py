@@ -40,7 +40,9 @@ def bart(tmp_path: Path) -> Path:
 
 
 def opened(checkpoint: Path | str, **settings: Any) -> Seq2Seq:
-    system: Seq2Seq = build_tiny("seq2seq", **{"checkpoint": str(checkpoint), "init": "checkpoint", **settings})
+    system: Seq2Seq = build_tiny(
+        "seq2seq", **{"checkpoint": str(checkpoint), "init": "checkpoint", **settings}
+    )
     system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(Path("no stages"))))
     return system
 
@@ -53,12 +55,16 @@ def texts(system: Seq2Seq) -> list[str]:
 def as_pickle(folder: Path, weights: Any = None) -> Path:
     """Replace a checkpoint's safetensors by a file of PyTorch's format."""
     system = opened(folder)
-    torch.save(system.model.state_dict() if weights is None else weights, folder / "pytorch_model.bin")
+    torch.save(
+        system.model.state_dict() if weights is None else weights, folder / "pytorch_model.bin"
+    )
     (folder / "model.safetensors").unlink()
     return folder
 
 
-def test_as_it_is_nothing_else_is_needed(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_it_is_nothing_else_is_needed(
+    bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A checkpoint as it is needs no training split, and its weights are not copied."""
     monkeypatch.chdir(tmp_path)
     before = sorted(bart.iterdir())
@@ -68,11 +74,18 @@ def test_as_it_is_nothing_else_is_needed(bart: Path, tmp_path: Path, monkeypatch
     assert not Path("no stages").exists()
 
 
-def test_a_run_of_a_checkpoint_as_it_is(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_a_checkpoint_as_it_is(
+    bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`longsumbench run` with a folder summarizes a dataset that has a test split only; nothing is trained."""
     monkeypatch.chdir(tmp_path)
     data = write_jsonl(tmp_path / "toy", train=0, validation=0)
-    words = [f"model.checkpoint={bart}", "model.decode_length=20", f"dataset.path={data}", "baselines=false"]
+    words = [
+        f"model.checkpoint={bart}",
+        "model.decode_length=20",
+        f"dataset.path={data}",
+        "baselines=false",
+    ]
     assert main(["run", "model=seq2seq", "dataset=jsonl", *words]) == 0
     (record,) = Results(Path("results")).records("jsonl")
     assert (record.fit.steps, record.config["train"]["max_steps"]) == (0, 0)
@@ -143,7 +156,11 @@ def test_pickles_are_fetched_where_there_is_nothing_else(
     monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
     monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
     assert opened("someone/old-bart").facts()["weights"] == "bin"
-    assert [any(pattern.endswith(".bin") for pattern in asked) for asked in patterns] == [False, False, True]
+    assert [any(pattern.endswith(".bin") for pattern in asked) for asked in patterns] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_weights_of_pytorchs_format(bart: Path, tmp_path: Path) -> None:
@@ -161,7 +178,9 @@ class Shell:
         return (Path.touch, (Path("executed"),))
 
 
-def test_a_pickle_with_code_is_refused(bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pickle_with_code_is_refused(
+    bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A pickle that needs code ends in one line, and the code is not run."""
     monkeypatch.chdir(tmp_path)
     as_pickle(bart)
@@ -175,13 +194,24 @@ def test_a_pickle_with_code_is_refused(bart: Path, tmp_path: Path, monkeypatch: 
 def test_a_sentencepiece_file(bart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without tokenizer.json a SentencePiece file is read, or the message names the missing package."""
     trainer = pytest.importorskip("sentencepiece").SentencePieceTrainer
-    texts, model = [sentence for number in range(9) for sentence in example(number).sentences()], io.BytesIO()
+    texts, model = (
+        [sentence for number in range(9) for sentence in example(number).sentences()],
+        io.BytesIO(),
+    )
     ids = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
-    trainer.train(sentence_iterator=iter(texts), model_writer=model, vocab_size=60, hard_vocab_limit=False, **ids)
+    trainer.train(
+        sentence_iterator=iter(texts),
+        model_writer=model,
+        vocab_size=60,
+        hard_vocab_limit=False,
+        **ids,
+    )
     for path in bart.glob("tokenizer*"):
         path.unlink()
     (bart / "spiece.model").write_bytes(model.getvalue())
-    (bart / "tokenizer_config.json").write_text('{"tokenizer_class": "T5Tokenizer", "extra_ids": 0}', encoding="utf-8")
+    (bart / "tokenizer_config.json").write_text(
+        '{"tokenizer_class": "T5Tokenizer", "extra_ids": 0}', encoding="utf-8"
+    )
     if is_protobuf_available():
         system = opened(bart)
         tokens = system.tokenizer.convert_ids_to_tokens(system.reader.encode(texts[:1])[0].ids)
@@ -209,13 +239,17 @@ def test_an_unknown_revision_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> 
     """An unknown revision is wrong usage."""
     monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
     monkeypatch.setattr("huggingface_hub.snapshot_download", no_revision)
-    with pytest.raises(UsageError, match=r"model\.checkpoint=someone/bart has no revision 'refs/pr/99'"):
+    with pytest.raises(
+        UsageError, match=r"model\.checkpoint=someone/bart has no revision 'refs/pr/99'"
+    ):
         opened("someone/bart", revision="refs/pr/99")
 
 
 def gpt(folder: Path) -> Path:
     """Write a tiny language model."""
-    GPT2LMHeadModel(GPT2Config(n_embd=8, n_head=1, n_layer=1, vocab_size=50)).save_pretrained(folder)
+    GPT2LMHeadModel(GPT2Config(n_embd=8, n_head=1, n_layer=1, vocab_size=50)).save_pretrained(
+        folder
+    )
     return folder
 
 
@@ -245,20 +279,64 @@ def without_a_weight(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("write", "settings", "message"),
     [
-        (gpt, {}, r"is a checkpoint of 'gpt2', not of an encoder-decoder: choose model=prompt model\.checkpoint="),
-        (write_bert, {}, r"'bert', not of an encoder-decoder: give an encoder-decoder, or a language model with model"),
-        (t5, {"input_length": None}, r"model\.input_length is missing, .*\('t5'\) has no number of positions: give"),
-        (t5, {"global_attention": "first"}, r"model\.global_attention=first goes with LED, not with 't5'"),
-        (write_seq2seq, {"input_length": 65}, r"model\.input_length=65: model\.checkpoint=.* has only 64 positions"),
-        (write_seq2seq, {"pad_to_multiple_of": 60, "input_length": 61}, r"=60 pads inputs of 61 tokens beyond the 64"),
-        (write_seq2seq, {"decode_length": 65}, r"model\.decode_length=65: model\.checkpoint=.* has only 64 positions"),
-        (write_seq2seq, {"revision": "main"}, r"model\.revision=main goes with a name on the Hugging Face hub"),
-        (write_seq2seq, {"init": "random"}, r"model\.init=random needs training: set train\.max_steps"),
+        (
+            gpt,
+            {},
+            r"is a checkpoint of 'gpt2', not of an encoder-decoder: choose model=prompt model\.checkpoint=",
+        ),
+        (
+            write_bert,
+            {},
+            r"'bert', not of an encoder-decoder: give an encoder-decoder, or a language model with model",
+        ),
+        (
+            t5,
+            {"input_length": None},
+            r"model\.input_length is missing, .*\('t5'\) has no number of positions: give",
+        ),
+        (
+            t5,
+            {"global_attention": "first"},
+            r"model\.global_attention=first goes with LED, not with 't5'",
+        ),
+        (
+            write_seq2seq,
+            {"input_length": 65},
+            r"model\.input_length=65: model\.checkpoint=.* has only 64 positions",
+        ),
+        (
+            write_seq2seq,
+            {"pad_to_multiple_of": 60, "input_length": 61},
+            r"=60 pads inputs of 61 tokens beyond the 64",
+        ),
+        (
+            write_seq2seq,
+            {"decode_length": 65},
+            r"model\.decode_length=65: model\.checkpoint=.* has only 64 positions",
+        ),
+        (
+            write_seq2seq,
+            {"revision": "main"},
+            r"model\.revision=main goes with a name on the Hugging Face hub",
+        ),
+        (
+            write_seq2seq,
+            {"init": "random"},
+            r"model\.init=random needs training: set train\.max_steps",
+        ),
         (without("model.safetensors"), {}, r"no \*\.safetensors in the model's folder"),
         (without("config.json"), {}, r"no config\.json in the model's folder"),
         (without("tokenizer.json"), {}, "tokenizer"),
-        (without_a_weight, {}, r"weights are missing or have another shape: model\.encoder\.layers\.0\.fc1\.weight"),
-        (lambda folder: folder, {}, r"model\.checkpoint=.* is neither a folder nor a model|is not a folder"),
+        (
+            without_a_weight,
+            {},
+            r"weights are missing or have another shape: model\.encoder\.layers\.0\.fc1\.weight",
+        ),
+        (
+            lambda folder: folder,
+            {},
+            r"model\.checkpoint=.* is neither a folder nor a model|is not a folder",
+        ),
     ],
 )
 def test_what_cannot_be_opened_ends_in_one_line(
@@ -275,7 +353,9 @@ def changed(folder: Path, **weights: Any) -> Path:
     path = folder / "model.safetensors"
     stored = load_file(path)
     for name, value in weights.items():
-        stored[name] = value if isinstance(value, torch.Tensor) else torch.full_like(stored[name], value)
+        stored[name] = (
+            value if isinstance(value, torch.Tensor) else torch.full_like(stored[name], value)
+        )
     save_file(stored, path, {"format": "pt"})
     return folder
 
@@ -284,11 +364,17 @@ LARGE = {"model.decoder.layernorm_embedding.weight": 3e38}  # finite, but no pro
 
 
 @pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"temperature": 1.0}])
-@pytest.mark.parametrize("weights", [LARGE, {"final_logits_bias": torch.nan}, {"final_logits_bias": -torch.inf}])
-def test_logits_that_are_not_finite_are_an_error(weights: dict[str, float], search: dict[str, Any], bart: Path) -> None:
+@pytest.mark.parametrize(
+    "weights", [LARGE, {"final_logits_bias": torch.nan}, {"final_logits_bias": -torch.inf}]
+)
+def test_logits_that_are_not_finite_are_an_error(
+    weights: dict[str, float], search: dict[str, Any], bart: Path
+) -> None:
     """No summary is written from logits that are not finite, however it is searched; the line names the checkpoint."""
     system = opened(changed(bart, **weights))
-    with pytest.raises(DataError, match=rf"the checkpoint {bart}: its logits are not finite in float32"):
+    with pytest.raises(
+        DataError, match=rf"the checkpoint {bart}: its logits are not finite in float32"
+    ):
         list(system.summarize(TEST, replace(GREEDY, **search)))
 
 
@@ -296,7 +382,9 @@ def test_weights_without_a_place_are_refused(bart: Path) -> None:
     """A checkpoint with more layers than its configuration is refused; the line has the first names."""
     layer = "model.encoder.layers.2.fc1"
     changed(bart, **{f"{layer}.bias": torch.zeros(24), f"{layer}.weight": torch.zeros(24, 16)})
-    with pytest.raises(DataError, match=rf"2 weights have no place .*: {layer}\.bias, {layer}\.weight;"):
+    with pytest.raises(
+        DataError, match=rf"2 weights have no place .*: {layer}\.bias, {layer}\.weight;"
+    ):
         opened(bart)
 
 
@@ -304,7 +392,11 @@ def test_weights_that_old_libraries_stored_are_ignored(bart: Path) -> None:
     """Positions and version numbers are in old checkpoints, and no network has them any more."""
     expected = texts(opened(bart))
     changed(
-        bart, **{"model.encoder.version": torch.ones(1), "model.encoder.embed_positions.position_ids": torch.ones(1)}
+        bart,
+        **{
+            "model.encoder.version": torch.ones(1),
+            "model.encoder.embed_positions.position_ids": torch.ones(1),
+        },
     )
     assert texts(opened(bart)) == expected
 
@@ -322,7 +414,9 @@ def test_weights_that_old_libraries_stored_are_ignored(bart: Path) -> None:
         ("generation_config.json", {"forced_bos_token_id": "1"}),
     ],
 )
-def test_tokens_outside_the_vocabulary_are_refused(file: str, entries: dict[str, Any], bart: Path) -> None:
+def test_tokens_outside_the_vocabulary_are_refused(
+    file: str, entries: dict[str, Any], bart: Path
+) -> None:
     """Special, forced and forbidden tokens are in the vocabulary; the line has the name of the setting."""
     path = bart / file
     stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -351,7 +445,10 @@ def test_leds_last_window_is_whole(tmp_path: Path) -> None:
 
 def test_positions_that_pegasus_computes_may_be_missing(tmp_path: Path) -> None:
     """The first checkpoints of PEGASUS lack them; any other missing weight is an error."""
-    whole, lacking = write_seq2seq(tmp_path / "whole", "pegasus"), write_seq2seq(tmp_path / "lacking", "pegasus")
+    whole, lacking = (
+        write_seq2seq(tmp_path / "whole", "pegasus"),
+        write_seq2seq(tmp_path / "lacking", "pegasus"),
+    )
     weights = load_file(lacking / "model.safetensors")
     positions = [name for name in weights if "embed_positions" in name]
     kept = {name: weight for name, weight in weights.items() if name not in positions}
@@ -368,5 +465,8 @@ def test_a_checkpoint_as_it_is_needs_no_seed(bart: Path) -> None:
     """Another seed or recipe is the same run, as long as nothing is trained or sampled."""
     system = Seq2Seq(Seq2SeqConfig(checkpoint=str(bart)))
     assert deciding_parts(system, Recipe(max_steps=0), Decoding()) == {"decode"}
-    assert deciding_parts(system, Recipe(max_steps=0), Decoding(temperature=1.0)) == {"decode", "seed"}
+    assert deciding_parts(system, Recipe(max_steps=0), Decoding(temperature=1.0)) == {
+        "decode",
+        "seed",
+    }
     assert deciding_parts(system, Recipe(max_steps=1), Decoding()) == {"decode", "seed", "train"}

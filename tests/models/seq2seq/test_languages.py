@@ -30,7 +30,9 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {  # tokenizer → model and sett
 
 def build(folder: Path, **settings: Any) -> Seq2Seq:
     """Return the system with a checkpoint that reads everything of these texts."""
-    system: Seq2Seq = build_tiny("seq2seq", checkpoint=str(folder), init="checkpoint", input_length=60, **settings)
+    system: Seq2Seq = build_tiny(
+        "seq2seq", checkpoint=str(folder), init="checkpoint", input_length=60, **settings
+    )
     return system
 
 
@@ -52,7 +54,9 @@ def test_inputs_outputs_and_targets_are_the_librarys(name: str, tmp_path: Path) 
         tokenizer.tgt_lang = settings["target_language"]
     assert tokenizer.is_fast == bool(settings)
     texts = [" ".join(one.sentences()) for one in TEST]
-    encoded = tokenizer(texts, text_target=["kadan."] * 3, max_length=60, truncation=True, padding=True)
+    encoded = tokenizer(
+        texts, text_target=["kadan."] * 3, max_length=60, truncation=True, padding=True
+    )
     assert [system.reader.units(one).ids[0] for one in TEST] == tokenizer(
         texts, max_length=60, truncation=True
     ).input_ids
@@ -85,7 +89,9 @@ def test_it_is_trained_in_its_language_and_saved(name: str, tmp_path: Path) -> N
     with torch.inference_mode():
         loss = system._output(0.0, batch["labels"], batch["unit_mask"], 1, **inputs).loss
         logits = system.model(**inputs, labels=batch["labels"]).logits
-    expected = functional.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten(), reduction="sum")
+    expected = functional.cross_entropy(
+        logits.flatten(0, 1), batch["labels"].flatten(), reduction="sum"
+    )
     assert float(loss) == pytest.approx(float(expected), rel=1e-5)
     (tmp_path / "saved").mkdir()
     system.save(tmp_path / "saved")
@@ -96,12 +102,26 @@ def test_it_is_trained_in_its_language_and_saved(name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("mbart-50", {"target_language": "german"}, r"target_language=german is no language of .*as en_XX"),
-        ("mbart-50", {"source_language": "xx"}, r"source_language=xx is no language of model\.checkpoint="),
-        ("byt5", {"target_language": "de_DE"}, r"target_language=de_DE is no language of .*leave it out"),
+        (
+            "mbart-50",
+            {"target_language": "german"},
+            r"target_language=german is no language of .*as en_XX",
+        ),
+        (
+            "mbart-50",
+            {"source_language": "xx"},
+            r"source_language=xx is no language of model\.checkpoint=",
+        ),
+        (
+            "byt5",
+            {"target_language": "de_DE"},
+            r"target_language=de_DE is no language of .*leave it out",
+        ),
     ],
 )
-def test_an_unknown_language_is_refused(name: str, settings: dict[str, str], message: str, tmp_path: Path) -> None:
+def test_an_unknown_language_is_refused(
+    name: str, settings: dict[str, str], message: str, tmp_path: Path
+) -> None:
     """A language that the tokenizer does not have is wrong usage."""
     folder = write_seq2seq(tmp_path / "model", CASES[name][0], name)
     with pytest.raises(UsageError, match=message):

@@ -46,27 +46,47 @@ def folder(architecture: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(folder: Path, **settings: Any) -> Seq2Seq:
     settings = {"checkpoint": str(folder), "init": "checkpoint", "input_length": LENGTH, **settings}
     system: Seq2Seq = build_tiny("seq2seq", **settings)
-    system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages")))
+    system.fit(
+        FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages"))
+    )
     return system
 
 
-def written(system: Seq2Seq, examples: Sequence[Example] = TEST, decoding: Decoding = BEAMS) -> list[list[int]]:
+def written(
+    system: Seq2Seq, examples: Sequence[Example] = TEST, decoding: Decoding = BEAMS
+) -> list[list[int]]:
     """Return the tokens of a batch's summaries."""
-    return [list(one.ids) for one in generate_texts(system.model, system.reader, examples, decoding)]
+    return [
+        list(one.ids) for one in generate_texts(system.model, system.reader, examples, decoding)
+    ]
 
 
-def by_hand(folder: Path, texts: Sequence[str], how: Decoding = BEAMS, **inputs: Any) -> list[list[int]]:
+def by_hand(
+    folder: Path, texts: Sequence[str], how: Decoding = BEAMS, **inputs: Any
+) -> list[list[int]]:
     """Return what the library alone writes for some texts."""
-    model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=inputs.pop("dtype", torch.float32)).eval()
-    model.generation_config.forced_eos_token_id = None  # BART's and PEGASUS's default; `decode.*` decides it
+    model = AutoModelForSeq2SeqLM.from_pretrained(
+        folder, dtype=inputs.pop("dtype", torch.float32)
+    ).eval()
+    model.generation_config.forced_eos_token_id = (
+        None  # BART's and PEGASUS's default; `decode.*` decides it
+    )
     tokenizer = AutoTokenizer.from_pretrained(folder)
     padding = "max_length" if model.config.model_type == "bigbird_pegasus" else True
-    encoded = tokenizer(list(texts), max_length=LENGTH, truncation=True, padding=padding, return_tensors="pt")
+    encoded = tokenizer(
+        list(texts), max_length=LENGTH, truncation=True, padding=padding, return_tensors="pt"
+    )
     if model.config.model_type == "led" and "global_attention_mask" not in inputs:
         inputs["global_attention_mask"] = torch.zeros_like(encoded["input_ids"])
         inputs["global_attention_mask"][:, 0] = 1
-    read = {"input_ids": encoded["input_ids"], "attention_mask": encoded["attention_mask"], **inputs}
-    rows = model.generate(**read, num_beams=how.num_beams, max_new_tokens=how.max_length, do_sample=False).tolist()
+    read = {
+        "input_ids": encoded["input_ids"],
+        "attention_mask": encoded["attention_mask"],
+        **inputs,
+    }
+    rows = model.generate(
+        **read, num_beams=how.num_beams, max_new_tokens=how.max_length, do_sample=False
+    ).tolist()
     end = tokenizer.eos_token_id
     return [row[1 : row.index(end, 1)] if end in row[1:] else row[1:] for row in rows]
 
@@ -76,7 +96,9 @@ def test_it_writes_what_generate_writes(folder: Path) -> None:
     found = written(opened(folder))
     assert found == by_hand(folder, [" ".join(one.sentences()) for one in TEST])
     assert len(set(map(tuple, found))) > 1
-    assert any(one.truncation.cuts for one in opened(folder).summarize(TEST, BEAMS) if one.truncation)
+    assert any(
+        one.truncation.cuts for one in opened(folder).summarize(TEST, BEAMS) if one.truncation
+    )
 
 
 def test_it_learns_from_its_weights(folder: Path, tmp_path: Path) -> None:
@@ -85,20 +107,35 @@ def test_it_learns_from_its_weights(folder: Path, tmp_path: Path) -> None:
     train, stages = ToySplit.of("train", 8), ArtifactCache(tmp_path)
     report = system.fit(FitContext(train, train, tiny_recipe(max_steps=20, eval_steps=5), stages))
     assert report.validation_loss < report.validation_losses[0][1]
-    assert (report.steps, report.examples, report.parameters) == (20, 160, system.facts()["parameters"])
+    assert (report.steps, report.examples, report.parameters) == (
+        20,
+        160,
+        system.facts()["parameters"],
+    )
     collated = system.reader.collator()([system.reader.row(example) for example in train])
     model = AutoModelForSeq2SeqLM.from_pretrained(system.checkpoint, dtype=torch.float32).eval()
     with torch.inference_mode(), warnings.catch_warnings(action="ignore", category=FutureWarning):
-        logits = model(**{name: value for name, value in collated.items() if name != "unit_mask"}).logits
+        logits = model(
+            **{name: value for name, value in collated.items() if name != "unit_mask"}
+        ).logits
     loss = functional.cross_entropy(logits.flatten(0, 1), collated["labels"].flatten())
     assert dict(report.validation_losses)[report.best_step] == pytest.approx(float(loss), rel=1e-4)
 
 
 def test_a_trained_one_is_loaded_and_saved(folder: Path, tmp_path: Path) -> None:
     """Trained, saved and loaded, it writes the same, and needs the first checkpoint no more."""
-    start = write_seq2seq(tmp_path / "start", next(name for name, where in FOLDERS.items() if where == folder))
+    start = write_seq2seq(
+        tmp_path / "start", next(name for name, where in FOLDERS.items() if where == folder)
+    )
     system = build_tiny("seq2seq", checkpoint=str(start), init="checkpoint", input_length=LENGTH)
-    system.fit(FitContext(ToySplit.of("train", 8), None, tiny_recipe(max_steps=2), ArtifactCache(tmp_path / "stages")))
+    system.fit(
+        FitContext(
+            ToySplit.of("train", 8),
+            None,
+            tiny_recipe(max_steps=2),
+            ArtifactCache(tmp_path / "stages"),
+        )
+    )
     (tmp_path / "saved").mkdir()
     system.save(tmp_path / "saved")
     start.rename(tmp_path / "gone")
@@ -123,7 +160,9 @@ def test_random_weights_have_the_sizes_of_the_checkpoint(folder: Path, tmp_path:
     assert matrices
     for one, other in combinations(drawn, 2):
         assert not any(
-            torch.equal(one[name], other[name]) for name in matrices if shapes[0][name][1:] and "norm" not in name
+            torch.equal(one[name], other[name])
+            for name in matrices
+            if shapes[0][name][1:] and "norm" not in name
         )
 
 
@@ -132,8 +171,15 @@ def test_leds_global_tokens(folder: Path) -> None:
     """Without its global token LED writes something else, and both are what the library writes for the same mask."""
     texts = [" ".join(one.sentences()) for one in TEST]
     with_first, without = opened(folder), opened(folder, global_attention="none")
-    assert collate_units(with_first.reader, [with_first.reader.units(TEST[0])])["global_attention_mask"].sum() == 1
-    assert "global_attention_mask" not in collate_units(without.reader, [without.reader.units(TEST[0])])
+    assert (
+        collate_units(with_first.reader, [with_first.reader.units(TEST[0])])[
+            "global_attention_mask"
+        ].sum()
+        == 1
+    )
+    assert "global_attention_mask" not in collate_units(
+        without.reader, [without.reader.units(TEST[0])]
+    )
     assert written(without) == by_hand(folder, texts, global_attention_mask=None)
     assert written(without) != written(with_first)
 
@@ -154,8 +200,13 @@ def test_every_separator_is_global(folder: Path) -> None:
     assert expected.sum(1).tolist() == [2, 0]
     expected[:, 0] = True
     assert torch.equal(read["global_attention_mask"].bool(), expected)
-    texts = [SEPARATOR.join(("kadan lofel.", "migor", "nuhit kadan.")), " ".join(TEST[0].sentences())]
-    encoded = AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")["input_ids"]
+    texts = [
+        SEPARATOR.join(("kadan lofel.", "migor", "nuhit kadan.")),
+        " ".join(TEST[0].sentences()),
+    ]
+    encoded = AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")[
+        "input_ids"
+    ]
     assert written(system, several) == by_hand(
         folder, texts, global_attention_mask=expected[:, : encoded.shape[1]].long()
     )
@@ -170,7 +221,9 @@ def test_line_breaks_of_pegasus(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         system.tokenizer.convert_tokens_to_ids("<n>"),
     ]
     (one,) = generate_texts(system.model, system.reader, TEST[:1], BEAMS)
-    monkeypatch.setattr(neural_system, "generate_texts", lambda *_: [replace(one, ids=[*ids, *ids[:-1]])])
+    monkeypatch.setattr(
+        neural_system, "generate_texts", lambda *_: [replace(one, ids=[*ids, *ids[:-1]])]
+    )
     (summary,) = system.summarize(TEST[:1], BEAMS)
     assert summary.text == "kadan\nkadan"
 

@@ -18,14 +18,18 @@ SENTENCES = (("kadan lofel migor.", "Nuhit rekafel!"), ("kadan & nuhit.",))
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Checkpoints with and without a start token."""
-    return {name: write_seq2seq(tmp_path_factory.mktemp(name), name) for name in ("bart", "pegasus")}
+    return {
+        name: write_seq2seq(tmp_path_factory.mktemp(name), name) for name in ("bart", "pegasus")
+    }
 
 
 def reader_of(folder: Path, **settings: Any) -> TextReader:
     """Return a reader that is ready to read."""
     settings = {"checkpoint": str(folder), "init": "checkpoint", "input_length": 60, **settings}
     system = build_tiny("seq2seq", **settings)
-    system.prepare(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages")))
+    system.prepare(
+        FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages"))
+    )
     reader: TextReader = system.reader
     return reader
 
@@ -40,9 +44,17 @@ def example(query: str | None = None) -> Example:
     ("settings", "query", "text"),
     [
         ({}, None, "kadan lofel migor. Nuhit rekafel! kadan & nuhit."),
-        ({"prefix": "summarize: "}, None, "summarize: kadan lofel migor. Nuhit rekafel! kadan & nuhit."),
+        (
+            {"prefix": "summarize: "},
+            None,
+            "summarize: kadan lofel migor. Nuhit rekafel! kadan & nuhit.",
+        ),
         ({"prefix": "sum:"}, "why?", "sum: why? kadan lofel migor. Nuhit rekafel! kadan & nuhit."),
-        ({"separator": SEPARATOR}, None, f"kadan lofel migor. Nuhit rekafel!{SEPARATOR}kadan & nuhit."),
+        (
+            {"separator": SEPARATOR},
+            None,
+            f"kadan lofel migor. Nuhit rekafel!{SEPARATOR}kadan & nuhit.",
+        ),
     ],
 )
 def test_the_text_is_tokenized_as_one(
@@ -62,8 +74,12 @@ def test_worked_ledger_with_prefix_and_separator(folders: dict[str, Path]) -> No
     reader = reader_of(folders["bart"])
     lengths = [len(reader.encode(list(sentences))) for sentences in SENTENCES]
     assert lengths == [2, 1]
-    tokens = [sum(len(one.ids) for one in reader.encode(list(sentences))) for sentences in SENTENCES]
-    prefixed = reader_of(folders["bart"], prefix="kadan", separator=SEPARATOR, input_length=tokens[0] + 4)
+    tokens = [
+        sum(len(one.ids) for one in reader.encode(list(sentences))) for sentences in SENTENCES
+    ]
+    prefixed = reader_of(
+        folders["bart"], prefix="kadan", separator=SEPARATOR, input_length=tokens[0] + 4
+    )
     assert len(prefixed.encode(["kadan"])[0].ids) == 1
     units = prefixed.units(example())
     assert units.ids[0][-2] == prefixed.separator_id
@@ -83,7 +99,16 @@ def test_worked_shares_of_documents(folders: dict[str, Path]) -> None:
     texts = [" ".join(sentences) for sentences in SENTENCES]
     parts = [tokenizer(text, truncation=True, max_length=13 // 2).input_ids[1:-1] for text in texts]
     assert list(map(len, parts)) == [4, 4]
-    assert units.ids == ([tokenizer.bos_token_id, *parts[0], separator, *parts[1], separator, tokenizer.eos_token_id],)
+    assert units.ids == (
+        [
+            tokenizer.bos_token_id,
+            *parts[0],
+            separator,
+            *parts[1],
+            separator,
+            tokenizer.eos_token_id,
+        ],
+    )
     (cut,) = units.truncation.cuts
     assert (units.truncation.tokens, cut.cause, cut.tokens) == (tokens + 2, "share", tokens - 8)
     assert units.words[0] + cut.words == units.truncation.words == 8
@@ -100,7 +125,9 @@ def test_special_tokens_in_a_text_are_text(folders: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("name", ["bart", "pegasus"])
-def test_targets_have_the_special_tokens_of_the_tokenizer(name: str, folders: dict[str, Path]) -> None:
+def test_targets_have_the_special_tokens_of_the_tokenizer(
+    name: str, folders: dict[str, Path]
+) -> None:
     """A target is what the tokenizer makes of it, cut at `decode_length` with its end."""
     whole = reader_of(folders[name]).row(example())["labels"]
     assert whole == reader_of(folders[name]).tokenizer("kadan nuhit.").input_ids
@@ -117,7 +144,9 @@ def test_batches_are_padded_as_asked(folders: dict[str, Path]) -> None:
     assert batch["input_ids"].shape == batch["attention_mask"].shape == (2, 32)
     assert batch["attention_mask"].sum(1).tolist() == lengths
     assert batch["unit_mask"].sum((1, 2)).tolist() == lengths
-    assert batch["input_ids"][batch["attention_mask"] == 0].unique().tolist() == [reader.tokenizer.pad_token_id]
+    assert batch["input_ids"][batch["attention_mask"] == 0].unique().tolist() == [
+        reader.tokenizer.pad_token_id
+    ]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +158,9 @@ def test_batches_are_padded_as_asked(folders: dict[str, Path]) -> None:
         ({"input_length": 3}, r"model\.input_length=3 leaves no room for text"),
     ],
 )
-def test_what_cannot_be_read_is_refused(settings: dict[str, Any], message: str, folders: dict[str, Path]) -> None:
+def test_what_cannot_be_read_is_refused(
+    settings: dict[str, Any], message: str, folders: dict[str, Path]
+) -> None:
     """A separator that the tokenizer does not have, and an input without room for text, are wrong usage."""
     with pytest.raises(UsageError, match=message):
         reader_of(folders["bart"], **settings)

@@ -17,7 +17,11 @@ from longsumbench.modeling.units import Units
 from longsumbench.models.tdmca import model as tdmca
 from longsumbench.models.tdmca.attention import CompressedAttention, LocalAttention, Past
 from longsumbench.models.tdmca.config import TdmcaConfig
-from longsumbench.models.tdmca.model import SourceCountingCollator, TdmcaForConditionalGeneration, TdmcaModelConfig
+from longsumbench.models.tdmca.model import (
+    SourceCountingCollator,
+    TdmcaForConditionalGeneration,
+    TdmcaModelConfig,
+)
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -46,7 +50,9 @@ def network(**changes: Any) -> Any:
     torch.manual_seed(0)
     model = TdmcaForConditionalGeneration(TdmcaModelConfig(**{**SIZES, **changes})).eval()
     for name, weight in model.named_parameters():
-        scale = 0.05 if weight.dim() == 1 else 0.5 if "layers" in name else 0.15  # else it would repeat its last token
+        scale = (
+            0.05 if weight.dim() == 1 else 0.5 if "layers" in name else 0.15
+        )  # else it would repeat its last token
         weight.data += scale * torch.randn_like(weight)
     return model
 
@@ -89,7 +95,9 @@ def alone(inputs: dict[str, Tensor], index: int, length: int) -> dict[str, Tenso
     return {name: value[index : index + 1, :, : max(1, length)] for name, value in inputs.items()}
 
 
-def attention_by_hand(attention: Any, asking: Tensor, rows: Tensor, seen: list[tuple[Tensor, Tensor]]) -> Tensor:
+def attention_by_hand(
+    attention: Any, asking: Tensor, rows: Tensor, seen: list[tuple[Tensor, Tensor]]
+) -> Tensor:
     """Attend in loops.
 
     Args:
@@ -108,7 +116,9 @@ def attention_by_hand(attention: Any, asking: Tensor, rows: Tensor, seen: list[t
         for start in range(0, len(query), width):
             of_head = slice(start, start + width)
             scores = torch.stack([query[of_head] @ key[of_head] for key in keys]) / width**0.5
-            heads.append(sum(w * v[of_head] for w, v in zip(scores.softmax(0), values, strict=True)))
+            heads.append(
+                sum(w * v[of_head] for w, v in zip(scores.softmax(0), values, strict=True))
+            )
         outputs.append(attention.out_proj(torch.cat(heads)))
     return torch.stack(outputs) if outputs else asking
 
@@ -137,13 +147,18 @@ def windows_by_hand(attention: Any, states: Tensor, fill: bool) -> list[tuple[in
 def by_hand(model: Any, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return the states behind the last norm of all tokens of a source [S, D] and a target [T, D], in loops."""
     stack = model.model.encoder
-    positions = sinusoid(torch.arange(len(source) + len(target)), model.config.d_model).to(model.dtype)
+    positions = sinusoid(torch.arange(len(source) + len(target)), model.config.d_model).to(
+        model.dtype
+    )
     states = stack.embed_tokens(torch.cat([source, target])) * model.config.d_model**0.5 + positions
     parts = [states[: len(source)], states[len(source) :]]
     for index, layer in enumerate(stack.layers):
         attention, normed = layer.self_attn, [layer.self_attn_layer_norm(part) for part in parts]
         if index % 2:
-            sides = [windows_by_hand(attention, normed[0], True), windows_by_hand(attention, normed[1], False)]
+            sides = [
+                windows_by_hand(attention, normed[0], True),
+                windows_by_hand(attention, normed[1], False),
+            ]
         for which, part in enumerate(normed):
             seen = []
             for place in range(len(part)):
@@ -153,7 +168,12 @@ def by_hand(model: Any, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]
                 else:
                     block = part[place // BLOCK * BLOCK : place + 1]
                     found = [(attention.k_proj(state), attention.v_proj(state)) for state in block]
-                seen.append((torch.stack([key for key, _ in found]), torch.stack([value for _, value in found])))
+                seen.append(
+                    (
+                        torch.stack([key for key, _ in found]),
+                        torch.stack([value for _, value in found]),
+                    )
+                )
             after = parts[which] + attention_by_hand(attention, part, torch.arange(len(part)), seen)
             parts[which] = after + layer.fc2(layer.fc1(layer.final_layer_norm(after)).relu())
     return stack.layer_norm(parts[0]), stack.layer_norm(parts[1])
@@ -170,7 +190,9 @@ def test_it_computes_what_its_docstring_says(sources: int, targets: int) -> None
         of_source, of_target = by_hand(model, given["input_ids"][0, 0, :sources], ids)
     torch.testing.assert_close(read.last_hidden_state[0, :sources], of_source)
     torch.testing.assert_close(found.logits[0], of_target @ model.lm_head.weight.T)
-    torch.testing.assert_close(model.eval()(**given, decoder_input_ids=ids[None]).logits, found.logits)
+    torch.testing.assert_close(
+        model.eval()(**given, decoder_input_ids=ids[None]).logits, found.logits
+    )
 
 
 def influences(function: Any, length: int) -> list[set[int]]:
@@ -229,7 +251,11 @@ def test_a_later_token_changes_nothing_earlier() -> None:
 @pytest.mark.parametrize("training", [True, False])
 def test_alone_as_in_a_batch(training: bool) -> None:
     """An example gives the same logits alone and next to longer ones, be its source empty or short of a window."""
-    model, sizes, target = network(source_loss=training).train(training), (23, 0, 2, 9), labels(6, 11, 3, 9)
+    model, sizes, target = (
+        network(source_loss=training).train(training),
+        (23, 0, 2, 9),
+        labels(6, 11, 3, 9),
+    )
     together = batch(*sizes)
     every = model(**together, labels=target).logits
     for index, size in enumerate(sizes):
@@ -247,7 +273,12 @@ def test_step_by_step_as_all_at_once(sizes: list[int]) -> None:
         with torch.no_grad():
             reading = model.model.encoder(**given)
             for some in torch.split(ids, sizes, 1):
-                step = model(decoder_input_ids=some, encoder_outputs=reading, past_key_values=cache, use_cache=True)
+                step = model(
+                    decoder_input_ids=some,
+                    encoder_outputs=reading,
+                    past_key_values=cache,
+                    use_cache=True,
+                )
                 found.append(step.logits)
             expected = model(decoder_input_ids=ids, encoder_outputs=reading).logits
         torch.testing.assert_close(torch.cat(found, 1), expected)
@@ -260,9 +291,19 @@ def test_a_reordered_cache_is_that_of_the_chosen_beams() -> None:
     chosen = torch.tensor([2, 2, 0, 4, 3, 4])
     with torch.no_grad():
         reading, cache = model.model.encoder(**given), model.new_cache()
-        model(decoder_input_ids=ids[:, :8], encoder_outputs=reading, past_key_values=cache, use_cache=True)
+        model(
+            decoder_input_ids=ids[:, :8],
+            encoder_outputs=reading,
+            past_key_values=cache,
+            use_cache=True,
+        )
         cache.reorder_cache(chosen)
-        step = model(decoder_input_ids=ids[:, 8:], encoder_outputs=reading, past_key_values=cache, use_cache=True)
+        step = model(
+            decoder_input_ids=ids[:, 8:],
+            encoder_outputs=reading,
+            past_key_values=cache,
+            use_cache=True,
+        )
         whole = torch.cat([ids[chosen, :8], ids[:, 8:]], 1)
         expected = model(decoder_input_ids=whole, encoder_outputs=reading).logits[:, -1:]
     torch.testing.assert_close(step.logits, expected)
@@ -274,7 +315,9 @@ def test_cached_as_uncached(beams: int) -> None:
     model, given = network(), batch(23, 0, 9, 2)
     options = {"pad_token_id": PAD, "max_new_tokens": 14, "min_new_tokens": 6, "num_beams": beams}
     with torch.inference_mode(), model.ranked_by(Penalties("wu", 0.4)):
-        found = [model.generate(**given, **options, use_cache=use_cache) for use_cache in (True, False)]
+        found = [
+            model.generate(**given, **options, use_cache=use_cache) for use_cache in (True, False)
+        ]
     assert torch.equal(*found)
     assert len({tuple(row) for row in found[0].tolist()}) > 1
 
@@ -284,7 +327,11 @@ def test_every_weight_learns(source_loss: bool) -> None:
     """The loss has a gradient for every weight, with the source's part and without."""
     model = network(source_loss=source_loss).train()
     model(**batch(20, 12), labels=labels(5, 8)).loss.backward()
-    without = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
+    without = [
+        name
+        for name, weight in model.named_parameters()
+        if weight.grad is None or not weight.grad.any()
+    ]
     assert not without
 
 
@@ -294,12 +341,20 @@ def test_the_source_s_loss_is_a_plain_mean_of_cross_entropies(
 ) -> None:
     """What training adds is the mean over all source tokens of predicting the next, the separator last; in pieces."""
     monkeypatch.setattr(tdmca, "_PIECE_TOKENS", 4)
-    model, given, target = network(label_smoothing=smoothing).train(), batch(11, 0, 1, 6), labels(5, 7, 2, 3)
+    model, given, target = (
+        network(label_smoothing=smoothing).train(),
+        batch(11, 0, 1, 6),
+        labels(5, 7, 2, 3),
+    )
     following = []
     for ids, real in zip(given["input_ids"][:, 0], given["unit_mask"][:, 0], strict=True):
-        following.append(torch.cat([ids[real][1:], torch.tensor([START])]) if real.any() else ids[:0])
+        following.append(
+            torch.cat([ids[real][1:], torch.tensor([START])]) if real.any() else ids[:0]
+        )
     states = model.model.encoder(**given).last_hidden_state[given["unit_mask"][:, 0]]
-    expected = F.cross_entropy(model.lm_head(states), torch.cat(following), label_smoothing=smoothing)
+    expected = F.cross_entropy(
+        model.lm_head(states), torch.cat(following), label_smoothing=smoothing
+    )
     loss = model(**given, labels=target).loss
     model.config.source_loss = False
     torch.testing.assert_close(loss - model(**given, labels=target).loss, expected)
@@ -331,7 +386,9 @@ def test_a_checkpoint_gives_back_the_network(tmp_path: Any) -> None:
     model, given, target = network(), batch(11, 5), labels(4, 7)
     model.save_pretrained(tmp_path)
     opened = TdmcaForConditionalGeneration.from_pretrained(tmp_path).eval().double()
-    torch.testing.assert_close(opened(**given, labels=target).logits, model.double()(**given, labels=target).logits)
+    torch.testing.assert_close(
+        opened(**given, labels=target).logits, model.double()(**given, labels=target).logits
+    )
     assert opened.lm_head.weight is opened.model.encoder.embed_tokens.weight
 
 
@@ -343,14 +400,22 @@ def test_weights_at_the_paper_s_size() -> None:
     """
     with torch.device("meta"):
         model = TdmcaForConditionalGeneration(
-            ModelBuilder(TdmcaConfig(), TdmcaForConditionalGeneration).model_config(32_000, (PAD, START, END))
+            ModelBuilder(TdmcaConfig(), TdmcaForConditionalGeneration).model_config(
+                32_000, (PAD, START, END)
+            )
         )
     layer = 4 * (512**2 + 512) + 2 * 512 * 2048 + 2048 + 512 + 2 * 2 * 512
     convolutions = 2 * 2 * (3 * 512**2 + 512)
     expected = 32_000 * 512 + 5 * layer + convolutions + 2 * 512
     assert sum(weight.numel() for weight in model.parameters()) == expected == 35_294_720
     kinds = [type(one.self_attn) for one in model.model.encoder.layers]
-    assert kinds == [LocalAttention, CompressedAttention, LocalAttention, CompressedAttention, LocalAttention]
+    assert kinds == [
+        LocalAttention,
+        CompressedAttention,
+        LocalAttention,
+        CompressedAttention,
+        LocalAttention,
+    ]
 
 
 def test_a_step_reads_nothing_from_the_device() -> None:
@@ -358,5 +423,7 @@ def test_a_step_reads_nothing_from_the_device() -> None:
     (ids, mask), (labels, _), meta = tokens(9, 6), tokens(4, 4, seed=8), torch.device("meta")
     given = {"input_ids": ids[:, None], "unit_mask": mask[:, None], "labels": labels}
     model = network().to(meta).train()
-    model(**{name: to_device(value, meta) for name, value in given.items()}, num_source_tokens=15).loss.backward()
+    model(
+        **{name: to_device(value, meta) for name, value in given.items()}, num_source_tokens=15
+    ).loss.backward()
     assert all(weight.grad is not None for weight in model.parameters())

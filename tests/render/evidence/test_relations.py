@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
-from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, drawn_maps, evidence, page_of, readouts, shown
+from support.pages import (
+    BREAKOUT,
+    CHROMIUM,
+    HOSTILE,
+    Reading,
+    drawn_maps,
+    evidence,
+    page_of,
+    readouts,
+    shown,
+)
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import Evidence
@@ -20,7 +30,12 @@ from longsumbench.render.evidence.views import RELATION_AXES, Relations, views
 
 TEXTS = ("", "The rain came.", "It went.")
 HEADS = np.array(
-    [[[[0.5, 0.2, 0.3], [0.0, 0.25, 0.75], [0.0, 1.0, 0.0]], [[0.9, 0.0, 0.1], [0.0, 0.75, 0.25], [0.0, 0.5, 0.5]]]],
+    [
+        [
+            [[0.5, 0.2, 0.3], [0.0, 0.25, 0.75], [0.0, 1.0, 0.0]],
+            [[0.9, 0.0, 0.1], [0.0, 0.75, 0.25], [0.0, 0.5, 0.5]],
+        ]
+    ],
     dtype=np.float32,
 )  # one layer, two heads; the first of three units has no text
 
@@ -46,7 +61,11 @@ def test_relations_by_hand() -> None:
         "layer 1, head 2": ("75.00", "25.00", "50.00", "50.00"),
     }
     cells = readouts(text)
-    assert cells == [f"{head}, {pair}: {shares[head][place]} %" for head in shares for place, pair in enumerate(pairs)]
+    assert cells == [
+        f"{head}, {pair}: {shares[head][place]} %"
+        for head in shares
+        for place, pair in enumerate(pairs)
+    ]
     assert "Unit 1 has no text and is left out." in text
 
 
@@ -65,7 +84,12 @@ def test_whatever_is_attended_to_is_drawn() -> None:
 
 
 @settings(max_examples=5)
-@given(st.integers(1, 3), st.integers(1, 4), st.sets(st.integers(0, 5), max_size=5), st.integers(0, 2**32 - 1))
+@given(
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.sets(st.integers(0, 5), max_size=5),
+    st.integers(0, 2**32 - 1),
+)
 def test_cells_by_an_oracle(num_layers: int, num_heads: int, absent: set[int], seed: int) -> None:
     """Readouts have the array's values and their mean over the heads; a row of shares sums to 100 %."""
     generator = np.random.default_rng(seed)
@@ -77,7 +101,11 @@ def test_cells_by_an_oracle(num_layers: int, num_heads: int, absent: set[int], s
     there = [unit for unit in range(6) if unit not in absent]
     assert list(view.units) == there
     found = [float(cell.split(": ")[1].removesuffix(" %")) for cell in readouts(html_view(view))]
-    maps = np.concatenate([values.mean(axis=1, keepdims=True), values], axis=1) if num_heads > 1 else values
+    maps = (
+        np.concatenate([values.mean(axis=1, keepdims=True), values], axis=1)
+        if num_heads > 1
+        else values
+    )
     expected = maps[:, :, there][..., there]
     np.testing.assert_allclose(found, 100 * expected.ravel(), atol=0.0051)
     np.testing.assert_allclose(view.values.sum(-1), 1)
@@ -90,7 +118,9 @@ def test_what_is_no_share_is_a_number() -> None:
     values = HEADS.copy()
     values[0, 0, 1, 1] = np.nan
     text = page_of(related(values))
-    assert readouts(text)[0] == "layer 1, from unit 2, to unit 2: 75.00 %"  # of the one that is there
+    assert (
+        readouts(text)[0] == "layer 1, from unit 2, to unit 2: 75.00 %"
+    )  # of the one that is there
     assert readouts(text)[4] == "layer 1, head 1, from unit 2, to unit 2: no number"
 
 
@@ -107,14 +137,22 @@ def test_too_many_heads_are_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch
 def test_names_and_texts_are_escaped(text: str) -> None:
     """Whatever arrays, layers, heads and units are called, every element ends where it must and none is added."""
     looked_at = Evidence(
-        {text: HEADS}, {text: RELATION_AXES}, {"unit": (text,) * 3, "layer": (text,), "head": (text, f"{text}2")}
+        {text: HEADS},
+        {text: RELATION_AXES},
+        {"unit": (text,) * 3, "layer": (text,), "head": (text, f"{text}2")},
     )
-    plain = Evidence({"a": HEADS}, {"a": RELATION_AXES}, {"unit": ("b",) * 3, "layer": ("c",), "head": ("d", "e")})
+    plain = Evidence(
+        {"a": HEADS},
+        {"a": RELATION_AXES},
+        {"unit": ("b",) * 3, "layer": ("c",), "head": ("d", "e")},
+    )
     assert drawn_maps(page_of(looked_at))[0]["rows"][0] == f"{text}, from unit 1"
     reading = Reading(page_of(looked_at))
     assert reading.open == []
     assert reading.elements == Reading(page_of(plain)).elements
-    assert not re.search(r"<[^>]* on\w+=", re.sub(r'="[^"]*"', "", page_of(looked_at).partition("<script>")[0]))
+    assert not re.search(
+        r"<[^>]* on\w+=", re.sub(r'="[^"]*"', "", page_of(looked_at).partition("<script>")[0])
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +168,9 @@ def test_names_and_texts_are_escaped(text: str) -> None:
 def test_any_sizes_can_be_drawn(shape: tuple[int, ...], texts: dict[str, tuple[str, ...]]) -> None:
     """From one unit to fifty, in one layer or five, with any names: a picture and a page without a warning."""
     for fill in (1 / shape[-1], np.nan):
-        looked_at = related(np.full(shape, fill), unit=tuple(f"unit {unit}" for unit in range(shape[-1])), **texts)
+        looked_at = related(
+            np.full(shape, fill), unit=tuple(f"unit {unit}" for unit in range(shape[-1])), **texts
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert draw_views("A title", views(looked_at)).startswith(b"\x89PNG")
@@ -158,8 +198,14 @@ def test_the_keyboard_goes_from_map_to_map_in_a_browser(tmp_path: Path) -> None:
     (title,) = re.findall(r"<title>(.*?)</title>", shown(path))
     assert title.split(" | ") == [
         *("layer 1, from unit 2, to unit 2: 50.00 %", "layer 1, from unit 2, to unit 3: 50.00 %"),
-        *("layer 1, head 1, from unit 2, to unit 2: 25.00 %", "layer 1, head 1, from unit 3, to unit 2: 100.00 %"),
-        *("layer 1, head 1, from unit 3, to unit 3: 0.00 %", "layer 1, head 2, from unit 3, to unit 2: 50.00 %"),
+        *(
+            "layer 1, head 1, from unit 2, to unit 2: 25.00 %",
+            "layer 1, head 1, from unit 3, to unit 2: 100.00 %",
+        ),
+        *(
+            "layer 1, head 1, from unit 3, to unit 3: 0.00 %",
+            "layer 1, head 2, from unit 3, to unit 2: 50.00 %",
+        ),
         *("layer 1, head 1, from unit 3, to unit 3: 0.00 %",) * 2,
         "unit 3",
     ]

@@ -17,7 +17,9 @@ from longsumbench.render.evidence import html_views as module
 from longsumbench.render.evidence.picture import draw_views
 from longsumbench.render.evidence.views import WINDOW_AXES, SourceText, TokenMarks, views
 
-BY_STEP = np.array([[0.0, 0.5, 1.0], [0.5, 0.5, 0.0]], dtype=np.float32)  # two steps, three source tokens
+BY_STEP = np.array(
+    [[0.0, 0.5, 1.0], [0.5, 0.5, 0.0]], dtype=np.float32
+)  # two steps, three source tokens
 MIDDLES = np.array([[[0.0, 1.0, 2.0], [2.0, 2.0, 2.0]]])  # one layer, two heads
 WIDTHS = np.array([[[0.5, 0.5, 0.5], [2.0, 1.0, 0.0]]])
 FOCUS = np.stack([MIDDLES, WIDTHS], axis=-1)
@@ -44,10 +46,20 @@ def only(looked_at: Evidence) -> SourceText:
 def test_marks_and_windows_share_the_text() -> None:
     """Marks of the summary and windows are one view; others are views of their own, those of the summary first."""
     arrays = {"a": BY_STEP[:1], "b": BY_STEP, "c": BY_STEP[0], "d": FOCUS, "e": FOCUS}
-    axes = {"a": (REFERENCE_AXIS, "source_token"), "b": ("step", "source_token"), "c": ("source_token",)}
+    axes = {
+        "a": (REFERENCE_AXIS, "source_token"),
+        "b": ("step", "source_token"),
+        "c": ("source_token",),
+    }
     found = views(evidence(arrays, {**axes, "d": WINDOW_AXES, "e": WINDOW_AXES}, **TOKENS))
-    assert all(isinstance(view, SourceText) and view.tokens == TOKENS["source_token"] for view in found)
-    assert [view.names for view in found if isinstance(view, SourceText)] == [("b", "d"), ("a", "e"), ("c",)]
+    assert all(
+        isinstance(view, SourceText) and view.tokens == TOKENS["source_token"] for view in found
+    )
+    assert [view.names for view in found if isinstance(view, SourceText)] == [
+        ("b", "d"),
+        ("a", "e"),
+        ("c",),
+    ]
     texts = [view.marks.text for view in found if isinstance(view, SourceText) and view.marks]
     assert texts == ["summary", "reference", None]
 
@@ -74,7 +86,10 @@ def test_windows_by_hand() -> None:
 
 def spans(text: str, kind: str) -> list[tuple[str, str, str]]:
     """Return the shades, the titles and the texts of tokens."""
-    found = re.findall(rf'<span class="{kind} shaded"(?: style="--v:([\d.]+)")? title="([^"]*)">([^<]*)</span>', text)
+    found = re.findall(
+        rf'<span class="{kind} shaded"(?: style="--v:([\d.]+)")? title="([^"]*)">([^<]*)</span>',
+        text,
+    )
     return [(shade, unescape(title), unescape(shown)) for shade, title, shown in found]
 
 
@@ -89,7 +104,9 @@ def test_the_text_by_hand() -> None:
     assert spans(text, "o") == [("", "step 1", "A"), ("", "step 2", "cat")]
     reading = Reading(text).text
     assert "marks and focus: the source text" in reading
-    assert "marks: the mean over the 2 steps of the summary 00.833" in reading  # the ends of the scale: twice the mean
+    assert (
+        "marks: the mean over the 2 steps of the summary 00.833" in reading
+    )  # the ends of the scale: twice the mean
     assert "The cat sat" in reading
     assert readouts(text) == ["layer 1, head 1: 0.5", "layer 1, head 2: 1"]
     assert '<div class="of-token" hidden>' in text
@@ -107,17 +124,26 @@ def test_tokens_without_texts_or_letters() -> None:
     assert "x</span> </p>" in blank
 
 
-@pytest.mark.parametrize("text", ["<script>", HOSTILE, BREAKOUT], ids=["tag", "hostile", "breakout"])
+@pytest.mark.parametrize(
+    "text", ["<script>", HOSTILE, BREAKOUT], ids=["tag", "hostile", "breakout"]
+)
 def test_whatever_was_written_is_escaped(text: str) -> None:
     """Hostile tokens, names and layers are text: elements nest, no script is added, no attribute is opened."""
-    texts = {"source_token": (text,) * 3, "step": (text,) * 2, "layer": (text,), "head": (text,) * 2}
+    texts = {
+        "source_token": (text,) * 3,
+        "step": (text,) * 2,
+        "layer": (text,),
+        "head": (text,) * 2,
+    }
     arrays = {f"{text}m": BY_STEP, f"{text}w": FOCUS}
     written = page_of(evidence(arrays, dict(zip(arrays, AXES_OF.values(), strict=True)), **texts))
     reading = Reading(written)
     assert reading.open == []
     assert reading.elements.count("script") == 1
     assert reading.elements.count("img") == 1
-    assert not re.search(r"<[^>]* on\w+=", re.sub(r'="[^"]*"', "", written.partition("<script>")[0]))
+    assert not re.search(
+        r"<[^>]* on\w+=", re.sub(r'="[^"]*"', "", written.partition("<script>")[0])
+    )
     assert reading.text.count(text.strip()) >= 3 + 2 + 2 * 1 + 2 * 2
 
 
@@ -125,7 +151,10 @@ def many(steps: int, tokens: int, layers: int, heads: int) -> Evidence:
     """Return marks and windows of any sizes."""
     shares = np.random.default_rng(0).random((steps, tokens))
     focus = tokens * np.random.default_rng(1).random((layers, heads, tokens, 2))
-    texts = {"source_token": tuple(f" token{place}" for place in range(tokens)), "step": (" word",) * steps}
+    texts = {
+        "source_token": tuple(f" token{place}" for place in range(tokens)),
+        "step": (" word",) * steps,
+    }
     return evidence({"marks": shares, "focus": focus}, AXES_OF, **texts)
 
 
@@ -146,7 +175,12 @@ def test_what_has_no_room_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         alone("marks", np.ones((1, 1)), source_token=("a",), step=("b",)),
         alone("marks", np.full((2, 3), np.nan), **TOKENS),
-        alone("marks", np.full((2, 2), -np.inf), source_token=("$a$", "漢字\n\x00\t"), step=("", "\\frac{")),
+        alone(
+            "marks",
+            np.full((2, 2), -np.inf),
+            source_token=("$a$", "漢字\n\x00\t"),
+            step=("", "\\frac{"),
+        ),
         alone("marks", np.zeros((1, 3000)), source_token=(" x",) * 3000),
         alone("marks", np.array([[1e38, -1e38]]), source_token=("w" * 999, " ")),
         alone("marks", np.zeros((0, 3))),
@@ -156,7 +190,19 @@ def test_what_has_no_room_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         alone("focus", np.ones((12, 1, 700, 2)), head=("a name that is as long as anything" * 2,)),
         many(3, 40, 2, 16),
     ],
-    ids=["one", "no-numbers", "odd-texts", "long", "far", "no-step", "no-window", "tiny", "infinite", "tall", "wide"],
+    ids=[
+        "one",
+        "no-numbers",
+        "odd-texts",
+        "long",
+        "far",
+        "no-step",
+        "no-window",
+        "tiny",
+        "infinite",
+        "tall",
+        "wide",
+    ],
 )
 def test_any_source_can_be_drawn(looked_at: Evidence) -> None:
     """From one token to thousands, without a number or a step, in any script: no warning, elements that nest."""
@@ -232,7 +278,9 @@ def test_choosing_a_source_token_in_a_browser(tmp_path: Path) -> None:
     assert found[2:6] == ["false", "Windows of source token 2, “cat”", "2.0 ± 0.5", "3.0 ± 1.0"]
     assert found[6:9] == ["cat", "0.500 0.500", "source token 2, “cat”: marks 0.5 in the mean"]
     assert found[9] == "cat sat"
-    assert [float(share) for share in found[10].split(",")] == pytest.approx([0.5, 1.0, 5 / 6], abs=1e-3)
+    assert [float(share) for share in found[10].split(",")] == pytest.approx(
+        [0.5, 1.0, 5 / 6], abs=1e-3
+    )
     assert found[11:13] == ["Windows of source token 1, “The”", "The cat sat"]
     assert found[13:15] == ["The", "1"]
     assert found[15:] == ["true", "", "true"]
