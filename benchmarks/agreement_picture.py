@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 
 from longsumbench.files import write_atomically
-from longsumbench.render.figures import COLOURS, GREY, TEXT, plain_axes, render_picture
+from longsumbench.views.figures import COLOURS, GREY, TEXT, plain_axes, render_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

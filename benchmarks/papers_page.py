@@ -22,8 +22,8 @@ from longsumbench.papers.page import read_all_written, read_written
 from longsumbench.papers.paper_tables import PAPER, read_paper_tables
 from longsumbench.papers.printed import read_printed_table
 from longsumbench.papers.write import PICTURE, claims_table
-from longsumbench.render.tables import escape_markdown
 from longsumbench.runs.results import Results
+from longsumbench.views.tables import escape_markdown
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/papers.md"

@@ -28,7 +28,8 @@ from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.table import read_table, row_cells
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.render.figures import (
+from longsumbench.runs.results import Results
+from longsumbench.views.figures import (
     COLOURS,
     GREY,
     TEXT,
@@ -36,8 +37,7 @@ from longsumbench.render.figures import (
     plain_axes,
     render_picture,
 )
-from longsumbench.render.tables import Stressed, Tied
-from longsumbench.runs.results import Results
+from longsumbench.views.tables import Stressed, Tied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
 from longsumbench.formatting import escape_line, escape_lines, format_interval, print_text
-from longsumbench.render.tables import Block, terminal
+from longsumbench.views.tables import Block, terminal
 
 HOSTILE = "\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"
 ESCAPED = r"\x1b[31mred\x07\r\n\x9b2J\u202eevil\u2066x\u2028y"

@@ -18,7 +18,7 @@ PACKAGES = [
     "metrics",
     "corpora",
     "models",
-    "render",
+    "views",
     "runs",
     "leaderboards",
 ]

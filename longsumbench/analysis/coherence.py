@@ -22,16 +22,16 @@ from longsumbench.leaderboards.significance import LEVEL, UNDISTINGUISHED, judge
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import bootstrap_interval
-from longsumbench.render.figures import (
+from longsumbench.runs.results import Results
+from longsumbench.sentences import split_summary
+from longsumbench.views.figures import (
     GREY,
     add_title_and_notes,
     draw_intervals,
     render_picture,
     system_styles,
 )
-from longsumbench.render.tables import Block, Tied
-from longsumbench.runs.results import Results
-from longsumbench.sentences import split_summary
+from longsumbench.views.tables import Block, Tied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -39,19 +39,19 @@ from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
-from longsumbench.render.figures import (
+from longsumbench.rouge.fusion import best_pairs
+from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
+from longsumbench.runs.results import Results
+from longsumbench.runs.scoring import warn_of_other_scripts
+from longsumbench.sentences import split_summary
+from longsumbench.views.figures import (
     COLOURS,
     GREY,
     add_title_and_notes,
     plain_axes,
     render_picture,
 )
-from longsumbench.render.tables import Block
-from longsumbench.rouge.fusion import best_pairs
-from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
-from longsumbench.runs.results import Results
-from longsumbench.runs.scoring import warn_of_other_scripts
-from longsumbench.sentences import split_summary
+from longsumbench.views.tables import Block
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -29,7 +29,8 @@ from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.ranking import tfidf
-from longsumbench.render.figures import (
+from longsumbench.runs.results import Results
+from longsumbench.views.figures import (
     COLOURS,
     Level,
     Panel,
@@ -38,8 +39,7 @@ from longsumbench.render.figures import (
     Series,
     draw_panels,
 )
-from longsumbench.render.tables import Block
-from longsumbench.runs.results import Results
+from longsumbench.views.tables import Block
 
 _ENCODER_SETTING = "encoder"
 POOLINGS = ("mean", "cls", "max")

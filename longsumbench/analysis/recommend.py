@@ -13,13 +13,13 @@ from longsumbench.leaderboards.notes import describe_unlearned, describe_untrain
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, group_by_seed
 from longsumbench.leaderboards.significance import ComparableRows, judge_rows, read_all_scores
 from longsumbench.leaderboards.table import row_cells, table_block
-from longsumbench.render.tables import terminal_block, wrap_text
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan_dataset
 from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 from longsumbench.runs.run_id import check_split
 from longsumbench.sweeps.run import plan_launch, updating_tables
+from longsumbench.views.tables import terminal_block, wrap_text
 
 SAMPLE = 100  # examples that are summarized
 _WHOLE_PERCENT = 99.5  # percent of a text

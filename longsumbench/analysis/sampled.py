@@ -20,11 +20,11 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.files import csv_of
 from longsumbench.formatting import format_count
 from longsumbench.progress import track
-from longsumbench.render.figures import write_pictures
-from longsumbench.render.tables import Block, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, run_label
 from longsumbench.runs.results import Results
+from longsumbench.views.figures import write_pictures
+from longsumbench.views.tables import Block, terminal
 
 
 @dataclass

@@ -86,7 +86,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.leaderboards import table as leaderboard
     from longsumbench.leaderboards.columns import choose_columns, columns_of, list_columns
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
-    from longsumbench.render import tables
+    from longsumbench.views import tables
 
     parts = {name.lower(): part for part, name in ROUGE_PARTS.items()}
     check_choice("--measure", options.measure, tuple(parts))
@@ -143,7 +143,7 @@ def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
             "--matrix shows F1 or METRIC of all datasets: leave out DATASET and other options than --latex"
         )
     from longsumbench.leaderboards.matrix import MATRIX_HEADING, matrix_blocks, update_matrix
-    from longsumbench.render import tables
+    from longsumbench.views import tables
 
     matrix = update_matrix(results, options.matrix or None)
     heading, blocks = MATRIX_HEADING, matrix_blocks(matrix, brief=not options.latex)

@@ -40,9 +40,9 @@ from longsumbench.leaderboards.table import (
     table_block,
 )
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.tables import Block, on_one_line, terminal_block, terminal_width
 from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
 from longsumbench.runs.results import Results
+from longsumbench.views.tables import Block, on_one_line, terminal_block, terminal_width
 
 _SINGLE, _RELAYED = "fact_recall_single", "fact_recall_relayed"
 _SAME, _OTHER = "fact_recall_silent_same", "fact_recall_silent_other"

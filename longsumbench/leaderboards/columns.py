@@ -16,7 +16,6 @@ from longsumbench.leaderboards.comparability import MEASURE_HEADINGS, ROUGE_HEAD
 from longsumbench.leaderboards.notes import checkpoint_name
 from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_SHOWN, Learned, SeedGroup
 from longsumbench.metrics.evaluate import agreement_clause
-from longsumbench.render.tables import Block
 from longsumbench.runs.record import (
     SHORT_ID,
     RunRecord,
@@ -26,6 +25,7 @@ from longsumbench.runs.record import (
     source_copied,
     source_seen,
 )
+from longsumbench.views.tables import Block
 
 _LEDGER_HEADING = "What was not read, not learned, not finished"
 _LEDGER_NOTE = (

@@ -39,7 +39,9 @@ from longsumbench.leaderboards.notes import (
 )
 from longsumbench.leaderboards.significance import read_all_scores
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import (
+from longsumbench.runs.record import source_seen
+from longsumbench.runs.results import Results
+from longsumbench.views.figures import (
     GREY,
     Level,
     Panel,
@@ -49,9 +51,7 @@ from longsumbench.render.figures import (
     draw_panels,
     system_styles,
 )
-from longsumbench.render.tables import csv_text, with_bounds
-from longsumbench.runs.record import source_seen
-from longsumbench.runs.results import Results
+from longsumbench.views.tables import csv_text, with_bounds
 
 MOST_CURVES = 6  # lines with the most points, then the best ones, are drawn
 _MOST_PLOTS = 4

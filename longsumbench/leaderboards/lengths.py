@@ -25,8 +25,8 @@ from longsumbench.leaderboards.recall import (
 )
 from longsumbench.leaderboards.seed_groups import Learned, ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.tables import csv_text, with_bounds
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
+from longsumbench.views.tables import csv_text, with_bounds
 
 _OVERALL = "fact_recall"
 FACT_PANELS = {

@@ -21,9 +21,9 @@ from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.leaderboards.significance import METHOD, ComparableRows
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render import tables
-from longsumbench.render.tables import Block, Stressed, Tied, csv_text, with_bounds
 from longsumbench.runs.results import Results
+from longsumbench.views import tables
+from longsumbench.views.tables import Block, Stressed, Tied, csv_text, with_bounds
 
 _NOT_TRAINED = "systems that were not trained here"
 _UNTRAINED_NOTE = (

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_PARTS
-from longsumbench.render.tables import Block
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.tables import Block
 
 if TYPE_CHECKING:
     import pandas as pd

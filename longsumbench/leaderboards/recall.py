@@ -16,7 +16,7 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import describe_intervals, describe_mark, join
 from longsumbench.leaderboards.seed_groups import LEARNED, Learned, SeedGroup
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.figures import (
+from longsumbench.views.figures import (
     GREY,
     Level,
     Panel,

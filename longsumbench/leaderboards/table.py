@@ -38,9 +38,6 @@ from longsumbench.leaderboards.significance import (
     read_all_scores,
 )
 from longsumbench.metrics.aggregate import ScoreTable, intervals_of
-from longsumbench.render import tables
-from longsumbench.render.figures import draw_figure, draw_intervals, system_styles
-from longsumbench.render.tables import Block, Stressed, Tied, csv_text, rounded_frame, with_bounds
 from longsumbench.runs.record import (
     DEFAULT_RANKING_SCORE,
     SHORT_ID,
@@ -50,6 +47,9 @@ from longsumbench.runs.record import (
     source_seen,
 )
 from longsumbench.runs.results import Results, is_verified
+from longsumbench.views import tables
+from longsumbench.views.figures import draw_figure, draw_intervals, system_styles
+from longsumbench.views.tables import Block, Stressed, Tied, csv_text, rounded_frame, with_bounds
 
 if TYPE_CHECKING:
     import pandas as pd

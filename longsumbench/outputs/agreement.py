@@ -38,7 +38,7 @@ from longsumbench.outputs.judgements import (
     read_judged,
     score_judged,
 )
-from longsumbench.render.tables import Block, Stressed, Tied, terminal
+from longsumbench.views.tables import Block, Stressed, Tied, terminal
 
 FEWEST_SYSTEMS = 5  # fewer are refused at the level of systems, and marked within documents
 _FEWEST_DOCUMENTS = 5  # with fewer, equal values of τ have an interval without width, and no reading says what is clear

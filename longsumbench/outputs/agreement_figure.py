@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.outputs.agreement import ANNOTATORS, Agreement, measure_heading
 from longsumbench.outputs.judgements import CONTROLS
-from longsumbench.render.figures import (
+from longsumbench.views.figures import (
     COLOURS,
     GREY,
     TEXT,

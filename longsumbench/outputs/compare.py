@@ -41,8 +41,6 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.metrics.aggregate import ScoreTable, values_at
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
-from longsumbench.render.figures import write_pictures
-from longsumbench.render.tables import Block, Tied, csv_text, markdown, terminal
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import (
     DEFAULT_RANKING_SCORE,
@@ -52,6 +50,8 @@ from longsumbench.runs.record import (
     run_label,
 )
 from longsumbench.runs.results import Results
+from longsumbench.views.figures import write_pictures
+from longsumbench.views.tables import Block, Tied, csv_text, markdown, terminal
 
 if TYPE_CHECKING:
     import pandas as pd

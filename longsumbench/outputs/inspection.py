@@ -21,13 +21,6 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
 from longsumbench.leaderboards.seed_groups import unit_factor
 from longsumbench.metrics.aggregate import PERCENT, read_score_table
-from longsumbench.render.evidence import html_views
-from longsumbench.render.evidence.picture import draw_views
-from longsumbench.render.evidence.views import Selections, SourceText, View, views
-from longsumbench.render.figures import write_pictures
-from longsumbench.render.html import ShownText, headed_references, render_page, static_text
-from longsumbench.render.marked_words import mark_words, shared_by, word_stems
-from longsumbench.render.tables import Block, terminal
 from longsumbench.rouge.all_pairs import number_words, rouge_n
 from longsumbench.runs.evidence import kept_places, num_wanted, read_evidence, read_kept_inputs
 from longsumbench.runs.predictions import read_summaries
@@ -41,6 +34,13 @@ from longsumbench.runs.record import (
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
+from longsumbench.views.evidence import html_views
+from longsumbench.views.evidence.picture import draw_views
+from longsumbench.views.evidence.views import Selections, SourceText, View, views
+from longsumbench.views.figures import write_pictures
+from longsumbench.views.html import ShownText, headed_references, render_page, static_text
+from longsumbench.views.marked_words import mark_words, shared_by, word_stems
+from longsumbench.views.tables import Block, terminal
 
 _SOURCE_WORDS = 60  # of the beginning of a source, on the terminal
 NO_TEXTS = (

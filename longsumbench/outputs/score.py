@@ -22,9 +22,9 @@ from longsumbench.metrics.evaluate import RawText, agreement_clause, default_met
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.outputs.files import PairedTexts, ScoredPair, first_ids, pair_texts, read_pairs
-from longsumbench.render.tables import Block, terminal
 from longsumbench.rouge.tokenizer import dropped_share
 from longsumbench.sentences import RULE_NAMES, SPLITTER_NAME, split_for_rouge, split_summary
+from longsumbench.views.tables import Block, terminal
 
 _log = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.output_examples import describe_problem, keep_first_runs
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.papers.printed import read_row_means
-from longsumbench.render.html import ShownText, render_part
-from longsumbench.render.marked_words import mark_words, shared_by
-from longsumbench.render.tables import Block
+from longsumbench.views.html import ShownText, render_part
+from longsumbench.views.marked_words import mark_words, shared_by
+from longsumbench.views.tables import Block
 
 _FAR = 1  # of two bins of equal width: the distances from half of the source
 _MOST_EXAMPLES = 3  # examples in a message

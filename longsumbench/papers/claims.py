@@ -30,8 +30,8 @@ from longsumbench.papers.page import (
     describe_measures,
 )
 from longsumbench.papers.paper_tables import PaperClaim, at_scale
-from longsumbench.render.tables import rounded_frame
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.tables import rounded_frame
 
 
 class Part(NamedTuple):

@@ -13,7 +13,7 @@ from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, long_table
 from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.page import Job, Page, RowRuns
-from longsumbench.render.figures import (
+from longsumbench.views.figures import (
     Level,
     Panel,
     PanelLine,
@@ -22,7 +22,7 @@ from longsumbench.render.figures import (
     draw_panels,
     system_styles,
 )
-from longsumbench.render.tables import Block
+from longsumbench.views.tables import Block
 
 _CHANCE = f"{PLANTED}_chance"
 

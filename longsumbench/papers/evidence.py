@@ -35,12 +35,12 @@ from longsumbench.papers.output_examples import (
 from longsumbench.papers.page import Job, Page, picture_name
 from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.printed import RowMeans, describe_missing, pass_gate, read_row_means
-from longsumbench.render.evidence.picture import draw_views
-from longsumbench.render.evidence.views import Selections, View, Weights, views
-from longsumbench.render.html import render_part
-from longsumbench.render.tables import Block
 from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.record import run_label
+from longsumbench.views.evidence.picture import draw_views
+from longsumbench.views.evidence.views import Selections, View, Weights, views
+from longsumbench.views.html import render_part
+from longsumbench.views.tables import Block
 
 _CHANGED, _SELECTED = "changed_selections", "selected_units"
 _BEST, _EQUAL, SAME_BEST, _CHANCE = (

@@ -15,11 +15,11 @@ from longsumbench.papers.claims import OURS, TableNumber, long_table
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.papers.printed import read_row_means
-from longsumbench.render.html import ShownText, headed_references, render_part
-from longsumbench.render.marked_words import mark_repetitions, repeated_spans, shared_by
-from longsumbench.render.tables import Block, escape_markdown
 from longsumbench.runs.record import run_label
 from longsumbench.sentences import sentence_key, split_summary
+from longsumbench.views.html import ShownText, headed_references, render_part
+from longsumbench.views.marked_words import mark_repetitions, repeated_spans, shared_by
+from longsumbench.views.tables import Block, escape_markdown
 
 
 class RowExample(NamedTuple):

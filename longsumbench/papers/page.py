@@ -29,11 +29,11 @@ from longsumbench.papers.paper_tables import (
     find_paper_table,
     read_paper_tables,
 )
-from longsumbench.render.figures import COLOURS, GREY
-from longsumbench.render.tables import Block
 from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.figures import COLOURS, GREY
+from longsumbench.views.tables import Block
 
 # Outcomes of claims; a claim about a system that did not learn has `NOT_LEARNED`
 REPRODUCED, REVERSED, UNDECIDED, NOT_TESTED = "reproduced", "reversed", "undecided", "not tested"

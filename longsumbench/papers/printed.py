@@ -55,8 +55,8 @@ from longsumbench.papers.page import (
     describe_measures,
 )
 from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable, at_scale, split_pair
-from longsumbench.render.tables import Block
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.tables import Block
 
 _ROW = ("system", "variant", "dataset", "split", "input_tokens", "provenance")
 _DOUBTED = " †"

@@ -13,7 +13,7 @@ from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.page import Job, Page
-from longsumbench.render.tables import Block
+from longsumbench.views.tables import Block
 
 _QA = "qa"  # in published.csv
 _RATING = "bws"

@@ -26,7 +26,7 @@ from longsumbench.papers.conditions import ReadableDataset, build_options, read_
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.printed import require_seeds
-from longsumbench.render.tables import Block
+from longsumbench.views.tables import Block
 
 _PRINTED_ON = "WikiSum"
 _PRINTED_AS = {

@@ -24,7 +24,7 @@ from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.paper_tables import PAPER, PaperTable
 from longsumbench.papers.points import plan_paper_table
-from longsumbench.render.tables import Block, rounded_frame
+from longsumbench.views.tables import Block, rounded_frame
 
 _UNIT = 10_000
 _PRINTED_PARAMETERS = {  # name of a paper table → label of a row → thousands, as printed

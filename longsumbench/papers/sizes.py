@@ -25,7 +25,7 @@ from longsumbench.papers.conditions import ReadableDataset, read_datasets
 from longsumbench.papers.page import Job, Page
 from longsumbench.papers.paper_tables import PaperTable
 from longsumbench.progress import track
-from longsumbench.render.tables import Block
+from longsumbench.views.tables import Block
 
 _VOCABULARY = 32_000  # entries of the trained tokenizer
 WORDS = "words"

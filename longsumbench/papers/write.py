@@ -34,8 +34,11 @@ from longsumbench.papers.page import (
     read_all_written,
 )
 from longsumbench.papers.paper_tables import PaperTable, find_paper_table
-from longsumbench.render import tables
-from longsumbench.render.figures import (
+from longsumbench.runs.bundles import index_of
+from longsumbench.runs.record import SHORT_ID, RunRecord
+from longsumbench.runs.results import Results
+from longsumbench.views import tables
+from longsumbench.views.figures import (
     TEXT,
     WIDTH,
     add_title_and_notes,
@@ -43,10 +46,7 @@ from longsumbench.render.figures import (
     render_picture,
     write_pictures,
 )
-from longsumbench.render.html import render_page
-from longsumbench.runs.bundles import index_of
-from longsumbench.runs.record import SHORT_ID, RunRecord
-from longsumbench.runs.results import Results
+from longsumbench.views.html import render_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

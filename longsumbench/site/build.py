@@ -1,7 +1,7 @@
 """`longsumbench site`: static pages of a results folder, which need no server and load nothing from other hosts.
 
 results --read_table--> tables --render_page--> index.html, papers.html, sweeps.html; <dataset>/index.html and
-<dataset>/<run id>.html. Templates of `render/templates/site` decide what a page shows.
+<dataset>/<run id>.html. Templates of `views/templates/site` decide what a page shows.
 """
 
 import math
@@ -31,7 +31,6 @@ from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.papers.page import OUTCOMES, MadePage, read_written
 from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
 from longsumbench.papers.write import page_title, summarize_outcomes
-from longsumbench.render.html import render_page, static_text
 from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
 from longsumbench.runs.results import Results
 from longsumbench.site.examples import write_examples
@@ -51,6 +50,7 @@ from longsumbench.sweeps.state import (
     describe_sweep,
     sweeps_in,
 )
+from longsumbench.views.html import render_page, static_text
 
 _ROWS_AT_ONCE = 300  # of a table; further rows are in a file that the page loads
 

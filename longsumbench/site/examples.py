@@ -29,11 +29,11 @@ from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.outputs.inspection import inspection_folder
-from longsumbench.render.html import render_page, static_text
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
+from longsumbench.views.html import render_page, static_text
 
 SHOWN_EXAMPLES = 200  # of a dataset: the first ones of the split
 SHOWN_RUNS = 100  # of a dataset

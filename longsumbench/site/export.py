@@ -13,7 +13,6 @@ from longsumbench.cache.hub import HUB_NAME
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards import comparability, table
-from longsumbench.render.html import render_part
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.site.model_card import (
@@ -23,6 +22,7 @@ from longsumbench.site.model_card import (
     shared_numbers,
     without_folders,
 )
+from longsumbench.views.html import render_part
 
 
 def export_runs(

@@ -14,8 +14,8 @@ from longsumbench.leaderboards.columns import ledger_block
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import leaderboard_block
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.render.tables import escape_markdown, markdown
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.tables import escape_markdown, markdown
 
 _HUB_TEXTS = re.compile(
     r"([\w.-]+/[\w.-]+)@(\w+)"
@@ -90,7 +90,7 @@ def hub_files(record: RunRecord, repository: str) -> dict[str, str]:
             base_model=base if HUB_NAME.fullmatch(base) else None,
             datasets=[name] if texts else None,
         ),
-        template_str=files("longsumbench.render")
+        template_str=files("longsumbench.views")
         .joinpath("templates/model_card.md")
         .read_text(encoding="utf-8"),
         tables=markdown(

@@ -14,8 +14,8 @@ from longsumbench.leaderboards.significance import DISTINGUISHED, ComparableRows
 from longsumbench.leaderboards.table import leaderboard_block
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.metrics.evaluate import score_column
-from longsumbench.render.tables import Block
 from longsumbench.runs.results import split_read_by
+from longsumbench.views.tables import Block
 
 _MOST_METRICS = 12
 _QUARTERS, _ROWS_BY_LENGTH, _FEWEST_EXAMPLES = 4, 10, 40

@@ -22,7 +22,7 @@ from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, digest, read_json, write_atomically
 from longsumbench.formatting import break_command, escape_line, format_duration, plain_table
-from longsumbench.render.tables import terminal_width
+from longsumbench.views.tables import terminal_width
 
 _log = logging.getLogger(__name__)
 

@@ -27,8 +27,8 @@ from longsumbench.leaderboards.significance import ComparableRows, comparable_ro
 from longsumbench.leaderboards.table import row_cells
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.render.tables import Stressed, Tied
 from longsumbench.runs.record import ImportedOutputs, RunRecord, is_untrained
+from longsumbench.views.tables import Stressed, Tied
 
 EXAMPLES = 100
 LEVELLED = FitReport(

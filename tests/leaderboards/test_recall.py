@@ -30,8 +30,8 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.oracle_recall import OracleRecall
-from longsumbench.render.figures import GREY, Panel, PanelLine, PanelRow
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.figures import GREY, Panel, PanelLine, PanelRow
 
 MEASURE = "fact_recall_silent_distance_3"
 

@@ -16,9 +16,9 @@ from longsumbench.leaderboards.significance import AgainstBest, comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.metrics.statistics import holm
-from longsumbench.render.tables import Stressed, Tied
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.tables import Stressed, Tied
 
 EXAMPLES = 80
 BASE = np.random.default_rng(1).beta(4, 8, EXAMPLES)  # how well the examples go, whoever summarizes

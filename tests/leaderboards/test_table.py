@@ -34,9 +34,9 @@ from longsumbench.leaderboards.significance import UNDISTINGUISHED, AgainstBest
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.render.tables import Block, Stressed
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.tables import Block, Stressed
 
 HEADER = (
     "model,variant,dataset,split,n,rouge1,rouge1_lo,rouge1_hi,rouge2,rouge2_lo,rouge2_hi,rougeL,rougeL_lo,rougeL_hi,"

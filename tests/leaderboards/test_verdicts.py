@@ -34,11 +34,11 @@ from longsumbench.outputs.compare import (
     format_row,
     verdict,
 )
-from longsumbench.render.tables import Stressed, Tied
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.site.shown_tables import rows_at_the_top
+from longsumbench.views.tables import Stressed, Tied
 
 NUMBER = "rougeLsum"
 Scores = dict[str, ScoreTable]

@@ -28,9 +28,9 @@ from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 from longsumbench.outputs.inspection import write_inspection
-from longsumbench.render.evidence import picture
-from longsumbench.render.evidence.html_views import html_view
-from longsumbench.render.evidence.views import (
+from longsumbench.views.evidence import picture
+from longsumbench.views.evidence.html_views import html_view
+from longsumbench.views.evidence.views import (
     MARKED_AXES,
     RELATION_AXES,
     WINDOW_AXES,
@@ -42,8 +42,8 @@ from longsumbench.render.evidence.views import (
     Weights,
     views,
 )
-from longsumbench.render.figures import draw_figure
-from longsumbench.render.html import static_text
+from longsumbench.views.figures import draw_figure
+from longsumbench.views.html import static_text
 
 SIZES = {
     "step": 5,

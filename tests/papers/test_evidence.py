@@ -20,11 +20,11 @@ from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOf
 from longsumbench.papers.evidence import evidence_page, measure_examples, measure_view
 from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, TWO_SEEDS, Job
 from longsumbench.papers.paper_tables import PaperClaim
-from longsumbench.render.evidence.views import Selections, Weights
-from longsumbench.render.tables import markdown
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.evidence.views import Selections, Weights
+from longsumbench.views.tables import markdown
 
 Write = Callable[..., RunRecord]
 STEADY = [[0.9, 0.8, 0.3, 0.2], [0.1, 0.2, 0.7, 0.8]]  # best units 0 0 1 1

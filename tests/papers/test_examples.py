@@ -17,10 +17,10 @@ from longsumbench.errors import UsageError
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.papers.output_examples import examples_page
 from longsumbench.papers.page import Job
-from longsumbench.render.tables import markdown
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.tables import markdown
 
 Write = Callable[..., RunRecord]
 

@@ -12,8 +12,8 @@ from longsumbench.leaderboards.seed_groups import NOT_LEARNED, Learned, ScoresOf
 from longsumbench.papers.page import Page
 from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable, find_paper_table
 from longsumbench.papers.scores import scores_page
-from longsumbench.render.tables import Block
 from longsumbench.runs.results import Results
+from longsumbench.views.tables import Block
 
 SCORES = [0.30, 0.42, 0.48, 0.40]  # mean 0.40
 

@@ -18,9 +18,9 @@ from longsumbench.papers.page import OUTCOMES, REPRODUCED, Job, MadePage, Page, 
 from longsumbench.papers.paper_tables import PaperRow
 from longsumbench.papers.points import plan_paper_table
 from longsumbench.papers.write import PaperReport, write_page
-from longsumbench.render.tables import Block, Stressed
 from longsumbench.runs.record import StepSeconds
 from longsumbench.runs.results import Results
+from longsumbench.views.tables import Block, Stressed
 
 
 @pytest.fixture

@@ -19,13 +19,13 @@ from longsumbench.corpora.reading.store import SplitWriter, store_example
 from longsumbench.files import digest, write_atomically
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.metrics.names_and_numbers import NumberPrecision
-from longsumbench.render.html import static_text
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.site import examples as browser
 from longsumbench.site.build import write_site
 from longsumbench.site.examples import write_examples
+from longsumbench.views.html import static_text
 
 LAYOUT: dict[str, Any] = {"base": "../", "links": {"datasets": ["arxiv"], "papers": 0, "sweeps": 0}}
 SOURCE = (

@@ -10,7 +10,7 @@ import pytest
 from longsumbench.papers import make, page, paper_tables
 from longsumbench.papers.page import NOT_TESTED, REPRODUCED, UNDECIDED, Job, Page, Verdict
 from longsumbench.papers.paper_tables import PaperRow, PaperTable
-from longsumbench.render.tables import Block
+from longsumbench.views.tables import Block
 
 TOYS = {
     "Toys": {"probe": "dataset=jsonl dataset.name=toys", "paper": "dataset=jsonl dataset.name=toys"}

@@ -24,10 +24,10 @@ from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.ranking import find_ranker, rank, score_by
 from longsumbench.progress import track
-from longsumbench.render.tables import Block, terminal
 from longsumbench.rouge.overlap import match_bits, sequence_length
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
 from longsumbench.runs.scoring import warn_of_other_scripts
+from longsumbench.views.tables import Block, terminal
 
 KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs
 _PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv

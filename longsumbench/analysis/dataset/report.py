@@ -8,7 +8,7 @@ import pandas as pd
 from longsumbench.analysis.dataset import tables
 from longsumbench.analysis.dataset.stats import DatasetStats
 from longsumbench.files import write_atomically
-from longsumbench.render.tables import terminal
+from longsumbench.views.tables import terminal
 
 
 @dataclass(frozen=True)

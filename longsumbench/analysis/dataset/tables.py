@@ -23,8 +23,8 @@ from longsumbench.formatting import format_count, percent
 from longsumbench.leaderboards.columns import cut_shares, format_share, ledger_block
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
-from longsumbench.render.tables import Block, markdown
 from longsumbench.runs.record import RunRecord, run_label, source_seen
+from longsumbench.views.tables import Block, markdown
 
 _PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")
 _SEAL = ("SEAL, Table 1", "subwords, 1.3 a word; split not said")

@@ -15,8 +15,8 @@ from markupsafe import Markup
 
 from longsumbench.core import Sentences
 from longsumbench.formatting import format_count
-from longsumbench.render.marked_words import SHORTEST_WORD
-from longsumbench.render.tables import TIED, Stressed, Tied, on_one_line
+from longsumbench.views.marked_words import SHORTEST_WORD
+from longsumbench.views.tables import TIED, Stressed, Tied, on_one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from longsumbench.core import registry
-from longsumbench.render.figures import COLOURS, GREY, system_styles
+from longsumbench.views.figures import COLOURS, GREY, system_styles
 
 DARK = "#14171b"  # of pages
 # Linear RGB as seen with complete protanopia, deuteranopia and tritanopia (Machado and others, 2009)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from longsumbench.render.evidence.views import (
+from longsumbench.views.evidence.views import (
     Plane,
     Relations,
     Scale,
@@ -24,7 +24,7 @@ from longsumbench.render.evidence.views import (
     scale_of_weights,
     step_ranges,
 )
-from longsumbench.render.figures import COLOURS, render_picture, transparent_svg
+from longsumbench.views.figures import COLOURS, render_picture, transparent_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

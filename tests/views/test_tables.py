@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longsumbench.render.tables import (
+from longsumbench.views.tables import (
     Block,
     Stressed,
     Tied,

@@ -13,9 +13,9 @@ from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, evidence, page_o
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import REFERENCE_AXIS, Evidence
-from longsumbench.render.evidence import html_views as module
-from longsumbench.render.evidence.picture import draw_views
-from longsumbench.render.evidence.views import WINDOW_AXES, SourceText, TokenMarks, views
+from longsumbench.views.evidence import html_views as module
+from longsumbench.views.evidence.picture import draw_views
+from longsumbench.views.evidence.views import WINDOW_AXES, SourceText, TokenMarks, views
 
 BY_STEP = np.array(
     [[0.0, 0.5, 1.0], [0.5, 0.5, 0.0]], dtype=np.float32

@@ -20,10 +20,10 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from longsumbench.render.evidence import views
-from longsumbench.render.evidence.picture import MOST_CELLS, about_plane, draw_view, format_weight
-from longsumbench.render.figures import COLOURS
-from longsumbench.render.html import render_part
+from longsumbench.views.evidence import views
+from longsumbench.views.evidence.picture import MOST_CELLS, about_plane, draw_view, format_weight
+from longsumbench.views.figures import COLOURS
+from longsumbench.views.html import render_part
 
 FILL = COLOURS[:-1]  # pages use the text colour instead of black
 _NUM_COLOURS = len(FILL) + 1  # then they repeat

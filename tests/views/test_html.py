@@ -7,9 +7,9 @@ import pytest
 from jinja2 import UndefinedError
 from support.pages import BREAKOUT, HOSTILE, Reading
 
-from longsumbench.render import html
-from longsumbench.render.html import ShownText, render_page, render_part
-from longsumbench.render.tables import Block, Stressed, Tied
+from longsumbench.views import html
+from longsumbench.views.html import ShownText, render_page, render_part
+from longsumbench.views.tables import Block, Stressed, Tied
 
 ROOT = Path(html.__file__).parents[2]
 
@@ -82,5 +82,5 @@ def test_the_wheel_has_all_templates_styles_and_scripts() -> None:
         for path in package.glob(pattern)
         if path.is_file()
     }
-    folders = (package / "render/templates", package / "render/static")
+    folders = (package / "views/templates", package / "views/static")
     assert {path for folder in folders for path in folder.rglob("*") if path.is_file()} <= packed
