@@ -23,9 +23,9 @@ from typing import Any
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main as run_command
+from longsumbench.exchange import merge
 from longsumbench.leaderboards import table
 from longsumbench.runs import results
-from longsumbench.site import merge
 
 BUNDLES = Path(__file__).parents[1] / "results" / "reference" / "bundles"
 DATASETS = ("arxiv", "pubmed")

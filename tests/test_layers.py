@@ -30,6 +30,7 @@ ORDER = [
     "outputs",
     "analysis",
     "papers",
+    "exchange",
     "site",
     "cli",
     "__main__",

@@ -28,8 +28,8 @@ def _add_merge_arguments(command: Parser) -> None:
 
 
 def _execute_merge(options: argparse.Namespace, words: Sequence[str]) -> None:
+    from longsumbench.exchange.merge import merge_results
     from longsumbench.runs.results import Results
-    from longsumbench.site.merge import merge_results
 
     for line in merge_results(
         options.inputs, Results.writable(options.results_dir, "--results-dir")
@@ -69,7 +69,7 @@ def _add_verify_arguments(command: Parser) -> None:
 
 
 def _execute_verify(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.outputs.verify import verify_runs
+    from longsumbench.exchange.verify import verify_runs
     from longsumbench.runs.results import finished_folders
 
     folders, rows, failed = list[Path](), list[tuple[str, ...]](), 0
@@ -132,7 +132,7 @@ def _add_export_arguments(command: Parser) -> None:
 
 
 def _execute_export(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.site.export import export_runs
+    from longsumbench.exchange.export import export_runs
 
     results = results_of(options)
     folder = output_folder(options.output, results.root / "export" / options.format)
@@ -149,7 +149,7 @@ def _add_push_arguments(command: Parser) -> None:
 
 
 def _execute_push(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.site.push import push_run
+    from longsumbench.exchange.push import push_run
 
     print_text(push_run(results_of(options), options.run, options.repository, options.private))
 

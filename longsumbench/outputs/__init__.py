@@ -1,1 +1,1 @@
-"""Tools on outputs of systems: score, import, compare, inspect, repeat."""
+"""Tools on outputs of systems: score, import, compare, inspect."""

@@ -1,1 +1,1 @@
-"""What results become for other people: a site, one leaderboard of several machines, other formats, models on a hub."""
+"""The static site of a results folder."""

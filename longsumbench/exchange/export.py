@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.cache.hub import HUB_NAME
-from longsumbench.files import write_atomically
-from longsumbench.formatting import format_count
-from longsumbench.leaderboards import comparability, table
-from longsumbench.runs.record import SHORT_ID, RunRecord
-from longsumbench.runs.results import Results
-from longsumbench.site.model_card import (
+from longsumbench.exchange.model_card import (
     hub_files,
     hub_texts,
     shared_command,
     shared_numbers,
     without_folders,
 )
+from longsumbench.files import write_atomically
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards import comparability, table
+from longsumbench.runs.record import SHORT_ID, RunRecord
+from longsumbench.runs.results import Results
 from longsumbench.views.html import render_part
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from longsumbench.errors import DataError
+from longsumbench.exchange.verify import outcome_of, unlike_values
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.table import update_table
-from longsumbench.outputs.verify import outcome_of, unlike_values
 from longsumbench.runs.record import WORK_FOLDER, RunRecord
 from longsumbench.runs.results import VERIFIED_FILE, Results, finished_folders, hash_scored_files
 

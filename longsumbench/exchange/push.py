@@ -7,12 +7,12 @@ from tempfile import TemporaryDirectory
 from longsumbench.cache.hub import unreachable
 from longsumbench.core import read_saved
 from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.exchange.model_card import hub_files
 from longsumbench.files import write_atomically
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.runs.record import RunRecord, run_label
 from longsumbench.runs.results import Results
 from longsumbench.runs.summarize import find_system, recorded_decoding
-from longsumbench.site.model_card import hub_files
 
 _UPLOADED = {
     ".json",

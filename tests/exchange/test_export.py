@@ -15,10 +15,10 @@ from support.paths import ROOT
 from support.run_records import TRAINED, measured, record
 
 from longsumbench.cli.main import main
+from longsumbench.exchange.export import evaluation_log
+from longsumbench.exchange.model_card import hub_files, shared_command, without_folders
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.runs.record import ImportedOutputs, RunRecord
-from longsumbench.site.export import evaluation_log
-from longsumbench.site.model_card import hub_files, shared_command, without_folders
 
 SCHEMA = "EVERY_EVAL_EVER_SCHEMA"  # may name the file eval.schema.json; then jsonschema checks all logs with it
 HUB_TEXTS = {

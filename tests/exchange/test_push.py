@@ -15,12 +15,12 @@ from support.toys import ToySplit, tiny_overrides, write_jsonl
 
 import longsumbench
 from longsumbench.cli.main import main
+from longsumbench.exchange import model_card
 from longsumbench.models.seal.system import Trunc
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import ImportedOutputs, RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.runs.summarize import find_system
-from longsumbench.site import model_card
 
 DECODING = ("decode.num_beams=2", "decode.no_repeat_ngram=2")  # not the defaults
 

@@ -389,7 +389,7 @@ def test_ctrl_c_leaves_no_half_copied_run(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("longsumbench.site.merge.shutil.copytree", interrupted)
+        patch.setattr("longsumbench.exchange.merge.shutil.copytree", interrupted)
         code, _, err = typed("merge", *halves)
     assert (code, "merged runs are kept, and the same command merges the others" in err) == (
         130,
