@@ -106,7 +106,8 @@ def check_scripts(folder: Path) -> Iterator[Outcome]:
     command("run", "-m", "model=lead,oracle,ranker", "model.length=15", *russian)
     command("run", "model=oracle", *russian)
     scores = {
-        run.model: run.scores["rougeLsum"].f for run in Results(Path("scripts")).records("ru")
+        run.key.model: run.evaluation.scores["rougeLsum"].f
+        for run in Results(Path("scripts")).records("ru")
     }
     yield Outcome("oracle-unicode: oracle", 100.0, scores["oracle"])
     yield Outcome("oracle-unicode: ranker is below it", True, scores["ranker"] < scores["oracle"])

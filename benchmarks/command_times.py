@@ -48,16 +48,16 @@ def runs_in(results: Results) -> list[RunRecord]:
     """Return two comparable runs with summaries, and one with evidence if there is any."""
     records = [record for name in results.datasets() for record in results.records(name)]
     whole = [run for run in records if (results.run_folder(run) / "predictions.jsonl").is_file()]
-    texts = Counter(run.fingerprint for run in whole).most_common(1)[0][0]
+    texts = Counter(run.key.fingerprint for run in whole).most_common(1)[0][0]
     with_evidence = [run for run in whole if (results.run_folder(run) / "evidence").is_dir()]
-    return [*(run for run in whole if run.fingerprint == texts), *with_evidence]
+    return [*(run for run in whole if run.key.fingerprint == texts), *with_evidence]
 
 
 def commands_on(runs: list[RunRecord]) -> dict[str, tuple[str, ...]]:
     """Return name → the words of each command."""
     first, second, last = runs[0], runs[1], runs[-1]
     return {
-        "leaderboard DATASET": ("leaderboard", first.dataset),
+        "leaderboard DATASET": ("leaderboard", first.key.dataset),
         "compare RUN RUN": ("compare", first.run_id, second.run_id),
         "inspect RUN 0, without evidence": ("inspect", first.run_id, "0"),
         "inspect RUN 0, with evidence": ("inspect", last.run_id, "0"),

@@ -44,13 +44,13 @@ class Comparison:
         trained = [
             row
             for row in self.rows
-            if row.first.scale == SCALE and row.first.config["train"]["only"] == "scorer"
+            if row.first.config.scale == SCALE and row.first.config.train.only == "scorer"
         ]
-        return [row for row in trained if row.first.model in SCORERS and len(row.runs) == SEEDS]
+        return [row for row in trained if row.first.key.model in SCORERS and len(row.runs) == SEEDS]
 
     def baselines(self) -> dict[str, SeedGroup]:
         """Return name → row of the baselines that were run."""
-        named = {f"{row.first.model} {row.first.variant}".strip(): row for row in self.rows}
+        named = {f"{row.first.key.model} {row.first.variant}".strip(): row for row in self.rows}
         return {name: named[name] for name in BASELINES if name in named}
 
 
@@ -97,7 +97,7 @@ def recall_table(compared: Sequence[Comparison]) -> Table:
     """Return how many of the oracle's sentences each system copies, and from where scorers and the oracle copy."""
     rows = []
     for one in compared:
-        oracle = next(row for row in one.rows if row.first.model == "oracle")
+        oracle = next(row for row in one.rows if row.first.key.model == "oracle")
         for scorer in one.scorers():
             shown = {"scorer": scorer, **one.baselines()}
             recalls = [
@@ -108,7 +108,7 @@ def recall_table(compared: Sequence[Comparison]) -> Table:
                 f"{percent(row, 'extracted_position_0')}, {percent(row, 'extracted_position_9')}"
                 for row in (scorer, oracle)
             ]
-            rows.append((f"{one.dataset}, `{scorer.first.model}`", *recalls, *places))
+            rows.append((f"{one.dataset}, `{scorer.first.key.model}`", *recalls, *places))
     found = (
         "texts, scorer: % of the oracle's sentences copied by",
         "the scorer",
@@ -134,11 +134,16 @@ def table(compared: Sequence[Comparison], measure: str) -> Table:
                 name: cell(scorer, row, measure, one.scores)
                 for name, row in one.baselines().items()
             }
-            seeds = [run.scores[measure].f for run in scorer.runs]
+            seeds = [run.evaluation.scores[measure].f for run in scorer.runs]
             own = f"{sum(seeds) / len(seeds):.1f} ({min(seeds):.1f} to {max(seeds):.1f})"
-            name = f"{one.dataset}, `{scorer.first.model}`"
+            name = f"{one.dataset}, `{scorer.first.key.model}`"
             rows.append(
-                (name, f"{scorer.first.n}", own, *(cells.get(name, "–") for name in BASELINES))
+                (
+                    name,
+                    f"{scorer.first.evaluation.n}",
+                    own,
+                    *(cells.get(name, "–") for name in BASELINES),
+                )
             )
     columns = (f"texts, scorer: {heading}", "n", "mean of five seeds (range)")
     return Table(FINDINGS, (*columns, *(f"ahead of `{name}` by" for name in BASELINES)), rows)
@@ -150,7 +155,9 @@ def cell(scorer: SeedGroup, baseline: SeedGroup, measure: str, scores: ScoresOfR
     if pair is None:
         return "–"
     gap = judge_differences({"": pair})[""]
-    ahead = sum(run.scores[measure].f > baseline.numbers[measure].mean for run in scorer.runs)
+    ahead = sum(
+        run.evaluation.scores[measure].f > baseline.numbers[measure].mean for run in scorer.runs
+    )
     mark = " ≈" if gap.outcome == UNDISTINGUISHED else ""
     seeds = "" if ahead == len(scorer.runs) else f", {ahead} of {len(scorer.runs)} seeds"
     return f"{gap.mean:+.1f}{mark} ({gap.low:+.1f} to {gap.high:+.1f}){seeds}"

@@ -150,7 +150,7 @@ def main() -> None:
 
 def times_of(runs: Sequence[RunRecord]) -> tuple[list[float], list[float]]:
     """Return the seconds of runs: as a whole, and of their training."""
-    return [run.timings.total for run in runs], [run.fit.seconds for run in runs]
+    return [run.costs.timings.total for run in runs], [run.fit.seconds for run in runs]
 
 
 if __name__ == "__main__":

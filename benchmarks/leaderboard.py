@@ -87,7 +87,7 @@ def make_runs(results: Results, systems: int, seeds: int, examples: int) -> None
     template = RunRecord.read(
         REFERENCE.run_folders("pubmed", "seal/*")[0]
     )  # whose settings all runs have
-    columns = [f"{kind}_{part}" for kind in template.scores for part in "prf"]
+    columns = [f"{kind}_{part}" for kind in template.evaluation.scores for part in "prf"]
     for system in range(systems):
         better = draw.normal(0, 0.03)
         for seed in range(1, seeds + 1):
@@ -101,23 +101,26 @@ def write_run(
 ) -> None:
     """Write a run of a system with these scores."""
     model, size = f"system{system % 40:02d}", 64 * (1 + system // 40)
-    config = {
-        **template.config,
-        "model": {**template.config["model"], "name": model, "segment_length": size},
-    }
-    config["train"], config["decode"] = (
-        {**config[part], "seed": seed} for part in ("train", "decode")
+    config = replace(
+        template.config,
+        model={**template.config.model, "name": model, "segment_length": size},
+        dataset=replace(template.config.dataset, name=DATASET),
+        train=replace(template.config.train, seed=seed),
+        decode=replace(template.config.decode, seed=seed),
+        seed=seed,
+    )
+    evaluation = replace(
+        template.evaluation,
+        n=len(scores),
+        scores=aggregate(scores, resamples=100),
     )
     record = replace(
         template,
         run_id=f"{system:06d}{seed:06d}",
-        model=model,
-        dataset=DATASET,
+        key=replace(template.key, model=model, dataset=DATASET, seed=seed),
         variant=f"segment_length={size}",
-        seed=seed,
-        n=len(scores),
-        scores=aggregate(scores, resamples=100),
-        config=config | {"dataset": {**config["dataset"], "name": DATASET}, "seed": seed},
+        evaluation=evaluation,
+        config=config,
     )
     folder = results.run_folder(record)
     record.write(folder)

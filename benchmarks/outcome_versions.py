@@ -235,19 +235,19 @@ def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -
             )
     finally:
         torch.set_default_dtype(torch.float32)
-    path = folder / dtype / "runs/probe" / record.model / record.run_id / "predictions.jsonl"
+    path = folder / dtype / "runs/probe" / record.key.model / record.run_id / "predictions.jsonl"
     losses = [
         *(loss for _, loss in record.fit.validation_losses),
         record.fit.first_loss,
         record.fit.last_loss,
     ]
-    scores = {name: scores.f1.mean for name, scores in record.scores.items()}
-    scores |= {name: measure.estimate.mean for name, measure in record.measures.items()}
+    scores = {name: scores.f1.mean for name, scores in record.evaluation.scores.items()}
+    scores |= {name: measure.estimate.mean for name, measure in record.evaluation.measures.items()}
     config = {**asdict(point.config), "results_dir": None}
     config["model"] = {**config["model"], "checkpoint": None}
     return {
-        "versions": dict(record.versions),
-        "settings": digest([config, record.fingerprint])[:12],
+        "versions": dict(record.key.versions),
+        "settings": digest([config, record.key.fingerprint])[:12],
         "losses": [f"{loss:.{digits}g}" for loss in losses if loss is not None],
         "outputs": digest(path.read_text(encoding="utf-8"))[:12],
         "scores": digest({name: f"{score:.{digits}g}" for name, score in scores.items()})[:12],

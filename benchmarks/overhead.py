@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--results-dir", default="results")
     options = parser.parse_args()
     record = RunRecord.read(Results(Path(options.results_dir)).find(options.run))
-    took, trained = record.timings, record.fit.seconds
+    took, trained = record.costs.timings, record.fit.seconds
     total = took.total
     steps = {
         "training": trained,
@@ -40,7 +40,7 @@ def main() -> None:
             f"{100 * own / total:.1f} %",
         ]
     )
-    print(f"{record.model} on {record.dataset}, {total:.0f} s in all")
+    print(f"{record.key.model} on {record.key.dataset}, {total:.0f} s in all")
     print(tabulate(rows, headers=["step", "seconds", "share"]))
 
 

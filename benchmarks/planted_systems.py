@@ -190,9 +190,13 @@ def describe(name: str, label: str, results: str, run: str) -> list[str]:
     (block,) = [block for block in table.comparable if any(row.key == run for row in block.rows)]
     row = next(row for row in block.rows if row.key == run)
     alone = judge_learning(
-        [row, *(other for other in block.rows if other.first.model == RANDOM)], table.scores
+        [row, *(other for other in block.rows if other.first.key.model == RANDOM)], table.scores
     )[run]
-    numbers = [row.numbers[row.first.ranked_by].mean, row.learned.floor, row.learned.lift]
+    numbers = [
+        row.numbers[row.first.evaluation.ranked_by].mean,
+        row.learned.floor,
+        row.learned.lift,
+    ]
     cells = ["" if number is None else f"{number:.1f}" for number in numbers]
     return [name, label, *cells, alone.word, row.learned.word, row.learned.reason]
 

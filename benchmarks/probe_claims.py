@@ -82,14 +82,15 @@ class Claim:
     def fits(self, record: RunRecord) -> bool:
         """Return whether a run, whatever its seed, is one of these."""
         deciding = {"limit", *names_deciding(DatasetSettings, "texts")}
-        dataset = record.config["dataset"]
+        dataset = vars(record.config.dataset)
         texts = {
             key: value for key, value in dataset.items() if key in deciding and value is not None
         }
-        recipe = record.config["train"]
+        recipe = vars(record.config.train)
         return (
-            (record.model, record.variant, record.scale) == (self.model, self.variant, "probe")
-            and (record.split, record.n) == ("test", self.examples)
+            (record.key.model, record.variant, record.config.scale)
+            == (self.model, self.variant, "probe")
+            and (record.key.split, record.evaluation.n) == ("test", self.examples)
             and texts == self.texts
             and recipe == {**recipe, **RECIPE, **dict(self.training), "max_steps": self.steps}
         )
@@ -339,9 +340,9 @@ def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:
     records, runs, missing = list(results.records("probe")), Runs(), []
     for claim in claims:
         fitting = [
-            record for record in records if claim.fits(record) and record.seed in claim.seeds
+            record for record in records if claim.fits(record) and record.key.seed in claim.seeds
         ]
-        paths = {record.seed: results.run_folder(record) / "scores.csv" for record in fitting}
+        paths = {record.key.seed: results.run_folder(record) / "scores.csv" for record in fitting}
         lacking = [seed for seed in claim.seeds if seed not in paths or not paths[seed].is_file()]
         if lacking:
             missing.append(f"{claim}, seed {', '.join(map(str, lacking))}")
@@ -350,8 +351,8 @@ def read_runs(results: Results, claims: Sequence[Claim]) -> Runs:
                 f"{claim}: {len(fitting)} runs instead of {len(claim.seeds)} (one a seed); remove those not meant"
             )
         else:
-            ordered = sorted(fitting, key=lambda record: record.seed or 0)
-            runs[claim] = [Run(record, read_scores(paths[record.seed])) for record in ordered]
+            ordered = sorted(fitting, key=lambda record: record.key.seed or 0)
+            runs[claim] = [Run(record, read_scores(paths[record.key.seed])) for record in ordered]
     if missing:
         sys.exit(f"runs, or their scores.csv, are missing in {results.root}: {'; '.join(missing)}")
     return runs

@@ -115,7 +115,7 @@ class Rows:
 
     def outputs(self, start: str) -> OutputFacts:
         """Return facts about the outputs of a row."""
-        facts = self.row(start).first.outputs
+        facts = self.row(start).first.evaluation.outputs
         assert facts is not None
         return facts
 
@@ -153,7 +153,11 @@ def kind_of(row: SeedGroup) -> str:
 
 def draw_picture(rows: Rows) -> bytes:
     """Draw R-2 and R-Lsum of each system on QMSum against the length of its outputs; return a PNG."""
-    lengths = [(row, row.first.outputs) for row in rows.blocks[QMSUM].rows if not row.first.oracle]
+    lengths = [
+        (row, row.first.evaluation.outputs)
+        for row in rows.blocks[QMSUM].rows
+        if not row.first.oracle
+    ]
     systems = [(row, facts.words, facts.reference_words) for row, facts in lengths if facts]
     labelled_rows = {row.key for name in SHORT_ROWS for row in [rows.row(name)]}
 
@@ -189,9 +193,9 @@ def draw_picture(rows: Rows) -> bytes:
                         "va": "center",
                     }
                     plot.annotate(
-                        row.first.model,
+                        row.first.key.model,
                         (words, mean),
-                        LABEL_PLACES.get(row.first.model, (7, 1)),
+                        LABEL_PLACES.get(row.first.key.model, (7, 1)),
                         **style,
                     )
             plot.axvline(systems[0][-1] or 0.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
@@ -229,7 +233,7 @@ def marked(cell: str) -> str:
 def sentences(rows: Rows) -> Iterator[str]:
     """Yield the words with numbers."""
     score, gain, outputs = rows.score, rows.gain, rows.outputs
-    opus = rows.row("Claude-Opus-5").first.scores["rouge1"]
+    opus = rows.row("Claude-Opus-5").first.evaluation.scores["rouge1"]
     tests = rows.blocks[QMSUM].tests.differences
     smallest = [judged.detectable for (_, name), judged in tests.items() if name == "rougeLsum"]
     yield f"with 80 % power is {min(smallest):.1f} to {max(smallest):.1f}, by row"
@@ -268,7 +272,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = Rows(Results(options.results_dir))
     tables, words = tables_of_qmsum(rows), [(FINDINGS, words) for words in sentences(rows)]
-    opus = rows.row("Claude-Opus-5").first.scores["rouge1"]
+    opus = rows.row("Claude-Opus-5").first.evaluation.scores["rouge1"]
     words.append((README, f"precision is {opus.p:.1f}, its recall {opus.r:.1f}"))
     picture = draw_picture(rows)
     if options.write:

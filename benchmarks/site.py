@@ -101,26 +101,29 @@ def write_record(
     """Write the record of a run with these scores, [examples, columns]; return its folder."""
     means = 100 * scores.mean(axis=0).reshape(-1, 3)
     model, size = f"system{system % 40:02d}", 64 * (1 + system // 40)
-    config = {
-        **template.config,
-        "model": {**template.config["model"], "name": model, "segment_length": size},
-    }
-    config["train"], config["decode"] = (
-        {**config[part], "seed": seed} for part in ("train", "decode")
-    )
-    record = replace(
-        template,
-        run_id=f"{system:06d}{seed:06d}",
-        model=model,
-        dataset=dataset,
-        variant=f"segment_length={size}",
+    config = replace(
+        template.config,
+        model={**template.config.model, "name": model, "segment_length": size},
+        dataset=replace(template.config.dataset, name=dataset),
+        train=replace(template.config.train, seed=seed),
+        decode=replace(template.config.decode, seed=seed),
         seed=seed,
+    )
+    evaluation = replace(
+        template.evaluation,
         n=len(scores),
         scores={
             kind: RougeMeans(p, r, f, f - 0.2, f + 0.2)
             for kind, (p, r, f) in zip(ROUGE_TYPES, means, strict=True)
         },
-        config=config | {"dataset": {**config["dataset"], "name": dataset}, "seed": seed},
+    )
+    record = replace(
+        template,
+        run_id=f"{system:06d}{seed:06d}",
+        key=replace(template.key, model=model, dataset=dataset, seed=seed),
+        variant=f"segment_length={size}",
+        evaluation=evaluation,
+        config=config,
     )
     folder = results.run_folder(record)
     record.write(folder)

@@ -30,7 +30,7 @@ def main() -> None:
     """
     results = Results(ROOT / "results" / "reference")
     trained = next(
-        run for run in results.records("peer_reviews") if run.model == "seal" and run.trained
+        run for run in results.records("peer_reviews") if run.key.model == "seal" and run.trained
     )
     with tempfile.TemporaryDirectory() as folder:
         index = write_site(results, Path(folder) / "site")

@@ -196,13 +196,13 @@ def test_a_run_is_that_of_the_command(
     ):
         assert longsumbench.load_run(named).run_id == record.run_id
     outputs = longsumbench.load_outputs(record)
-    assert outputs["rouge1_f"].mean() * 100 == pytest.approx(record.scores["rouge1"].f)
+    assert outputs["rouge1_f"].mean() * 100 == pytest.approx(record.evaluation.scores["rouge1"].f)
     assert all(isinstance(text, str) for text in outputs["prediction"])
 
 
 def test_a_baseline_is_not_what_a_run_returns(toy: dict[str, Any]) -> None:
     """With baselines, the record is that of the system that was asked for."""
-    assert longsumbench.run(**{**toy, "model": "lexrank", "baselines": True}).model == "lexrank"
+    assert longsumbench.run(**{**toy, "model": "lexrank", "baselines": True}).key.model == "lexrank"
 
 
 def test_a_sweep_returns_a_record_for_each_point(
@@ -210,7 +210,7 @@ def test_a_sweep_returns_a_record_for_each_point(
 ) -> None:
     """In the order of the combinations, also of points that are one run, or were finished before."""
     found = longsumbench.sweep(model=["random", "lead"], seed=[2, 1], **toy)
-    assert [(one.model, one.seed) for one in found] == [
+    assert [(one.key.model, one.key.seed) for one in found] == [
         ("random", 2),
         ("random", 1),
         ("lead", None),
@@ -224,7 +224,7 @@ def test_a_sweep_returns_a_record_for_each_point(
     assert table["rouge1"].dtype == float
     pair, other = longsumbench.compare(found[2], *found[:2]).pairs
     assert pair.run.record == found[0]
-    assert other.rows[0].mean == pytest.approx(found[1].scores["rouge1"].f)
+    assert other.rows[0].mean == pytest.approx(found[1].evaluation.scores["rouge1"].f)
 
 
 def test_tables_and_comparisons_need_no_torch(toy: dict[str, Any]) -> None:
@@ -298,7 +298,7 @@ def test_an_interrupt_leaves_nothing_locked(
             longsumbench.sweep(model=["lead", "lexrank"], **toy)
     with pytest.raises(UnknownName):
         longsumbench.run(model="leed", **toy)
-    assert [one.model for one in longsumbench.sweep(model=["lead", "lexrank"], **toy)] == [
+    assert [one.key.model for one in longsumbench.sweep(model=["lead", "lexrank"], **toy)] == [
         "lead",
         "lexrank",
     ]
@@ -321,7 +321,7 @@ def test_a_dataset_is_read_by_its_settings(toy: dict[str, Any]) -> None:
     }
     assert texts.splits["train"][0].references == example(0, sentences=2).references
     toy["dataset"]["limit"] = 3
-    assert longsumbench.run(model="lead", **toy).fingerprint == texts.fingerprint
+    assert longsumbench.run(model="lead", **toy).key.fingerprint == texts.fingerprint
     with pytest.raises(
         UsageError, match=r"unknown setting 'dataset.lmit' \(did you mean 'limit'\?\)"
     ):

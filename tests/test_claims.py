@@ -11,7 +11,7 @@ import pandas as pd
 import probe_claims as claims
 import pytest
 from support.paths import ROOT
-from support.run_records import record
+from support.run_records import changed, record
 
 from longsumbench.formatting import format_duration
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -38,7 +38,7 @@ def test_probe_in_the_readme(seal_runs: claims.Runs) -> None:
 
 def test_the_picture_of_the_readme_has_the_rows_of_its_table(seal_runs: claims.Runs) -> None:
     """The same runs with the same means; grey are those that the table says did not learn."""
-    rows = {row.first.model: row for row in claims.readme_rows(seal_runs)}
+    rows = {row.first.key.model: row for row in claims.readme_rows(seal_runs)}
     names = (claims.SINGLE, claims.RELAYED, claims.SILENT, claims.ALL)
     assert {row[0]: row[2:] for row in claims.readme_table(seal_runs).rows} == {
         f"`{model}`": (
@@ -55,7 +55,7 @@ def test_the_picture_of_the_readme_has_the_rows_of_its_table(seal_runs: claims.R
 
 def test_the_title_of_the_readmes_picture_is_computed(seal_runs: claims.Runs) -> None:
     """It names another system if that finds most single facts, and does not name one that did not learn."""
-    rows = {row.first.model: row for row in claims.readme_rows(seal_runs)}
+    rows = {row.first.key.model: row for row in claims.readme_rows(seal_runs)}
     most = {claims.SINGLE: Estimate(90, 85, 95)}
     assert claims.readme_title([*rows.values()]).endswith(": seal and pagesum find most of them")
     ahead = [
@@ -195,11 +195,11 @@ def made(seed: int, **changes: object) -> RunRecord:
         "config": config,
         "run_id": f"seal{seed:08d}",
     }
-    return replace(record("seal", 30, **facts, seed=seed), **changes)  # type: ignore[arg-type]
+    return changed(record("seal", 30, **facts, seed=seed), **changes)
 
 
 def with_setting(run: RunRecord, group: str, **settings: object) -> RunRecord:
-    return replace(run, config={**run.config, group: {**run.config[group], **settings}})
+    return changed(run, config={group: settings})
 
 
 def write_run(run: RunRecord, root: Path) -> Path:
@@ -222,10 +222,10 @@ def write_run(run: RunRecord, root: Path) -> Path:
         lambda run: with_setting(run, "train", max_steps=6_000),
         lambda run: with_setting(run, "train", unlock=0.0),
         lambda run: with_setting(run, "train", learning_rate=0.002),
-        lambda run: replace(run, n=200),
-        lambda run: replace(run, variant="extractive_length=128"),
-        lambda run: replace(run, split="validation"),
-        lambda run: replace(run, scale="small"),
+        lambda run: changed(run, n=200),
+        lambda run: changed(run, variant="extractive_length=128"),
+        lambda run: changed(run, split="validation"),
+        lambda run: changed(run, config={"scale": "small"}),
     ],
 )
 def test_runs_that_differ_in_anything_are_not_meant(
@@ -240,7 +240,7 @@ def test_runs_that_differ_in_anything_are_not_meant(
     assert str(message.value).endswith(f"are missing in {tmp_path}: seal (1,500 steps), seed 2")
     write_run(made(2, run_id="another00000"), tmp_path)
     runs = claims.read_runs(Results(tmp_path), [claim])[claim]
-    assert [run.record.seed for run in runs] == [1, 2, 3]
+    assert [run.record.key.seed for run in runs] == [1, 2, 3]
 
 
 def test_runs_without_scores_are_named(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def trained_to_write(dataset: str, **facts: object) -> list[RunRecord]:
     trained = (
         record
         for record in RESULTS.records(dataset)
-        if record.fit.steps and record.scale != extracts.SCALE
+        if record.fit.steps and record.config.scale != extracts.SCALE
     )
     return [
         record
@@ -322,17 +322,21 @@ def span(values: Iterable[float], between: str) -> str:
 
 
 def lsum(records: Iterable[RunRecord]) -> list[float]:
-    return [record.scores["rougeLsum"].f for record in records]
+    return [record.evaluation.scores["rougeLsum"].f for record in records]
 
 
 def baseline(model: str, compared: list[RunRecord]) -> float:
     """Return the R-Lsum of a baseline on the examples of some runs."""
     ((dataset, texts, examples),) = {
-        (run.dataset, run.fingerprint, run.examples) for run in compared
+        (run.key.dataset, run.key.fingerprint, run.evaluation.examples) for run in compared
     }
-    of_model = (run for run in RESULTS.records(dataset) if run.model == model)
+    of_model = (run for run in RESULTS.records(dataset) if run.key.model == model)
     (score,) = set(
-        lsum(run for run in of_model if (run.fingerprint, run.examples) == (texts, examples))
+        lsum(
+            run
+            for run in of_model
+            if (run.key.fingerprint, run.evaluation.examples) == (texts, examples)
+        )
     )
     return score
 
@@ -360,7 +364,7 @@ def test_sentences_about_real_papers() -> None:
         f"R-Lsum lies between {span(lsum(swept), ' and ')}, Lead's at {baseline('lead', swept):.1f}",
     ]
     for dataset, n, words in (("wiki_sections", 300, "R-Lsum "), ("peer_reviews", 147, "")):
-        ranked = [run for run in chosen(dataset, n=n) if run.model != "pagesum"]
+        ranked = [run for run in chosen(dataset, n=n) if run.key.model != "pagesum"]
         others = f"Lead {baseline('lead', ranked):.1f}, LexRank of paragraphs {baseline('lexrank', ranked):.1f}"
         stated.append(f"({words}{span(lsum(ranked), ' to ')}; {others}")
     flat = " ".join(FINDINGS.split())

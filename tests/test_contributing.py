@@ -68,8 +68,8 @@ def test_a_plain_system(package: Path, tmp_path: Path) -> None:
         "dataset=jsonl",
         f"dataset.path={write_jsonl(tmp_path / 'toy')}",
     )
-    assert record.outputs is not None
-    assert record.outputs.words == 3
+    assert record.evaluation.outputs is not None
+    assert record.evaluation.outputs.words == 3
 
 
 def test_a_neural_system(package: Path) -> None:
@@ -83,7 +83,11 @@ def test_a_neural_system(package: Path) -> None:
     slopes = [weight for name, weight in weights.items() if name.endswith("self_attn.slopes")]
     assert len(slopes) == 2
     assert not torch.equal(slopes[0], torch.linspace(0, 1, 4)[:, None, None])  # trained
-    assert {cut.cause for cut in record.source.cuts} if record.source else {"num_snippets"}
+    assert (
+        {cut.cause for cut in record.ledger.source.cuts}
+        if record.ledger.source
+        else {"num_snippets"}
+    )
 
 
 def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
@@ -101,7 +105,7 @@ def test_a_dataset_and_a_metric(package: Path, tmp_path: Path) -> None:
         "model=last",
         "score.metrics=[number_recall]",
     ]
-    assert run(package, *words).measures["number_recall"].mean == 50.0
+    assert run(package, *words).evaluation.measures["number_recall"].mean == 50.0
 
 
 def test_python_of_the_readme(tmp_path: Path) -> None:

@@ -59,7 +59,9 @@ def test_each_mean_is_that_of_the_scores(dataset: str) -> None:
     for record in table.records():
         means = 100 * scores[record.run_id].frame().mean()
         for kind in ROUGE_HEADINGS:
-            parts = [getattr(record.scores[kind], part) for part in "pr"] + [record.scores[kind].f]
+            parts = [getattr(record.evaluation.scores[kind], part) for part in "pr"] + [
+                record.evaluation.scores[kind].f
+            ]
             assert parts == pytest.approx([means[f"{kind}_{part}"] for part in "prf"], abs=1e-9)
             assert frame.loc[record.run_id, kind] == pytest.approx(means[f"{kind}_f"], abs=1e-4)
 
@@ -71,10 +73,10 @@ def test_all_systems_and_baselines_have_the_same_examples(dataset: str, examples
     """One block has every system of the set and every baseline; GPT-3.5, with nine outputs, is in another."""
     block = read_table(RESULTS, dataset).comparable[0]
     names = {system.partition(": ")[0] for system in real_systems.SETS[dataset][-1].values()}
-    assert {row.first.model for row in block.rows} == (names | {*real_systems.BASELINES}) - {
+    assert {row.first.key.model for row in block.rows} == (names | {*real_systems.BASELINES}) - {
         "GPT-3.5"
     }
-    assert {row.first.n for row in block.rows} == {examples}
+    assert {row.first.evaluation.n for row in block.rows} == {examples}
     assert {file for file, _ in imported(dataset)} == {*real_systems.SETS[dataset][-1]}
 
 
@@ -86,7 +88,7 @@ def test_records_name_source_and_licence_and_no_folder_of_a_machine() -> None:
             assert record.imported.origin.endswith(("Apache-2.0", "BSD-3-Clause", "CC BY 4.0"))
             assert len(record.imported.sha256) == 64
         for record in RESULTS.records(dataset):
-            text = json.dumps([record.config, record.command, record.corpus])
+            text = json.dumps([record.config, record.command, record.texts])
             assert '"/' not in text
             assert "=/" not in text
 

@@ -34,7 +34,7 @@ def test_every_command_of_the_guide_works(
     for program, *words in lines[1:]:
         assert (program, words, main(words)) == ("longsumbench", words, 0), capsys.readouterr().err
     trained = {
-        (run.model, run.fit.steps)
+        (run.key.model, run.fit.steps)
         for run in Results(tmp_path / "results").records("probe")
         if run.parameters
     }

@@ -112,15 +112,19 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
     """Return the table of runs on the same examples as the first one, and the sentences of `describe_choice`."""
     first = runs[0]
     same = [
-        run for run in runs if (run.examples, run.signature) == (first.examples, first.signature)
+        run
+        for run in runs
+        if (run.evaluation.examples, run.evaluation.signature)
+        == (first.evaluation.examples, first.evaluation.signature)
     ]
     comparable = judge_rows(group_by_seed(same, scores), scores)
     columns_by_name = columns_of(same)
     columns = [
-        columns_by_name[name] for name in ("system", "settings", first.ranked_by, *_COST_COLUMNS)
+        columns_by_name[name]
+        for name in ("system", "settings", first.evaluation.ranked_by, *_COST_COLUMNS)
     ]
     table = table_block(columns, row_cells(comparable, columns))
-    heading = f"{first.dataset}, {first.split} split, {format_count(first.n, 'example')}"
+    heading = f"{first.key.dataset}, {first.key.split} split, {format_count(first.evaluation.n, 'example')}"
     lines = [
         *describe_choice(comparable),
         describe_untrained(comparable.rows),
@@ -138,14 +142,14 @@ def describe_choice(comparable: ComparableRows) -> list[str]:
     with the lowest price is chosen; among equal prices, the fastest. The tests are those of the table.
     """
     rows = comparable.rows
-    ranked = [row for row in rows if row.ranked and row.first.model != "random"]
+    ranked = [row for row in rows if row.ranked and row.first.key.model != "random"]
     if not ranked:
         return ["No system can be recommended: none is ranked."]
-    score = rows[0].first.ranked_by
+    score = rows[0].first.evaluation.ranked_by
     heading = columns_of([rows[0].first])[score].heading.replace("\n", " ")
-    models = [row.first.model for row in ranked]
+    models = [row.first.key.model for row in ranked]
     name_of = {
-        row.key: row.label if models.count(row.first.model) > 1 else row.first.model
+        row.key: row.label if models.count(row.first.key.model) > 1 else row.first.key.model
         for row in ranked
     }
     differences = {
@@ -170,11 +174,11 @@ def describe_choice(comparable: ComparableRows) -> list[str]:
 
 
 def _price(run: RunRecord) -> float:
-    return float(run.counts.get("price", 0.0))
+    return float(run.ledger.counts.get("price", 0.0))
 
 
 def _seconds(run: RunRecord) -> float:
-    return run.fit.seconds + run.timings.summarize
+    return run.fit.seconds + run.costs.timings.summarize
 
 
 def _describe_reading(name: str, run: RunRecord) -> str:
@@ -192,4 +196,4 @@ def _describe_cost(name: str, run: RunRecord) -> str:
     n = max(1, run.num_outputs)
     trained = f"{format_duration(run.fit.seconds)} of training, then " if run.trained else ""
     dollars = f", and US$ {1_000 * _price(run) / n:,.2f} for 1,000 texts" if _price(run) else ""
-    return f"{name} takes {trained}{run.timings.summarize / n:.2g} s a text{dollars}."
+    return f"{name} takes {trained}{run.costs.timings.summarize / n:.2g} s a text{dollars}."

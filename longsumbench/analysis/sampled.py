@@ -194,8 +194,8 @@ def _find_runs_on_split(
         if record.run_id in [run.run_id for _, run in records]:
             raise UsageError(f"{run_label(record)} is named twice; name each run once")
         pairs = (
-            ("dataset", record.dataset, dataset.name),
-            ("dataset.split", record.split, dataset.split),
+            ("dataset", record.key.dataset, dataset.name),
+            ("dataset.split", record.key.split, dataset.split),
         )
         for key, run_value, expected in pairs:
             if run_value != expected:
@@ -209,8 +209,8 @@ def _find_runs_on_split(
 
 
 def _open_run(folder: Path, record: RunRecord, texts: Texts) -> Outputs:
-    if record.fingerprint != texts.fingerprint:
-        problem = f"has read other texts (fingerprint {record.fingerprint[:12]}, these have {texts.fingerprint[:12]})"
+    if record.key.fingerprint != texts.fingerprint:
+        problem = f"has read other texts (fingerprint {record.key.fingerprint[:12]}, these have {texts.fingerprint[:12]})"
         raise UsageError(
             f"{run_label(record)} {problem}: set dataset.* as in that run's config.yaml"
         )

@@ -84,6 +84,7 @@ from .ranker import (
     learned_ranker as learned_ranker,
     texts_to_rank as texts_to_rank,
 )
+from .run_key import RunKey as RunKey
 from .settings import (
     SAME_SYSTEM as SAME_SYSTEM,
     Decides as Decides,

@@ -52,11 +52,13 @@ def export_runs(
         chosen = results.records(word) if word in datasets else [RunRecord.read(results.find(word))]
         records |= {record.run_id: record for record in chosen}
     for record in records.values():
-        place = f"{_file_name(record.model)}-{record.run_id[:SHORT_ID]}"
+        place = f"{_file_name(record.key.model)}-{record.run_id[:SHORT_ID]}"
         files = _log_file(record) if kind == "eee" else hub_files(record, f"OWNER/{place}")
         for name, content in files.items():
             write_atomically(folder / ("" if kind == "eee" else place) / name, content)
-    unlisted = dict.fromkeys(record.dataset for record in records.values() if not hub_texts(record))
+    unlisted = dict.fromkeys(
+        record.key.dataset for record in records.values() if not hub_texts(record)
+    )
     if kind == "hub" and unlisted:
         yield f"no .eval_results for {', '.join(unlisted)}: these texts were not read from a dataset on the hub"
     yield f"{format_count(len(records), 'run')} → {folder}"
@@ -72,14 +74,14 @@ def _log_file(record: RunRecord) -> dict[str, str]:
 
 def evaluation_log(record: RunRecord) -> dict[str, Any]:
     """Return a run as a log of Every Eval Ever (eval.schema.json 0.3.0), where shares are 0–1."""
-    on_hub = HUB_NAME.fullmatch(checkpoint := record.facts.checkpoint or "")
+    on_hub = HUB_NAME.fullmatch(checkpoint := record.system.checkpoint or "")
     log: dict[str, Any] = json.loads(
         render_part(
             "every_eval_ever.json",
             record=record,
             model=checkpoint
             if record.zero_shot and on_hub
-            else f"longsumbench/{_file_name(record.model)}",
+            else f"longsumbench/{_file_name(record.key.model)}",
             on_hub=on_hub,
             finished=f"{datetime.fromisoformat(record.finished).timestamp():.0f}",
             numbers=shared_numbers(record),

@@ -60,9 +60,10 @@ def _merge_run(folder: Path, source: str, target: Results) -> bool:
     if folder.resolve() != folder.parents[3].resolve().joinpath("runs", *names):
         raise DataError("a link that leaves its results folder, which is not followed", folder)
     record = RunRecord.read(folder)
-    if (record.dataset, record.model, record.run_id) != names:
+    if (record.key.dataset, record.key.model, record.run_id) != names:
         raise DataError(
-            f"the record of another run, {record.run_id} of {record.model}", folder / "record.json"
+            f"the record of another run, {record.run_id} of {record.key.model}",
+            folder / "record.json",
         )
     place = target.folder(*names)
     if (place / "record.json").is_file():
@@ -87,6 +88,6 @@ def _merge_run(folder: Path, source: str, target: Results) -> bool:
 def _unlike_files(folder: Path, place: Path) -> list[str]:
     """Return the files in which two copies of a run differ; its record only if the results do, not the costs."""
     first, second = hash_scored_files(folder), hash_scored_files(place)
-    results = [outcome_of(vars(RunRecord.read(each))) for each in (folder, place)]
+    results = [outcome_of(RunRecord.read(each).evaluation) for each in (folder, place)]
     names = [name for name in first if first[name] != second.get(name, first[name])]
     return [name for name in names if name != "record.json" or unlike_values(*results)]

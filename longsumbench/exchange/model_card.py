@@ -37,9 +37,11 @@ def shared_numbers(record: RunRecord) -> dict[str, Estimate]:
     """Return name → mean of ROUGE (F1) and of the measures of which a higher one is better, 0–100."""
     names = _HIGHER.union(comparability.numbers_shown([record]))
     measures = {
-        name: measure.estimate for name, measure in record.measures.items() if name in names
+        name: measure.estimate
+        for name, measure in record.evaluation.measures.items()
+        if name in names
     }
-    return {name: score.f1 for name, score in record.scores.items()} | measures
+    return {name: score.f1 for name, score in record.evaluation.scores.items()} | measures
 
 
 def shared_command(record: RunRecord) -> str:
@@ -69,10 +71,12 @@ def hub_files(record: RunRecord, repository: str) -> dict[str, str]:
     (rows,), texts, base = (
         comparable_rows([record]),
         hub_texts(record),
-        record.facts.checkpoint or "",
+        record.system.checkpoint or "",
     )
-    name, revision = texts or (record.dataset, None)
-    about = partial(EvalResult, "summarization", name, record.dataset, dataset_split=record.split)
+    name, revision = texts or (record.key.dataset, None)
+    about = partial(
+        EvalResult, "summarization", name, record.key.dataset, dataset_split=record.key.split
+    )
     scores = [
         about(kind, number.mean, dataset_revision=revision)
         for kind, number in shared_numbers(record).items()
@@ -94,7 +98,7 @@ def hub_files(record: RunRecord, repository: str) -> dict[str, str]:
         .joinpath("templates/model_card.md")
         .read_text(encoding="utf-8"),
         tables=markdown(
-            f"{record.model} on {record.dataset}",
+            f"{record.key.model} on {record.key.dataset}",
             [leaderboard_block(rows, [rows]), ledger_block([record])],
         ),
         command=shared_command(record),
@@ -114,7 +118,8 @@ def _eval_results(record: RunRecord, repository: str, revision: str) -> str:
         raise EnvironmentProblem(f"{problem}: pip install --upgrade huggingface_hub") from error
     entries = []
     for name, (mean, low, high) in shared_numbers(record).items():
-        notes = f"{record.split} split, n={record.n}, 95 % interval {low:.2f} to {high:.2f}; {record.signature}"
+        texts = f"{record.key.split} split, n={record.evaluation.n}"
+        notes = f"{texts}, 95 % interval {low:.2f} to {high:.2f}; {record.evaluation.signature}"
         entries.append(
             EvalResultEntry(repository, name, mean, revision, date=record.finished, notes=notes)
         )

@@ -75,7 +75,7 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
             if path.is_file() and path.suffix not in _UPLOADED
         ]:
             raise UsageError(
-                f"model={record.model} saves {refused[0]}: only {', '.join(sorted(_UPLOADED))} are pushed"
+                f"model={record.key.model} saves {refused[0]}: only {', '.join(sorted(_UPLOADED))} are pushed"
             )
         api, state = HfApi(), "nothing was pushed"
         try:

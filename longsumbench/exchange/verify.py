@@ -31,6 +31,7 @@ from longsumbench.core import (
     build_settings,
     deciding_parts,
     registry,
+    sees_reference,
 )
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, SuiteError, suite_errors
@@ -38,6 +39,7 @@ from longsumbench.files import BadFile, read_json, write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import have_equal_outputs
 from longsumbench.metrics.aggregate import read_scores
+from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.outputs.files import first_ids
 from longsumbench.outputs.import_outputs import (
     ImportedConfig,
@@ -52,15 +54,11 @@ from longsumbench.runs.plan import Variants
 from longsumbench.runs.predictions import digest_texts, num_summarized, read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label, split_variant
 from longsumbench.runs.results import VERIFIED_FILE, Results, hash_scored_files, stage_of_run
-from longsumbench.runs.run_id import check_split, fields_of_settings, id_of_run
+from longsumbench.runs.run_id import check_split, id_of_run, key_of_run
 from longsumbench.runs.scoring import score_run
 
 _log = logging.getLogger(__name__)
 
-_OUTCOME = (  # fields of a record that outputs and texts decide
-    *("n", "examples", "empty_references", "empty_predictions", "scores", "measures"),
-    *("units", "ranked_by", "floor", "outputs", "signature", "measured_by"),
-)
 _NEED_MODELS = ("bertscore", "support", "judge")  # metrics that are not computed again
 _ROUNDING = 1e-6  # of a score: another machine may add in another order
 _CLOCK_ERROR = timedelta(days=1)  # of another machine
@@ -101,37 +99,38 @@ def _verify_run(
     """
     hashes, record = hash_scored_files(folder), RunRecord.read(folder)
     files = [
-        *chain.from_iterable(output_files(len(record.checkpoints))),
+        *chain.from_iterable(output_files(len(record.evaluation.checkpoints))),
         "scores.csv",
         "config.yaml",
     ]
     record.check_written(folder, files)
-    name = record.config["model"].get("name", "")
-    schemas = {
-        **SECTIONS,
-        **({"model": registry.config_of(name)} if name in registry.systems.targets() else {}),
-    }
-    sections = {
-        key: build_settings(schema, record.config[key], f"{key}.")
-        for key, schema in schemas.items()
-    }
-    top_level = {key: record.config[key] for key in ("seed", "scale") if key in record.config}
-    config = RunConfig(**{"model": ImportedConfig(name), **sections, **top_level})
+    name = record.config.model.get("name", "")
+    settings = asdict(record.config)
+    settings["model"] = ImportedConfig(name)
+    schemas = dict(SECTIONS)
+    if name in registry.systems.targets():
+        schemas["model"] = registry.config_of(name)
+    for section, schema in schemas.items():
+        values = asdict(record.config)[section]
+        settings[section] = build_settings(schema, values, f"{section}.")
+    config = RunConfig(**settings)
     config.dataset.path = dataset_path or config.dataset.path
     names = [
         name
-        for name in record.measured_by
+        for name in record.evaluation.measured_by
         if name in registry.metrics.built_in and name not in _NEED_MODELS
     ]
     config.score = replace(config.score, metrics=names)
-    if others := [name for name in record.measured_by if name not in names]:
+    if others := [name for name in record.evaluation.measured_by if name not in names]:
         _log.warning(
             f"{record.label}: not computed again, which needs a model or a plug-in: {', '.join(others)}"
         )
     try:
         texts = load_texts(config.dataset, user_cache())
     except SuiteError as error:
-        needed = f"needs the texts of {record.dataset} (fingerprint {record.fingerprint[:12]})"
+        needed = (
+            f"needs the texts of {record.key.dataset} (fingerprint {record.key.fingerprint[:12]})"
+        )
         raise DataError(f"{needed}; say by --dataset-path where they are here: {error}") from error
     _check_same_texts(texts, record)
     check_split(config.dataset, texts)
@@ -143,7 +142,7 @@ def _verify_run(
     else:
         mark = {
             "longsumbench": longsumbench.__version__,
-            "signature": record.signature,
+            "signature": record.evaluation.signature,
             "files": hashes,
         }
         write_atomically(folder / VERIFIED_FILE, json.dumps(mark, indent=1) + "\n")
@@ -153,14 +152,17 @@ def _verify_run(
 def _find_problems(
     folder: Path, record: RunRecord, config: RunConfig, texts: Texts
 ) -> Iterator[str]:
-    files, split = dict(output_files(len(record.checkpoints))), texts.splits[config.dataset.split]
+    files, split = (
+        dict(output_files(len(record.evaluation.checkpoints))),
+        texts.splits[config.dataset.split],
+    )
     tables = {name: read_scores(folder / name) for name in {*files.values(), "scores.csv"}}
     ids = split.ids[: num_summarized(split, config.decode)]
     if record.imported:  # examples may have been left out
         ids = [
             name
             for name in ids
-            if name in tables["scores.csv"].index or name in record.empty_references
+            if name in tables["scores.csv"].index or name in record.evaluation.empty_references
         ]
     outputs = {name: read_summaries(folder / name) for name in files}
     yield from _find_unlike_settings(folder, record, config, texts, outputs["predictions.jsonl"])
@@ -170,26 +172,23 @@ def _find_problems(
         return
     with TemporaryDirectory() as root:
         subset = only_summarized(texts, config.dataset.split, set(ids))
-        fields = score_run(config, subset, record.fit, [*outputs.values()], Path(root))
+        evaluation = score_run(config, subset, record.fit, [*outputs.values()], Path(root))
         new_tables = {name: read_scores(Path(root) / name) for name in tables}
     versions = [
-        {"rouge": each["signature"], **each["measured_by"]} for each in (vars(record), fields)
+        {"rouge": each.signature, **each.measured_by} for each in (record.evaluation, evaluation)
     ]
-    if unlike := unlike_values(*versions):
+    unlike = unlike_values(*versions)
+    if unlike:
         yield from (
             f"scored by another version, so not compared: {old}; here {new}"
             for old, new in unlike.values()
         )
         return
-    outcome = outcome_of(fields)
+    recorded, outcome = outcome_of(record.evaluation), outcome_of(evaluation)
     if record.outputs_digest:
+        recorded["outputs_digest"] = record.outputs_digest
         outcome["outputs_digest"] = digest_texts(outputs["predictions.jsonl"])
-    pairs = {
-        "record.json": (
-            {**outcome_of(vars(record)), "outputs_digest": record.outputs_digest},
-            outcome,
-        )
-    }
+    pairs = {"record.json": (recorded, outcome)}
     for name, table in sorted(tables.items()):
         yield from _unlike_ids(name, table.index, new_tables[name].index)
         pairs[name] = (_cells(table), _cells(new_tables[name]))
@@ -204,7 +203,7 @@ def _find_unlike_settings(
     folder: Path, record: RunRecord, config: RunConfig, texts: Texts, summaries: Sequence[Summary]
 ) -> Iterator[str]:
     """Yield a line for what the settings, the training and the times of a record contradict."""
-    place = Path("runs", record.dataset, record.model, record.run_id)
+    place = Path("runs", record.key.dataset, record.key.model, record.run_id)
     if folder.absolute().parts[-4:] != place.parts:
         yield f"its folder is not {place.as_posix()}, where its record belongs"
     settings = read_config_file(folder / "config.yaml")
@@ -213,19 +212,20 @@ def _find_unlike_settings(
         "dataset.path",
     ):  # a later command may rename the run, and another machine have other folders
         settings.pop(name, None)
-    if unlike := unlike_values(flatten_config(record.config), settings):
+    if unlike := unlike_values(flatten_config(asdict(record.config)), settings):
         yield _describe_unlike("record.json", unlike, "config.yaml has")
     yield from _find_impossible(record)
     is_import = isinstance(config.model, ImportedConfig)
     if is_import and not record.imported:
         _log.warning(f"{record.label}: settings not checked, because this system is not installed")
         return
-    outputs = OutputsToImport(Path(), record.model, record.variant, record.seed)
+    outputs = OutputsToImport(Path(), record.key.model, record.variant, record.key.seed)
     system = ImportedSystem(outputs, summaries) if is_import else make_system(config.model)
     expected = _expected_fields(folder, record, config, system, texts)
     if not is_import:
         expected["imported"] = None
-    values = {**vars(record), **{f"fit.{name}": value for name, value in vars(record.fit).items()}}
+    values = {**vars(record), **vars(record.key)}
+    values |= {f"fit.{name}": value for name, value in vars(record.fit).items()}
     if unlike := unlike_values(values, expected):
         yield _describe_unlike("record.json", unlike, "its settings give")
 
@@ -234,11 +234,16 @@ def _expected_fields(
     folder: Path, record: RunRecord, config: RunConfig, system: System, texts: Texts
 ) -> dict[str, Any]:
     """Return the fields of a record that its settings decide; those of the training as "fit.steps"."""
-    expected = fields_of_settings(config, system)
-    if record.imported:  # its run id contains its variant and seed
-        expected["seed"] = record.seed
+    key = key_of_run(config, system, texts)
+    expected: dict[str, Any] = {
+        "model": key.model,
+        "dataset": key.dataset,
+        "split": key.split,
+        "seed": key.seed,
+        "oracle": sees_reference(system, config.decode),
+    }
     try:
-        expected["run_id"] = id_of_run(config, system, texts, record.versions)
+        expected["run_id"] = id_of_run(config, system, texts, record.key.versions)
         if not record.imported:
             expected["variant"] = _expected_variant(folder, record, config, system)
     except SuiteError as error:
@@ -291,10 +296,10 @@ def _expected_training(fit: FitReport, recipe: Recipe, validates: bool) -> FitRe
 
 def _find_impossible(record: RunRecord) -> Iterator[str]:
     """Yield a line for the losses, and for each time of a record, that cannot be."""
-    fit, times = record.fit, record.timings
+    fit, times = record.fit, record.costs.timings
     losses = [loss for loss in (fit.first_loss, fit.last_loss) if loss is not None]
     losses += dict(fit.validation_losses).values()
-    if "fit" in record.versions and record.trained and len(losses) < 2:
+    if "fit" in record.key.versions and record.trained and len(losses) < 2:
         yield "record.json: a training without losses"
     if losses and (min(losses) < 0 or losses[0] > _LARGEST_LOSS):
         yield f"record.json: no training has such losses: the first is {losses[0]:g}, the lowest {min(losses):g}"
@@ -329,14 +334,18 @@ def _find_copies(folder: Path, neighbours: Mapping[Path, RunRecord]) -> Iterator
     if record is None:
         return
     for neighbour in neighbours.values():
-        is_same = (record.model, record.settings.train.seed) == (
-            neighbour.model,
-            neighbour.settings.train.seed,
+        is_same = (record.key.model, record.config.train.seed) == (
+            neighbour.key.model,
+            neighbour.config.train.seed,
         )
         if is_same or (neighbour.imported and not record.imported):
             continue
         if have_equal_outputs(
-            record, replace(neighbour, scores=record.scores)
+            record,
+            replace(
+                neighbour,
+                evaluation=replace(neighbour.evaluation, scores=record.evaluation.scores),
+            ),
         ):  # maybe scored in another way
             yield f"predictions.jsonl: {run_label(record)} has the outputs of {run_label(neighbour)}: one is a copy"
         elif record.fit.first_loss is not None and _losses_of(record) == _losses_of(neighbour):
@@ -365,9 +374,9 @@ def _cells(table: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def outcome_of(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the known fields of a record that outputs and texts decide, as path ("scores.rouge1.f") → number, text."""
-    values = json.loads(json.dumps({name: fields[name] for name in _OUTCOME}, default=asdict))
+def outcome_of(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the known values that outputs and texts decide, as path ("scores.rouge1.f") → number, text."""
+    values = json.loads(json.dumps(asdict(replace(evaluation, checkpoints=()))))
     row: dict[str, Any] = dict(pd.json_normalize(values).iloc[0])
     return {name: value for name, value in row.items() if value is not None}
 
@@ -391,8 +400,8 @@ def _are_close(*pair: Any) -> bool:
 
 def _check_same_texts(texts: Texts, record: RunRecord) -> None:
     """Raise DataError if a dataset has other texts here than in a run."""
-    if texts.fingerprint != record.fingerprint:
-        fingerprints = f"{texts.fingerprint[:12]}, those of the run {record.fingerprint[:12]}"
+    if texts.fingerprint != record.key.fingerprint:
+        fingerprints = f"{texts.fingerprint[:12]}, those of the run {record.key.fingerprint[:12]}"
         raise DataError(
             f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}"
         )

@@ -107,10 +107,10 @@ def _best_rows(rows: Sequence[SeedGroup]) -> dict[str, SeedGroup]:
         for row in rows
         if row.learned.comparable and not row.first.oracle and _has_interval(row, _SINGLE)
     ]
-    models = [row.first.model for row in valid]
-    best = [row for place, row in enumerate(valid) if row.first.model not in models[:place]]
+    models = [row.first.key.model for row in valid]
+    best = [row for place, row in enumerate(valid) if row.first.key.model not in models[:place]]
     return {
-        row.label if models.count(row.first.model) > 1 else row.first.model: row
+        row.label if models.count(row.first.key.model) > 1 else row.first.key.model: row
         for row in best[:MOST_SYSTEMS]
     }
 
@@ -205,7 +205,7 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
     """
     runs = list({run.run_id: run for run in runs}.values())
     datasets = [
-        _locate_runs(item, [run for run in runs if run.dataset == item.table.dataset])
+        _locate_runs(item, [run for run in runs if run.key.dataset == item.table.dataset])
         for item in updated
     ]
     if len(datasets) <= _TABLES_SHOWN:
@@ -231,7 +231,7 @@ def _locate_runs(updated: UpdatedTable, runs: Sequence[RunRecord]) -> _LocatedRu
 
 
 def _describe_best(located: _LocatedRuns) -> str:
-    row, name = located.best, located.best.first.ranked_by
+    row, name = located.best, located.best.first.evaluation.ranked_by
     number = f"{row.numbers[name]:.1f}" if name in row.numbers else ""
     ranked = [entry.key for entry in located.block.rows if entry.ranked]
     place = (
@@ -274,7 +274,14 @@ def _nearby_rows(located: _LocatedRuns) -> Block:
     if len(rows) <= _SMALL_TABLE:
         nearby = set(range(len(rows)))
     all_columns = columns_of(run for row in rows for run in row.runs)
-    names = ("system", "settings", seeds_column(rows), rows[0].first.ranked_by, "length", "run")
+    names = (
+        "system",
+        "settings",
+        seeds_column(rows),
+        rows[0].first.evaluation.ranked_by,
+        "length",
+        "run",
+    )
     columns = [all_columns[name] for name in names]
     cells = row_cells(located.block, columns)
     width = max(_NARROWEST, terminal_width() - _OTHER_COLUMNS)
@@ -310,8 +317,8 @@ def _describe_difference(located: _LocatedRuns) -> str:
         return ""
     below = row
     if row is ranked[0] and ranked[1:]:
-        below = max(ranked[1:], key=lambda entry: entry.first.model == LEAD)
-    name = located.block.rows[0].first.ranked_by
+        below = max(ranked[1:], key=lambda entry: entry.first.key.model == LEAD)
+    name = located.block.rows[0].first.evaluation.ranked_by
     judged = located.block.tests.differences.get((below.key, name))
     if judged is None:
         return ""

@@ -6,7 +6,7 @@ the length limit.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from longsumbench.core import registry
@@ -48,7 +48,7 @@ _VERIFIED = {None: "", True: "verified", False: "reported"}
 
 def cut_shares(record: RunRecord) -> dict[str, float]:
     """Return cause → the share of the source that it cut, in percent of tokens, the largest first."""
-    source = record.source
+    source = record.ledger.source
     if source is None:
         return {}
     counts = {cut.cause: cut.tokens if source.tokens else cut.words for cut in source.cuts}
@@ -84,11 +84,13 @@ def _ledger_row(record: RunRecord) -> list[str]:
     seen, shares = source_seen(record), cut_shares(record)
     return [
         run_label(record),
-        record.split,
+        record.key.split,
         _NO_VALUE if seen is None else f"{seen:.1f}",
         ", ".join(f"{cause} {share:.1f}" for cause, share in shares.items()) or _NO_VALUE,
         _format_targets(record),
-        _NO_VALUE if record.imported else format_share(record.outputs_cut, record.num_outputs),
+        _NO_VALUE
+        if record.imported
+        else format_share(record.ledger.outputs_cut, record.num_outputs),
     ]
 
 
@@ -156,7 +158,11 @@ def _count_fact(
     name: str, heading: str, meaning: str, show: Callable[[float], str] = "{:,.0f}".format
 ) -> Column:
     return _fact(
-        name, heading, f"{meaning}, all outputs together", lambda run: run.counts.get(name), show
+        name,
+        heading,
+        f"{meaning}, all outputs together",
+        lambda run: run.ledger.counts.get(name),
+        show,
     )
 
 
@@ -165,7 +171,7 @@ def _learning(name: str, heading: str, meaning: str, show: Callable[[Learned], s
 
 
 def _prompt(record: RunRecord) -> str | None:
-    name, hashed = record.facts.prompt, record.facts.prompt_hash
+    name, hashed = record.system.prompt, record.system.prompt_hash
     return f"{name}@{hashed[:SHORT_ID]}" if name and hashed else name
 
 
@@ -177,7 +183,7 @@ def trained_here(record: RunRecord) -> str:
 def release_order(record: RunRecord) -> str:
     """Say whether the checkpoint was released before or after the dataset; empty if unknown, or in one month."""
     months = [
-        (when or "")[: len("2018-04")] for when in (record.facts.released, record.texts.published)
+        (when or "")[: len("2018-04")] for when in (record.system.released, record.texts.published)
     ]
     if not all(months) or months[0] == months[1]:
         return ""
@@ -185,15 +191,22 @@ def release_order(record: RunRecord) -> str:
 
 
 def _released(record: RunRecord) -> str:
-    return ", ".join(text for text in (record.facts.released, release_order(record)) if text)
+    return ", ".join(text for text in (record.system.released, release_order(record)) if text)
 
 
 def _format_price(dollars: float) -> str:
     return f"{dollars:,.2f}" if dollars >= 1 else f"{dollars:.2g}"
 
 
+def _share_of_outputs(run: RunRecord, part: str, whole: str) -> float | None:
+    facts = run.evaluation.outputs
+    return percent(getattr(facts, part), getattr(facts, whole)) if facts else None
+
+
 def _rouge_part(kind: str, part: str) -> Callable[[RunRecord], float | None]:
-    return lambda run: getattr(run.scores[kind], part) if kind in run.scores else None
+    return lambda run: (
+        getattr(run.evaluation.scores[kind], part) if kind in run.evaluation.scores else None
+    )
 
 
 def _training_fact(name: str) -> Callable[[RunRecord], float | None]:
@@ -201,12 +214,14 @@ def _training_fact(name: str) -> Callable[[RunRecord], float | None]:
 
 
 def _seed(row: SeedGroup) -> str:
-    return ", ".join(str(run.seed) for run in row.runs if run.seed is not None)
+    return ", ".join(str(run.key.seed) for run in row.runs if run.key.seed is not None)
 
 
 def _system_cell(row: SeedGroup) -> str:
     run = row.first
-    return f"{run.model} (oracle)" if run.oracle and run.model != "oracle" else run.model
+    return (
+        f"{run.key.model} (oracle)" if run.oracle and run.key.model != "oracle" else run.key.model
+    )
 
 
 def _settings_cell(row: SeedGroup) -> str:
@@ -224,8 +239,8 @@ def remarks(record: RunRecord) -> list[str]:
     candidates = {
         "imported": record.imported,
         "not trained here": record.zero_shot,
-        "not repeatable": not record.repeatable,
-        f"mean of {len(record.checkpoints)} checkpoints": record.checkpoints,
+        "not repeatable": record.fit.ended_by == "max_minutes",
+        f"mean of {len(record.evaluation.checkpoints)} checkpoints": record.evaluation.checkpoints,
         f"weights of {averaged} checkpoints averaged": averaged,
     }
     return [remark for remark, holds in candidates.items() if holds]
@@ -236,7 +251,7 @@ def _run_cell(row: SeedGroup) -> str:
 
 
 def _length(row: SeedGroup) -> str:
-    lengths = [run.outputs for run in row.runs if run.outputs]
+    lengths = [run.evaluation.outputs for run in row.runs if run.evaluation.outputs]
     if not lengths:
         return ""
     words = f"{sum(facts.words for facts in lengths) / len(lengths):.0f}"
@@ -257,7 +272,7 @@ _FACT_COLUMNS = (
         "seeds",
         "seeds",
         "number of seeds",
-        lambda row: "" if row.first.seed is None else str(len(row.runs)),
+        lambda row: "" if row.first.key.seed is None else str(len(row.runs)),
     ),
     Column("seed", "seed", "the seeds", _seed),
     Column(
@@ -324,22 +339,22 @@ _FACT_COLUMNS = (
         "context",
         "context",
         "most tokens of an input, its prompt included",
-        lambda run: run.facts.context,
+        lambda run: run.system.context,
     ),
     _text_fact(
         "checkpoint",
         "checkpoint",
         "what was loaded",
-        lambda run: checkpoint_name(run.facts.checkpoint or ""),
+        lambda run: checkpoint_name(run.system.checkpoint or ""),
     ),
     _text_fact(
         "revision",
         "revision",
         "commit of the checkpoint",
-        lambda run: (run.facts.revision or "")[:SHORT_ID],
+        lambda run: (run.system.revision or "")[:SHORT_ID],
     ),
     _text_fact(
-        "weights", "weights", "format of the checkpoint's files", lambda run: run.facts.weights
+        "weights", "weights", "format of the checkpoint's files", lambda run: run.system.weights
     ),
     _text_fact(
         "released", "released", "date of the checkpoint: before or after the dataset", _released
@@ -362,28 +377,28 @@ _FACT_COLUMNS = (
         "total_seconds",
         "total\ntime",
         "time of all steps",
-        lambda run: run.timings.total or None,
+        lambda run: run.costs.timings.total or None,
         format_duration,
     ),
     _fact(
         "summarize_seconds",
         "summarizing\ntime",
         "time of summarizing the split",
-        lambda run: run.timings.summarize or None,
+        lambda run: run.costs.timings.summarize or None,
         format_duration,
     ),
     _fact(
         "tokens_per_second",
         "tokens\nper s",
         "output tokens per second",
-        lambda run: run.decode_tokens_per_second,
+        lambda run: run.costs.decode_tokens_per_second,
         "{:,.1f}".format,
     ),
     _fact(
         "peak_memory_gb",
         "memory\n(GB)",
         "peak memory",
-        lambda run: run.peak_memory_gb,
+        lambda run: run.costs.peak_memory_gb,
         "{:.1f}".format,
     ),
     _fact(
@@ -397,22 +412,22 @@ _FACT_COLUMNS = (
         "outputs_cut",
         "outputs\ncut",
         "share of outputs that stopped at the length limit",
-        lambda run: None if run.imported else percent(run.outputs_cut, run.num_outputs),
+        lambda run: None if run.imported else percent(run.ledger.outputs_cut, run.num_outputs),
         _PERCENT,
     ),
-    _fact("empty", "empty", "empty outputs", lambda run: run.empty_predictions),
+    _fact("empty", "empty", "empty outputs", lambda run: run.evaluation.empty_predictions),
     _fact(
         "distinct",
         "distinct",
         "share of the compared outputs that differ from each other",
-        lambda run: percent(run.outputs.distinct, run.outputs.compared) if run.outputs else None,
+        lambda run: _share_of_outputs(run, "distinct", "compared"),
         _PERCENT,
     ),
     _fact(
         "repetitive",
         "repeti-\ntive",
         "share of outputs of which half of the sequences of three words occurred earlier in them",
-        lambda run: percent(run.outputs.repetitive, run.outputs.count) if run.outputs else None,
+        lambda run: _share_of_outputs(run, "repetitive", "count"),
         _PERCENT,
     ),
     *(
@@ -458,7 +473,7 @@ def _setting_column(key: str) -> Column:
 def _settings(run: RunRecord) -> dict[str, Any]:
     """Return a run's settings by their full keys; those of training only if it was trained."""
     settings: dict[str, Any] = {}
-    for key, value in run.config.items():
+    for key, value in asdict(run.config).items():
         if not isinstance(value, Mapping):
             settings[key] = value
         elif key != "train" or run.trained:
@@ -480,7 +495,9 @@ def _share_column(cause: str) -> Column:
 def columns_of(records: Iterable[RunRecord], part: str = "f") -> dict[str, Column]:
     """Return all columns that runs have, by name: facts, ROUGE, measures, causes of cuts, settings."""
     records = list(records)
-    measures = dict.fromkeys(name for run in records for name in (*ROUGE_HEADINGS, *run.measures))
+    measures = dict.fromkeys(
+        name for run in records for name in (*ROUGE_HEADINGS, *run.evaluation.measures)
+    )
     causes = dict.fromkeys(cause for run in records for cause in cut_shares(run))
     keys = dict.fromkeys(key for run in records for key in _settings(run))
     settings = {key: _setting_column(key) for key in sorted(keys)}

@@ -9,12 +9,12 @@ from longsumbench.core import (
     SECTIONS,
     DatasetSettings,
     Decides,
-    defaults_of,
     names_deciding,
 )
 from longsumbench.formatting import format_plain_value
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, SHORT_ID, RunRecord
+from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE
+from longsumbench.runs.record import SHORT_ID, RunRecord
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
@@ -38,7 +38,12 @@ def heading_of(name: str) -> str:
 
 def comparison_key(record: RunRecord) -> tuple[str, str, str, str]:
     """Return a key that comparable runs share."""
-    return record.split, record.fingerprint, record.examples, record.signature
+    return (
+        record.key.split,
+        record.key.fingerprint,
+        record.evaluation.examples,
+        record.evaluation.signature,
+    )
 
 
 def settings_of(record: RunRecord, *ignored: Decides) -> dict[str, str]:
@@ -54,12 +59,12 @@ def settings_of(record: RunRecord, *ignored: Decides) -> dict[str, str]:
         sections = ("decode",)
     settings = {
         f"model.{key}": format_typed(value)
-        for key, value in record.config["model"].items()
+        for key, value in record.config.model.items()
         if key != "name"
     }
     for section in sections:
         left_out = names_deciding(SECTIONS[section], "seed", *SAME_SYSTEM, *ignored)
-        values = defaults_of(SECTIONS[section]) | record.config[section]
+        values = vars(getattr(record.config, section))
         settings |= {
             f"{section}.{key}": format_typed(value)
             for key, value in values.items()
@@ -80,10 +85,10 @@ def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
 
     Only the CSV has metrics that were requested in addition to the dataset's own.
     """
-    first = members[0].ranked_by
+    first = members[0].evaluation.ranked_by
     if first in ROUGE_HEADINGS:
         return ROUGE_HEADINGS
-    measured = {name for record in members for name in record.measures}
+    measured = {name for record in members for name in record.evaluation.measures}
     headings = {name: heading for name, heading in MEASURE_HEADINGS.items() if name in measured}
     return {
         **(headings or {first: first}),
@@ -94,25 +99,33 @@ def numbers_shown(members: Sequence[RunRecord]) -> dict[str, str]:
 def describe_difference(first: RunRecord, second: RunRecord) -> str:
     """Describe how the conditions of two runs differ; empty if they do not."""
     parts = []
-    if first.split != second.split:
-        parts.append(f"{first.split} instead of {second.split} split")
-    if first.fingerprint != second.fingerprint:
-        hashes = f"{first.fingerprint[:SHORT_ID]} instead of {second.fingerprint[:SHORT_ID]}"
+    if first.key.split != second.key.split:
+        parts.append(f"{first.key.split} instead of {second.key.split} split")
+    if first.key.fingerprint != second.key.fingerprint:
+        hashes = (
+            f"{first.key.fingerprint[:SHORT_ID]} instead of {second.key.fingerprint[:SHORT_ID]}"
+        )
         parts.append(f"other texts ({_unlike_dataset_settings(first, second) or hashes})")
-    if first.examples != second.examples:
-        numbers = f" ({first.n} instead of {second.n})" if first.n != second.n else ""
+    if first.evaluation.examples != second.evaluation.examples:
+        numbers = (
+            f" ({first.evaluation.n} instead of {second.evaluation.n})"
+            if first.evaluation.n != second.evaluation.n
+            else ""
+        )
         parts.append(f"other examples{numbers}")
-    pairs = zip(first.signature.split("|"), second.signature.split("|"), strict=False)
+    pairs = zip(
+        first.evaluation.signature.split("|"), second.evaluation.signature.split("|"), strict=False
+    )
     unlike = [
         f"{new} instead of {old}" for new, old in pairs if new != old and not new.startswith("n:")
     ]
-    if first.signature != second.signature and not (parts or unlike):
+    if first.evaluation.signature != second.evaluation.signature and not (parts or unlike):
         unlike = ["other signature"]
     return ", ".join(parts + unlike)
 
 
 def _unlike_dataset_settings(first: RunRecord, second: RunRecord) -> str:
-    if first.dataset != second.dataset:
+    if first.key.dataset != second.key.dataset:
         return ""
     new, old, parts = _dataset_settings(first), _dataset_settings(second), []
     for key in {**new, **old}:
@@ -126,7 +139,7 @@ def _dataset_settings(record: RunRecord) -> dict[str, str]:
     """Return the `dataset` settings that determine the texts and are not null; paths by their last name."""
     neutral_keys = names_deciding(DatasetSettings, *SAME_SYSTEM)
     settings = {
-        key: value for key, value in record.config["dataset"].items() if key not in neutral_keys
+        key: value for key, value in vars(record.config.dataset).items() if key not in neutral_keys
     }
     path = settings.get("path")
     settings["path"] = path and (PurePath(path).name or path)
@@ -140,8 +153,8 @@ def ranking_key(
     return (
         record.oracle,
         -score.mean if score else 0.0,
-        record.model,
+        record.key.model,
         record.variant,
-        record.seed or 0,
+        record.key.seed or 0,
         record.run_id,
     )

@@ -121,13 +121,13 @@ class SweepCurves:
             name: None
             for group in self.groups
             for record in group.records()
-            for name in record.measures
+            for name in record.evaluation.measures
         }
         return [*comparability.ROUGE_HEADINGS, *measured]
 
     def ranked_by(self) -> str:
         """Return the number by which most runs of the first group are ranked."""
-        names = [record.ranked_by for record in self.groups[0].records()]
+        names = [record.evaluation.ranked_by for record in self.groups[0].records()]
         return max(sorted(set(names)), key=names.count)
 
     def values(self, index: int, group: Group | None = None) -> list[str]:
@@ -247,7 +247,7 @@ def _groups(
     """Return the groups of runs that have one of the settings, without their numbers; wanted and large groups first."""
 
     def model_of(run: _Settled) -> str:
-        return run.record.model
+        return run.record.key.model
 
     conditions: dict[tuple[str, ...], list[_Settled]] = {}
     for run in settled:
@@ -299,8 +299,8 @@ def _first(
         all(record.run_id not in run_ids for curve in main for record in curve.records()),
         -sum(len(curve.points) for curve in swept),
         -sum(1 for curve in (*main, *references) for _ in curve.records()),
-        comparability.SPLIT_ORDER.index(first.split),
-        -first.n,
+        comparability.SPLIT_ORDER.index(first.key.split),
+        -first.evaluation.n,
         first.run_id,
     )
 
@@ -315,7 +315,7 @@ def _group(
     curves = sorted(labelled[: len(main)], key=lambda curve: (-len(curve.points), curve.label))
     labelled_references = sorted(labelled[len(main) :], key=lambda curve: curve.label)
     run = main[0].first
-    lines = [f"{run.split} split, {format_count(run.n, 'example')}"]
+    lines = [f"{run.key.split} split, {format_count(run.evaluation.n, 'example')}"]
     lines += (
         [unlike]
         if first is not None and (unlike := comparability.describe_difference(run, first))
@@ -353,7 +353,7 @@ def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
         shared = {
             key: value for key, value in runs[0].without(keys).items() if key not in dependent
         }
-        curves.append(Curve(runs[0].record.model, points, shared, dependent))
+        curves.append(Curve(runs[0].record.key.model, points, shared, dependent))
     return curves
 
 
@@ -383,7 +383,7 @@ def _curve_labels(curves: Sequence[Curve]) -> list[str]:
     """Return short names: the model, and the settings (or the run id) that distinguish the curve from others."""
     names = []
     for curve in curves:
-        same = [item.settings for item in curves if item.first.model == curve.first.model]
+        same = [item.settings for item in curves if item.first.key.model == curve.first.key.model]
         keys = [
             key for key in curve.settings if len({item.get(key, NO_SETTING) for item in same}) > 1
         ]
@@ -396,7 +396,7 @@ def _curve_labels(curves: Sequence[Curve]) -> list[str]:
             ]
         keys = [key for key in keys if curve.settings[key] != _NULL] or keys
         values = [f"{key.partition('.')[2]}={checkpoint_name(curve.settings[key])}" for key in keys]
-        names.append(" ".join([curve.first.model, *values[:_MOST_LABEL_SETTINGS]]))
+        names.append(" ".join([curve.first.key.model, *values[:_MOST_LABEL_SETTINGS]]))
     return [
         name if names.count(name) == 1 else f"{name} [{curve.first.run_id[:SHORT_ID]}]"
         for name, curve in zip(names, curves, strict=True)

@@ -204,7 +204,7 @@ def _reference_lines(group: Group, kind: str) -> list[Level]:
     for curve in group.references:
         for point in curve.points.values():
             if kind in point.numbers:
-                lines = models.setdefault((curve.first.model, curve.first.oracle), [])
+                lines = models.setdefault((curve.first.key.model, curve.first.oracle), [])
                 lines.append((point.numbers[kind].mean, curve.label))
     levels = []
     for (model, oracle), lines in models.items():
@@ -263,7 +263,7 @@ def _curve_lines(
                 continue
             value = NO_SETTING if extra is None else place[extra]
             label = f"{curve.label} {_with_value(sweep, extra, value if plots == [NO_SETTING] else NO_SETTING)}".strip()
-            new = CurveLine(curve.first.model, label, [{} for _ in plots], [None] * len(plots))
+            new = CurveLine(curve.first.key.model, label, [{} for _ in plots], [None] * len(plots))
             line = lines.setdefault(label, new)
             for index, plot in enumerate(plots):
                 if NO_SETTING not in (plot, value) and plot != value:
@@ -308,7 +308,7 @@ def _layout_notes(sweep: SweepCurves, kind: str, lines: Sequence[CurveLine]) -> 
         if any(ref.first.oracle for ref in group.references)
         else ""
     )
-    one_seed = dict.fromkeys(point.first.model for point in points if point.one_seed)
+    one_seed = dict.fromkeys(point.first.key.model for point in points if point.one_seed)
     legend += f". One seed, another may differ: {', '.join(one_seed)}" if one_seed else ""
     words = {*chain.from_iterable(line.words() for line in lines[:MOST_CURVES])}
     notes = [join(f"{legend}.", describe_mark("Hollow points", words))]
@@ -350,7 +350,7 @@ def _unit_of(kind: str, sweep: SweepCurves) -> str:
         name: unit
         for group in sweep.groups
         for run in group.records()
-        for name, unit in run.units.items()
+        for name, unit in run.evaluation.units.items()
     }
     return units.get(kind, "%" if kind == PLANTED else "0–100")
 
@@ -455,17 +455,19 @@ def _point_row(
 ) -> dict[str, Any]:
     point = curve.points[tuple(place)]
     first = point.runs[0]
-    row: dict[str, Any] = {"system": curve.label, "model": first.model}
+    row: dict[str, Any] = {"system": curve.label, "model": first.key.model}
     row |= {
         short_name(key): checkpoint_name(value)
         for key, value in zip(sweep.keys, place, strict=True)
     }
-    row |= {"oracle": str(first.oracle).lower(), "split": first.split, "n": first.n}
-    row["seeds"] = " ".join(str(run.seed) for run in point.runs if run.seed is not None)
+    row |= {"oracle": str(first.oracle).lower(), "split": first.key.split, "n": first.evaluation.n}
+    row["seeds"] = " ".join(str(run.key.seed) for run in point.runs if run.key.seed is not None)
     for kind in sweep.kinds():
         row |= with_bounds(kind, point.numbers.get(kind))
     row["train_seconds"] = _mean_of_known(run.fit.seconds for run in point.runs if run.trained)
-    row["tokens_per_second"] = _mean_of_known(run.decode_tokens_per_second for run in point.runs)
+    row["tokens_per_second"] = _mean_of_known(
+        run.costs.decode_tokens_per_second for run in point.runs
+    )
     row["source_seen"] = _mean_of_known(source_seen(run) for run in point.runs)
     row["train_steps"] = " ".join(dict.fromkeys(str(run.fit.steps) for run in point.runs))
     row["run_ids"] = " ".join(run.run_id for run in point.runs)

@@ -74,8 +74,12 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
     """
     runs = [run for row in rows for run in row.runs]
     gains = {run.run_id: _measure_gains(run, scores) for run in runs}
-    random_runs = [run for run in runs if run.model == RANDOM and run.floor and not run.imported]
-    first = min(random_runs, key=lambda run: (run.variant, run.seed or 0, run.run_id), default=None)
+    random_runs = [
+        run for run in runs if run.key.model == RANDOM and run.evaluation.floor and not run.imported
+    ]
+    first = min(
+        random_runs, key=lambda run: (run.variant, run.key.seed or 0, run.run_id), default=None
+    )
     anchor = gains[first.run_id] if first else None
     return {
         row.key: _judge_row([_judge_run(run, gains[run.run_id], anchor) for run in row.runs])
@@ -84,7 +88,7 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
 
 
 def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
-    name, table = run.ranked_by, scores.get(run.run_id)
+    name, table = run.evaluation.ranked_by, scores.get(run.run_id)
     chance, measured = f"{name}_chance", floor_column(name)
     if table is None or not (measured in table or chance in table):
         return None
@@ -97,8 +101,8 @@ def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
     return _Gains(
         ranked=ranked,
         floor=float(np.nanmean(floor)),
-        bigrams=PERCENT * np.asarray(table[score_column(_BIGRAMS)]) - run.floor[_BIGRAMS]
-        if run.floor
+        bigrams=PERCENT * np.asarray(table[score_column(_BIGRAMS)]) - run.evaluation.floor[_BIGRAMS]
+        if run.evaluation.floor
         else None,
         possible=visible * (factor - floor) if chance in table else None,
     )
@@ -123,21 +127,21 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
     learned = Learned(floor=gains.floor if gains else None, lift=lift)
     if is_untrained(run):
         return learned._replace(word=UNTRAINED, reason="its random weights had no step of training")
-    if not (run.trained or run.zero_shot or run.imported is not None or run.facts.engine):
+    if not (run.trained or run.zero_shot or run.imported is not None or run.system.engine):
         return learned
     failed, passed = NOT_LEARNED, LEARNED
     if not run.trained:
         failed, passed = NOT_RANKED, DEPENDS
     has_gain = gains is not None and _sign(gains.ranked) > 0
     too_little = [reason for reason, values in surplus.items() if _sign(values) < 0]
-    if reasons := [*collapse_reasons(run.outputs, has_gain), *too_little]:
+    if reasons := [*collapse_reasons(run.evaluation.outputs, has_gain), *too_little]:
         return learned._replace(word=failed, reason=reasons[0])
     if surplus:
         if not has_gain or min(map(np.nanmean, surplus.values())) < 0:
-            examples = format_count(run.n, "example")
+            examples = format_count(run.evaluation.n, "example")
             reason = f"{examples}: not shown that its outputs depend enough on their sources"
             return learned._replace(word=NOT_SHOWN, reason=reason)
-    elif run.settings.decode.mode != "extract":  # what is copied from a source depends on it
+    elif run.config.decode.mode != "extract":  # what is copied from a source depends on it
         reason = "no run of Random with a floor" if gains else "its floor is not known"
         return learned._replace(word=UNKNOWN, reason=reason)
     fall = last_fall(run.fit)

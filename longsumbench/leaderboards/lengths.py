@@ -82,11 +82,11 @@ def systems_at_lengths(
         if (
             not record.oracle
             and record.trained
-            and _OVERALL in record.measures
-            and _text_lengths(record, record.split)
+            and _OVERALL in record.evaluation.measures
+            and _text_lengths(record, record.key.split)
         ):
             tested = systems.setdefault(_belongs_to(record), {})
-            tested.setdefault(max(_text_lengths(record, record.split)), []).append(record)
+            tested.setdefault(max(_text_lengths(record, record.key.split)), []).append(record)
     several = {key: tested for key, tested in systems.items() if len(tested) > 1}
     names = [key[0] for key in several]
     curves = [
@@ -105,11 +105,11 @@ def _belongs_to(record: RunRecord) -> tuple[str, ...]:
     """Return a key that runs of one system share; the name comes first."""
     texts = record.texts
     options = (f"{option}={value}" for option, value in texts.options.items())
-    name = " ".join([record.model, *split_variant(record.variant), *options])
+    name = " ".join([record.key.model, *split_variant(record.variant), *options])
     trained = (texts.generator, texts.options, texts.generated.get("train"), record.train_examples)
     return (
         name,
-        repr((record.dataset, record.split, trained)),
+        repr((record.key.dataset, record.key.split, trained)),
         json.dumps(settings_of(record, "speed"), sort_keys=True),
     )
 
@@ -120,15 +120,18 @@ def _system(
     """Make the curve of a system; of several runs with the same seed and length, the largest counts."""
     groups: dict[int, SeedGroup] = {}
     for length, runs in sorted(tested.items()):
-        by_seed = {run.seed: run for run in sorted(runs, key=lambda run: (run.n, run.run_id))}
-        ordered = sorted(by_seed.values(), key=lambda run: (run.seed or 0, run.run_id))
+        by_seed = {
+            run.key.seed: run
+            for run in sorted(runs, key=lambda run: (run.evaluation.n, run.run_id))
+        }
+        ordered = sorted(by_seed.values(), key=lambda run: (run.key.seed or 0, run.run_id))
         groups[length] = average_seeds(SeedGroup(tuple(ordered)), scores)
     shortest = groups[min(groups)]
     first = shortest.first
     label = f"{name} [{first.run_id[:SHORT_ID]}]" if shared else name
     learned = judge_learning([shortest], scores)[shortest.key]
     return LengthCurves(
-        first.model, label, max(_text_lengths(first, "train"), default=0), groups, learned
+        first.key.model, label, max(_text_lengths(first, "train"), default=0), groups, learned
     )
 
 
@@ -223,7 +226,7 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
             }
             row |= {
                 "seeds": len(group.runs),
-                "n": min(run.n for run in group.runs),
+                "n": min(run.evaluation.n for run in group.runs),
                 "source_seen": system.seen(length),
             }
             for measure in (_OVERALL, *FACT_PANELS, CHANCE):

@@ -151,7 +151,7 @@ def _column(
 ) -> MatrixColumn | None:
     """Return the column of the first block that has the number, is `zero_shot` or is not; None without one."""
     for block in (block for block in comparable if block.zero_shot == zero_shot):
-        name = number or block.rows[0].first.ranked_by
+        name = number or block.rows[0].first.evaluation.ranked_by
         rows = [row for row in block.rows if name in row.numbers and not row.first.oracle]
         if not rows:
             continue
@@ -159,7 +159,7 @@ def _column(
         cells = {row.label: row.numbers[name] for row in rows}
         tied = frozenset(row.label for row in rows if (row.key, name) in block.tests.tied())
         first = rows[0].first
-        texts = f"{first.split} split, {format_count(first.n, 'example')}"
+        texts = f"{first.key.split} split, {format_count(first.evaluation.n, 'example')}"
         ranks = ranked({row.label: row.numbers[name] for row in rows if row.ranked})
         one_seed = frozenset(row.label for row in rows if row.one_seed)
         return MatrixColumn(dataset, name, texts, cells, ranks, tied, one_seed)

@@ -45,7 +45,7 @@ def describe_untrained(rows: Iterable[SeedGroup]) -> str:
     """Describe which rows are checkpoints that were not trained here; empty if none is."""
     runs = [run for row in rows for run in row.runs if run.zero_shot]
     names = dict.fromkeys(
-        f"{run.model} ({checkpoint_name(run.facts.checkpoint or '')})" for run in runs
+        f"{run.key.model} ({checkpoint_name(run.system.checkpoint or '')})" for run in runs
     )
     return (
         f"Not trained here: {shorten_list([*names])}. Their training texts may include these."
@@ -77,11 +77,13 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
         lines.append(f"Imported from: {'; '.join(origins)}.")
     if any(run.oracle for run in members):
         lines.append("Oracles, in rows without a place, saw the references or their lengths.")
-    if additional := dict.fromkeys(name for record in members for name in record.measured_by):
+    if additional := dict.fromkeys(
+        name for record in members for name in record.evaluation.measured_by
+    ):
         lines.append(
             f"Also measured: {', '.join(sorted(additional))} (see --columns help, and the CSV)."
         )
-    lines.append(f"Signature: {members[0].signature.replace('|', ' ')}")
+    lines.append(f"Signature: {members[0].evaluation.signature.replace('|', ' ')}")
     return tuple(line for line in lines if line)
 
 
@@ -99,7 +101,7 @@ def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str = 
 
 def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     sentences = []
-    ranked_by = rows[0].first.ranked_by
+    ranked_by = rows[0].first.evaluation.ranked_by
     judged = [test for (_, name), test in tests.differences.items() if name == ranked_by]
     smallest = [
         test.detectable for test in judged if test.outcome in (DISTINGUISHED, UNDISTINGUISHED)
@@ -128,7 +130,10 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
 
 def _describe_best_set(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     """Name the rows in the set of best systems; empty if it is unknown, or the marks in the table say the same."""
-    name, labels = rows[0].first.ranked_by, [row.label for row in rows if row.key in tests.best_set]
+    name, labels = (
+        rows[0].first.evaluation.ranked_by,
+        [row.label for row in rows if row.key in tests.best_set],
+    )
     far = {key for key, column in tests.with_outcome(DISTINGUISHED) if column == name}
     if not labels or far == {row.key for row in rows if row.ranked} - set(tests.best_set):
         return ""
@@ -138,7 +143,7 @@ def _describe_best_set(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
 
 def describe_undecided(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     """Name the rows about which no test can decide: those of one seed, and those with too few examples."""
-    ranked_by = rows[0].first.ranked_by
+    ranked_by = rows[0].first.evaluation.ranked_by
     few = [row.label for row in rows if (row.key, ranked_by) in tests.with_outcome(FEW_EXAMPLES)]
     ranked = [row for row in rows if row.ranked]
     one_seed = [row.label for row in ranked if row.one_seed] if len(ranked) > 1 else []
@@ -179,20 +184,26 @@ def shorten_list(names: Sequence[str], between: str = ", ") -> str:
 
 def _about_outputs(members: Sequence[RunRecord]) -> list[str]:
     lines = []
-    if left_out := len(members[0].empty_references):
+    if left_out := len(members[0].evaluation.empty_references):
         lines.append(
             f"Left out because they have no reference: {format_count(left_out, 'example')}."
         )
     if empty := [
-        f"{run.label}: {run.empty_predictions}" for run in members if run.empty_predictions
+        f"{run.label}: {run.evaluation.empty_predictions}"
+        for run in members
+        if run.evaluation.empty_predictions
     ]:
         lines.append(f"Empty predictions, which score 0: {shorten_list(empty)}.")
     if refusals := [
-        f"{run.label}: {run.counts['refused']:,}" for run in members if run.counts.get("refused")
+        f"{run.label}: {run.ledger.counts['refused']:,}"
+        for run in members
+        if run.ledger.counts.get("refused")
     ]:
         lines.append(f"Refused by the model: {shorten_list(refusals)}.")
     if failed := [
-        f"{run.label}: {run.counts['failed']:,}" for run in members if run.counts.get("failed")
+        f"{run.label}: {run.ledger.counts['failed']:,}"
+        for run in members
+        if run.ledger.counts.get("failed")
     ]:
         scored = "left out" if members[0].left_out else "scored as empty"
         lines.append(f"Without an answer of the model, {scored}: {shorten_list(failed)}.")
@@ -203,7 +214,7 @@ def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE
     """Return a line for each run, of `limit` runs, with a problem of many of its outputs."""
     warnings = []
     for record in members:
-        if problems := output_problems(record, record.outputs):
+        if problems := output_problems(record, record.evaluation.outputs):
             warnings.append(f"Warning, {record.label}: {'; '.join(problems)}.")
     if len(warnings) > limit:
         more = format_count(len(warnings) - limit, "more run")
@@ -213,12 +224,12 @@ def warnings_on_outputs(members: Sequence[RunRecord], limit: int = _MOST_IN_LINE
 
 def caution(rows: Sequence[SeedGroup]) -> str:
     """Return a line if the mean of no trained system is above that of Lead; empty otherwise."""
-    name = rows[0].first.ranked_by
+    name = rows[0].first.evaluation.ranked_by
     measured = [row for row in rows if name in row.numbers]
     leads = [
         row.numbers[name].mean
         for row in measured
-        if row.first.model == LEAD and not row.first.oracle
+        if row.first.key.model == LEAD and not row.first.oracle
     ]
     trained = [row.numbers[name].mean for row in measured if row.first.trained]
     if not leads or not trained or max(trained) > max(leads):
@@ -263,7 +274,7 @@ def describe_unlearned(rows: Sequence[SeedGroup]) -> str:
 
 def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
     """Return a line if ranked rows differ so much in length that F1 may rank by it; empty otherwise."""
-    if part != "f" or rows[0].first.ranked_by not in ROUGE_HEADINGS:
+    if part != "f" or rows[0].first.evaluation.ranked_by not in ROUGE_HEADINGS:
         return ""
     ratios = {
         ratio: row.label
@@ -282,9 +293,13 @@ def describe_lengths(rows: Sequence[SeedGroup], part: str = "f") -> str:
 
 
 def _about_ranking(members: Sequence[RunRecord]) -> str:
-    name = members[0].ranked_by
+    name = members[0].evaluation.ranked_by
     chance = next(
-        (run.measures[f"{name}_chance"] for run in members if f"{name}_chance" in run.measures),
+        (
+            run.evaluation.measures[f"{name}_chance"]
+            for run in members
+            if f"{name}_chance" in run.evaluation.measures
+        ),
         None,
     )
     chance_note = f"; chance reaches {chance.mean:.1f}" if chance else ""
@@ -301,8 +316,8 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
     for record in members:
         if record.trained:
             models.setdefault(
-                (record.fit.steps, describe_step_size(record.settings.train)), set()
-            ).add(record.model)
+                (record.fit.steps, describe_step_size(record.config.train)), set()
+            ).add(record.key.model)
     budgets = [
         (f"{format_count(steps, 'step')} × {size}", models[steps, size])
         for steps, size in sorted(models)
@@ -321,7 +336,7 @@ def describe_budget(members: Sequence[RunRecord]) -> str:
 
 def _examples_of_tokens(members: Sequence[RunRecord]) -> str:
     num_examples = [
-        run.fit.examples for run in members if run.trained and run.settings.train.batch_tokens
+        run.fit.examples for run in members if run.trained and run.config.train.batch_tokens
     ]
     if not num_examples:
         return ""
@@ -342,7 +357,9 @@ def describe_step_size(recipe: Recipe) -> str:
 def describe_training_differences(members: Sequence[RunRecord]) -> str:
     """Describe the `train` settings other than the budget in which the trained runs differ; empty if none."""
     recipes = [
-        (record.config["train"], record.run_id[:SHORT_ID]) for record in members if record.trained
+        (vars(record.config.train), record.run_id[:SHORT_ID])
+        for record in members
+        if record.trained
     ]
     differences = []
     ignored = names_deciding(Recipe, "budget", "seed", "nothing")
@@ -360,13 +377,13 @@ def describe_starts(members: Sequence[RunRecord]) -> str:
     """Describe which models started from random weights and which from a checkpoint; empty if neither applies."""
     random, loaded = set(), set()
     for record in members:
-        init = record.settings.model.get("init")
-        name = record.facts.checkpoint or init
+        init = record.config.model.get("init")
+        name = record.system.checkpoint or init
         if init == "random":
-            random.add(record.model)
+            random.add(record.key.model)
         elif (
             isinstance(name, str) and not record.zero_shot
         ):  # in a plugin, `init` may have another meaning
-            loaded.add(f"{record.model} ({checkpoint_name(name)})")
+            loaded.add(f"{record.key.model} ({checkpoint_name(name)})")
     starts = (("Random initial weights", random), ("From a checkpoint", loaded))
     return " ".join(f"{start}: {', '.join(sorted(models))}." for start, models in starts if models)

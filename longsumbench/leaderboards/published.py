@@ -154,7 +154,7 @@ def published_blocks(
         notes.append(
             "† Another publication or table contradicts this row: see the note in published.csv."
         )
-    if any(record.settings.dataset.path for record in runs):
+    if any(record.config.dataset.path for record in runs):
         notes.append(
             "Our texts came from local files (dataset.path); nothing shows that they are the official ones."
         )

@@ -114,7 +114,7 @@ def recall_lines(
     measures = {name for panel in panels for name in panel.places}
     return tuple(
         RecallLine(
-            row.first.model,
+            row.first.key.model,
             row.label,
             {measure: number for measure, number in row.numbers.items() if measure in measures},
             row.numbers[CHANCE].mean if CHANCE in row.numbers else None,
@@ -134,7 +134,7 @@ def oracle_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
     """
     lines = recall_lines(rows, ORACLE_PANELS)
     looks = ORACLE_PANELS[-1].places
-    oracle = next((row.numbers for row in rows if row.first.model == _ORACLE), {})
+    oracle = next((row.numbers for row in rows if row.first.key.model == _ORACLE), {})
     points = {measure: number for measure, number in oracle.items() if measure in looks}
     return (RecallLine(_ORACLE, _ORACLE, points, None), *lines) if lines and points else lines
 

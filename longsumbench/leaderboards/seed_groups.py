@@ -123,12 +123,12 @@ class SeedGroup:
     @property
     def names(self) -> tuple[str, ...]:
         """The names that the user gave its runs."""
-        return tuple(dict.fromkeys(name for run in self.runs if (name := run.settings.name)))
+        return tuple(dict.fromkeys(name for run in self.runs if (name := run.config.name)))
 
     @property
     def label(self) -> str:
         """Its model and settings."""
-        return " ".join([self.first.model, *self.settings])
+        return " ".join([self.first.key.model, *self.settings])
 
 
 class PairDifference(NamedTuple):
@@ -157,7 +157,7 @@ def group_by_seed(
     systems: dict[object, list[RunRecord]] = {}
     for record in records:
         key = (
-            record.model,
+            record.key.model,
             record.variant,
             record.oracle,
             tuple(sorted(settings_of(record).items())),
@@ -168,7 +168,9 @@ def group_by_seed(
     return tuple(
         sorted(
             groups,
-            key=lambda group: ranking_key(group.first, group.numbers.get(group.first.ranked_by)),
+            key=lambda group: ranking_key(
+                group.first, group.numbers.get(group.first.evaluation.ranked_by)
+            ),
         )
     )
 
@@ -185,7 +187,7 @@ def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
         if same is None:
             runs.append(run)
         else:
-            equal_seeds |= dict.fromkeys([same.seed, run.seed])
+            equal_seeds |= dict.fromkeys([same.key.seed, run.key.seed])
     return SeedGroup(
         tuple(runs), tuple(run for run in latest if run not in runs), equal_seeds=tuple(equal_seeds)
     )
@@ -197,14 +199,14 @@ def _by_size(seeds: _Seeds) -> list[int]:
 
 def _seeds_of(record: RunRecord) -> _Seeds:
     """Return the run's seeds of sampling, training and decoding; empty if its outcome depends on none."""
-    if record.seed is None:
+    if record.key.seed is None:
         return ()
-    return record.seed, record.settings.train.seed, record.settings.decode.seed
+    return record.key.seed, record.config.train.seed, record.config.decode.seed
 
 
 def seed_matters(record: RunRecord) -> bool:
     """Return True if another seed trains another system. That of Random only draws other sentences."""
-    return record.seed is not None and (record.trained or record.imported is not None)
+    return record.key.seed is not None and (record.trained or record.imported is not None)
 
 
 def have_equal_outputs(first: RunRecord, second: RunRecord) -> bool:
@@ -212,21 +214,24 @@ def have_equal_outputs(first: RunRecord, second: RunRecord) -> bool:
 
     They may if all outputs are right, or if all are the same text; so may extracts.
     """
-    is_equal = first.outputs_digest == second.outputs_digest and first.scores == second.scores
-    is_varied = first.outputs is None or first.outputs.distinct > 1
-    is_written = seed_matters(first) and first.settings.decode.mode == "write"
+    is_equal = (
+        first.outputs_digest == second.outputs_digest
+        and first.evaluation.scores == second.evaluation.scores
+    )
+    is_varied = first.evaluation.outputs is None or first.evaluation.outputs.distinct > 1
+    is_written = seed_matters(first) and first.config.decode.mode == "write"
     return (
         bool(first.outputs_digest)
         and is_equal
         and is_written
         and is_varied
-        and first.scores["rouge1"].f < PERCENT
+        and first.evaluation.scores["rouge1"].f < PERCENT
     )
 
 
 def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
     """Average the numbers that all runs of a group have."""
-    names = [*ROUGE_HEADINGS, *group.first.measures]
+    names = [*ROUGE_HEADINGS, *group.first.evaluation.measures]
     means: dict[str, Estimate] = {}
     for name in names:
         numbers = [number for run in group.runs if (number := measured_mean(run, name))]
@@ -266,7 +271,7 @@ def estimate_share(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -
 
 def unit_factor(record: RunRecord, name: str) -> float:
     """Return the factor from per-example scores to the number in tables: 100 for shares, otherwise 1."""
-    return 1.0 if name in record.units else PERCENT
+    return 1.0 if name in record.evaluation.units else PERCENT
 
 
 def aligned_scores(
@@ -332,7 +337,7 @@ def _with_differing_settings(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     """Add the settings that differ to groups with the same model and variant; then those that tables show."""
     same: dict[tuple[str, str], list[SeedGroup]] = {}
     for group in groups:
-        same.setdefault((group.first.model, group.first.variant), []).append(group)
+        same.setdefault((group.first.key.model, group.first.variant), []).append(group)
     models: dict[str, list[SeedGroup]] = {}
     for (model, _), members in same.items():
         models.setdefault(model, []).extend(_distinguished(members) if members[1:] else members)
@@ -377,7 +382,7 @@ def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
 
 def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     """Add the settings in which groups differ: the scale, up to three settings, or the ids of the first runs."""
-    scales: list[tuple[str, ...]] = [(f"scale={group.first.scale}",) for group in groups]
+    scales: list[tuple[str, ...]] = [(f"scale={group.first.config.scale}",) for group in groups]
     settings = [settings_of(group.first) for group in groups]
     keys = [
         key

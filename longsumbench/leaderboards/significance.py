@@ -181,8 +181,10 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> ScoreTable:
     """
     path, advice = folder / "scores.csv", "run it again with overwrite=true"
     scores = read_score_table(path)
-    if len(scores) != record.n:
-        raise DataError(f"scores of {len(scores):,} examples, not of {record.n:,}; {advice}", path)
+    if len(scores) != record.evaluation.n:
+        raise DataError(
+            f"scores of {len(scores):,} examples, not of {record.evaluation.n:,}; {advice}", path
+        )
     columns = [f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf"]
     for name in columns:
         if name not in scores or not ((scores[name] >= 0) & (scores[name] <= 1)).all():
@@ -241,7 +243,7 @@ def _best_set(
     if len(ranked) <= 2 or any(row.one_seed for row in ranked):
         return ()
     runs = [run for row in ranked for run in row.runs]
-    values = seed_groups.aligned_scores(runs, runs[0].ranked_by, scores)
+    values = seed_groups.aligned_scores(runs, runs[0].evaluation.ranked_by, scores)
     if values is None or len(values) < _LEAST_EXAMPLES:
         return ()
     ends = np.cumsum([len(row.runs) for row in ranked])
@@ -270,7 +272,10 @@ class ComparableRows:
         """Return the runs of all rows, also repeated ones: the best first, oracles last."""
         runs = (run for row in self.rows for run in (*row.runs, *row.repeated))
         return sorted(
-            runs, key=lambda run: comparability.ranking_key(run, measured_mean(run, run.ranked_by))
+            runs,
+            key=lambda run: comparability.ranking_key(
+                run, measured_mean(run, run.evaluation.ranked_by)
+            ),
         )
 
 
@@ -330,9 +335,9 @@ def _block_order(members: Sequence[RunRecord]) -> tuple[bool, int, int, int, int
     So a trial on few examples displaces no result, however many runs it has.
     """
     first = members[0]
-    limited = first.settings.dataset.limit is not None
+    limited = first.config.dataset.limit is not None
     whole = not limited and first.num_outputs >= first.texts.examples.get(
-        first.split, 0
+        first.key.split, 0
     )  # or an unknown number
-    split = comparability.SPLIT_ORDER.index(first.split)
-    return not whole, split if whole else 0, -first.n, split, -len(members)
+    split = comparability.SPLIT_ORDER.index(first.key.split)
+    return not whole, split if whole else 0, -first.evaluation.n, split, -len(members)

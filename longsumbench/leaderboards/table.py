@@ -38,9 +38,10 @@ from longsumbench.leaderboards.significance import (
     read_all_scores,
 )
 from longsumbench.metrics.aggregate import ScoreTable, intervals_of
+from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE
 from longsumbench.runs.record import (
-    DEFAULT_RANKING_SCORE,
     SHORT_ID,
+    RecordedSystem,
     RunRecord,
     length_ratio,
     source_copied,
@@ -126,12 +127,12 @@ def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) 
     Own texts also have their fingerprint if other blocks of the table have other texts.
     """
     run, texts = comparable.rows[0].first, ""
-    if path := run.settings.dataset.path:
-        several = any(block.rows[0].first.fingerprint != run.fingerprint for block in table)
+    if path := run.config.dataset.path:
+        several = any(block.rows[0].first.key.fingerprint != run.key.fingerprint for block in table)
         texts = f", texts of {PurePath(path).name or path}"
-        texts += f" (fingerprint {run.fingerprint[:SHORT_ID]})" if several else ""
+        texts += f" (fingerprint {run.key.fingerprint[:SHORT_ID]})" if several else ""
     untrained = ", systems that were not trained here" if comparable.zero_shot else ""
-    return f"{run.split} split, {format_count(run.n, 'example')}{texts}{untrained}"
+    return f"{run.key.split} split, {format_count(run.evaluation.n, 'example')}{texts}{untrained}"
 
 
 def _columns(
@@ -146,9 +147,13 @@ def _columns(
             if name in all_columns
         ]
         return columns, columns[:1:-1]
-    ranked_by, seeds = rows[0].first.ranked_by, seeds_column(rows)
+    ranked_by, seeds = rows[0].first.evaluation.ranked_by, seeds_column(rows)
     numbers = list(comparability.numbers_shown([row.first for row in rows]))
-    facts = _CHECKPOINT_COLUMNS if any(run.system for row in rows for run in row.runs) else ()
+    facts = (
+        _CHECKPOINT_COLUMNS
+        if any(_has_system_facts(run) for row in rows for run in row.runs)
+        else ()
+    )
     names = [*_WHO, seeds, *numbers, *facts, *_COST]
     optional = [
         *(name for name in reversed(numbers) if name != ranked_by),
@@ -209,7 +214,7 @@ def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> Bl
 
 def _csv_columns(records: Sequence[RunRecord]) -> list[str]:
     """Return the columns of the CSV: the common ones, other measures, truncation by cause, facts of some runs."""
-    measured = dict.fromkeys(name for record in records for name in record.measures)
+    measured = dict.fromkeys(name for record in records for name in record.evaluation.measures)
     columns = [
         *_CSV_COLUMNS,
         *(f"{name}{bound}" for name in measured for bound in ("", "_lo", "_hi")),
@@ -218,50 +223,62 @@ def _csv_columns(records: Sequence[RunRecord]) -> list[str]:
         ["source_copied"] if any(source_copied(record) is not None for record in records) else []
     )
     columns += ledger_columns(records)
-    columns += ["measured_by"] if any(record.measured_by for record in records) else []
-    columns += _OUTPUT_COLUMNS if any(record.outputs for record in records) else []
-    columns += ["checkpoints"] if any(record.checkpoints for record in records) else []
+    columns += ["measured_by"] if any(record.evaluation.measured_by for record in records) else []
+    columns += _OUTPUT_COLUMNS if any(record.evaluation.outputs for record in records) else []
+    columns += ["checkpoints"] if any(record.evaluation.checkpoints for record in records) else []
     columns += ["imported_from"] if any(record.imported for record in records) else []
-    columns += _SYSTEM_COLUMNS if any(record.system for record in records) else []
-    columns += dict.fromkeys(name for record in records for name in record.counts)
+    columns += _SYSTEM_COLUMNS if any(map(_has_system_facts, records)) else []
+    columns += dict.fromkeys(name for record in records for name in record.ledger.counts)
     columns += ["verified"] if any(record.verified for record in records) else []
     return [*columns, "block"]
+
+
+def _has_system_facts(record: RunRecord) -> bool:
+    return record.imported is not None or record.system != RecordedSystem()
 
 
 def _csv_row(record: RunRecord) -> dict[str, Any]:
     """Return a run's row of the CSV: ROUGE F1, precision (`_p`) and recall (`_r`) are 0–100, shares in percent."""
     fit = record.fit
     values: dict[str, Any] = {
-        name: getattr(record, name) for name in ("model", "variant", "dataset", "split", "n")
+        "model": record.key.model,
+        "variant": record.variant,
+        "dataset": record.key.dataset,
+        "split": record.key.split,
+        "n": record.evaluation.n,
     }
     for kind in comparability.ROUGE_HEADINGS:
-        score = record.scores[kind]
+        score = record.evaluation.scores[kind]
         values |= with_bounds(kind, score.f1) | {f"{kind}_p": score.p, f"{kind}_r": score.r}
     values |= {
         "source_seen": source_seen(record),
         "source_copied": source_copied(record),
         "targets_cut": percent(fit.targets_cut, record.train_examples) if record.trained else None,
-        "outputs_cut": percent(record.outputs_cut, record.num_outputs),
+        "outputs_cut": percent(record.ledger.outputs_cut, record.num_outputs),
         "parameters": record.parameters,
         **{f"train_{name}": getattr(fit, name) for name in _TRAINING_COLUMNS},
-        "tokens_per_second": record.decode_tokens_per_second,
-        **{
-            name: getattr(record, name)
-            for name in ("peak_memory_gb", "seed", "signature", "run_id", "fingerprint")
-        },
-        "path": (path := record.settings.dataset.path) and PurePath(path).name,
+        "tokens_per_second": record.costs.decode_tokens_per_second,
+        "peak_memory_gb": record.costs.peak_memory_gb,
+        "seed": record.key.seed,
+        "signature": record.evaluation.signature,
+        "run_id": record.run_id,
+        "fingerprint": record.key.fingerprint,
+        "path": (path := record.config.dataset.path) and PurePath(path).name,
         "train_split": record.train_examples,
     }
-    for name, measure in record.measures.items():
+    for name, measure in record.evaluation.measures.items():
         values |= with_bounds(name, measure.estimate)
     values |= {f"{PREFIX}{cause}": share for cause, share in cut_shares(record).items()}
-    values |= {name: getattr(record.outputs, fact, None) for name, fact in _OUTPUT_COLUMNS.items()}
-    values["measured_by"] = "; ".join(record.measured_by.values())
-    values["checkpoints"] = len(record.checkpoints) or 1
-    facts = {**asdict(record.facts), "release_order": release_order(record)}
+    values |= {
+        name: getattr(record.evaluation.outputs, fact, None)
+        for name, fact in _OUTPUT_COLUMNS.items()
+    }
+    values["measured_by"] = "; ".join(record.evaluation.measured_by.values())
+    values["checkpoints"] = len(record.evaluation.checkpoints) or 1
+    facts = {**asdict(record.system), "release_order": release_order(record)}
     facts |= {"trained": trained_here(record), "length_ratio": length_ratio(record)}
     values |= {name: facts[name] for name in _SYSTEM_COLUMNS}
-    values |= {**record.counts, "verified": "yes" if record.verified else "no"}
+    values |= {**record.ledger.counts, "verified": "yes" if record.verified else "no"}
     if record.imported:  # how it was trained and decoded is unknown
         values |= dict.fromkeys(
             ("outputs_cut", "parameters", *(f"train_{name}" for name in _TRAINING_COLUMNS))
@@ -389,7 +406,7 @@ class Table:
     def title(self, picture: RecallPicture = FACTS) -> str:
         """Return the title of a picture."""
         first = next(block.rows[0].first for block in self.comparable if picture.lines(block.rows))
-        of = f"{first.split} split, {format_count(first.n, 'example')}"
+        of = f"{first.key.split} split, {format_count(first.evaluation.n, 'example')}"
         return f"{self.dataset}: {picture.topic} ({of})"
 
     def blocks(self, brief: bool = False, ledger: bool = False) -> list[Block]:
@@ -434,16 +451,16 @@ def take_part_as_f(
 def _with_part_as_f(record: RunRecord, part: str, scores: ScoreTable | None) -> RunRecord:
     bounds: Mapping[str, tuple[float, float]] = {}
     if scores is not None:
-        scoring = record.settings.score
+        scoring = record.config.score
         columns = scores.frame()[[f"{kind}_f" for kind in comparability.ROUGE_HEADINGS]]
         bounds = intervals_of(
             columns, scoring.resamples, perl_resampling=scoring.resampling == "perl"
         )
     means = {}
-    for kind, score in record.scores.items():
+    for kind, score in record.evaluation.scores.items():
         low, high = bounds.get(f"{kind}_f", (math.nan, math.nan))
         means[kind] = replace(score, f=getattr(score, part), f_lo=low, f_hi=high)
-    return replace(record, scores=means)
+    return replace(record, evaluation=replace(record.evaluation, scores=means))
 
 
 @suite_errors()
@@ -486,12 +503,12 @@ def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Fi
 
 def _draw_first_block(table: Table) -> "Figure":
     """Draw the ranking score of each row of the first block with its 95 % interval, best first."""
-    rows, number = table.comparable[0].rows, table.comparable[0].rows[0].first.ranked_by
+    rows, number = table.comparable[0].rows, table.comparable[0].rows[0].first.evaluation.ranked_by
 
     def draw(figure: "Figure") -> None:
         figure.set_layout_engine("constrained")
         plot = figure.subplots()
-        styles = system_styles([row.first.model for row in rows])
+        styles = system_styles([row.first.key.model for row in rows])
         labels = [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows]
         draw_intervals(
             plot, [*zip(labels, (row.numbers[number] for row in rows), styles, strict=True)]
@@ -566,7 +583,11 @@ def read_table(
     if part != "f":
         records, scores = take_part_as_f(records, part, scores)
         records = [
-            replace(record, measures={}, ranked_by=DEFAULT_RANKING_SCORE) for record in records
+            replace(
+                record,
+                evaluation=replace(record.evaluation, measures={}, ranked_by=DEFAULT_RANKING_SCORE),
+            )
+            for record in records
         ]
     if not records:
         raise DataError("no run can be read", results.root / "runs" / dataset)

@@ -5,13 +5,13 @@ predictions, examples, metrics --evaluate--> Evaluation: rows, ROUGE, measures, 
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from longsumbench.core import Example, Metric, Scored, Scoring, Sentences, Split, registry
 from longsumbench.errors import DataError
+from longsumbench.files import digest
 from longsumbench.metrics import aggregate as means
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.metrics.rouge import Rouge
@@ -27,38 +27,69 @@ DEFAULT_METRICS = (
     "number_precision",
     "copied",
 )  # of every run; they need no model
+DEFAULT_RANKING_SCORE = "rougeLsum"  # for datasets without a metric of their own
+
+
+@dataclass(frozen=True)
+class CheckpointMeans:
+    """The means of one of the averaged checkpoints (`train.keep_best`): score column → value."""
+
+    step: int
+    validation_loss: float | None
+    means: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of a system's predictions.
+    """What the outputs of a run scored, as its record stores it. Scores are 0–100, lengths in words.
 
     Attributes:
-        tables: for each set of predictions a row per example, indexed by id: 0–1, or in a column's unit.
-        per_example: the mean of these tables, example by example.
-        empty_references: ids of examples that were skipped because no reference can be scored.
-        empty_predictions: number of rows whose prediction is empty, of the first set.
+        signature: the signatures of ROUGE and of the dataset's metrics.
+        n: the number of examples in the means.
+        examples: a hash of their ids and of those that are left out; equal for runs on the same examples.
         scores: type of ROUGE → its means; empty without ROUGE.
-        measures: column of another metric → its mean.
-        units: column → its unit, for those that are not 0–100.
-        floor: type of ROUGE, and the score that ranks → its mean against other examples, 0–100.
-        outputs: facts about the first set of predictions.
-        signature: how the means were computed.
-        measured_by: name of a requested metric → its signature.
+        measures: results other than ROUGE, by name. The first measure of a metric comes first; metrics of the dataset
+            come before requested ones.
+        units: measure → unit, for measures that are not 0–100.
+        ranked_by: the type of ROUGE or the measure that decides the rank.
+        measured_by: requested metric → signature.
+        floor: type of ROUGE, and the measure that decides the rank → mean score of the outputs against the references of
+            other examples: what they reach without their sources. Empty if unknown.
+        outputs: length, diversity and repetition of the outputs; None if unknown.
+        empty_references: ids left out of the means, because no reference can be scored.
+        empty_predictions: the number of empty outputs, which score 0.
+        checkpoints: the averaged checkpoints, the best first. Scores and measures are averages; all other results are
+            those of the best checkpoint. Empty for a single checkpoint.
     """
 
-    tables: "tuple[pd.DataFrame, ...]"
-    per_example: "pd.DataFrame"
+    signature: str
     n: int
-    empty_references: tuple[str, ...]
-    empty_predictions: int
+    examples: str
     scores: Mapping[str, means.RougeMeans]
     measures: Mapping[str, means.MeasureMean]
     units: Mapping[str, str]
-    floor: Mapping[str, float]
-    outputs: OutputFacts
-    signature: str
+    ranked_by: str
     measured_by: Mapping[str, str]
+    floor: Mapping[str, float]
+    outputs: OutputFacts | None
+    empty_references: tuple[str, ...] = ()
+    empty_predictions: int = 0
+    checkpoints: tuple[CheckpointMeans, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScoredOutputs:
+    """Scores of outputs, in all and per example.
+
+    Attributes:
+        evaluation: the means.
+        tables: for each checkpoint a row per example, indexed by id: 0–1, or in a column's unit.
+        per_example: the mean of these tables, example by example.
+    """
+
+    evaluation: Evaluation
+    tables: "tuple[pd.DataFrame, ...]"
+    per_example: "pd.DataFrame"
 
 
 def default_metrics(scoring: Scoring, others: Collection[str] = ()) -> list[Metric]:
@@ -85,8 +116,9 @@ def evaluate(
     metrics: Sequence[Metric],
     scoring: Scoring,
     requested: Sequence[Metric] = (),
-    floor_of: str | None = None,
-) -> Evaluation:
+    ranked_by: str = DEFAULT_RANKING_SCORE,
+    with_floor: bool = False,
+) -> ScoredOutputs:
     """Score the predictions of a system, or those of several of its checkpoints, which are averaged.
 
     Args:
@@ -95,17 +127,18 @@ def evaluate(
         metrics: those that decide the signature, ROUGE first.
         scoring: how intervals are drawn.
         requested: further metrics; their columns come last.
-        floor_of: the score whose floor (`score_floor`) becomes a column; None for no floor.
+        ranked_by: the score that decides the rank.
+        with_floor: compute what the outputs reach without their sources (`score_floor`); that of `ranked_by` becomes a
+            column.
 
     Raises:
         DataError: two examples have the same id, or no example can be scored by ROUGE.
     """
     every = [*metrics, *requested]
-    targets: list[
-        Example
-    ] = []  # the floor and the outputs need no sources, and reading them again takes time
+    # The floor and the facts about outputs need no sources, and reading them again takes time.
+    targets: list[Example] = []
 
-    def read(texts: Sequence[RawText]) -> Iterator[tuple[RawText, Example]]:
+    def read_pairs(texts: Sequence[RawText]) -> Iterator[tuple[RawText, Example]]:
         targets.clear()
         for text, example in zip(track(texts, "scoring", len(texts)), examples, strict=False):
             targets.append(replace(example, documents=()))
@@ -118,48 +151,52 @@ def evaluate(
             for text, example in zip(texts, examples, strict=False)
             if all(each.can_score(example) for each in every)
         )
-    scored = [score_all(every, read(texts)) for texts in predictions]
-    tables, floors = [of_checkpoint.per_example for of_checkpoint in scored], []
-    if floor_of is not None:
+    scored = [score_all(every, read_pairs(texts)) for texts in predictions]
+    tables = [of_checkpoint.per_example for of_checkpoint in scored]
+    floor: dict[str, float] = {}
+    if with_floor:
         owners = examples if metrics[1:] else targets  # ROUGE does not use the source
         floors = [score_floor(metrics[:2], owners, texts) for texts in predictions]
-        tables = list(
-            map(partial(_with_floor, columns_in(metrics, tables[0]), floor_of), tables, floors)
-        )
+        deciding_columns = columns_in(metrics, tables[0])
+        tables = [
+            _with_floor(deciding_columns, ranked_by, table, floor_table)
+            for table, floor_table in zip(tables, floors, strict=True)
+        ]
+        floor = _floor_means(mean_scores(floors), ranked_by)
     per_example = mean_scores(tables)
-    n, others = len(tables[0]), [metric for metric in every if not isinstance(metric, Rouge)]
-    units = {column: unit for metric in others for column, unit in metric.units.items()}
-    rouge, perl = (
-        per_example[list(Rouge.columns)] if len(others) < len(every) else None,
-        scoring.resampling == "perl",
+    n, best = len(tables[0]), scored[0]
+    others = [metric for metric in every if not isinstance(metric, Rouge)]
+    scores: dict[str, means.RougeMeans] = {}
+    if len(others) < len(every):
+        is_perl = scoring.resampling == "perl"
+        rouge_columns = per_example[list(Rouge.columns)]
+        scores = means.aggregate(rouge_columns, scoring.resamples, perl_resampling=is_perl)
+    units: dict[str, str] = {}
+    for metric in others:
+        units |= metric.units
+    measures = means.aggregate_measures(
+        per_example[columns_in(others, per_example)], scoring.resamples, in_units=units
     )
-    return Evaluation(
-        tables=tuple(tables),
-        per_example=per_example,
-        n=n,
-        empty_references=scored[0].empty_references,
-        empty_predictions=scored[0].empty_predictions,
-        scores={}
-        if rouge is None
-        else means.aggregate(rouge, scoring.resamples, perl_resampling=perl),
-        measures={
-            **means.aggregate_measures(
-                per_example[columns_in(others, per_example)], scoring.resamples, in_units=units
-            ),
-            **{
-                name: means.MeasureMean(*number)
-                for metric in others
-                for name, number in metric.pooled().items()
-            },
-        },
-        units=units,
-        floor=_floor_means(mean_scores(floors), floor_of) if floor_of is not None else {},
-        outputs=describe_outputs(
-            list(map(_as_text, predictions[0])), [example.references for example in targets]
-        ),
+    for metric in others:
+        for name, number in metric.pooled().items():
+            measures[name] = means.MeasureMean(*number)
+    evaluation = Evaluation(
         signature="|".join(metric.signature(n) for metric in metrics),
+        n=n,
+        examples=digest(sorted([*tables[0].index, *best.empty_references]))[:16],
+        scores=scores,
+        measures=measures,
+        units=units,
+        ranked_by=ranked_by,
         measured_by={metric.name: metric.signature(n) for metric in requested},
+        floor=floor,
+        outputs=describe_outputs(
+            [_as_text(text) for text in predictions[0]], [example.references for example in targets]
+        ),
+        empty_references=best.empty_references,
+        empty_predictions=best.empty_predictions,
     )
+    return ScoredOutputs(evaluation, tuple(tables), per_example)
 
 
 def _with_floor(

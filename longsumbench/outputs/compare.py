@@ -39,11 +39,10 @@ from longsumbench.leaderboards.significance import (
     read_scores_of_run,
 )
 from longsumbench.metrics.aggregate import ScoreTable, values_at
-from longsumbench.metrics.evaluate import score_column
+from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE, score_column
 from longsumbench.metrics.output_facts import OutputFacts, describe_outputs
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import (
-    DEFAULT_RANKING_SCORE,
     SHORT_ID,
     RunRecord,
     output_problems,
@@ -191,8 +190,8 @@ class Comparison:
     @property
     def title(self) -> str:
         """Heading: the models and the dataset."""
-        names = list(dict.fromkeys(run.record.model for run in self.runs))
-        return f"longsumbench: {', '.join(names)} compared on {self.runs[0].record.dataset}"
+        names = list(dict.fromkeys(run.record.key.model for run in self.runs))
+        return f"longsumbench: {', '.join(names)} compared on {self.runs[0].record.key.dataset}"
 
     @property
     def all_examples(self) -> bool:
@@ -201,7 +200,7 @@ class Comparison:
 
     def about(self) -> list[str]:
         """Return lines about the examples, training, oracles, averaged checkpoints and outputs."""
-        split, count = self.runs[0].record.split, format_count(len(self.ids), "example")
+        split, count = self.runs[0].record.key.split, format_count(len(self.ids), "example")
         lines = [f"{split} split, {count}."]
         if not self.all_examples:
             scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
@@ -217,12 +216,12 @@ class Comparison:
             lines.append(
                 f"Oracles, which saw the references or their lengths: {', '.join(oracles)}."
             )
-        if means := [run.label for run in self.runs if run.record.checkpoints]:
+        if means := [run.label for run in self.runs if run.record.evaluation.checkpoints]:
             lines.append(
                 f"Scores are means of several checkpoints, summaries the best one's: {', '.join(means)}."
             )
         lengths = [f"{run.label} {run.outputs.words:.0f}" for run in self.runs]
-        if (first := self.runs[0].record.outputs) and first.reference_words:
+        if (first := self.runs[0].record.evaluation.outputs) and first.reference_words:
             lengths.append(f"the references {first.reference_words:.0f}")
         lines.append(f"Mean length in words: {', '.join(lengths)}.")
         for run in self.runs:
@@ -242,7 +241,7 @@ class Comparison:
         )
         return [
             columns,
-            _with_count(self.runs[0].record.signature, len(self.ids)).replace("|", " "),
+            _with_count(self.runs[0].record.evaluation.signature, len(self.ids)).replace("|", " "),
         ]
 
     def blocks(self) -> list[Block]:
@@ -269,12 +268,11 @@ class Comparison:
         rows = []
         for pair in self.pairs:
             sides = {"baseline_": pair.baseline.record, "": pair.run.record}
-            keys = ("model", "variant", "run_id")
-            identity = {
-                f"{side}{key}": getattr(record, key)
-                for side, record in sides.items()
-                for key in keys
-            }
+            identity = {}
+            for side, record in sides.items():
+                identity[f"{side}model"] = record.key.model
+                identity[f"{side}variant"] = record.variant
+                identity[f"{side}run_id"] = record.run_id
             rows += [{**identity, **asdict(row)} for row in pair.rows]
         return rows
 
@@ -322,7 +320,7 @@ def _pair_block(pair: RunPair) -> Block:
 def verdict(pair: RunPair) -> str:
     """Return the sentence that says whether the two differ in the main measure."""
     row, name = pair.main, pair.main.heading
-    unit = pair.run.record.units.get(row.measure, "points")
+    unit = pair.run.record.evaluation.units.get(row.measure, "points")
     measured = f"{name}: {row.difference:+.2f} {unit} (interval {format_interval(row.low, row.high, '+.2f')})"
     if row.distinguishable:
         way = "higher" if row.difference > 0 else "lower"
@@ -419,16 +417,20 @@ def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
     return ComparedRun(folder, record, scores, predictions)
 
 
+def _without_examples(record: RunRecord) -> RunRecord:
+    """Return a record that does not say which examples, and how many, it is about."""
+    signature = _with_count(record.evaluation.signature, 0)
+    evaluation = replace(record.evaluation, n=0, examples="", signature=signature)
+    return replace(record, evaluation=evaluation)
+
+
 def _check_comparable(run: ComparedRun, baseline: ComparedRun) -> None:
     """Raise UsageError if two runs read different texts or were scored differently; their examples may differ."""
-    record, expected = (
-        replace(side.record, n=0, examples="", signature=_with_count(side.record.signature, 0))
-        for side in (run, baseline)
-    )
+    record, expected = _without_examples(run.record), _without_examples(baseline.record)
     if difference := describe_difference(record, expected):
         dataset = (
-            f"{record.dataset} instead of {expected.dataset}, "
-            if record.dataset != expected.dataset
+            f"{record.key.dataset} instead of {expected.key.dataset}, "
+            if record.key.dataset != expected.key.dataset
             else ""
         )
         raise UsageError(
@@ -485,12 +487,16 @@ def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
     """Return ROUGE's types and the other measures computed in the same way for both runs; no breakdowns by position."""
     first, record = baseline.record, run.record
     different = [
-        name for name, way in record.measured_by.items() if first.measured_by.get(name, way) != way
+        name
+        for name, way in record.evaluation.measured_by.items()
+        if first.evaluation.measured_by.get(name, way) != way
     ]
     metrics = [registry.metrics.load(name) for name in different]
     left_out = {column for metric in metrics for column in (*metric.columns, *metric.further)}
-    tables = (first.measures, record.measures, baseline.scores, run.scores)
-    measures = [name for name in first.measures if all(name in table for table in tables)]
+    tables = (first.evaluation.measures, record.evaluation.measures, baseline.scores, run.scores)
+    measures = [
+        name for name in first.evaluation.measures if all(name in table for table in tables)
+    ]
     return [
         *ROUGE_HEADINGS,
         *(name for name in measures if name not in left_out and not _BREAKDOWN.search(name)),
@@ -522,7 +528,7 @@ def compare_pair(
 ) -> RunPair:
     """Build a pair, with its examples sorted by the change of the main measure; ties are in the order of the ids."""
     row_of = {row.measure: row for row in rows}
-    main = row_of.get(baseline.record.ranked_by, row_of[DEFAULT_RANKING_SCORE])
+    main = row_of.get(baseline.record.evaluation.ranked_by, row_of[DEFAULT_RANKING_SCORE])
     scores = baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids)
     numbers = zip(
         ids, *(column.tolist() for column in (*scores, scores[1] - scores[0])), strict=True

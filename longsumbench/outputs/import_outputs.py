@@ -23,7 +23,7 @@ from longsumbench.outputs.files import first_ids, given_outputs, read_outputs
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point, score_baselines
 from longsumbench.runs.plan import Point, plan
-from longsumbench.runs.record import ImportedOutputs, RunRecord, StepSeconds
+from longsumbench.runs.record import ImportedOutputs, RunRecord
 from longsumbench.runs.run_id import check_split
 from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
@@ -72,6 +72,8 @@ class ImportedSystem(core.System):
         super().__init__(ImportedConfig(outputs.model))
         self.outputs = outputs
         self.summaries = {summary.id: summary for summary in summaries}
+        if outputs.seed is not None:
+            self.decided_by = frozenset({"seed"})
 
     def summarize(
         self, examples: Sequence[core.Example], decoding: core.Decoding
@@ -82,20 +84,18 @@ class ImportedSystem(core.System):
     def identity(self) -> dict[str, Any]:
         """Return the names that were given, and a hash of the outputs."""
         texts = {name: summary.text for name, summary in self.summaries.items()}
-        facts = {
+        return {
             "imported": self.outputs.model,
             "variant": self.outputs.variant,
             "seed": self.outputs.seed,
+            "outputs": digest(texts),
         }
-        return {**facts, "outputs": digest(texts)}
 
-    def facts(self) -> dict[str, Any]:
-        """Return the fields of the record that say where the outputs come from, and that their costs are unknown."""
+    def origin(self) -> ImportedOutputs:
+        """Return where the outputs come from."""
         path, texts = self.outputs.path, [summary.text for summary in self.summaries.values()]
         checksum = digest(texts) if self.outputs.texts or path.is_dir() else hash_regular(path)
-        costs = {"timings": StepSeconds(), "decode_tokens_per_second": None, "peak_memory_gb": None}
-        source = ImportedOutputs(path.name or str(path), checksum, self.outputs.origin)
-        return {"imported": source, "seed": self.outputs.seed, **costs}
+        return ImportedOutputs(path.name or str(path), checksum, self.outputs.origin)
 
 
 def match_outputs(
@@ -275,7 +275,7 @@ def run_import(
         nonlocal left_out
         texts = load_texts(config.dataset, stages)
         system = ImportedSystem(outputs, match_outputs(outputs, texts, config.dataset))
-        point.facts = system.facts()
+        point.imported = system.origin()
         subset = only_summarized(texts, config.dataset.split, system.summaries)
         left_out = subset is not texts
         return system, subset

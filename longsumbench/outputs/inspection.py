@@ -79,7 +79,7 @@ class Inspection:
     @property
     def title(self) -> str:
         """Heading: dataset, example and run."""
-        return f"{self.record.dataset}, example {self.summary.id}: {run_label(self.record)}"
+        return f"{self.record.key.dataset}, example {self.summary.id}: {run_label(self.record)}"
 
     def render(self) -> str:
         """Return the example for the terminal: the beginning of its source, other texts, scores, what was read."""
@@ -120,13 +120,13 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     summaries = read_summaries(folder / "predictions.jsonl")
     number = _find_example(example, [summary.id for summary in summaries], record)
     summary, split = summaries[number], split_read_by(folder, record)
-    _, scores_file = output_files(len(record.checkpoints))[0]
+    _, scores_file = output_files(len(record.evaluation.checkpoints))[0]
     places = kept_places(folder / "evidence")
     row = _read_row(folder / scores_file, summary.id)
     scores = {
         heading: PERCENT * row[f"{kind}_f"] for kind, heading in ROUGE_HEADINGS.items() if row
     }
-    ranked_by = record.ranked_by
+    ranked_by = record.evaluation.ranked_by
     has_measure = ranked_by not in ROUGE_HEADINGS and math.isfinite(row.get(ranked_by, math.nan))
     ranking = (
         {heading_of(ranked_by): unit_factor(record, ranked_by) * row[ranked_by]}
@@ -170,9 +170,9 @@ def _why_none(number: int, places: set[int], record: RunRecord) -> str:
     if places:
         extent = f"{format_count(len(places), 'example')}, {min(places)} to {max(places)}"
         return f"no evidence of example {number} was kept; {run_label(record)} has that of {extent}; {more}"
-    if not num_wanted(value := record.settings.decode.evidence, examples=1):
+    if not num_wanted(value := record.config.decode.evidence, examples=1):
         return f"{run_label(record)} kept no evidence (decode.evidence={value}); if the system supports it, {more}"
-    return f"{run_label(record)} has no evidence: {record.model} keeps none, at least with these settings"
+    return f"{run_label(record)} has no evidence: {record.key.model} keeps none, at least with these settings"
 
 
 def _read_row(path: Path, name: str) -> dict[str, float]:
@@ -251,18 +251,18 @@ def _facts_of(inspection: Inspection) -> dict[str, str | None]:
     length = format_count(words, "word") if tokens is None else format_count(tokens, "token")
     variant, imported = ", ".join(split_variant(record.variant)), record.imported
     return {
-        "model": f"{record.model}, {variant or ('imported' if imported else 'as its recipe')}",
+        "model": f"{record.key.model}, {variant or ('imported' if imported else 'as its recipe')}",
         "imported": f"{imported.file}, from {imported.origin or 'an unknown place'}"
         if imported
         else None,
-        "dataset": f"{record.dataset}, {record.split} split",
+        "dataset": f"{record.key.dataset}, {record.key.split} split",
         "run": record.run_id,
         "example": f"{summary.id}, at place {inspection.number}, from 0",
         "title": example.title if example else None,
         "scores": scores or "not scored",
         "source": None if imported else describe_reading(summary.truncation),
         "summary": length + ("" if summary.complete else "; it stops at its length limit"),
-        "warning": "; ".join(output_problems(record, record.outputs)),
+        "warning": "; ".join(output_problems(record, record.evaluation.outputs)),
     }
 
 

@@ -213,14 +213,16 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     sides = [(pair.id, tuple(islice(targets, len(pair.references)))) for pair in paired.pairs]
     examples = [Example(name, None, None, (_UNREAD,), texts) for name, texts in sides]
     scored = evaluate([predictions.split], examples, [rouge], rouge.scoring)
-    about_outputs = output_warnings(scored.outputs)
-    if scored.empty_references:
-        share = f"{len(scored.empty_references):,} of {len(paired.pairs):,} examples"
-        reason = f"no reference has a word that the tokenizer keeps ({first_ids(scored.empty_references)})"
+    evaluation = scored.evaluation
+    assert evaluation.outputs is not None  # unknown only in records of other versions
+    about_outputs = output_warnings(evaluation.outputs)
+    if evaluation.empty_references:
+        share = f"{len(evaluation.empty_references):,} of {len(paired.pairs):,} examples"
+        reason = f"no reference has a word that the tokenizer keeps ({first_ids(evaluation.empty_references)})"
         about_outputs.append(f"left out of the means: {share}, because {reason}")
     _print_warnings(about_outputs)
     left_out = {
-        "empty_references": scored.empty_references,
+        "empty_references": evaluation.empty_references,
         "only_predicted": paired.only_predicted,
         "only_referenced": paired.only_referenced,
     }
@@ -232,16 +234,16 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
         added = evaluate(
             predicted, scored_examples, (), rouge.scoring, default_metrics(rouge.scoring)
         )
-        table, measures = table.join(added.per_example), dict(added.measures)
-    rows = Scored(table, scored.empty_references, scored.empty_predictions)
+        table, measures = table.join(added.per_example), dict(added.evaluation.measures)
+    rows = Scored(table, evaluation.empty_references, evaluation.empty_predictions)
     return Report(
-        scored.scores,
+        evaluation.scores,
         rows,
         rouge.scoring.mode,
-        scored.signature,
+        evaluation.signature,
         (*warnings, *about_outputs),
         left_out,
-        scored.outputs,
+        evaluation.outputs,
         measures,
     )
 

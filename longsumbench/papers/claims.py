@@ -95,7 +95,7 @@ class Claim(NamedTuple):
     def seeds(self) -> int | None:
         """Number of common seeds, the smallest of the parts; None if no seed matters."""
         seeds = min(part.comparison.seeds for part in self.parts)
-        return seeds if seeds > 1 or any(run.seed is not None for run in self.runs) else None
+        return seeds if seeds > 1 or any(run.key.seed is not None for run in self.runs) else None
 
     def name_part(self, part: Part) -> str:
         """Return the rows of a part, with its dataset and measure if the parts have several."""

@@ -68,12 +68,13 @@ def _describe_texts(job: Job, means: RowMeans, dataset: str) -> str:
         return ""
     settings, first = job.datasets[dataset], runs[0]
     texts = f"{settings.name} (local files)" if settings.path else settings.name
-    sentence = f"{dataset}: ours are {format_count(first.n, 'example')} of the {first.split} split of {texts}"
+    sentence = f"{dataset}: ours are {format_count(first.evaluation.n, 'example')} of the {first.key.split} split of {texts}"
     lengths = []
-    if ledger := next((run.source for run in runs if run.source and run.source.words), None):
-        lengths.append(f"{ledger.words / first.num_outputs:,.0f} words on average")
-    if first.outputs and first.outputs.reference_words:
-        lengths.append(f"references of {first.outputs.reference_words:,.0f} words")
+    sources = [run.ledger.source for run in runs if run.ledger.source and run.ledger.source.words]
+    if sources:
+        lengths.append(f"{sources[0].words / first.num_outputs:,.0f} words on average")
+    if first.evaluation.outputs and first.evaluation.outputs.reference_words:
+        lengths.append(f"references of {first.evaluation.outputs.reference_words:,.0f} words")
     sentence += f", with {' and '.join(lengths)}" if lengths else ""
     trained = any(run.trained for run in runs)
     return sentence + (
@@ -140,7 +141,7 @@ def _range(numbers: Collection[int]) -> str:
 def _describe_rouge(job: Job, means: RowMeans) -> str:
     paper_mode, program = _PAPER_ROUGE.get(job.paper_table.source, (None, ""))
     runs = [run for group in means.groups.values() for run in group.runs]
-    mode = runs[0].config["score"]["mode"]
+    mode = runs[0].config.score.mode
     if mode == paper_mode:
         return ""
     our_program = {"google": "as rouge_score 0.1.2", "perl": "as ROUGE-1.5.5"}[mode]
@@ -152,7 +153,7 @@ def _describe_rouge(job: Job, means: RowMeans) -> str:
 
 def _describe_seeds(means: RowMeans) -> str:
     seeds = _range(
-        {len(group.runs) for group in means.groups.values() if group.first.seed is not None}
+        {len(group.runs) for group in means.groups.values() if group.first.key.seed is not None}
     )
     return (
         f"Our numbers are {'of one seed' if seeds == '1' else f'means over {seeds} seeds'}."

@@ -131,7 +131,7 @@ def _panels(job: Job, means: printed.RowMeans) -> _Panels:
 def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
     """Draw a column of plots for each panel and a row for each measure; return a PNG."""
     models = {
-        name: points[0].group.first.model
+        name: points[0].group.first.key.model
         for lines in panels.values()
         for name, points in lines.items()
     }
@@ -201,5 +201,7 @@ def _floor(group: SeedGroup, measure: str) -> float | None:
     """Return what a system's outputs score without their sources, 0–100; None if unknown."""
     if measure == PLANTED:
         return group.numbers[_CHANCE].mean if _CHANCE in group.numbers else None
-    floors = [run.floor[measure] for run in group.runs if measure in run.floor]
+    floors = [
+        run.evaluation.floor[measure] for run in group.runs if measure in run.evaluation.floor
+    ]
     return sum(floors) / len(floors) if floors else None

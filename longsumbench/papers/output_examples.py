@@ -173,7 +173,7 @@ def _text_cells(name: str, text: str, measured: dict[str, float], run: str) -> l
 
 def _title(members: Sequence[RowExample]) -> str:
     inspection = members[0].inspection
-    return f"{inspection.record.dataset}, example {inspection.summary.id}"
+    return f"{inspection.record.key.dataset}, example {inspection.summary.id}"
 
 
 def _reference_texts(members: Sequence[RowExample]) -> dict[str, str]:

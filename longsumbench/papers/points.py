@@ -46,14 +46,14 @@ class _FinishedRuns:
         runs = [
             run
             for run in self._records(config.dataset.name)
-            if run.model == config.model.name
-            and metrics <= set(run.measured_by)
+            if run.key.model == config.model.name
+            and metrics <= set(run.evaluation.measured_by)
             and (run.run_id in self._ran or _may_be_texts_of(run, config.dataset))
             and self._identity(run, config) == identity
         ]
         metrics_of_dataset = registry.corpora.load(str(config.dataset.reader)).metrics
         versions = current_versions(make_system(config.model), metrics_of_dataset) if runs else {}
-        current_runs = [run for run in runs if run.versions == versions]
+        current_runs = [run for run in runs if run.key.versions == versions]
         return max(current_runs, key=lambda run: (run.finished, run.run_id), default=None)
 
     def _identity(self, run: RunRecord, config: RunConfig) -> str | None:
@@ -65,7 +65,7 @@ class _FinishedRuns:
 
 def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
     """Return True if a run read the texts of a point: from the same files, or from any if the point names none."""
-    corpus, path = registry.corpora.load(str(settings.reader)), record.settings.dataset.path
+    corpus, path = registry.corpora.load(str(settings.reader)), record.config.dataset.path
     needs_files = settings.filler is None and corpus.built_in is None and corpus.hub is None
     return path == settings.path or (settings.path is None and needs_files)
 
@@ -75,13 +75,14 @@ def _identity_at(record: RunRecord, config: RunConfig) -> str | None:
 
     A run is the same wherever its results are.
     """
-    values = {**record.config, "results_dir": config.results_dir}
-    values["dataset"] = {**values["dataset"], "path": config.dataset.path}
-    schemas = {"model": type(config.model), **SECTIONS}
     try:  # values in a record were checked when it was written
-        sections = {name: schema(**values.pop(name)) for name, schema in schemas.items()}
-        return _outcome_identity(RunConfig(**values, **sections))
-    except (TypeError, KeyError, UsageError):
+        model = type(config.model)(**record.config.model)
+        dataset = replace(record.config.dataset, path=config.dataset.path)
+        same_folders = replace(
+            record.config, model=model, dataset=dataset, results_dir=config.results_dir
+        )
+        return _outcome_identity(same_folders)
+    except (TypeError, UsageError):
         return None
 
 

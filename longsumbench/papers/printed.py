@@ -234,7 +234,11 @@ class RowMeans(NamedTuple):
     ) -> TableNumber:
         """Return a number of a row for the CSV, or its difference from the printed one."""
         group = self.groups[row, dataset]
-        n = group.first.measures[measure].n if measure in group.first.measures else group.first.n
+        n = (
+            group.first.evaluation.measures[measure].n
+            if measure in group.first.evaluation.measures
+            else group.first.evaluation.n
+        )
         runs = " ".join(run.run_id for run in group.runs)
         return TableNumber(kind, dataset, row, measure, *number, n, len(group.runs), runs=runs)
 
@@ -314,9 +318,9 @@ def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, 
 
 def _runs_of_random(job: Job, runs: Iterable[RunRecord]) -> list[RunRecord]:
     """Return the runs of Random on the texts of some runs; none for planted facts, whose chance is known."""
-    datasets = {run.dataset for run in runs if PLANTED not in run.measures}
+    datasets = {run.key.dataset for run in runs if PLANTED not in run.evaluation.measures}
     records = chain.from_iterable(map(job.results.records, datasets))
-    return [run for run in records if run.model == RANDOM]
+    return [run for run in records if run.key.model == RANDOM]
 
 
 def count_runs(row: RowRuns) -> str:
@@ -412,7 +416,7 @@ def pass_gate(claim: Claim, groups: Sequence[tuple[str, SeedGroup]]) -> Claim:
             if group.learned.word == claim.learned
         ]
         return claim._replace(obstacle=obstacle, reason="; ".join(reasons))
-    return claim if all(run.seed is None for run in claim.runs) else require_seeds(claim)
+    return claim if all(run.key.seed is None for run in claim.runs) else require_seeds(claim)
 
 
 def require_seeds(claim: Claim) -> Claim:

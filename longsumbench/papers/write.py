@@ -121,7 +121,7 @@ def write_page(job: Job, page: Page) -> list[Path]:
     if len(page.numbers):
         contents[f"{name}.csv"] = page.numbers.to_csv(index=False, lineterminator="\n")
     contents |= {f"{name}.html": _render_part(job, page), **page.pictures}
-    seconds = {run.run_id: round(run.timings.total, 1) for run in finished_runs(job)}
+    seconds = {run.run_id: round(run.costs.timings.total, 1) for run in finished_runs(job)}
     claims = []
     for verdict in page.verdicts:
         numbers = {
@@ -177,8 +177,10 @@ def describe_machines(runs: Sequence[RunRecord]) -> str:
     machines = dict.fromkeys(
         run.environment.gpu or run.environment.processor or "an unknown machine" for run in runs
     )
-    seconds = sum(run.timings.total for run in runs)
-    took = f", in {format_duration(seconds)}" if all(run.timings.total for run in runs) else ""
+    seconds = sum(run.costs.timings.total for run in runs)
+    took = (
+        f", in {format_duration(seconds)}" if all(run.costs.timings.total for run in runs) else ""
+    )
     return f"Made on {', '.join(machines)}{took}. On another processor, rounding can change trained systems."
 
 
@@ -193,13 +195,16 @@ def _linked_runs(job: Job) -> Iterator[_Item]:
         for run in row.finished:
             folder, seed = (
                 job.results.run_folder(run),
-                "" if run.seed is None else f"seed {run.seed}, ",
+                "" if run.key.seed is None else f"seed {run.key.seed}, ",
             )
             link = f"{os.path.relpath(folder, page_folder)}/"
             if not folder.is_relative_to(job.results.root):
-                link = os.path.relpath(index_of(job.results.bundle(run.dataset)), page_folder)
+                link = os.path.relpath(index_of(job.results.bundle(run.key.dataset)), page_folder)
             links.append(
-                (f"{run.run_id[:SHORT_ID]} ({seed}{format_duration(run.timings.total)})", link)
+                (
+                    f"{run.run_id[:SHORT_ID]} ({seed}{format_duration(run.costs.timings.total)})",
+                    link,
+                )
             )
         if links:
             yield f"{row.label} on {row.dataset}", links

@@ -55,9 +55,15 @@ def write_bundle(bundle: Path, runs: Sequence[tuple[Path, RunRecord]]) -> None:
                 member = tarfile.TarInfo("/".join(("runs", *folder.parts[-3:], name)))
                 member.size, hashes[name] = len(data), hashlib.sha256(data).hexdigest()
                 archive.addfile(member, io.BytesIO(data))
-            mean = measured_mean(record, score := record.ranked_by)
+            mean = measured_mean(record, score := record.evaluation.ranked_by)
             scored = "" if mean is None else f"{mean.mean:.2f}"
-            facts = (record.run_id, record.model, record.variant, record.seed, record.n)
+            facts = (
+                record.run_id,
+                record.key.model,
+                record.variant,
+                record.key.seed,
+                record.evaluation.n,
+            )
             lines.writerow([*facts, score, scored, digest(hashes)[:16]])
         archive.close()
         _check_content(bundle, file.tell(), archive.offset)

@@ -24,7 +24,6 @@ from longsumbench.modeling.processes import process_index, share_run, started_pr
 from longsumbench.runs import results, scoring
 from longsumbench.runs.bug_report import as_reported_error
 from longsumbench.runs.environment import (
-    Environment,
     environment,
     peak_memory_gb,
     reset_peak_memory,
@@ -41,12 +40,20 @@ from longsumbench.runs.predictions import (
     seconds_of_decoding,
     summarize_split,
 )
-from longsumbench.runs.record import RunRecord, StepSeconds, output_files
+from longsumbench.runs.record import (
+    Ledger,
+    RecordedSystem,
+    RecordedTexts,
+    RunCosts,
+    RunRecord,
+    StepSeconds,
+    output_files,
+    recorded_facts,
+)
 from longsumbench.runs.run_id import (
     config_identity,
-    current_versions,
-    fields_of_settings,
     id_of_run,
+    key_of_run,
 )
 from longsumbench.runs.verdicts import write_verdicts
 
@@ -98,9 +105,9 @@ def run_point(
                 add_missing(config, system, texts, stages, folder)
                 quiet = True
     record = RunRecord.read(folder)
-    if config.name not in (None, record.settings.name):
+    if config.name not in (None, record.config.name):
         root.check_not_packed(folder)
-        record = replace(record, config={**record.config, "name": config.name})
+        record = replace(record, config=replace(record.config, name=config.name))
         record.write(folder)
     if not quiet:
         _log.info(f"already finished: {config.model.name} on {config.dataset.name}, {folder}")
@@ -165,17 +172,35 @@ def _carry_out(
         with point.timed("summarize"), _forgetting_refused(folder):
             outputs = _summarize_each(system, split, config.decode, folder, len(report.kept))
     with point.timed("score"):
-        scores = scoring.score_run(config, texts, report, outputs, folder)
+        evaluation = scoring.score_run(config, texts, report, outputs, folder)
     # words of a system without tokens
     num_tokens = sum(
         core.count_words([item.text]) if item.tokens is None else item.tokens for item in outputs[0]
     )
     speed = round(num_tokens / max(seconds_of_decoding(workdir / "decoding.jsonl"), 1e-3), 1)
     point.timings["total"] = round(time.monotonic() - started, 3)
-    record = _build_record(
-        point, folder.name, system, texts, started_in, report, outputs[0], speed, scores
+    costs = RunCosts(StepSeconds(**point.timings), speed, peak_memory_gb())
+    facts = system.facts()
+    without_weights = not (report.parameters or facts.get("checkpoint"))
+    copies = without_weights or (config.decode.mode == "extract" and "decode" in system.decided_by)
+    record = RunRecord(
+        run_id=folder.name,
+        key=key_of_run(config, system, texts),
+        variant=point.variant,
+        oracle=core.sees_reference(system, config.decode),
+        evaluation=evaluation,
+        outputs_digest=digest_texts(outputs[0]),
+        fit=report,
+        ledger=_total_ledger(outputs[0], copies),
+        costs=RunCosts() if point.imported else costs,
+        texts=recorded_facts(texts.facts, RecordedTexts),
+        system=recorded_facts(facts, RecordedSystem),
+        config=replace(config, model=asdict(config.model)),
+        environment=started_in,
+        command=point.command,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        imported=point.imported,
     )
-    record = replace(record, **point.facts)
     record.write(folder)
     return record
 
@@ -201,50 +226,20 @@ def take_part(folder: Path) -> None:
     _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 
 
-def _build_record(
-    point: Point,
-    run_id: str,
-    system: core.System,
-    texts: Texts,
-    started_in: Environment,
-    report: core.FitReport,
-    summaries: Sequence[core.Summary],
-    speed: float,
-    scores: Mapping[str, Any],
-) -> RunRecord:
-    config = point.config
-    ledgers = [summary.truncation for summary in summaries if summary.truncation is not None]
-    source, facts = core.total_truncation(ledgers) if ledgers else None, system.facts()
-    without_weights = not (report.parameters or facts.get("checkpoint"))
-    copies = without_weights or (config.decode.mode == "extract" and "decode" in system.decided_by)
+def _total_ledger(summaries: Sequence[core.Summary], copies: bool) -> Ledger:
+    """Sum what the summaries of a run say about their texts; with `copies` their words are those of the sources."""
+    truncations = [summary.truncation for summary in summaries if summary.truncation is not None]
+    source = core.total_truncation(truncations) if truncations else None
+    counts: dict[str, float] = {}
+    for summary in summaries:
+        for name, count in summary.counts.items():
+            counts[name] = counts.get(name, 0) + count
     num_words = sum(core.count_words([summary.text]) for summary in summaries)
-    count_names = dict.fromkeys(name for summary in summaries for name in summary.counts)
-    return RunRecord(
-        **fields_of_settings(config, system),
-        run_id=run_id,
-        variant=point.variant,
-        fingerprint=texts.fingerprint,
-        corpus=texts.facts,
+    return Ledger(
         source=source,
-        words_copied=min(source.words_seen, num_words) if source and copies else None,
         outputs_cut=sum(not summary.complete for summary in summaries),
-        fit=report,
-        decode_tokens_per_second=speed,
-        timings=StepSeconds(**point.timings),
-        peak_memory_gb=peak_memory_gb(),
-        config=asdict(config),
-        environment=started_in,
-        command=point.command,
-        finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        repeatable=report.ended_by != "max_minutes",
-        imported=None,
-        system=facts,
-        counts={
-            name: sum(summary.counts.get(name, 0) for summary in summaries) for name in count_names
-        },
-        versions=current_versions(system, texts.metrics),
-        outputs_digest=digest_texts(summaries),
-        **scores,
+        words_copied=min(source.words_seen, num_words) if source and copies else None,
+        counts=counts,
     )
 
 
@@ -413,7 +408,7 @@ def _missing_metrics(config: core.RunConfig, texts: Texts, folder: Path) -> list
     return [
         metric
         for metric in metrics
-        if record.measured_by.get(metric.name) != metric.signature(record.n)
+        if record.evaluation.measured_by.get(metric.name) != metric.signature(record.evaluation.n)
     ]
 
 
@@ -426,10 +421,13 @@ def _add_measures(
     _log.info(
         f"already finished, except for {names}: {config.model.name} on {config.dataset.name}, {folder}"
     )
-    files = output_files(len(record.checkpoints))
-    tables, predictions = [read_scores(folder / scores) for _, scores in files], []
+    evaluation = record.evaluation
+    files = output_files(len(evaluation.checkpoints))
+    tables = [read_scores(folder / scores) for _, scores in files]
+    predictions = []
     for name, _ in files:
-        scoring.check_summarized(summaries := read_summaries(folder / name), split)
+        summaries = read_summaries(folder / name)
+        scoring.check_summarized(summaries, split)
         predictions.append([summary.text for summary in summaries if summary.id in tables[0].index])
     added = evaluate(predictions, split.select(tables[0].index), (), config.score, metrics)
     tables = [
@@ -440,19 +438,23 @@ def _add_measures(
     write_verdicts(folder, metrics)
     measures = {
         name: measure
-        for name, measure in record.measures.items()
+        for name, measure in evaluation.measures.items()
         if name not in added.per_example.columns
     }
     checkpoints = [
-        replace(checkpoint, means={**checkpoint.means, **column_means(scores, added.units)})
+        replace(
+            checkpoint,
+            means={**checkpoint.means, **column_means(scores, added.evaluation.units)},
+        )
         for checkpoint, scores in zip(
-            record.checkpoints, added.tables, strict=False
+            evaluation.checkpoints, added.tables, strict=False
         )  # empty for a single checkpoint
     ]
-    replace(
-        record,
-        measures={**measures, **added.measures},
+    evaluation = replace(
+        evaluation,
+        measures={**measures, **added.evaluation.measures},
         checkpoints=tuple(checkpoints),
-        units={**record.units, **added.units},
-        measured_by={**record.measured_by, **added.measured_by},
-    ).write(folder)
+        units={**evaluation.units, **added.evaluation.units},
+        measured_by={**evaluation.measured_by, **added.evaluation.measured_by},
+    )
+    replace(record, evaluation=evaluation).write(folder)

@@ -10,7 +10,7 @@ import math
 import shlex
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -36,6 +36,7 @@ from longsumbench.runs.compose import (
 )
 from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import as_hydra, expand, format_override, override_key
+from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.run_id import config_identity
 
 _CHECKPOINT = (
@@ -168,7 +169,7 @@ class Point:
         quiet: True to print no line about a run that is already finished.
         since: seconds since 1970; `overwrite=true` repeats only what began before then. So the points of a sweep
             rebuild a shared stage once, and a restarted point continues.
-        facts: fields of the record that replace what this run would write, such as the costs of imported outputs.
+        imported: where the outputs come from, if they were written outside the suite.
         timings: step → seconds so far.
         carried_out: False if the run was already finished, or has not run.
     """
@@ -181,7 +182,7 @@ class Point:
     typed_keys: Set[str] = frozenset()
     quiet: bool = False
     since: float = math.inf
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    imported: ImportedOutputs | None = None
     timings: dict[str, float] = field(default_factory=dict, init=False)
     carried_out: bool = field(default=False, init=False)
 

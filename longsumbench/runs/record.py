@@ -6,17 +6,17 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, TypeVar
 
 import msgspec
 
-from longsumbench.core import DatasetSettings, Decoding, FitReport, Recipe, Scoring, Truncation
+from longsumbench.core import FitReport, RunConfig, RunKey, Truncation
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, check_tree, read_json, write_atomically
 from longsumbench.formatting import percent
-from longsumbench.metrics.aggregate import Estimate, MeasureMean, RougeMeans
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.metrics.output_facts import OutputFacts, output_warnings
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.environment import Environment
@@ -24,7 +24,6 @@ from longsumbench.runs.environment import Environment
 _log = logging.getLogger(__name__)
 
 _REPEAT_ADVICE = "the same `longsumbench run` command makes it again, or remove it"
-DEFAULT_RANKING_SCORE = "rougeLsum"  # for datasets without a metric of their own
 SHORT_ID = 8
 WORK_FOLDER = "work"  # of a run: logs and links to stages, which belong to a machine
 _BETWEEN_SETTINGS = re.compile(r",\s*(?![^\[\]{}]*[\]}])")  # commas outside brackets
@@ -46,12 +45,35 @@ class StepSeconds:
 
 
 @dataclass(frozen=True)
-class CheckpointMeans:
-    """The means of one of the averaged checkpoints (`train.keep_best`): score column → value."""
+class RunCosts:
+    """What a run took; an imported run has no costs.
 
-    step: int
-    validation_loss: float | None
-    means: Mapping[str, float]
+    Attributes:
+        timings: how long each step took.
+        decode_tokens_per_second: output tokens per second; words if a system has no tokens; None if imported.
+        peak_memory_gb: of process and GPU, in 1e9 bytes; None if imported.
+    """
+
+    timings: StepSeconds = StepSeconds()
+    decode_tokens_per_second: float | None = None
+    peak_memory_gb: float | None = None
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What was read, cut and copied, summed over the outputs of a run.
+
+    Attributes:
+        source: the ledger of the input; None if it is unknown.
+        outputs_cut: number of outputs that hit the length limit.
+        words_copied: number of source words that the outputs copied; None if they are written, or it is unknown.
+        counts: name → sum over the outputs ("prompt_tokens", "refused").
+    """
+
+    source: Truncation | None = None
+    outputs_cut: int = 0
+    words_copied: int | None = None
+    counts: Mapping[str, int | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,7 +87,7 @@ class GeneratedTexts:
 
 @dataclass(frozen=True)
 class RecordedTexts:
-    """Facts about the texts of a run that tables and analyses use, a part of `RunRecord.corpus`.
+    """Facts about the texts of a run.
 
     Attributes:
         examples: split → number of examples.
@@ -74,6 +96,9 @@ class RecordedTexts:
         generator: version of the generator.
         options: options of the generator that differ from their default.
         published: the month in which the dataset appeared ("2018-04"); None if unknown.
+        licence: their licence.
+        homepage: a URL; empty without one.
+        more: further facts, for readers: versions, files, skipped rows.
     """
 
     examples: Mapping[str, int] = field(default_factory=dict)
@@ -82,11 +107,14 @@ class RecordedTexts:
     generator: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     published: str | None = None
+    licence: str = ""
+    homepage: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class RecordedSystem:
-    """Facts about a system that tables show, a part of `RunRecord.system`; None if unknown.
+    """Facts about a system (`System.facts`); None if unknown.
 
     Attributes:
         checkpoint: folder or hub name, or the model's name at a server.
@@ -98,6 +126,7 @@ class RecordedSystem:
         prompt: name of the prompt.
         prompt_hash: hash of the prompt's text.
         released: month or day of the checkpoint's release, ISO.
+        more: further facts, for readers.
     """
 
     checkpoint: str | None = None
@@ -109,23 +138,18 @@ class RecordedSystem:
     prompt: str | None = None
     prompt_hash: str | None = None
     released: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class RecordedSettings:
-    """Settings that tables and analyses use, a part of `RunRecord.config`.
+_Part = TypeVar("_Part", RecordedTexts, RecordedSystem)
 
-    The configuration may have other settings, of other versions or of systems that are not installed.
-    """
 
-    model: Mapping[str, Any]
-    dataset: DatasetSettings
-    train: Recipe
-    decode: Decoding
-    score: Scoring
-    scale: str
-    name: str | None  # which the user gave the run
-    results_dir: str
+def recorded_facts(facts: Mapping[str, Any], part: type[_Part]) -> _Part:
+    """Return the typed part of some facts; those that it has no field for are its `more`."""
+    names = part.__dataclass_fields__.keys()
+    typed_facts = {name: value for name, value in facts.items() if name in names}
+    more = {name: value for name, value in facts.items() if name not in names}
+    return msgspec.convert({**typed_facts, "more": more}, part)
 
 
 @dataclass(frozen=True)
@@ -148,115 +172,54 @@ class RunRecord:
     """The results of a run. Scores are 0–100, times in seconds, lengths in tokens.
 
     Attributes:
+        key: what decides its outcome.
         variant: the model and decode overrides that differ from the recipe, sorted ("input_length=64").
-        scale: the name of the sizes ("tiny", "paper").
-        seed: None if the outcome does not depend on it.
         oracle: True if the system saw the references.
-        signature: the signatures of ROUGE and of the dataset's metrics.
-        scores: ROUGE type → its means.
-        n: the number of examples in the means.
-        examples: a hash of their ids; equal for runs on the same examples.
-        empty_references: ids left out of the means.
-        empty_predictions: the number of empty outputs, which score 0.
-        fingerprint: the hash of the dataset's texts.
-        corpus: counts per split, licence, source, versions, skipped rows; `texts` has its typed part.
-        source: the ledger of the input; None without a ledger.
-        outputs_cut: the number of outputs that hit the length limit.
+        evaluation: what its outputs scored.
+        outputs_digest: a hash of all outputs; runs with the same have equal outputs. Empty if unknown.
         fit: facts about the training.
-        decode_tokens_per_second: output tokens per second; words if a system has no tokens; None if imported.
-        timings: how long each step took.
-        peak_memory_gb: of process and GPU, in 1e9 bytes; None if imported.
-        config: the resolved configuration as plain values; `settings` has its typed part.
+        ledger: what was read, cut and copied.
+        costs: what it took.
+        texts: facts about the texts.
+        system: facts about the system.
+        config: the resolved configuration. The settings of its model are a mapping: the system may not be installed.
         environment: versions, hardware and commit.
         command: the command line as typed.
         finished: the time, UTC, ISO 8601.
-        repeatable: False if a time budget ended training.
-        measures: results other than ROUGE, by name. The first measure of a metric comes first; metrics of the dataset
-            come before requested ones.
-        units: measure → unit, for measures that are not 0–100.
-        ranked_by: the ROUGE type or measure that decides the rank.
-        measured_by: requested metric → signature.
-        checkpoints: the averaged checkpoints, the best first. Scores and measures are averages; all other results are
-            those of the best checkpoint. Empty for a single checkpoint.
-        outputs: length, diversity and repetition of the outputs; None if unknown.
-        words_copied: the number of source words that the outputs copied; None if they are written, or it is unknown.
-        floor: ROUGE type, and the measure that decides the rank → mean score of the outputs against the references of
-            other examples: what they reach without their sources. Empty if unknown.
         imported: where the outputs come from, if they were written outside the suite; costs are unknown then.
-        system: facts about the system (`System.facts`); `facts` has the typed part.
-        counts: name → sum over the outputs ("prompt_tokens", "refused").
-        versions: step → version of its code, which rises when the outcome of the step changes. Empty if unknown.
-        outputs_digest: a hash of all outputs; runs with the same have equal outputs. Empty if unknown.
         verified: whether the run is marked as verified, in tables with such a run; otherwise None. Not written.
     """
 
     run_id: str
-    model: str
-    dataset: str
-    split: str
+    key: RunKey
     variant: str
-    scale: str
-    seed: int | None
     oracle: bool
-    signature: str
-    scores: Mapping[str, RougeMeans]
-    n: int
-    examples: str
-    empty_references: tuple[str, ...]
-    empty_predictions: int
-    fingerprint: str
-    corpus: Mapping[str, Any]
-    source: Truncation | None
-    outputs_cut: int
+    evaluation: Evaluation
+    outputs_digest: str
     fit: FitReport
-    decode_tokens_per_second: float | None
-    timings: StepSeconds
-    peak_memory_gb: float | None
-    config: Mapping[str, Any]
+    ledger: Ledger
+    costs: RunCosts
+    texts: RecordedTexts
+    system: RecordedSystem
+    config: RunConfig
     environment: Environment
     command: tuple[str, ...]
     finished: str
-    repeatable: bool
-    measures: Mapping[str, MeasureMean]
-    units: Mapping[str, str]
-    ranked_by: str
-    measured_by: Mapping[str, str]
-    checkpoints: tuple[CheckpointMeans, ...]
-    outputs: OutputFacts | None
-    words_copied: int | None
-    floor: Mapping[str, float]
-    imported: ImportedOutputs | None
-    system: Mapping[str, Any]
-    counts: Mapping[str, int | float]
-    versions: Mapping[str, int]
-    outputs_digest: str = ""
+    imported: ImportedOutputs | None = None
     verified: bool | None = None
 
     def __post_init__(self) -> None:
-        if missing := [kind for kind in ROUGE_TYPES if kind not in self.scores]:
+        evaluation = self.evaluation
+        missing = [kind for kind in ROUGE_TYPES if kind not in evaluation.scores]
+        if missing:
             raise ValueError(f"scores has no {missing[0]}")
-        if self.ranked_by not in (*self.scores, *self.measures):
-            raise ValueError(f"ranked_by={self.ranked_by!r:.40} was not measured")
-
-    @cached_property
-    def settings(self) -> RecordedSettings:
-        """The part of `config` that every run has."""
-        return msgspec.convert(self.config, RecordedSettings)
-
-    @cached_property
-    def texts(self) -> RecordedTexts:
-        """The part of `corpus` that the code uses."""
-        return msgspec.convert(self.corpus, RecordedTexts)
-
-    @cached_property
-    def facts(self) -> RecordedSystem:
-        """The part of `system` that tables show."""
-        return msgspec.convert(self.system, RecordedSystem)
+        if evaluation.ranked_by not in (*evaluation.scores, *evaluation.measures):
+            raise ValueError(f"ranked_by={evaluation.ranked_by!r:.40} was not measured")
 
     @property
     def label(self) -> str:
         """Model and short id, as in the notes of a table."""
-        return f"{self.model} {self.run_id[:SHORT_ID]}"
+        return f"{self.key.model} {self.run_id[:SHORT_ID]}"
 
     @property
     def trained(self) -> bool:
@@ -266,12 +229,12 @@ class RunRecord:
     @property
     def zero_shot(self) -> bool:
         """True if the system is a checkpoint that was not trained here."""
-        return self.facts.checkpoint is not None and not (self.trained or is_untrained(self))
+        return self.system.checkpoint is not None and not (self.trained or is_untrained(self))
 
     @property
     def parameters(self) -> int:
         """Number of weights; 0 if it is unknown, or the system has none."""
-        return self.fit.parameters or self.facts.parameters or 0
+        return self.fit.parameters or self.system.parameters or 0
 
     @property
     def train_examples(self) -> int:
@@ -281,14 +244,14 @@ class RunRecord:
     @property
     def num_outputs(self) -> int:
         """Number of examples that were summarized."""
-        return self.n + len(self.empty_references) + self.left_out
+        return self.evaluation.n + len(self.evaluation.empty_references) + self.left_out
 
     @property
     def left_out(self) -> int:
         """Number of examples that have no answer and no scores (`decode.failed=leave_out`)."""
-        return (
-            int(self.counts.get("failed", 0)) if self.settings.decode.failed == "leave_out" else 0
-        )
+        if self.config.decode.failed != "leave_out":
+            return 0
+        return int(self.ledger.counts.get("failed", 0))
 
     def check_written(self, folder: Path, names: Iterable[str]) -> None:
         """Check that the run's folder has some files; committed records may lack them.
@@ -320,13 +283,29 @@ class RunRecord:
         check_tree(folder, skipped=WORK_FOLDER)
         path = folder / "record.json"
         try:
-            record = replace(
-                read_json(path, cls), verified=None
-            )  # a mark is never taken from the file
-            _ = record.settings, record.texts, record.facts
-        except (BadFile, msgspec.ValidationError) as error:
-            raise TornRecord(f"not a run's record ({error}); {_REPEAT_ADVICE}", path) from error
-        return record
+            record = read_json(path, cls)
+        except BadFile as error:
+            problem = _earlier_version(path) or f"not a run's record ({error})"
+            raise TornRecord(f"{problem}; {_REPEAT_ADVICE}", path) from error
+        return replace(record, verified=None)  # a mark is never taken from the file
+
+
+class _EarlierRecord(TypedDict):
+    """What every record had that was written before records had a key."""
+
+    signature: str
+    environment: Environment
+
+
+def _earlier_version(path: Path) -> str:
+    """Return which version reads a record that an earlier version wrote; empty for other files."""
+    try:
+        environment = read_json(path, _EarlierRecord)["environment"]
+    except BadFile:
+        return ""
+    commit = f", commit {environment.commit[:SHORT_ID]}" if environment.commit else ""
+    version = f"longsumbench {environment.longsumbench}{commit}"
+    return f"the record of an earlier version, which {version} reads"
 
 
 def output_files(checkpoints: int) -> list[tuple[str, str]]:
@@ -348,22 +327,24 @@ def output_problems(record: RunRecord, facts: OutputFacts | None) -> list[str]:
     """
     local = (
         record.imported is None
-        and record.facts.engine != "api"
+        and record.system.engine != "api"
         and (record.trained or record.zero_shot)
     )
-    decode = record.settings.decode
+    decode = record.config.decode
     can_block_loops = local and decode.mode == "write" and not decode.no_repeat_ngram
-    return output_warnings(facts, record.outputs_cut, can_block_loops)
+    return output_warnings(facts, record.ledger.outputs_cut, can_block_loops)
 
 
 def run_label(record: RunRecord) -> str:
     """Return a run's model, name, variant, seed and id, short enough for a heading."""
-    parts = [record.model, *filter(None, [record.settings.name]), *split_variant(record.variant)]
-    if record.seed is not None:
-        parts.append(f"seed={record.seed}")
-    return (
-        f"{' '.join(parts)} ({'imported, ' if record.imported else ''}{record.run_id[:SHORT_ID]})"
-    )
+    parts = [record.key.model]
+    if record.config.name:
+        parts.append(record.config.name)
+    parts += split_variant(record.variant)
+    if record.key.seed is not None:
+        parts.append(f"seed={record.key.seed}")
+    origin = "imported, " if record.imported else ""
+    return f"{' '.join(parts)} ({origin}{record.run_id[:SHORT_ID]})"
 
 
 def split_variant(variant: str) -> list[str]:
@@ -375,15 +356,13 @@ def is_untrained(record: RunRecord) -> bool:
     """Return whether a run's training made no step, and began with random weights."""
     was_planned = record.fit.ended_by not in ("", FitReport.ended_by)
     return (
-        was_planned
-        and not record.trained
-        and record.config["model"].get("init", "random") == "random"
+        was_planned and not record.trained and record.config.model.get("init", "random") == "random"
     )
 
 
 def source_seen(record: RunRecord) -> float | None:
     """Return the percentage of source tokens that were read; None if it is unknown."""
-    source = record.source
+    source = record.ledger.source
     if source is None:
         return None
     return (
@@ -395,19 +374,21 @@ def source_seen(record: RunRecord) -> float | None:
 
 def source_copied(record: RunRecord) -> float | None:
     """Return the percentage of source words that the outputs copied; None if they are written, or it is unknown."""
-    if record.source is None or record.words_copied is None:
+    ledger = record.ledger
+    if ledger.source is None or ledger.words_copied is None:
         return None
-    return percent(record.words_copied, record.source.words)
+    return percent(ledger.words_copied, ledger.source.words)
 
 
 def length_ratio(record: RunRecord) -> float | None:
     """Return the mean length of the outputs divided by that of the references, in words; None if it is unknown."""
-    outputs = record.outputs
+    outputs = record.evaluation.outputs
     return outputs.words / outputs.reference_words if outputs and outputs.reference_words else None
 
 
 def measured_mean(record: RunRecord, name: str) -> Estimate | None:
     """Return the mean of a ROUGE type (F1) or a measure; None if it was not measured."""
-    if name in record.scores:
-        return record.scores[name].f1
-    return record.measures[name].estimate if name in record.measures else None
+    evaluation = record.evaluation
+    if name in evaluation.scores:
+        return evaluation.scores[name].f1
+    return evaluation.measures[name].estimate if name in evaluation.measures else None

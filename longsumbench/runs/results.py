@@ -69,7 +69,7 @@ class Results:
 
     def run_folder(self, run: RunRecord) -> Path:
         """Return the folder of a run; of a packed run, its copy in the cache."""
-        return self.folder(run.dataset, run.model, run.run_id)
+        return self.folder(run.key.dataset, run.key.model, run.run_id)
 
     def run_folders(self, dataset: str = "*", pattern: str = "*/*") -> list[Path]:
         """Return the folders of all runs, also of those without a record, sorted by dataset, model and run id.
@@ -271,9 +271,9 @@ def split_read_by(run: Path, record: RunRecord) -> ReadSplit | None:
     folder = stage_of_run(run, "corpus")
     try:
         splits = read_json(folder / "corpus.json", _CorpusFile)["splits"]
-        texts = folder / f"{record.split}.arrow"
-        if digest(splits) == record.fingerprint and texts.is_file():
-            return ReadSplit(record.split, texts, splits[record.split])
+        texts = folder / f"{record.key.split}.arrow"
+        if digest(splits) == record.key.fingerprint and texts.is_file():
+            return ReadSplit(record.key.split, texts, splits[record.key.split])
     except (
         OSError,
         ValueError,
@@ -303,7 +303,7 @@ def read_run_config(folder: Path) -> RunConfig:
 def is_finished(folder: Path) -> bool:
     """Return True if a run has all its files; committed records lack the predictions."""
     try:
-        every = output_files(len(RunRecord.read(folder).checkpoints))
+        every = output_files(len(RunRecord.read(folder).evaluation.checkpoints))
     except (FileNotFoundError, TornRecord):
         return False
     return all((folder / name).is_file() for files in (*every, ["scores.csv"]) for name in files)

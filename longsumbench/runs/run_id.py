@@ -54,17 +54,17 @@ def _outcome(config: core.RunConfig, system: core.System) -> dict[str, Any]:
     return settings
 
 
-def fields_of_settings(config: core.RunConfig, system: core.System) -> dict[str, Any]:
-    """Return the fields of a run's record that its settings decide."""
+def key_of_run(config: core.RunConfig, system: core.System, texts: Texts) -> core.RunKey:
+    """Return what decides the outcome of a run."""
     is_seeded = "seed" in core.deciding_parts(system, config.train, config.decode)
-    return {
-        "model": config.model.name,
-        "dataset": config.dataset.name,
-        "split": config.dataset.split,
-        "scale": config.scale,
-        "seed": config.seed if is_seeded else None,
-        "oracle": core.sees_reference(system, config.decode),
-    }
+    return core.RunKey(
+        model=config.model.name,
+        dataset=config.dataset.name,
+        split=config.dataset.split,
+        seed=config.seed if is_seeded else None,
+        fingerprint=texts.fingerprint,
+        versions=current_versions(system, texts.metrics),
+    )
 
 
 def id_of_run(

@@ -106,12 +106,14 @@ def list_runs(
 
 def _finished(results: Results, record: RunRecord) -> ListedRun:
     folder, when = results.run_folder(record), datetime.fromisoformat(record.finished).astimezone()
-    mean = measured_mean(record, score := record.ranked_by)
+    mean = measured_mean(record, score := record.evaluation.ranked_by)
     number = None if mean is None else mean.mean
-    settings = ", ".join(filter(None, [record.settings.name, record.variant])) or (
+    settings = ", ".join(filter(None, [record.config.name, record.variant])) or (
         "imported" if record.imported else ""
     )
-    return ListedRun(folder, "finished", when, record.split, record.seed, settings, number, score)
+    return ListedRun(
+        folder, "finished", when, record.key.split, record.key.seed, settings, number, score
+    )
 
 
 def _unfinished(results: Results, folder: Path) -> Iterator[ListedRun]:

@@ -1,19 +1,25 @@
 """Scores of a run: per example, per checkpoint, and their means."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from longsumbench.core import FitReport, Metric, RunConfig, Scoring, Split, Summary, registry
 from longsumbench.corpora.reading.load import Texts, warn_once
 from longsumbench.errors import DataError
-from longsumbench.files import digest
 from longsumbench.metrics.aggregate import column_means, write_scores
-from longsumbench.metrics.evaluate import default_metrics, evaluate
+from longsumbench.metrics.evaluate import (
+    DEFAULT_RANKING_SCORE,
+    CheckpointMeans,
+    Evaluation,
+    default_metrics,
+    evaluate,
+)
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.rouge.tokenizer import dropped_share
-from longsumbench.runs.record import DEFAULT_RANKING_SCORE, CheckpointMeans, output_files
+from longsumbench.runs.record import output_files
 from longsumbench.runs.verdicts import write_verdicts
 
 if TYPE_CHECKING:
@@ -28,10 +34,8 @@ def score_run(
     report: FitReport,
     outputs: Sequence[Sequence[Summary]],
     folder: Path,
-) -> dict[str, Any]:
+) -> Evaluation:
     """Score the summaries of each kept checkpoint, the best first, and write the scores per example.
-
-    Return the fields of the run's record that scoring decides.
 
     Raises:
         DataError: no example has an answer; the same command asks again.
@@ -61,22 +65,18 @@ def score_run(
         default_metrics(config.score, [*texts.metrics, *(metric.name for metric in asked_for)])
         + asked_for
     )
-    scored = evaluate(predictions, split, metrics, config.score, requested, ranked_by)
+    scored = evaluate(
+        predictions, split, metrics, config.score, requested, ranked_by, with_floor=True
+    )
     write_each_scores(folder, scored.tables, scored.per_example)
     write_verdicts(folder, [*metrics, *requested])
-    checkpoints = [
-        CheckpointMeans(step, loss, column_means(table, scored.units))
-        for (step, loss), table in zip(report.kept, scored.tables, strict=False)
-    ]
-    fields = {
-        name: value for name, value in vars(scored).items() if name not in ("tables", "per_example")
-    }
-    return {
-        **fields,
-        "examples": digest(sorted(summary.id for summary in outputs[0]))[:16],
-        "ranked_by": ranked_by,
-        "checkpoints": tuple(checkpoints) if outputs[1:] else (),
-    }
+    if len(outputs) == 1:
+        return scored.evaluation
+    checkpoints = []
+    for (step, loss), table in zip(report.kept, scored.tables, strict=False):
+        means = column_means(table, scored.evaluation.units)
+        checkpoints.append(CheckpointMeans(step, loss, means))
+    return replace(scored.evaluation, checkpoints=tuple(checkpoints))
 
 
 def warn_of_other_scripts(scoring: Scoring, split: Split) -> None:

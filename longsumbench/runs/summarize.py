@@ -283,7 +283,7 @@ def _find_checkpoint(
     record, weights = RunRecord.read(run), stage_of_run(run, "checkpoint")
     if record.imported:
         raise UsageError(
-            f"{run} has imported outputs of {record.model} and no system: name a run that was trained here"
+            f"{run} has imported outputs of {record.key.model} and no system: name a run that was trained here"
         )
     decode = recorded_decoding(record)
     if not (weights / "system.json").is_file():
@@ -305,7 +305,7 @@ def _find_checkpoint(
         raise UsageError(
             f"{run} was written by other weights, trained again since; to use the new ones, name {weights}"
         )
-    return weights, decode, partial(open_system, weights, record.config["model"])
+    return weights, decode, partial(open_system, weights, record.config.model)
 
 
 def _fetch_system(name: str) -> Path:
@@ -322,7 +322,7 @@ def recorded_decoding(record: RunRecord) -> dict[str, Any]:
     keys = {item.name for item in fields(core.Decoding)} - core.names_deciding(
         core.Decoding, *core.SAME_SYSTEM
     )
-    return {key: value for key, value in record.config["decode"].items() if key in keys}
+    return {key: value for key, value in vars(record.config.decode).items() if key in keys}
 
 
 def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> core.System:

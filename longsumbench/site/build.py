@@ -8,7 +8,7 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +63,8 @@ def page_name(record: RunRecord) -> str:
 def changed_settings(record: RunRecord, section: str) -> set[str]:
     """Return the names of the settings of a section that differ from their default."""
     usual = defaults_of(SECTIONS[section]) if section in SECTIONS else {}
-    changed = {
-        name for name, value in usual.items() if record.config[section].get(name, value) != value
-    }
+    values = asdict(record.config)[section]
+    changed = {name for name, value in usual.items() if values[name] != value}
     return changed | {part.partition("=")[0] for part in split_variant(record.variant)}
 
 
@@ -73,6 +72,7 @@ _FUNCTIONS: dict[str, Any] = {  # of the templates
     function.__name__: function
     for function in (
         *(
+            asdict,
             axis_ticks,
             changed_settings,
             cut_shares,
@@ -170,7 +170,7 @@ class Site:
         for table in tables.values():
             for block in table:
                 rows += block.rows
-        counts = {"systems": len({row.first.model for row in rows})}
+        counts = {"systems": len({row.first.key.model for row in rows})}
         counts["rows"] = len({row.label for row in rows})
         values = {"shown": shown, "matrix": blocks, "problems": problems, "counts": counts}
         self._write_page("index.html", "Overview", "overview.html", **values)

@@ -62,9 +62,9 @@ def write_examples(
     """
     (page := folder / "examples.html").unlink(missing_ok=True)
     rmtree(data := folder / "examples", ignore_errors=True)
-    texts = Counter((run.split, run.fingerprint) for run in records).most_common(1)
+    texts = Counter((run.key.split, run.key.fingerprint) for run in records).most_common(1)
     rows = group_by_seed(
-        [run for run in records if (run.split, run.fingerprint) == texts[0][0]], {}
+        [run for run in records if (run.key.split, run.key.fingerprint) == texts[0][0]], {}
     )[:SHOWN_RUNS]
     runs = [max(row.runs, key=lambda run: run.finished) for row in rows]
     split = next(
@@ -78,7 +78,7 @@ def write_examples(
     examples: list[Example] = []
     with _leaving_out(results, data):
         examples = split[: len(ids)] if split else []
-    index: dict[str, Any] = {"ids": ids, "measure": score_column(runs[0].ranked_by)}
+    index: dict[str, Any] = {"ids": ids, "measure": score_column(runs[0].evaluation.ranked_by)}
     index["texts"] = _write_parts(data, "texts/", map(_shown_texts, examples))
     written = [_write_run(results, run, data, f"{place}", ids) for place, run in enumerate(runs)]
     index["runs"] = [
@@ -89,7 +89,7 @@ def write_examples(
     total = len(split) if split else max(run.num_outputs for run in runs)
     values = {
         "dataset": dataset,
-        "split": runs[0].split,
+        "split": runs[0].key.split,
         "num_runs": len(records),
         "total": total,
         "index": index,
@@ -124,10 +124,10 @@ def _read_outputs(results: Results, run: RunRecord) -> dict[str, Summary]:
 
 def _read_scores(results: Results, run: RunRecord) -> dict[str, dict[str, float]]:
     """Return id → column → score, 0–100 or in its unit; of several checkpoints, those of the best."""
-    path = results.run_folder(run) / output_files(len(run.checkpoints))[0][1]
+    path = results.run_folder(run) / output_files(len(run.evaluation.checkpoints))[0][1]
     scales = {
-        score_column(name): 1.0 if name in run.units else PERCENT
-        for name in (*run.measures, *ROUGE_HEADINGS)
+        score_column(name): 1.0 if name in run.evaluation.units else PERCENT
+        for name in (*run.evaluation.measures, *ROUGE_HEADINGS)
     }
     scores = {}
     with _leaving_out(results, path), path.open(encoding="utf-8-sig", newline="") as file:
@@ -150,11 +150,12 @@ def _write_run(
     for example, output in outputs.items():
         judged = judged_lists(verdicts, example, text := output.text[:_OUTPUT_LENGTH])
         shown[example] = text, len(output.text), output.complete, judged
-    measures = {score_column(name): name for name in (*run.measures, *ROUGE_HEADINGS)}
+    measures = {score_column(name): name for name in (*run.evaluation.measures, *ROUGE_HEADINGS)}
     pages = inspection_folder(results, run)
     content = {
         "measures": [
-            (column, heading_of(name), run.units.get(name, "")) for column, name in measures.items()
+            (column, heading_of(name), run.evaluation.units.get(name, ""))
+            for column, name in measures.items()
         ],
         "scores": [[scores.get(example, {}).get(column) for column in measures] for example in ids],
         "parts": _write_parts(data, f"outputs/{name}-", map(shown.get, ids if outputs else ())),

@@ -53,7 +53,7 @@ class ShownBlock(NamedTuple):
 
 def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> ShownBlock:
     """Return a block with all columns that a reader may choose."""
-    rows, ranked_by = comparable.rows, comparable.rows[0].first.ranked_by
+    rows, ranked_by = comparable.rows, comparable.rows[0].first.evaluation.ranked_by
     numbers = numbers_shown([row.first for row in rows])
     measured = dict.fromkeys(name for row in rows for name in row.numbers)
     others = [
@@ -88,7 +88,9 @@ def settings_on_card(rows: Sequence[ShownRow]) -> dict[str, str]:
     texts = {}
     for row in rows:
         same_model = [
-            shown.group for shown in rows if shown.group.first.model == row.group.first.model
+            shown.group
+            for shown in rows
+            if shown.group.first.key.model == row.group.first.key.model
         ]
         shared = (
             set.intersection(*(set(_settings_of(group)) for group in same_model))
@@ -132,7 +134,7 @@ def rows_at_the_top(comparable: ComparableRows) -> set[str]:
         return {*tests.best_set}
     if any(row.one_seed for row in ranked[:1]):
         return set()
-    name = comparable.rows[0].first.ranked_by
+    name = comparable.rows[0].first.evaluation.ranked_by
     tied, below = tests.tied(), tests.with_outcome(DISTINGUISHED)
     if any((row.key, name) not in tied | below for row in ranked[1:]):
         return set()

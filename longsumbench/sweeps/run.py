@@ -149,7 +149,7 @@ def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
     for root in sorted({point.config.results_dir for point in launch.points}):
         results = Results(Path(root).expanduser())
         for name in sorted(
-            {record.dataset for record in launch.finished} & set(results.datasets())
+            {record.key.dataset for record in launch.finished} & set(results.datasets())
         ):
             table = update_table(results, name, redraw=False)
             curves = (

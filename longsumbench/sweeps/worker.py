@@ -113,7 +113,7 @@ class PointTask:
         with watching_progress(self._noting(state)), time_limit(config.timeout_minutes, alone):
             records = [run_point(point), *score_baselines(point, self.baseline_ids, failed)]
         results = Results(Path(config.results_dir).expanduser())
-        score = measured_mean(records[0], records[0].ranked_by)
+        score = measured_mean(records[0], records[0].evaluation.ranked_by)
         return replace(
             state,
             state=DONE if point.carried_out else SKIPPED,

@@ -54,7 +54,7 @@ def results(folder: Path, tmp_path: Path) -> Results:
 
 
 def ids(results: Results) -> tuple[str, str]:
-    lead, chance = sorted(results.records("jsonl"), key=lambda one: one.model)
+    lead, chance = sorted(results.records("jsonl"), key=lambda one: one.key.model)
     return lead.run_id, chance.run_id
 
 

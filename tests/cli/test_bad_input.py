@@ -18,6 +18,7 @@ from support.toys import heed_interrupts, tiny_overrides, told_in, write_jsonl
 from support.waiting import PATIENCE, wait_until
 
 from longsumbench.cli.main import main
+from longsumbench.runs.record import RunRecord
 
 GOOD = {"id": "good", "document": "One two three. Four five six.", "summary": "One two."}
 TEXT = json.dumps(GOOD) + "\n"
@@ -155,8 +156,8 @@ def test_a_bad_row_can_be_left_out(toy: Path, tmp_path: Path) -> None:
     (toy / "test.jsonl").write_bytes(TEXT.encode() + b"".join(bad for bad, _ in BAD_ROWS.values()))
     folder = works(toy, tmp_path, "model=lead", "dataset.strict=false")
     record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    assert record["n"] == 1
-    assert sum(record["corpus"]["skipped"]["test"].values()) == len(BAD_ROWS)
+    assert record["evaluation"]["n"] == 1
+    assert sum(record["texts"]["more"]["skipped"]["test"].values()) == len(BAD_ROWS)
 
 
 def test_wrong_usage_is_told_with_the_nearest_name(toy: Path, fails: Callable[..., str]) -> None:
@@ -215,10 +216,8 @@ def test_an_empty_reference_is_left_out_of_the_means(toy: Path, tmp_path: Path) 
     (toy / "test.jsonl").write_text(
         TEXT + "".join(json.dumps(row) + "\n" for row in empty), encoding="utf-8"
     )
-    record = json.loads(
-        (works(toy, tmp_path, "model=oracle") / "record.json").read_text(encoding="utf-8")
-    )
-    assert (record["n"], record["empty_references"]) == (1, ["a", "b"])
+    evaluation = RunRecord.read(works(toy, tmp_path, "model=oracle")).evaluation
+    assert (evaluation.n, evaluation.empty_references) == (1, ("a", "b"))
 
 
 def test_no_reference_at_all_cannot_be_scored(toy: Path, fails: Callable[..., str]) -> None:
@@ -511,7 +510,7 @@ def test_an_interrupt_is_continued(
     assert not list(results.glob("runs/*/*/*/record.json"))
     assert main(command) == 0
     (record,) = results.glob("runs/*/*/*/record.json")
-    assert json.loads(record.read_text(encoding="utf-8"))["n"] == 24
+    assert RunRecord.read(record.parent).evaluation.n == 24
 
 
 TORN = {"half": b'{\n "run_id": "0123', "no record": b"{}", "a field of another kind": None}

@@ -148,7 +148,7 @@ def test_it_is_swept_over(installed: Path, tmp_path: Path) -> None:
         json.loads(path.read_text(encoding="utf-8"))
         for path in results.glob("runs/*/*/*/record.json")
     ]
-    assert sorted((one["model"], one["variant"]) for one in records) == [
+    assert sorted((one["key"]["model"], one["variant"]) for one in records) == [
         ("last", "words=3"),
         ("last", "words=6"),
         ("lead", ""),

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +11,7 @@ import pytest
 import yaml  # type: ignore[import-untyped] # not annotated
 from huggingface_hub import ModelCard, parse_eval_result_entries
 from support.paths import ROOT
-from support.run_records import TRAINED, measured, record
+from support.run_records import TRAINED, changed, measured, record
 
 from longsumbench.cli.main import main
 from longsumbench.exchange.export import evaluation_log
@@ -160,7 +159,7 @@ def result_of(log: dict[str, Any], name: str) -> dict[str, Any]:
 def write_runs(folder: Path, *records: RunRecord) -> Path:
     """Write runs into a results folder."""
     for run in records:
-        run.write(folder / "runs" / run.dataset / run.model / run.run_id)
+        run.write(folder / "runs" / run.key.dataset / run.key.model / run.run_id)
     return folder
 
 
@@ -298,7 +297,7 @@ def test_the_hub_reads_what_is_written_for_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The hub's library reads scores, dataset and revision; texts that are not from the hub are named once."""
-    listed = record("seal", 40.0, dataset="pubmed", corpus=HUB_TEXTS)
+    listed = record("seal", 40.0, dataset="pubmed", texts=HUB_TEXTS)
     results = write_runs(tmp_path / "results", listed, record("lead", 30.0), record("random", 20.0))
     words = ["--format", "hub", "--results-dir", str(results)]
     assert main(["export", "pubmed", "lead0", *words]) == 0
@@ -332,17 +331,17 @@ def test_odd_names_stay_text(tmp_path: Path) -> None:
         ODD,
         40.0,
         dataset="pubmed",
-        corpus={**HUB_TEXTS, "licence": ODD},
+        texts={**HUB_TEXTS, "licence": ODD},
         command=("longsumbench", ODD),
     )
-    odd = replace(odd, run_id="0123456789ab", variant=ODD, signature=ODD)
+    odd = changed(odd, run_id="0123456789ab", variant=ODD, signature=ODD)
     log = check_log(evaluation_log(odd))
     assert (log["model_info"]["name"], log["model_info"]["id"]) == (
         ODD,
         "longsumbench/a_b_i_x__y_z",
     )
     files = hub_files(odd, "OWNER/name")
-    usual = hub_files(record("plain", 40.0, dataset="pubmed", corpus=HUB_TEXTS), "OWNER/name")
+    usual = hub_files(record("plain", 40.0, dataset="pubmed", texts=HUB_TEXTS), "OWNER/name")
     cards: list[Any] = [ModelCard(of_run["README.md"]) for of_run in (files, usual)]
     card, plain = cards
     assert [row.metric_value for row in card.data.eval_results] == [

@@ -165,7 +165,7 @@ def test_the_same_run_with_other_costs_is_the_same_run(halves: list[Path], typed
     change(
         run / "record.json",
         finished="2020-01-01T00:00:00+00:00",
-        peak_memory_gb=99.0,
+        costs={"peak_memory_gb": 99.0},
         command=["elsewhere"],
     )
     code, out, _ = typed("merge", halves[0], other)
@@ -179,9 +179,9 @@ def test_a_conflict_is_named_and_nothing_is_overwritten(halves: list[Path], type
     first = finished_folders(halves[0])[0]
     copy_runs([first], halves[1])
     run = halves[1].joinpath("runs", *first.parts[-3:])
-    scores = json.loads((run / "record.json").read_text(encoding="utf-8"))["scores"]
-    scores["rouge1"]["f"] += 1
-    change(run / "record.json", scores=scores)
+    evaluation = json.loads((run / "record.json").read_text(encoding="utf-8"))["evaluation"]
+    evaluation["scores"]["rouge1"]["f"] += 1
+    change(run / "record.json", evaluation=evaluation)
     with (run / "predictions.jsonl").open("a", encoding="utf-8") as file:
         file.write("\n")
     before = files_of(halves[1])

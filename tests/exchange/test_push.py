@@ -115,16 +115,16 @@ def test_the_card_states_the_run(
     card: Any = ModelCard(hub.files["me/tiny-trunc"]["README.md"].decode())
     values = {row.metric_type: row.metric_value for row in card.data.eval_results}
     assert values == {name: number.mean for name, number in model_card.shared_numbers(run).items()}
-    assert values["rougeLsum"] == run.scores["rougeLsum"].f
+    assert values["rougeLsum"] == run.evaluation.scores["rougeLsum"].f
     assert card.data.to_dict()["model-index"][0]["name"] == "me/tiny-trunc"
     assert card.data.license is None
     for text in (
-        run.signature.replace("|", " "),
+        run.evaluation.signature.replace("|", " "),
         "6 steps × 8 examples",
         "longsumbench summarize me/tiny-trunc paper.md",
         "What was not read",
         "dataset.path=texts",
-        f"fingerprint `{run.fingerprint[:12]}`",
+        f"fingerprint `{run.key.fingerprint[:12]}`",
         "states no licence",
     ):
         assert text in card.text.replace("\\", "")
@@ -142,7 +142,7 @@ def test_texts_of_the_hub_are_listed(
         trained, tmp_path / "results" / "runs" / "pubmed" / "trunc" / trained.name, symlinks=True
     )
     values = json.loads((copy / "record.json").read_text(encoding="utf-8"))
-    values["corpus"]["source"] = "ccdv/pubmed-summarization@0123abc"
+    values["texts"]["source"] = "ccdv/pubmed-summarization@0123abc"
     (copy / "record.json").write_text(json.dumps(values), encoding="utf-8")
     assert push(capsys, copy, "me/tiny-trunc")[0] == 0
     assert (
@@ -322,7 +322,7 @@ def test_hub_names_only(hub: ModelHub) -> None:
         "x@y": None,
     }
     found = {
-        source: model_card.hub_texts(record("seal", 1.0, corpus={"source": source}))
+        source: model_card.hub_texts(record("seal", 1.0, texts={"source": source}))
         for source in sources
     }
     assert found == sources

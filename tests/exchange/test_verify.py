@@ -119,7 +119,7 @@ def change_outputs(
 
 def change_mean(record: dict[str, Any]) -> None:
     """Raise a mean by a tenth of a point."""
-    record["scores"]["rouge2"]["f"] += 0.1
+    record["evaluation"]["scores"]["rouge2"]["f"] += 0.1
 
 
 def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
@@ -171,22 +171,27 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
         (drop_score, ["scores.csv: 1 missing example ('toy-37')"]),
         (
             lambda run: change_record(
-                run, lambda record: record.update(signature=f"{record['signature']}0")
+                run, lambda record: record["evaluation"].update(signature="rouge:0")
             ),
             ["scored by another version, so not compared: "],
         ),
         (
             lambda run: change_record(
-                run, lambda record: record["measured_by"].update(repetition="repetition:0")
+                run,
+                lambda record: record["evaluation"]["measured_by"].update(
+                    repetition="repetition:0"
+                ),
             ),
             ["scored by another version, so not compared: repetition:0; here repetition:"],
         ),
         (
-            lambda run: change_record(run, lambda record: record.update(fingerprint="0" * 64)),
+            lambda run: change_record(
+                run, lambda record: record["key"].update(fingerprint="0" * 64)
+            ),
             ["not verified: dataset 'mine' has other texts here: their fingerprint is "],
         ),
         (
-            lambda run: change_record(run, lambda record: record.update(split="validation")),
+            lambda run: change_record(run, lambda record: record["key"].update(split="validation")),
             ["record.json: split is validation, its settings give test (1 value in all)"],
         ),
         (lambda run: (run / "predictions.jsonl").unlink(), ["not verified: "]),
@@ -318,7 +323,10 @@ def test_metrics_that_need_a_model_are_named(work: Path, typed: Typed) -> None:
     """They are not computed again; everything else is."""
     run = run_of("lead")
     change_record(
-        run, lambda record: record["measured_by"].update(judge="judge:1", theirs="theirs:1")
+        run,
+        lambda record: record["evaluation"]["measured_by"].update(
+            judge="judge:1", theirs="theirs:1"
+        ),
     )
     code, _, err = typed("verify", run)
     assert (
@@ -368,24 +376,25 @@ def test_facts_that_a_record_does_not_have_are_not_compared(work: Path, typed: T
 
     def forget(record: dict[str, Any]) -> None:
         for name in ("loops", "empty", "preambles"):
-            del record["outputs"][name]
+            del record["evaluation"]["outputs"][name]
 
     change_record(run_of("lead"), forget)
     code, out, _ = typed("verify", run_of("lead"))
     assert (code, out.split()[-1]) == (0, "verified")
 
 
-def relabel(run: Path, **labels: Any) -> Path:
+def relabel(run: Path, run_id: str, **labels: Any) -> Path:
     """Write other labels into a run's record and settings, and put it where its record belongs."""
     record = json.loads((run / "record.json").read_text(encoding="utf-8"))
-    record |= labels
-    config = record["config"]
-    config["model"]["name"], config["dataset"]["name"] = record["model"], record["dataset"]
+    record["run_id"] = run_id
+    record["key"] |= labels
+    config, key = record["config"], record["key"]
+    config["model"]["name"], config["dataset"]["name"] = key["model"], key["dataset"]
     for section in (config, config["train"], config["decode"]):
         section["seed"] = labels.get("seed", section["seed"])
     (run / "record.json").write_text(json.dumps(record), encoding="utf-8")
     (run / "config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
-    place = run.parents[1] / record["model"] / record["run_id"]
+    place = run.parents[1] / key["model"] / run_id
     place.parent.mkdir(exist_ok=True)
     return run.rename(place)
 
@@ -421,10 +430,13 @@ def change_losses(record: dict[str, Any]) -> None:
             "variant is length=50, its settings give batch_size=4,",
         ),
         (lambda record: record.update(variant=""), "variant is , its settings give batch_size=4,"),
-        (lambda record: record.update(seed=2), "seed is 2, its settings give 1 (1 value in all)"),
         (
-            lambda record: record.update(scale="paper"),
-            "scale is paper, its settings give tiny (1 value in all)",
+            lambda record: record["key"].update(seed=2),
+            "seed is 2, its settings give 1 (1 value in all)",
+        ),
+        (
+            lambda record: record["config"].update(scale="paper"),
+            "scale is paper, config.yaml has tiny (1 value in all)",
         ),
         (lambda record: record["config"].update(seed=2), "seed is 2, config.yaml has 1"),
         (change_losses, "fit.validation_losses is ((1, "),
@@ -442,7 +454,7 @@ def change_losses(record: dict[str, Any]) -> None:
             "finished in the future: 2999",
         ),
         (lambda record: record.update(finished="yesterday"), "finished is no time: yesterday"),
-        (lambda record: record["timings"].update(fit=1e9), "its steps took 1000000"),
+        (lambda record: record["costs"]["timings"].update(fit=1e9), "its steps took 1000000"),
         (
             lambda record: record.update(outputs_digest="0" * 16),
             "outputs_digest is 0000000000000000, the outputs give ",
@@ -489,7 +501,7 @@ def test_another_run_id_or_place_is_named(model: str, work: Path, typed: Typed) 
 
 def test_another_seed_in_all_files_has_another_run_id(work: Path, typed: Typed) -> None:
     """Record and settings agree, but not with the run id."""
-    (line,) = problems_of(typed, relabel(run_of("trunc"), seed=5))
+    (line,) = problems_of(typed, relabel(run_of("trunc"), run_of("trunc").name, seed=5))
     assert line.startswith("record.json: run_id is ")
 
 
@@ -506,7 +518,7 @@ def test_outputs_of_another_seed_are_refused(seeds: Path, typed: Typed, tmp_path
     first = json.loads((original / "record.json").read_text(encoding="utf-8"))
     for name in ("predictions.jsonl", "scores.csv"):
         shutil.copy(original / name, copy / name)
-    kept = ("run_id", "seed", "config", "fit", "environment", "timings", "finished")
+    kept = ("run_id", "key", "config", "fit", "environment", "costs", "finished")
     change_record(
         copy, lambda record: record.update({key: first[key] for key in first if key not in kept})
     )
@@ -548,10 +560,12 @@ def test_the_run_id_of_imported_outputs_has_their_labels(
     (run,) = (tmp_path / "results/runs/mine/theirs").iterdir()
     assert problems_of(typed, run, *place) == []
     record = (run / "record.json").read_text(encoding="utf-8")
-    for labels in ({"variant": "beam 9"}, {"seed": 2}, {"model": "others"}):
-        (run / "record.json").write_text(
-            json.dumps({**json.loads(record), **labels}), encoding="utf-8"
-        )
+    for change in (
+        lambda values: values.update(variant="beam 9"),
+        lambda values: values["key"].update(seed=2),
+        lambda values: values["key"].update(model="others"),
+    ):
+        change_record(run, change)
         assert problems_of(typed, run, *place) != []
         (run / "record.json").write_text(record, encoding="utf-8")
     assert typed("import", outputs, *words, "--seed", "2", "--variant", "beam 5")[0] == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.run_records import TRAINED, measured, record
+from support.run_records import TRAINED, changed, measured, record
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
@@ -30,7 +30,7 @@ def describe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Describe:
         results = Results(Path("results"))
         for run in (*others, *done):
             run.write(results.run_folder(run))
-        names = sorted({run.dataset for run in done})
+        names = sorted({run.key.dataset for run in done})
         text = describe_runs(
             [UpdatedTable(read_table(results, name), results) for name in names], done
         )
@@ -179,7 +179,7 @@ def test_two_datasets_have_a_table_each(describe: Describe) -> None:
 def test_several_datasets_take_a_line_each(describe: Describe) -> None:
     """A sweep over datasets has a line for each: its best run, its score and its place."""
     runs = [seal(30 + number, dataset=f"corpus{number}") for number in range(30)]
-    others = [record("lead", 31, dataset=run.dataset) for run in runs]
+    others = [record("lead", 31, dataset=run.key.dataset) for run in runs]
     lines = describe(others, runs)
     assert len(lines) <= 25
     assert lines[0] == "30 runs on 30 datasets. The best of them:"
@@ -214,12 +214,14 @@ def test_one_run_among_five_hundred(
     results = Results(Path("results"))
     (lead,) = results.records("jsonl")
     for number in range(500):
-        scores = {kind: replace(score, f=number / 5) for kind, score in lead.scores.items()}
-        settings = {**lead.config, "model": {"name": "seal", "segment_length": number % 100}}
-        made = replace(
+        scores = {
+            kind: replace(score, f=number / 5) for kind, score in lead.evaluation.scores.items()
+        }
+        settings = {"model": {"name": "seal", "segment_length": number % 100}}
+        made = changed(
             lead, run_id=f"{number:012d}", model="seal", variant=f"segment_length={number % 100}"
         )
-        made = replace(made, seed=number // 100, scores=scores, config=settings, fit=TRAINED)
+        made = changed(made, seed=number // 100, scores=scores, config=settings, fit=TRAINED)
         made.write(results.run_folder(made))
     assert main(words) == 0
     lines = capsys.readouterr().out.splitlines()

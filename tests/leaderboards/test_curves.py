@@ -90,7 +90,7 @@ def test_seeds_are_averaged() -> None:
         trained("pagesum", 29, seed=3, page_size=128),
     ]
     point = sweep(records, "page_size").groups[0].curves[0].points["128",]
-    assert [run.seed for run in point.runs] == [1, 2, 3]
+    assert [run.key.seed for run in point.runs] == [1, 2, 3]
     mean, low, high = point.numbers["rougeLsum"]
     assert mean == 25
     assert math.isnan(low)
@@ -100,7 +100,7 @@ def test_seeds_are_averaged() -> None:
         .groups[0]
         .curves[0]
     )
-    assert [run.seed for run in ten.points["128",].runs] == [1, 2, 3, 10]
+    assert [run.key.seed for run in ten.points["128",].runs] == [1, 2, 3, 10]
 
 
 def test_the_group_of_wanted_runs_is_drawn() -> None:

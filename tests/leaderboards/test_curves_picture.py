@@ -61,7 +61,7 @@ def words_in(image: bytes) -> list[str]:
 
 def keep(root: Path, *records: RunRecord) -> Results:
     for one in records:
-        one.write(root / "runs" / one.dataset / one.model / one.run_id)
+        one.write(root / "runs" / one.key.dataset / one.key.model / one.run_id)
     return Results(root)
 
 
@@ -275,7 +275,7 @@ def words(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     learned: dict[str, str] = {}
 
     def judge(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
-        sizes = {row.key: str(row.first.config["model"].get("page_size")) for row in rows}
+        sizes = {row.key: str(row.first.config.model.get("page_size")) for row in rows}
         return {
             key: Learned(learned.get(size, LEARNED if size != "None" else ""))
             for key, size in sizes.items()
@@ -308,7 +308,7 @@ def test_points_that_may_not_have_learned_are_hollow(words: dict[str, str]) -> N
 def test_the_note_says_over_what_intervals_are(words: dict[str, str]) -> None:
     """Over seeds only if there are several, everywhere or somewhere; systems of one seed are named."""
     again = [
-        trained("pagesum", 22 + place, seed=2, page_size=run.config["model"]["page_size"])
+        trained("pagesum", 22 + place, seed=2, page_size=run.config.model["page_size"])
         for place, run in enumerate(PAGES)
     ]
     one, some, several = (

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from support.run_records import TRAINED, measured, record
+from support.run_records import TRAINED, changed, measured, record
 
 from longsumbench.leaderboards.after_run import describe_facts_found
 from longsumbench.leaderboards.seed_groups import (
@@ -80,14 +80,14 @@ def test_relayed_facts_have_their_own_sentence() -> None:
     relayed = {"ea": 88.0, "seal": 5.0}
     more = [
         (
-            replace(
+            changed(
                 run,
-                measures=dict(run.measures)
-                | measured({"fact_recall_relayed": relayed[run.model]}, 2.0, 2.0),
+                measures=dict(run.evaluation.measures)
+                | measured({"fact_recall_relayed": relayed[run.key.model]}, 2.0, 2.0),
             ),
             table.assign(
                 fact_recall_relayed=[
-                    float(n < relayed[run.model] * EXAMPLES / 100) for n in range(EXAMPLES)
+                    float(n < relayed[run.key.model] * EXAMPLES / 100) for n in range(EXAMPLES)
                 ]
             ),
         )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.run_records import record
+from support.run_records import changed, record
 
 from longsumbench.core import Cut, FitReport, Truncation
 from longsumbench.leaderboards.columns import choose_columns, columns_of
@@ -58,10 +58,10 @@ def trained(
         columns["rougeLsum_floor"] = (floor + spread(f"floor of {name}", 3)) / 100
     scores = pd.DataFrame(columns, index=[f"{number:03d}" for number in range(EXAMPLES)])
     floors = {} if floor is None else {"rouge2": 2.0, "rougeLsum": floor}
-    run = replace(
+    run = changed(
         record(name, score, run_id=f"{name}-{changes.get('seed', 1)}", n=EXAMPLES), floor=floors
     )
-    return replace(
+    return changed(
         run, **{"fit": LEVELLED, "outputs": OutputFacts(EXAMPLES, EXAMPLES, EXAMPLES, 0), **changes}
     ), scores
 
@@ -77,7 +77,7 @@ def imported(name: str, *numbers: float, **changes: Any) -> Scored:
 
 def first(scored: Scored, number: int) -> Scored:
     """A run on the first examples alone."""
-    return replace(scored[0], n=number, examples="few"), scored[1].head(number)
+    return changed(scored[0], n=number, examples="few"), scored[1].head(number)
 
 
 def planted(
@@ -88,7 +88,7 @@ def planted(
     scores = scores.assign(fact_recall=share + spread(name, 0.05), fact_recall_chance=chance)
     source = Truncation(1_000, 800, (Cut("input_length", round(1_000 * (1 - seen)), 0),))
     measures = {"fact_recall": MeasureMean(100 * share, 0, 100, EXAMPLES)}
-    return replace(run, measures=measures, ranked_by="fact_recall", source=source), scores
+    return changed(run, measures=measures, ranked_by="fact_recall", source=source), scores
 
 
 def judged(*runs: Scored) -> ComparableRows:
@@ -101,7 +101,7 @@ def judged(*runs: Scored) -> ComparableRows:
 
 def gate(*runs: Scored) -> dict[str, Learned]:
     """System → what the gate says."""
-    return {row.first.model: row.learned for row in judged(*runs).rows}
+    return {row.first.key.model: row.learned for row in judged(*runs).rows}
 
 
 def words(*runs: Scored) -> dict[str, str]:
@@ -159,7 +159,7 @@ def test_other_rows_change_nothing(seed: int) -> None:
     whole = gate(
         RANDOM_RUN, trained("perfect", 99, 10.0, 98.0), trained("oracle", 99, oracle=True), *rows
     )
-    alone = {run.model: gate(RANDOM_RUN, (run, scores))[run.model] for run, scores in rows}
+    alone = {run.key.model: gate(RANDOM_RUN, (run, scores))[run.key.model] for run, scores in rows}
     assert {name: whole[name] for name in alone} == alone
     assert len({learned.word for learned in alone.values()}) > 1
 
@@ -173,7 +173,7 @@ def test_other_rows_change_nothing_in_planted_facts() -> None:
         planted("trunc", 0.2, seen=0.25),
     ]
     whole = gate(planted("perfect", 0.99), *rows)
-    alone = {run.model: gate((run, scores))[run.model] for run, scores in rows}
+    alone = {run.key.model: gate((run, scores))[run.key.model] for run, scores in rows}
     assert {name: whole[name] for name in alone} == alone
 
 
@@ -183,12 +183,12 @@ def test_a_copy_of_lead_is_ranked() -> None:
     lead = trained("lead", 24, bigrams=4.2, fit=FitReport(), outputs=same)
     copy = imported("copy", 24.0, 20.0, 4.2, outputs=same)
     rows = {
-        row.first.model: row
+        row.first.key.model: row
         for row in judged(RANDOM_RUN, lead, copy, trained("perfect", 99, 10.0, 98.0)).rows
     }
     assert rows["lead"].ranked
     assert rows["copy"].learned.word == DEPENDS
-    constant = replace(without_gain("constant")[0], outputs=same), without_gain("constant")[1]
+    constant = changed(without_gain("constant")[0], outputs=same), without_gain("constant")[1]
     assert (
         gate(RANDOM_RUN, constant)["constant"].reason
         == "nearly identical outputs, 12 of 100 distinct"
@@ -221,7 +221,7 @@ def test_outputs_that_fit_any_source_are_not_learned() -> None:
 def test_few_examples_show_nothing(examples: int) -> None:
     """Not shown is not the opposite: the row is ranked, and the sentence gives the number of examples."""
     block = judged(first(RANDOM_RUN, examples), first(without_gain("few"), examples))
-    row = next(row for row in block.rows if row.first.model == "few")
+    row = next(row for row in block.rows if row.first.key.model == "few")
     assert row.learned.word == NOT_SHOWN
     assert row.ranked
     counted = "1 example" if examples == 1 else f"{examples} examples"
@@ -249,7 +249,7 @@ def test_what_was_not_trained_here_never_learned(changes: dict[str, Any]) -> Non
     }
     for word, runs in cases.items():
         for run in runs:
-            row = next(row for row in judged(RANDOM_RUN, run).rows if row.first.model != RANDOM)
+            row = next(row for row in judged(RANDOM_RUN, run).rows if row.first.key.model != RANDOM)
             assert row.learned.word == word
             assert row.learned.comparable == (word == DEPENDS)
             assert "learned" not in describe_unlearned([row])
@@ -259,12 +259,10 @@ def test_a_training_of_no_steps_is_untrained_and_not_ranked() -> None:
     """Random weights without a step have no place, whatever they score; a checkpoint without a step has one."""
     no_steps = FitReport(parameters=9, ended_by="max_steps")
     plain, scores = trained("plain", 41, fit=no_steps)
-    start = replace(plain, model="start", run_id="start-1")
-    start = replace(
-        start, config={**plain.config, "model": {"name": "start", "init": "some/folder"}}
-    )
+    model = {"name": "start", "init": "some/folder"}
+    start = changed(plain, model="start", run_id="start-1", config={"model": model})
     rows = {
-        row.first.model: row
+        row.first.key.model: row
         for row in judged(RANDOM_RUN, BEST, (plain, scores), (start, scores)).rows
     }
     assert {name: row.ranked for name, row in rows.items()} == {
@@ -342,7 +340,7 @@ def test_without_a_floor_it_is_not_known() -> None:
     """Of a trained system; extracts depend on their sources by construction, and Lead learns nothing."""
     run, scores = trained("extract", 40, floor=None)
     extract = (
-        replace(run, config={**run.config, "decode": {**run.config["decode"], "mode": "extract"}}),
+        changed(run, config={"decode": {"mode": "extract"}}),
         scores,
     )
     lead = trained("lead", 30, floor=None, fit=FitReport())

@@ -4,13 +4,12 @@ import csv
 import io
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from support.run_records import measured, record
+from support.run_records import changed, measured, record
 
 from longsumbench.core import Cut, DatasetSettings, FitReport, Truncation
 from longsumbench.corpora.probe import probe
@@ -47,7 +46,7 @@ def run_at(
     measures |= measured({"fact_recall_chance": 4.2})
     made = {
         "run_id": f"{model}{length}{changes.get('seed', 1)}000000000000"[:12],
-        "corpus": {"examples": {"train": 9_000}, **probe.probe_inputs(settings)},
+        "texts": {"examples": {"train": 9_000}, **probe.probe_inputs(settings)},
         "source": Truncation(1000, 900, (Cut("num_snippets", round(1000 - 10 * seen), 0),)),
         "fit": FitReport(steps=300),
         "measures": measures,
@@ -96,7 +95,7 @@ def test_who_is_not_drawn() -> None:
         run_at("ea", 50, 4096, oracle=True),
         run_at("ea", 50, 4096, fit=FitReport()),
         run_at("ea", 50, 4096, measures={}),
-        run_at("ea", 50, 4096, corpus={"examples": {"train": 60}}),
+        run_at("ea", 50, 4096, texts={"examples": {"train": 60}}),
         run_at("ea", 50, 4096, split="validation"),
     ):
         assert systems_at_lengths([base, other]) == ()
@@ -180,7 +179,7 @@ def test_pictures_are_drawn_when_the_numbers_change_or_one_is_missing(tmp_path: 
     drawn.unlink()
     leaderboard.update_table(results, "probe")
     assert drawn.read_bytes() == picture(runs)
-    runs[1] = replace(runs[1], measures=run_at("ea", 40, 65536).measures)
+    runs[1] = changed(runs[1], measures=run_at("ea", 40, 65536).evaluation.measures)
     runs[1].write(results.run_folder(runs[1]))
     leaderboard.update_table(results, "probe")
     assert drawn.read_bytes() == picture(runs)
@@ -192,7 +191,8 @@ def test_whether_a_system_learned_is_judged_on_the_shortest_texts() -> None:
     right = {("ea", 1024): 0.9, ("ea", 65536): 0.05, ("trunc", 1024): 0.05, ("trunc", 65536): 0.9}
     scores = {
         run.run_id: pd.DataFrame(
-            {"fact_recall": right[run.model, length], "fact_recall_chance": 0.042}, index=range(20)
+            {"fact_recall": right[run.key.model, length], "fact_recall_chance": 0.042},
+            index=range(20),
         )
         for run, length in zip(records, (1024, 65536) * 2, strict=True)
     }

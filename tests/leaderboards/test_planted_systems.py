@@ -61,7 +61,7 @@ def results(texts: Path) -> Path:
 def test_the_form_alone_is_not_learned(results: Path) -> None:
     """The form has a ROUGE-Lsum of 80 and gains nothing; half of the facts gain more in R-2 than Random."""
     (block,) = read_table(Results(results), "jsonl").comparable
-    rows = {row.first.model: row for row in block.rows}
+    rows = {row.first.key.model: row for row in block.rows}
     learned: dict[str, Learned] = {name: row.learned for name, row in rows.items()}
     assert {name: row.word for name, row in learned.items()} == {
         "constant": NOT_RANKED,

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 from numpy.typing import NDArray
+from support.run_records import changed
 from support.swept_runs import baseline, trained
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -62,7 +63,7 @@ def test_runs_that_differ_in_their_seed_are_a_row() -> None:
         baseline("oracle", 40),
     ]
     rows = group_by_seed(records, {})
-    assert [(row.first.model, len(row.runs)) for row in rows] == [
+    assert [(row.first.key.model, len(row.runs)) for row in rows] == [
         ("ea", 1),
         ("ea", 2),
         ("lead", 1),
@@ -77,17 +78,18 @@ def test_labels_of_rows_with_one_variant() -> None:
     """Rows with one label also name their scale, up to three settings, or the id of a run."""
     tiny, paper = (
         trained("ea", 1, scale="tiny"),
-        trained("ea", 2, scale="paper", train={"a": 1, "b": 2}),
+        trained("ea", 2, scale="paper", train={"max_steps": 1, "batch_size": 2}),
     )
     assert [row.label for row in group_by_seed([tiny, paper], {})] == [
         "ea scale=paper",
         "ea scale=tiny",
     ]
-    many = [trained("ea", score, train=dict.fromkeys("abcd", score)) for score in (1, 2)]
+    names = ("max_steps", "batch_size", "accumulation", "warmup_steps")
+    many = [trained("ea", score, train=dict.fromkeys(names, score)) for score in (1, 2)]
     assert [row.label for row in group_by_seed(many, {})] == [
         f"ea [{run.run_id[:8]}]" for run in many[::-1]
     ]
-    same = [trained("ea", 1, train={"beams": 1}, beams=beams) for beams in (1, 2)]
+    same = [trained("ea", 1, train={"max_steps": 1}, beams=beams) for beams in (1, 2)]
     assert sorted(row.label for row in group_by_seed(same, {})) == [
         "ea num_beams=1",
         "ea num_beams=2",
@@ -102,14 +104,14 @@ def test_an_interval_covers_examples_and_seeds() -> None:
             trained("ea", 100 * float(np.mean(HARD + apart * seed)), seed, n=EXAMPLES)
             for seed in range(3)
         ]
-        scores = {run.run_id: scores_of(HARD + apart * (run.seed or 0)) for run in runs}
+        scores = {run.run_id: scores_of(HARD + apart * (run.key.seed or 0)) for run in runs}
         (row,) = group_by_seed(runs, scores)
         mean, low, high = row.numbers["rougeLsum"]
         assert mean == pytest.approx(100 * (HARD.mean() + apart))
         assert low < mean < high
         widths.append(high - low)
         (alone,) = group_by_seed(runs[:1], scores)
-        assert alone.numbers["rougeLsum"] == runs[0].scores["rougeLsum"].f1
+        assert alone.numbers["rougeLsum"] == runs[0].evaluation.scores["rougeLsum"].f1
         (unknown,) = group_by_seed(runs, {run.run_id: scores[run.run_id] for run in runs[:2]})
         assert math.isnan(unknown.numbers["rougeLsum"].low)
     by_hand = 2 * 2.045 * 100 * HARD.std(ddof=1) / math.sqrt(EXAMPLES)  # Student's t of 29
@@ -187,14 +189,11 @@ def test_equal_outputs_of_several_seeds_count_once() -> None:
         for seed in (1, 2, 3)
     ]
     (row,) = group_by_seed(runs, {})
-    assert [run.seed for run in row.runs] == [1, 3]
+    assert [run.key.seed for run in row.runs] == [1, 3]
     assert row.repeated == (runs[1],)
     assert describe_equal([row]) == "Equal outputs: seeds 1, 2 of ea, counted once."
-    one_text = [replace(run, outputs=OutputFacts(20, 20, 1, 0)) for run in runs]
-    extracts = [
-        replace(run, config={**run.config, "decode": {**run.config["decode"], "mode": "extract"}})
-        for run in runs
-    ]
+    one_text = [changed(run, outputs=OutputFacts(20, 20, 1, 0)) for run in runs]
+    extracts = [changed(run, config={"decode": {"mode": "extract"}}) for run in runs]
     draws = [
         replace(baseline("random", 20, seed=seed, run_id=f"r{seed}"), outputs_digest="same")
         for seed in (1, 2)

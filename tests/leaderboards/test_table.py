@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.run_records import TRAINED, judged, measured, record
+from support.run_records import TRAINED, changed, judged, measured, record
 
 from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
@@ -53,8 +53,8 @@ def update(tmp_path: Path) -> Callable[..., Table]:
 
     def write(*records: RunRecord, root: Path = tmp_path) -> Table:
         for one in records:
-            one.write(root / "runs" / one.dataset / one.model / one.run_id)
-            table = leaderboard.update_table(Results(root), one.dataset)
+            one.write(root / "runs" / one.key.dataset / one.key.model / one.run_id)
+            table = leaderboard.update_table(Results(root), one.key.dataset)
         return table
 
     return write
@@ -102,8 +102,11 @@ def test_a_row_holds_scores_what_was_read_and_costs(update: Callable[..., Table]
 def precise(model: str, f: float, precision: float, **changes: object) -> RunRecord:
     """Return a run whose precision is the same in every type of ROUGE."""
     made = record(model, f, **changes)
-    return replace(
-        made, scores={kind: replace(score, p=precision) for kind, score in made.scores.items()}
+    return changed(
+        made,
+        scores={
+            kind: replace(score, p=precision) for kind, score in made.evaluation.scores.items()
+        },
     )
 
 
@@ -166,7 +169,7 @@ def test_a_run_under_another_condition_is_in_a_separate_block(
 ) -> None:
     """A run under another condition is in a separate block; the heading has the reason."""
     table = update(record("lead", 30), record("random", 20), record("winner", 99, **changes))
-    assert [[row.first.model for row in block.rows] for block in table.comparable] == [
+    assert [[row.first.key.model for row in block.rows] for block in table.comparable] == [
         ["lead", "random"],
         ["winner"],
     ]
@@ -184,7 +187,7 @@ def test_a_trial_displaces_no_result(update: Callable[..., Table]) -> None:
     validation = record("lead", 60, run_id="validation", split="validation", n=900, examples="v")
     left_out = record("lead", 50, n=18, empty_references=("x", "y"))
     table = update(*trial, *longer, limited, validation, left_out)
-    blocks = [[row.first.model for row in block.rows] for block in table.comparable]
+    blocks = [[row.first.key.model for row in block.rows] for block in table.comparable]
     order = [
         ["lead"],
         ["lead"],
@@ -193,7 +196,7 @@ def test_a_trial_displaces_no_result(update: Callable[..., Table]) -> None:
         ["trial0", "trial1", "trial2", "trial3"],
     ]
     assert blocks == order
-    assert table.comparable[1].rows[0].first.split == "validation"
+    assert table.comparable[1].rows[0].first.key.split == "validation"
     assert table.frame()["block"].tolist() == [1, 2, 3, 4, 4, 5, 5, 5, 5]
 
 
@@ -358,9 +361,7 @@ def test_rows_that_differ_in_training() -> None:
 
 def started(model: str, init: str, **changes: object) -> RunRecord:
     """A run with random initial weights, or weights from a checkpoint."""
-    return record(
-        model, 30, config={**record(model, 30).config, "model": {"init": init}}, **changes
-    )
+    return record(model, 30, config={"model": {"init": init}}, **changes)
 
 
 def test_where_weights_came_from(update: Callable[..., Table]) -> None:
@@ -481,7 +482,7 @@ def test_no_line_is_wider_than_the_terminal(
         "hiersumm", 99.99, measures=recall(99.99, 99.99, **dict.fromkeys(kinds, 99.99)), **wide
     )
     table = update(best, near, record("lead", 31, measures=recall(1, 1, **kinds)))
-    keys = [(near.run_id, name) for name in (*near.measures, *ROUGE_HEADINGS)]
+    keys = [(near.run_id, name) for name in (*near.evaluation.measures, *ROUGE_HEADINGS)]
     tied = AgainstBest(dict.fromkeys(keys, judged(UNDISTINGUISHED)))
     monkeypatch.setenv("COLUMNS", str(width))
     text = replace(table, comparable=(replace(table.comparable[0], tests=tied),)).render()

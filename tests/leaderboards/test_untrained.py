@@ -59,7 +59,7 @@ def table_of(*runs: RunRecord) -> Table:
 
 def systems(table: Table) -> list[list[str]]:
     """Return the systems of each block, the best first."""
-    return [[row.first.model for row in block.rows] for block in table.comparable]
+    return [[row.first.key.model for row in block.rows] for block in table.comparable]
 
 
 def test_trained_systems_and_checkpoints_have_their_own_blocks() -> None:
@@ -131,7 +131,7 @@ def test_a_row_says_what_it_is() -> None:
 )
 def test_cells_of_checkpoints(name: str, shown: list[str]) -> None:
     """Facts and counts are columns that one can ask for; a run without them has an empty cell."""
-    runs = [bart(corpus={"published": "2018-04"}), chat(), SEAL, LEAD]
+    runs = [bart(texts={"published": "2018-04"}), chat(), SEAL, LEAD]
     column = columns_of(runs)[name]
     assert [column.cell(row) for row in group_by_seed(runs, {})] == shown
 
@@ -150,7 +150,7 @@ def test_a_release_is_before_or_after_the_dataset(
     released: str | None, published: str | None, shown: str
 ) -> None:
     """Months decide; without one of the dates, or in the same month, nothing is said."""
-    run = bart(system={**BART, "released": released}, corpus={"published": published})
+    run = bart(system={**BART, "released": released}, texts={"published": published})
     assert columns_of([run])["released"].cell(group_by_seed([run], {})[0]) == shown
     (row,) = csv.DictReader(io.StringIO(table_of(run).csv()))
     assert row["release_order"] == shown.partition(", ")[2]

@@ -238,9 +238,12 @@ def test_all_is_asked_together_after_the_cost(monkeypatch: pytest.MonkeyPatch) -
     assert int(sent.replace(",", "")) > sum(
         len(prompt) for prompt in script.prompts("a")
     ) / 2 - len(script.asked)
-    assert result.measures["judge_recall"].mean == pytest.approx(80)
-    assert result.measures["judge_fluency"].mean == 4
-    assert (result.measures["judge_recall"].n, result.measures["judge_fluency"].n) == (5, 4)
+    assert result.evaluation.measures["judge_recall"].mean == pytest.approx(80)
+    assert result.evaluation.measures["judge_fluency"].mean == 4
+    assert (
+        result.evaluation.measures["judge_recall"].n,
+        result.evaluation.measures["judge_fluency"].n,
+    ) == (5, 4)
 
 
 def test_alpha_is_a_measure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,9 +252,11 @@ def test_alpha_is_a_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [example("A reference.", str(number)) for number in range(3)]
     metric = judge("a", "b")
     result = evaluate([[SUMMARY] * 3], texts, [], metric.scoring, [metric])
-    assert result.measures["judge_alpha"].mean == pytest.approx(1 - 0.5 / (2 * 6 * 18 / (24 * 23)))
-    assert result.units["judge_alpha"] == "α"
-    assert result.measures["judge_same"].mean == 50
+    assert result.evaluation.measures["judge_alpha"].mean == pytest.approx(
+        1 - 0.5 / (2 * 6 * 18 / (24 * 23))
+    )
+    assert result.evaluation.units["judge_alpha"] == "α"
+    assert result.evaluation.measures["judge_same"].mean == 50
     assert "judge_alpha" not in result.per_example
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.run_records import changed
 from support.tiny_bert import write_bert
 from transformers import BertForSequenceClassification
 
@@ -114,7 +115,7 @@ def test_a_run_is_scored_beside_rouge(tmp_path: Path) -> None:
     """Lead reads thirteen words: the bridge is right wherever it is in them, the mill never; the record says so."""
     config = configured(tmp_path)
     record = run_point(Point(config))
-    means = {name: measure.mean for name, measure in record.measures.items()}
+    means = {name: measure.mean for name, measure in record.evaluation.measures.items()}
     assert next(iter(means)) == "fact_recall"
     assert means["fact_recall"] == 50.0
     assert (means["fact_recall_single"], means["fact_recall_silent"]) == (100.0, 0.0)
@@ -122,9 +123,9 @@ def test_a_run_is_scored_beside_rouge(tmp_path: Path) -> None:
     assert (means["fact_recall_silent_other"], means["fact_recall_silent_distance_1"]) == (0.0, 0.0)
     tenths = [name for name in means if "position" in name]
     assert tenths == ["fact_recall_single_position_0", "fact_recall_single_position_2"]
-    assert sum(record.measures[name].n for name in tenths) == NUM_REPORTS
+    assert sum(record.evaluation.measures[name].n for name in tenths) == NUM_REPORTS
     assert not [name for name in means if "relayed" in name or "same" in name]
-    assert record.signature.endswith("|v:1|fact_recall:1")
+    assert record.evaluation.signature.endswith("|v:1|fact_recall:1")
 
 
 def test_the_record_holds_the_means_of_the_scores_file(tmp_path: Path) -> None:
@@ -133,10 +134,13 @@ def test_the_record_holds_the_means_of_the_scores_file(tmp_path: Path) -> None:
     record = run_point(Point(config))
     table = read_scores(Results(Path(config.results_dir)).find(record.run_id) / "scores.csv")
     assert list(table.columns[:12]) == [
-        f"{kind}_{part}" for kind in record.scores for part in "prf"
+        f"{kind}_{part}" for kind in record.evaluation.scores for part in "prf"
     ]
     others = table.iloc[:, 12:].drop(columns="fact_recall_floor")
-    assert aggregate_measures(others, 100, in_units=record.units) == record.measures
+    assert (
+        aggregate_measures(others, 100, in_units=record.evaluation.units)
+        == record.evaluation.measures
+    )
 
 
 def test_rouge_is_the_same_without_facts(tmp_path: Path) -> None:
@@ -144,13 +148,16 @@ def test_rouge_is_the_same_without_facts(tmp_path: Path) -> None:
     with_facts = run_point(Point(configured(tmp_path)))
     plain = configured(tmp_path, "plain_reports")
     without = run_point(Point(plain))
-    assert (without.scores, without.fingerprint) == (with_facts.scores, with_facts.fingerprint)
-    assert list(without.measures) == [
+    assert (without.evaluation.scores, without.key.fingerprint) == (
+        with_facts.evaluation.scores,
+        with_facts.key.fingerprint,
+    )
+    assert list(without.evaluation.measures) == [
         "copied_bigrams",
         "copied_longest",
     ]  # the reports have no names and no numbers
-    assert tuple(without.measured_by) == DEFAULT_METRICS
-    assert with_facts.signature == f"{without.signature}|fact_recall:1"
+    assert tuple(without.evaluation.measured_by) == DEFAULT_METRICS
+    assert with_facts.evaluation.signature == f"{without.evaluation.signature}|fact_recall:1"
     folder = Results(Path(plain.results_dir)).find(without.run_id)
     assert list(read_scores(folder / "scores.csv").columns[12:]) == [
         "rougeLsum_floor",
@@ -187,7 +194,7 @@ def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
         "novel_ngrams",
     )
     record = run_point(Point(asked))
-    means = {name: measure.mean for name, measure in record.measures.items()}
+    means = {name: measure.mean for name, measure in record.evaluation.measures.items()}
     written = means["length_summary"]
     assert (means["extractive_coverage"], means["novel_ngrams_4"]) == (100.0, 0.0)
     assert (
@@ -195,27 +202,27 @@ def test_what_is_asked_for_is_measured_in_its_unit(tmp_path: Path) -> None:
         == written
         == pytest.approx(means["length_ratio"] * means["length_references"])
     )
-    assert record.units["extractive_density"] == "words"
-    assert list(record.measured_by) == [
+    assert record.evaluation.units["extractive_density"] == "words"
+    assert list(record.evaluation.measured_by) == [
         *DEFAULT_METRICS,
         "extractive",
         "length_ratio",
         "novel_ngrams",
     ]
-    assert (record.run_id, record.scores, record.signature) == (
+    assert (record.run_id, record.evaluation.scores, record.evaluation.signature) == (
         before.run_id,
-        before.scores,
-        before.signature,
+        before.evaluation.scores,
+        before.evaluation.signature,
     )
-    assert record.ranked_by == "rougeLsum"
+    assert record.evaluation.ranked_by == "rougeLsum"
 
 
 def test_a_dataset_that_names_a_metric_is_ranked_by_it(tmp_path: Path) -> None:
     """Whatever else is asked for, and in whatever order."""
     record = run_point(Point(asking(configured(tmp_path), "repetition", "fact_recall")))
-    assert record.ranked_by == next(iter(record.measures)) == "fact_recall"
-    assert record.signature.endswith("|fact_recall:1")
-    assert list(record.measured_by) == [*DEFAULT_METRICS, "repetition"]
+    assert record.evaluation.ranked_by == next(iter(record.evaluation.measures)) == "fact_recall"
+    assert record.evaluation.signature.endswith("|fact_recall:1")
+    assert list(record.evaluation.measured_by) == [*DEFAULT_METRICS, "repetition"]
 
 
 def test_a_finished_run_is_scored_by_what_it_lacks(
@@ -234,25 +241,39 @@ def test_a_finished_run_is_scored_by_what_it_lacks(
         "already finished, except for extractive, repetition: lead"
     ]
     assert (
-        replace(after, measures=before.measures, units=before.units, measured_by=before.measured_by)
+        changed(
+            after,
+            measures=before.evaluation.measures,
+            units=before.evaluation.units,
+            measured_by=before.evaluation.measured_by,
+        )
         == before
     )
-    assert list(after.measures)[: len(before.measures)] == list(before.measures)
+    assert list(after.evaluation.measures)[: len(before.evaluation.measures)] == list(
+        before.evaluation.measures
+    )
     table = read_scores(folder / "scores.csv")
     assert table[list(scores.columns)].equals(scores)
     added = aggregate_measures(
-        table[table.columns.difference(scores.columns, sort=False)], 100, in_units=after.units
+        table[table.columns.difference(scores.columns, sort=False)],
+        100,
+        in_units=after.evaluation.units,
     )
     assert added == {
-        name: measure for name, measure in after.measures.items() if name not in before.measures
+        name: measure
+        for name, measure in after.evaluation.measures.items()
+        if name not in before.evaluation.measures
     }
     again = run_point(Point(asking(replace(plain, overwrite=True), "extractive", "repetition")))
-    assert (again.run_id, again.measures, again.measured_by) == (
+    assert (again.run_id, again.evaluation.measures, again.evaluation.measured_by) == (
         after.run_id,
-        after.measures,
-        after.measured_by,
+        after.evaluation.measures,
+        after.evaluation.measured_by,
     )
-    assert (again.units, again.ranked_by) == (after.units, after.ranked_by)
+    assert (again.evaluation.units, again.evaluation.ranked_by) == (
+        after.evaluation.units,
+        after.evaluation.ranked_by,
+    )
 
 
 def test_points_of_a_sweep_that_ask_for_other_measures(
@@ -262,7 +283,7 @@ def test_points_of_a_sweep_that_ask_for_other_measures(
     words = f"run -m model=lead dataset=plain_reports baselines=false results_dir={tmp_path / 'results'}"
     assert main([*words.split(), "score.metrics=[extractive],[repetition]"]) == 0
     (record,) = Results(tmp_path / "results").records("plain_reports")
-    assert list(record.measured_by) == [*DEFAULT_METRICS, "extractive", "repetition"]
+    assert list(record.evaluation.measured_by) == [*DEFAULT_METRICS, "extractive", "repetition"]
     assert "already finished, except for repetition" in capsys.readouterr().err
 
 
@@ -280,11 +301,15 @@ def test_another_model_measures_anew(tmp_path: Path) -> None:
         for seed, folder in ((1, tmp_path / "a"), (2, tmp_path / "b"))
     )
     assert first.run_id == second.run_id
-    assert first.measures["coherence"].n == NUM_REPORTS
-    assert first.measures["coherence"].mean != second.measures["coherence"].mean
-    assert first.measured_by["coherence"] != second.measured_by["coherence"]
+    assert first.evaluation.measures["coherence"].n == NUM_REPORTS
+    assert (
+        first.evaluation.measures["coherence"].mean != second.evaluation.measures["coherence"].mean
+    )
+    assert first.evaluation.measured_by["coherence"] != second.evaluation.measured_by["coherence"]
     table = read_scores(files_of(plain, second) / "scores.csv")
-    assert 100 * table["coherence"].mean() == pytest.approx(second.measures["coherence"].mean)
+    assert 100 * table["coherence"].mean() == pytest.approx(
+        second.evaluation.measures["coherence"].mean
+    )
     assert sorted(table.columns[13 + len(DEFAULT_COLUMNS) :]) == [
         "coherence",
         *(f"repetition_{n}" for n in range(1, 5)),

@@ -45,7 +45,7 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
             30,
             **{"n": len(scores), "examples": examples, "command": ("longsumbench", "run"), **facts},
         )
-        folder = tmp_path / "runs" / made.dataset / model / made.run_id
+        folder = tmp_path / "runs" / made.key.dataset / model / made.run_id
         made.write(folder)
         write_scores(folder / "scores.csv", scored(scores, **(extra or {})))
         write_summaries(
@@ -164,12 +164,12 @@ def test_corrected_over_the_whole_table(finished: Callable[..., Path], tmp_path:
         assert f"corrected (Holm) for the {tests} tests of this table" in " ".join(
             comparison.method()
         )
-    assert [(pair.baseline.record.model, pair.run.record.model) for pair in many.pairs] == [
+    assert [(pair.baseline.record.key.model, pair.run.record.key.model) for pair in many.pairs] == [
         ("lead", "random"),
         ("lead", "trunc"),
         ("random", "trunc"),
     ]
-    assert [pair.run.record.model for pair in few.pairs] == ["random", "trunc"]
+    assert [pair.run.record.key.model for pair in few.pairs] == ["random", "trunc"]
 
 
 def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path: Path) -> None:

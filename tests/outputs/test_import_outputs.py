@@ -148,7 +148,7 @@ def test_the_record_says_where_the_outputs_come_from(
     assert imported(held_out, *words)[0] == 0
     (folder,) = folders_of(toy)
     record = RunRecord.read(folder)
-    assert (record.model, record.variant, record.seed, record.n) == (
+    assert (record.key.model, record.variant, record.key.seed, record.evaluation.n) == (
         "theirs",
         "beam 5",
         3,
@@ -160,13 +160,13 @@ def test_the_record_says_where_the_outputs_come_from(
         "https://example.org",
     )
     assert record.imported.sha256 == hashlib.sha256(held_out.read_bytes()).hexdigest()
-    assert (record.decode_tokens_per_second, record.peak_memory_gb, record.trained) == (
+    assert (record.costs.decode_tokens_per_second, record.costs.peak_memory_gb, record.trained) == (
         None,
         None,
         False,
     )
-    assert (record.settings.train.seed, record.settings.decode.seed) == (3, 3)
-    assert "length_ratio" in record.measured_by
+    assert (record.config.train.seed, record.config.decode.seed) == (3, 3)
+    assert "length_ratio" in record.evaluation.measured_by
     predictions = [
         json.loads(line) for line in (folder / "predictions.jsonl").read_text("utf-8").splitlines()
     ]
@@ -184,7 +184,7 @@ def test_the_same_outputs_are_one_run(
     assert log_lines[-1] == f"already finished: theirs on jsonl, {folder}"
     assert (folder / "record.json").read_bytes() == written
     assert imported(held_out, "score.metrics=[length_ratio]")[0] == 0
-    assert "length_ratio" in RunRecord.read(folder).measured_by
+    assert "length_ratio" in RunRecord.read(folder).evaluation.measured_by
     assert imported(held_out, "--from", "a paper", "overwrite=true")[0] == 0
     assert folders_of(toy) == [folder]
     assert RunRecord.read(folder).imported.origin == "a paper"  # type: ignore[union-attr]
@@ -223,9 +223,9 @@ def test_intersect_imports_examples_with_an_output(
     )
     assert all(any(count in line for line in log_lines) for count in counts)
     (folder,) = folders_of(toy)
-    assert RunRecord.read(folder).n == 3
+    assert RunRecord.read(folder).evaluation.n == 3
     assert imported(held_out, "--intersect", "score.metrics=[length_ratio]")[0] == 0
-    assert RunRecord.read(folder).measures["length_ratio"].n == 3
+    assert RunRecord.read(folder).evaluation.measures["length_ratio"].n == 3
     page = Path(typed("inspect", folder, 0, "--output", toy.parent)[1].splitlines()[-1]).read_text(
         encoding="utf-8"
     )
@@ -304,7 +304,7 @@ def test_lines_that_do_not_fit(
     lines.write_text("a\n" * (NUM_TEST - 2) + "\n\n", encoding="utf-8")
     assert imported(lines)[0] == 0
     assert "empty outputs, which score 0: 2 of 8" in log_lines
-    assert RunRecord.read(folders_of(toy)[0]).empty_predictions == 2
+    assert RunRecord.read(folders_of(toy)[0]).evaluation.empty_predictions == 2
 
 
 def test_a_split_without_references(imported: Typed, toy: Path, held_out: Path) -> None:
@@ -326,7 +326,7 @@ def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> N
     record = longsumbench.import_outputs(
         some, model="theirs", dataset=texts, variant="beam 5", results_dir=results, baselines=False
     )
-    assert (record.n, record.variant, record.command[0]) == (5, "beam 5", "longsumbench")
+    assert (record.evaluation.n, record.variant, record.command[0]) == (5, "beam 5", "longsumbench")
     assert main(list(record.command[1:])) == 0
     assert len(folders_of(toy)) == 1
     settings: dict[str, Any] = {"dataset.path": toy, "dataset.limit": 5, "baselines": False}

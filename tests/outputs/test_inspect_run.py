@@ -38,7 +38,7 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
         )
         of_four = {"n": 3, "empty_references": ("d",)}
         made = record(model, 30, **{"command": command, "config": ASKED, **of_four, **facts})
-        folder = tmp_path / "runs" / made.dataset / model / made.run_id
+        folder = tmp_path / "runs" / made.key.dataset / model / made.run_id
         made.write(folder)
         columns = {f"{kind}_{part}": [0.1, 0.2, 0.4] for kind in ROUGE_TYPES for part in "prf"}
         write_scores(

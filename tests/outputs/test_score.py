@@ -308,7 +308,7 @@ def test_a_run_is_scored_against_its_references(
         message = json.loads(capsys.readouterr().out)
         assert message["n"] == 5
         assert {kind: message[kind]["f"] for kind in ROUGE_TYPES} == {
-            kind: record.scores[kind].f for kind in ROUGE_TYPES
+            kind: record.evaluation.scores[kind].f for kind in ROUGE_TYPES
         }
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from support.pages import HOSTILE, Reading
 from support.paper_jobs import row_job, run_row
-from support.run_records import record
+from support.run_records import changed, record
 from support.toys import TINY_FOR_ALL, write_jsonl
 
 from longsumbench.core import Evidence, Summary
@@ -83,7 +82,7 @@ def finished(tmp_path: Path) -> Write:
         mixed: bool = False,
     ) -> RunRecord:
         made = record(model, 30, command=("longsumbench", "run", "model=looker"), n=14)
-        folder = tmp_path / "runs" / made.dataset / model / made.run_id
+        folder = tmp_path / "runs" / made.key.dataset / model / made.run_id
         made.write(folder)
         write_summaries(
             folder / "predictions.jsonl", [Summary(f"e{place}", text) for place in range(14)]
@@ -127,7 +126,7 @@ def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
 def test_first_run_of_each_row(finished: Write, tmp_path: Path) -> None:
     """Of several seeds the first finished run is shown; the conditions name all."""
     seeds = [
-        replace(finished(name, kept=kept), seed=seed)
+        changed(finished(name, kept=kept), seed=seed)
         for seed, (name, kept) in enumerate((("one", 3), ("two", 5)))
     ]
     page = evidence_page(
@@ -169,7 +168,7 @@ def test_steps_of_the_reference_can_be_added(finished: Write, tmp_path: Path) ->
 
 def test_the_claim_is_tested_over_all_seeds(finished: Write, tmp_path: Path) -> None:
     """One and two seeds decide nothing; with three, steps are steadier than any two steps; a missing run is named."""
-    runs = [replace(finished(f"m{seed}", mixed=True), seed=seed) for seed in (1, 2, 3)]
+    runs = [changed(finished(f"m{seed}", mixed=True), seed=seed) for seed in (1, 2, 3)]
     expected = {1: ONE_SEED, 2: TWO_SEEDS, 3: REPRODUCED}
     for number, outcome in expected.items():
         job = row_job(
@@ -195,7 +194,7 @@ def test_weights_on_few_units_by_hand() -> None:
 
 def test_few_units_are_compared_with_half_of_the_steps(finished: Write, tmp_path: Path) -> None:
     """Weights that are on few units at no step are 50 points below half of the steps."""
-    runs = [replace(finished(f"m{seed}"), seed=seed) for seed in (1, 2, 3)]
+    runs = [changed(finished(f"m{seed}"), seed=seed) for seed in (1, 2, 3)]
     job = row_job("evidence", tmp_path, {"ROW": runs}, options={"example": 0}, claims=(FEW,))
     (verdict,) = evidence_page(job).verdicts
     assert (verdict.measure, verdict.difference) == ("few_units", -50)

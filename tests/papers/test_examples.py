@@ -31,7 +31,7 @@ def finished(tmp_path: Path) -> Write:
 
     def write(model: str, *texts: str, ids: tuple[str, ...] = ("a", "b")) -> RunRecord:
         made = record(model, 30, n=len(ids))
-        folder = tmp_path / "runs" / made.dataset / model / made.run_id
+        folder = tmp_path / "runs" / made.key.dataset / model / made.run_id
         made.write(folder)
         columns = {f"{kind}_{part}": [0.25, 0.5] for kind in ROUGE_TYPES for part in "prf"}
         write_scores(folder / "scores.csv", pd.DataFrame(columns, index=pd.Index(ids, name="id")))

@@ -58,8 +58,8 @@ def test_missing_runs_are_made_once(
     assert "times as fast as on one core" in out
     lines = [line.split() for line in out.splitlines()]
     assert ["toy-table1", "2", "of", "2", "0", "0"] in [line[:6] for line in lines]
-    assert {record.seed for record in Results(tmp_path / "r").records("toys")} == {1, 2}
-    assert [record.seed for record in Results(tmp_path / "r" / "cpu").records("toys")] == [
+    assert {record.key.seed for record in Results(tmp_path / "r").records("toys")} == {1, 2}
+    assert [record.key.seed for record in Results(tmp_path / "r" / "cpu").records("toys")] == [
         gpu_claims.CPU_SEED
     ]
     assert "0 runs on cpu" in printed(tmp_path / "r", monkeypatch, capsys, *words)

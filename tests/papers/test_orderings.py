@@ -74,7 +74,7 @@ def judge(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
     """Let the gate say these words about models; all others learned."""
 
     def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
-        found = {row.key: words.get(row.first.model, LEARNED) for row in rows}
+        found = {row.key: words.get(row.first.key.model, LEARNED) for row in rows}
         return {
             key: Learned(word, "" if word == LEARNED else f"it is {word}", 40.0, 8.0)
             for key, word in found.items()

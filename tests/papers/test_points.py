@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.paper_tables import TOYS, toy_paper_table
+from support.run_records import changed
 from support.toys import write_jsonl
 
 from longsumbench.core import DatasetSettings, registry
@@ -212,7 +213,7 @@ def test_finished_runs_are_found(tmp_path: Path) -> None:
     assert [record.run_id for record in lead.finished] == [
         lead.finished[0].run_id
     ] * 2  # a run without a seed
-    assert [record.seed for record in random.finished] == [1, 2]
+    assert [record.key.seed for record in random.finished] == [1, 2]
     assert {record.run_id for row in job.rows for record in row.finished} == made
     (tmp_path / "r").rename(tmp_path / "s")
     results = Results(tmp_path / "s")
@@ -261,7 +262,7 @@ def test_a_page_uses_runs_of_the_current_versions_only(
     (record,) = run_all(
         planned(paper_table, tmp_path, f"path.toys={write_jsonl(tmp_path / 'texts')}")
     )
-    outdated = replace(record, versions={**record.versions, **versions} if versions else {})
+    outdated = changed(record, versions={**record.key.versions, **versions} if versions else {})
     outdated.write(Results(tmp_path / "r").run_folder(record))
     assert planned(paper_table, tmp_path).rows[0].finished == ()
 
@@ -278,7 +279,7 @@ def test_versions_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"score": {"metrics": ["gone"]}, "gone": 1}, {"model": {"name": "lead", "gone": 1}}]
+    "change", [{"decode": {"limit": 7}}, {"model": {"name": "lead", "gone": 1}}]
 )
 def test_a_record_of_another_version_is_no_run_of_the_table(
     change: dict[str, Any], tmp_path: Path
@@ -287,9 +288,7 @@ def test_a_record_of_another_version_is_no_run_of_the_table(
     texts = write_jsonl(tmp_path / "texts")
     paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
     (record,) = run_all(planned(paper_table, tmp_path, f"path.toys={texts}"))
-    replace(record, config={**record.config, **change}).write(
-        Results(tmp_path / "r").run_folder(record)
-    )
+    changed(record, config=change).write(Results(tmp_path / "r").run_folder(record))
     assert planned(paper_table, tmp_path).rows[0].finished == ()
 
 

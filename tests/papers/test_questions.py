@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from support.paper_jobs import row_job
-from support.run_records import measured, record
+from support.run_records import changed, measured, record
 
 from longsumbench.core import Summary
 from longsumbench.metrics.aggregate import write_scores
@@ -43,8 +43,8 @@ def finished(tmp_path: Path) -> Write:
         )
         if facts is not None:
             means = {"fact_recall": 100 * sum(facts) / len(facts), "fact_recall_chance": 20.0}
-            made, table = replace(made, measures=measured(means)), table.assign(fact_recall=facts)
-        folder = tmp_path / "runs" / made.dataset / model / made.run_id
+            made, table = changed(made, measures=measured(means)), table.assign(fact_recall=facts)
+        folder = tmp_path / "runs" / made.key.dataset / model / made.run_id
         made.write(folder)
         write_scores(folder / "scores.csv", table)
         write_summaries(

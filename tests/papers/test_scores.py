@@ -168,7 +168,10 @@ def test_the_gate_judges_f1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     def judged(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str, Learned]:
         seen.extend(
-            [(row.first.scores["rouge1"].f, scores[row.key]["rouge1_f"].mean()) for row in rows]
+            [
+                (row.first.evaluation.scores["rouge1"].f, scores[row.key]["rouge1_f"].mean())
+                for row in rows
+            ]
         )
         return {row.key: Learned() for row in rows}
 

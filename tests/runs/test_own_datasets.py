@@ -47,12 +47,12 @@ def test_a_name_is_in_record_folder_and_table(
 ) -> None:
     """Record, folder, heading and CSV have name, fingerprint and sizes; only the record has the path as typed."""
     record = longsumbench.load_run(lead("scisumm").run_id, tmp_path / "r")
-    assert (record.dataset, record.settings.dataset.path) == ("scisumm", str(toy))
+    assert (record.key.dataset, record.config.dataset.path) == ("scisumm", str(toy))
     assert dict(record.texts.examples) == {"train": 24, "validation": 6, "test": 8}
     table = read_table(Results(tmp_path / "r"), "scisumm")
     (row,) = table.frame().to_dict("records")
     assert (row["dataset"], row["path"], row["train_split"]) == ("scisumm", "toy", 24)
-    assert row["fingerprint"] == record.fingerprint
+    assert row["fingerprint"] == record.key.fingerprint
     assert "scisumm" in table.heading()
 
 
@@ -61,7 +61,7 @@ def test_the_name_is_part_of_the_run_and_not_of_the_texts(
 ) -> None:
     """Two names for the same texts are two runs, which share the texts in the cache."""
     one, other = (lead(name) for name in ("one", "other"))
-    assert one.fingerprint == other.fingerprint
+    assert one.key.fingerprint == other.key.fingerprint
     assert one.run_id != other.run_id
     folders = {Results(tmp_path / "r").run_folder(run) / "work" / "corpus" for run in (one, other)}
     assert len({folder.resolve() for folder in folders}) == 1
@@ -74,7 +74,7 @@ def test_other_texts_of_the_same_name_are_another_block(
     runs = [lead("mine"), lead("mine", write_jsonl(tmp_path / "later", test=5))]
     blocks = read_table(Results(tmp_path / "r"), "mine").blocks()
     texts = {
-        f"texts of {Path(run.settings.dataset.path or '').name} (fingerprint {run.fingerprint[:8]})"
+        f"texts of {Path(run.config.dataset.path or '').name} (fingerprint {run.key.fingerprint[:8]})"
         for run in runs
     }
     assert {re.findall(r"texts of [^;]*", block.heading)[0] for block in blocks[:2]} == texts

@@ -34,7 +34,7 @@ from longsumbench.runs import pipeline
 from longsumbench.runs.evidence import kept_places, read_kept_inputs
 from longsumbench.runs.pipeline import run_point, score_baselines
 from longsumbench.runs.plan import Point
-from longsumbench.runs.record import RunRecord
+from longsumbench.runs.record import RecordedSystem, RunRecord
 from longsumbench.runs.results import Results, read_run_config, write_run_config
 from longsumbench.runs.run_id import config_identity, id_of_run
 
@@ -204,30 +204,35 @@ def test_the_record_is_complete(toy: Path) -> None:
     record = run_point(Point(config, variant="x=1", command=("longsumbench", "run")))
     written = json.loads((folder_of(config, record) / "record.json").read_text(encoding="utf-8"))
     assert {**written, "verified": None} == json.loads(json.dumps(asdict(record)))
-    assert (record.model, record.dataset, record.split, record.variant) == (
+    assert (record.key.model, record.key.dataset, record.key.split, record.variant) == (
         "trunc",
         "jsonl",
         "test",
         "x=1",
     )
-    assert (record.seed, record.n, record.oracle, record.repeatable) == (3, 8, False, True)
+    assert (record.key.seed, record.evaluation.n, record.oracle, record.fit.ended_by) == (
+        3,
+        8,
+        False,
+        "max_steps",
+    )
     assert record.command == ("longsumbench", "run")
-    assert record.config == asdict(config)
+    assert record.config == replace(config, model=asdict(config.model))
     assert (
-        record.timings.total
-        >= record.timings.fit + record.timings.summarize + record.timings.score
+        record.costs.timings.total
+        >= record.costs.timings.fit + record.costs.timings.summarize + record.costs.timings.score
         > 0
     )
     assert record.fit.steps == 4
     assert record.fit.examples == 32
     assert record.fit.parameters > 1000
-    assert record.source is not None
-    assert record.source.tokens > record.source.words > 0
-    assert (record.peak_memory_gb or 0) > 0.01
-    assert (record.decode_tokens_per_second or 0) > 0
-    assert record.corpus["examples"] == {"train": 24, "validation": 6, "test": 8}
+    assert record.ledger.source is not None
+    assert record.ledger.source.tokens > record.ledger.source.words > 0
+    assert (record.costs.peak_memory_gb or 0) > 0.01
+    assert (record.costs.decode_tokens_per_second or 0) > 0
+    assert record.texts.examples == {"train": 24, "validation": 6, "test": 8}
     assert {"torch", "transformers"} <= set(record.environment.packages)
-    assert "n:8" in record.signature
+    assert "n:8" in record.evaluation.signature
 
 
 def test_copied_words_are_counted(toy: Path) -> None:
@@ -235,9 +240,12 @@ def test_copied_words_are_counted(toy: Path) -> None:
     lead, lexrank, trunc = (
         run_point(Point(configured(toy, model))) for model in ("lead", "lexrank", "trunc")
     )
-    assert lead.words_copied == lead.source.words_seen < lead.source.words  # type: ignore[union-attr]
-    assert lexrank.words_copied == lexrank.outputs.words * lexrank.n < lexrank.source.words_seen  # type: ignore[union-attr]
-    assert trunc.words_copied is None
+    assert lead.ledger.words_copied == lead.ledger.source.words_seen < lead.ledger.source.words  # type: ignore[union-attr]
+    words, seen = lexrank.evaluation.outputs, lexrank.ledger.source
+    assert words is not None
+    assert seen is not None
+    assert lexrank.ledger.words_copied == words.words * lexrank.evaluation.n < seen.words_seen
+    assert trunc.ledger.words_copied is None
 
 
 @pytest.mark.parametrize(("model", "seed"), [("lead", None), ("random", 1), ("oracle", None)])
@@ -245,7 +253,7 @@ def test_a_seed_that_decides_nothing_is_not_recorded(
     model: str, seed: int | None, toy: Path
 ) -> None:
     """Only a run that depends on a seed has one in its record."""
-    assert run_point(Point(configured(toy, model))).seed == seed
+    assert run_point(Point(configured(toy, model))).key.seed == seed
 
 
 def test_the_second_time_nothing_is_done(
@@ -290,7 +298,7 @@ def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> Non
     record = run_point(Point(config))
     (folder_of(config, record) / "predictions.jsonl").unlink()
     again = Point(config)
-    assert run_point(again).scores == record.scores
+    assert run_point(again).evaluation.scores == record.evaluation.scores
     assert again.carried_out
 
 
@@ -308,8 +316,16 @@ def test_baselines_stand_beside_a_run(toy: Path, log_lines: list[str]) -> None:
     """The first run on a dataset brings lead, random and oracle along, on the same examples; the next finds them."""
     config = configured(toy, "oracle")
     records = with_baselines(Point(config))
-    assert [record.model for record in records] == ["oracle", "lead", "random"]
-    assert len({(record.examples, record.fingerprint, record.signature) for record in records}) == 1
+    assert [record.key.model for record in records] == ["oracle", "lead", "random"]
+    assert (
+        len(
+            {
+                (record.evaluation.examples, record.key.fingerprint, record.evaluation.signature)
+                for record in records
+            }
+        )
+        == 1
+    )
     with_baselines(Point(config))
     assert len(log_lines) == 1  # of the run itself; baselines are found without a word
     assert len(with_baselines(Point(replace(config, baselines=False)))) == 1
@@ -346,7 +362,7 @@ def test_baselines_are_as_long_as_their_run(
     config = replace(
         config, model=replace(config.model, **changes), decode=replace(config.decode, **decode)
     )
-    records = {record.model: record for record in score_baselines(Point(config), set())}
+    records = {record.key.model: record for record in score_baselines(Point(config), set())}
     assert {name: record.variant for name, record in records.items()} == {
         "lead": variant,
         "random": variant,
@@ -354,7 +370,7 @@ def test_baselines_are_as_long_as_their_run(
     }
     if variant == "length=3":
         assert {
-            record.outputs and record.outputs.words
+            record.evaluation.outputs and record.evaluation.outputs.words
             for name, record in records.items()
             if name != "oracle"
         } == {3}
@@ -376,14 +392,14 @@ def test_texts_with_queries_have_a_baseline_that_goes_by_them(
     config = configured(folder, "lead")
     config = replace(config, model=replace(config.model, length="5"))
     *_, ranker = with_baselines(Point(config))
-    assert (ranker.model, ranker.variant) == ("ranker", "length=5,rank=bm25")
+    assert (ranker.key.model, ranker.variant) == ("ranker", "length=5,rank=bm25")
     predictions = folder_of(config, ranker) / "predictions.jsonl"
     assert (
         json.loads(predictions.read_text(encoding="utf-8").splitlines()[0])["prediction"]
         == "The fox left its den."
     )
     write_test_rows(folder, [*asked[1:], rows[0]])
-    assert [record.model for record in with_baselines(Point(config))] == [
+    assert [record.key.model for record in with_baselines(Point(config))] == [
         "lead",
         "random",
         "oracle",
@@ -408,7 +424,7 @@ def test_baselines_that_need_a_train_split_are_left_out(
 ) -> None:
     """Without a training split, lead and random are left out of the table, each in one line."""
     config = configured(write_jsonl(tmp_path / "toy", train=0, validation=0), "oracle")
-    assert [record.model for record in with_baselines(Point(config))] == ["oracle"]
+    assert [record.key.model for record in with_baselines(Point(config))] == ["oracle"]
     assert [line.partition(":")[0] for line in log_lines] == [
         "lead was not run with these settings",
         "random was not run with these settings",
@@ -447,7 +463,7 @@ def test_two_processes_do_a_run_once(tmp_path: Path) -> None:
     assert [process.returncode for process in started] == [0, 0], said
     assert sum("already finished" in text for text in said) == 1, said
     (record,) = (tmp_path / "results").glob("runs/*/*/*/record.json")
-    assert json.loads(record.read_text(encoding="utf-8"))["n"] == 400
+    assert RunRecord.read(record.parent).evaluation.n == 400
 
 
 @pytest.fixture
@@ -526,12 +542,13 @@ def test_a_record_has_the_counts_and_the_facts_of_its_system(
     watched: RunConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counts are summed over the summaries; facts are those after fitting. A system without has none."""
-    assert (run_point(Point(watched)).counts, run_point(Point(watched)).system) == ({}, {})
+    record = run_point(Point(watched))
+    assert (record.ledger.counts, record.system) == ({}, RecordedSystem())
     monkeypatch.setattr(Watching, "summarize", counting)
     monkeypatch.setattr(Watching, "facts", lambda self: {"checkpoint": "a/b", "context": 512})
     record = run_point(Point(replace(watched, overwrite=True)))
-    assert record.counts == {"requests": 8, "price": 2.0, "refused": 1}
-    assert (record.system, record.zero_shot) == ({"checkpoint": "a/b", "context": 512}, True)
+    assert record.ledger.counts == {"requests": 8, "price": 2.0, "refused": 1}
+    assert (record.system, record.zero_shot) == (RecordedSystem("a/b", context=512), True)
     assert RunRecord.read(folder_of(watched, record)) == record
 
 

@@ -4,22 +4,22 @@ import errno
 import json
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.paths import ROOT
-from support.run_records import measured, record
+from support.run_records import changed, measured, record
 
 from longsumbench.core import Cut, FitReport, Truncation
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import write_atomically
+from longsumbench.metrics.evaluate import CheckpointMeans
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.runs.record import CheckpointMeans, ImportedOutputs, RunRecord, output_problems
+from longsumbench.runs.record import ImportedOutputs, RunRecord, output_problems
 from longsumbench.runs.results import Results
 
-RECORD = replace(
+RECORD = changed(
     record(
         "lead",
         30,
@@ -36,7 +36,7 @@ RECORD = replace(
 
 def finished(results: Results, run_id: str, dataset: str = "pydoc", model: str = "lead") -> Path:
     folder = results.root / "runs" / dataset / model / run_id
-    replace(RECORD, run_id=run_id, dataset=dataset, model=model).write(folder)
+    changed(RECORD, run_id=run_id, dataset=dataset, model=model).write(folder)
     return folder
 
 
@@ -49,21 +49,22 @@ def test_a_record_survives_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"n": "x"}, "Expected `int`, got `str` - at `$.n`"),
         ({"fit": {"steps": None}}, "Expected `int`, got `null` - at `$.fit.steps`"),
-        ({"scores": {}}, "scores has no rouge1"),
-        ({"ranked_by": "x"}, "ranked_by='x' was not measured"),
-        ({"config": {"model": {}}}, "Object missing required field `dataset`"),
-        ({"corpus": {"generated": {"test": {"lengths": ["a"]}}}}, "Expected `int`, got `str`"),
+        ({"evaluation": {"n": "x"}}, "Expected `int`, got `str` - at `$.evaluation.n`"),
+        ({"evaluation": {"scores": {}}}, "scores has no rouge1"),
+        ({"evaluation": {"ranked_by": "x"}}, "ranked_by='x' was not measured"),
+        ({"config": {"train": {"batch_size": "x"}}}, "Expected `int`, got `str`"),
+        ({"texts": {"generated": {"test": {"lengths": ["a"]}}}}, "Expected `int`, got `str`"),
     ],
 )
 def test_a_damaged_field_is_named(changes: dict[str, Any], problem: str, tmp_path: Path) -> None:
     """A record with a wrong value is one clear line."""
     RECORD.write(tmp_path)
     path = tmp_path / "record.json"
-    path.write_text(
-        json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8"
-    )
+    values = json.loads(path.read_text(encoding="utf-8"))
+    for name, change in changes.items():
+        values[name] |= change
+    path.write_text(json.dumps(values), encoding="utf-8")
     with pytest.raises(DataError, match=re.escape(f"{path}: not a run's record ({problem}")):
         RunRecord.read(tmp_path)
 
@@ -78,19 +79,27 @@ def test_fields_of_other_versions_are_dropped(tmp_path: Path) -> None:
     assert RunRecord.read(tmp_path) == RECORD
 
 
-def test_settings_of_other_versions_and_plugins_are_kept(tmp_path: Path) -> None:
-    """A record of a system that is not installed, with settings that no longer exist, is read and written unchanged."""
-    config = {
-        **RECORD.config,
-        "model": {"name": "gone", "depth": 3},
-        "train": {**RECORD.config["train"], "momentum": 1},
-    }
-    replace(RECORD, config=config, corpus={"licence": "none", "examples": {"train": 7}}).write(
-        tmp_path
+def test_settings_and_facts_of_plugins_are_kept(tmp_path: Path) -> None:
+    """A record of a system and a dataset that are not installed is read and written unchanged."""
+    run = record(
+        "gone",
+        30,
+        config={"model": {"depth": 3}},
+        texts={"licence": "none", "examples": {"train": 7}, "years": [1, 2]},
     )
-    found = RunRecord.read(tmp_path)
-    assert (found.config, found.corpus["licence"], found.train_examples) == (config, "none", 7)
-    assert (found.settings.model["depth"], found.settings.train.batch_size) == (3, 16)
+    run.write(tmp_path)
+    stored = RunRecord.read(tmp_path)
+    assert stored == run
+    assert (stored.config.model["depth"], stored.texts.more) == (3, {"years": [1, 2]})
+
+
+def test_the_record_of_an_earlier_version_says_which_version_reads_it(tmp_path: Path) -> None:
+    """A record without a key was written before records had one."""
+    environment = {"longsumbench": "0.1.0", "commit": "bbb4b65cbd7e"}
+    values = {"run_id": "a", "signature": "rouge", "environment": environment}
+    (tmp_path / "record.json").write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(DataError, match=r"which longsumbench 0\.1\.0, commit bbb4b65c reads; "):
+        RunRecord.read(tmp_path)
 
 
 def test_every_committed_record_is_read() -> None:
@@ -209,7 +218,7 @@ def test_the_remedy_for_loops_is_named_where_it_works(
     """`decode.no_repeat_ngram` is named for a model that wrote here without it: no server, no import, no extract."""
     outputs = OutputFacts(count=20, compared=20, distinct=20, repetitive=0, loops=8)
     run = record("trunc", 10, outputs=outputs, outputs_cut=0, **changes)
-    run = replace(run, config={**run.config, "decode": {**run.config["decode"], **decode}})
-    (line,) = output_problems(run, run.outputs)
+    run = changed(run, config={"decode": decode})
+    (line,) = output_problems(run, run.evaluation.outputs)
     assert line.startswith("8 of 20 outputs repeat more than 30 %")
     assert ("decode.no_repeat_ngram" in line) == named

@@ -19,8 +19,10 @@ def test_a_name_is_shown_and_decides_nothing(
     found = []
     for name in ([], ["name=short one"], ["name=nine"], []):
         assert main([*words, *name]) == 0
-        (run,) = [one for one in Results(Path("results")).records("jsonl") if one.model == "lead"]
-        found.append((run.run_id, run.finished, run.settings.name))
+        (run,) = [
+            one for one in Results(Path("results")).records("jsonl") if one.key.model == "lead"
+        ]
+        found.append((run.run_id, run.finished, run.config.name))
     assert {one[:2] for one in found} == {found[0][:2]}
     assert [one[2] for one in found] == [None, "short one", "nine", "nine"]
     capsys.readouterr()

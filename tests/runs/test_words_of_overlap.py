@@ -63,8 +63,8 @@ def test_the_oracle_copies_references_of_any_script(texts: dict[str, Any], tmp_p
     """References that are sentences of their sources score 100, and the summary has all sentences of the oracle."""
     scoring: dict[str, Any] = {"score.tokenizer": "unicode", "score.metrics": ["oracle_recall"]}
     record = run(**texts, **scoring, model="oracle", baselines=False, results_dir=str(tmp_path))
-    assert record.scores["rougeLsum"].f == pytest.approx(100)
-    assert record.measures["oracle_recall"].mean == pytest.approx(100)
+    assert record.evaluation.scores["rougeLsum"].f == pytest.approx(100)
+    assert record.evaluation.measures["oracle_recall"].mean == pytest.approx(100)
 
 
 def test_the_oracle_stems_as_the_scores_do() -> None:

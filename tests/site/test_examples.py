@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pandas as pd
 import pytest
 from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, shown, text_of
 from support.requirements import CHROMIUM_PROGRAM
-from support.run_records import record
+from support.run_records import changed, record
 
 from longsumbench.core import Document, Example, Scoring, Section, Summary
 from longsumbench.corpora.reading.store import SplitWriter, store_example
@@ -64,7 +63,7 @@ def write_run(
     folder = results.run_folder(run)
     folder.mkdir(parents=True)
     if examples:
-        run = replace(run, fingerprint=write_corpus(folder / "work" / "corpus", examples))
+        run = changed(run, fingerprint=write_corpus(folder / "work" / "corpus", examples))
     if outputs:
         write_summaries(
             folder / "predictions.jsonl", [Summary(name, text) for name, text in outputs.items()]
@@ -128,7 +127,7 @@ def page(results: Results, tmp_path: Path) -> Path:
         "beta",
         dict.fromkeys(names, "It rained."),
         dict(zip(names[:3], (0.1, 0.4, 0.3), strict=True)),
-        fingerprint=one.fingerprint,
+        fingerprint=one.key.fingerprint,
     )
     verdicts = {"id": "e-1", "verdicts": [[0.9, 0], [0.25, 1]]}
     write_atomically(

@@ -3,14 +3,13 @@
 import json
 import re
 import shutil
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pytest
 from support.pages import CHROMIUM, opened, shown
 from support.requirements import CHROMIUM_PROGRAM
-from support.run_records import measured, record
+from support.run_records import changed, measured, record
 from support.stored_runs import small_results, store
 from support.swept_runs import baseline, trained
 
@@ -127,10 +126,10 @@ def test_a_table_leaves_out_columns_until_it_fits(tmp_path: Path) -> None:
             measures=measured(means, 47.8, 47.8),
             outputs=facts,
         )
-        store(tmp_path, replace(run, variant="paragraph_positions=true", ranked_by="fact_recall"))
+        store(tmp_path, changed(run, variant="paragraph_positions=true", ranked_by="fact_recall"))
     store(
         tmp_path,
-        replace(baseline("lead", 20), measures=measured(means, 1.0, 1.0), ranked_by="fact_recall"),
+        changed(baseline("lead", 20), measures=measured(means, 1.0, 1.0), ranked_by="fact_recall"),
     )
     page = write_site(Results(tmp_path), tmp_path / "site").parent / "arxiv" / "index.html"
     script = """

@@ -187,7 +187,7 @@ def test_every_drawing_has_ticks_on_both_axes(tmp_path: Path) -> None:
             ),
         )
     index = write_site(Results(tmp_path), tmp_path / "site")
-    [run] = [run for run in Results(tmp_path).records("arxiv") if run.model == "seal"]
+    [run] = [run for run in Results(tmp_path).records("arxiv") if run.key.model == "seal"]
     for page, expected in (("index.html", {"65", "70"}), (page_name(run), {"100", "200"})):
         text = (index.parent / "arxiv" / page).read_text(encoding="utf-8")
         labels = re.findall(r"<text [^>]*>([^<]*)</text>", text)
@@ -197,7 +197,7 @@ def test_every_drawing_has_ticks_on_both_axes(tmp_path: Path) -> None:
 def test_run_page(root: Path, tmp_path: Path) -> None:
     """A run's page has scores, command, loss curve, ledger, settings that were changed, and what is missing."""
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
-    run = next(run for run in Results(root).records("arxiv") if run.seed == 1)
+    run = next(run for run in Results(root).records("arxiv") if run.key.seed == 1)
     page, text = (
         (folder / page_name(run)).read_text(encoding="utf-8"),
         text_of(folder / page_name(run)),
@@ -224,7 +224,7 @@ def test_sweep_page_names_failed_points(root: Path, tmp_path: Path) -> None:
 
 def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
     """Pages of `inspect` and of paper tables become part of the site; those of papers link its own index."""
-    run = next(run for run in Results(root).records("arxiv") if run.seed == 1)
+    run = next(run for run in Results(root).records("arxiv") if run.key.seed == 1)
     place = root / "inspections" / run.run_id
     place.mkdir()
     (place / "3.html").write_text("<p>looked at</p>")
@@ -356,7 +356,7 @@ def test_links_out_of_the_results_are_not_followed(
     """A run, a picture and a page that are links to private files: each is named, and their content is on no page."""
     (private := tmp_path / "private.txt").write_text(PRIVATE_TEXT, encoding="utf-8")
     results, site = Results(root), tmp_path / "site"
-    lead = next(run for run in results.records("arxiv") if run.model == "lead")
+    lead = next(run for run in results.records("arxiv") if run.key.model == "lead")
     (results.run_folder(lead) / "predictions.jsonl").unlink(missing_ok=True)
     links = [
         results.run_folder(lead) / "predictions.jsonl",
@@ -387,7 +387,7 @@ def test_no_system_is_called_the_best_without_its_tests(tmp_path: Path) -> None:
     """Of three rows, both others need a test that decides; a confidence set says it by itself; one seed is never it."""
     table = comparable_rows([record("seal", 30), record("ea", 29.9), record("lead", 20)])[0]
     first, second, third = (row.key for row in table.rows)
-    kind = table.rows[0].first.ranked_by
+    kind = table.rows[0].first.evaluation.ranked_by
 
     def best(outcomes: dict[str, str], block: ComparableRows = table, **tests: Any) -> set[str]:
         against = AgainstBest(

@@ -1,14 +1,31 @@
 """Records of runs, made up for tests of tables."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from typing import Any
 
-from longsumbench.core import SECTIONS, DatasetSettings, Decoding, FitReport, Recipe, Scoring
+from longsumbench.core import (
+    SECTIONS,
+    DatasetSettings,
+    Decoding,
+    FitReport,
+    Recipe,
+    RunConfig,
+    RunKey,
+)
 from longsumbench.leaderboards.significance import JudgedDifference
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans
+from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.runs.environment import Environment
-from longsumbench.runs.record import RunRecord, StepSeconds
+from longsumbench.runs.record import (
+    Ledger,
+    RecordedSystem,
+    RecordedTexts,
+    RunCosts,
+    RunRecord,
+    StepSeconds,
+    recorded_facts,
+)
 
 TRAINED = FitReport(
     5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90.0, targets_cut=3
@@ -36,61 +53,83 @@ def judged(outcome: str) -> JudgedDifference:
     return JudgedDifference(-1.0, -2.0, 0.5, 0.4, 1.0, 1, outcome)
 
 
-def record(model: str, f: float, **changes: object) -> RunRecord:
-    measures: Any = changes.get("measures", {})
-    made = RunRecord(
+_PARTS = (
+    "key",
+    "evaluation",
+    "ledger",
+    "costs",
+)  # of a record, with fields that tests set by their names
+
+FIELDS = {  # that `changed` sets
+    "scale",
+    *(item.name for item in fields(RunRecord)),
+    *(item.name for part in (RunKey, Evaluation, Ledger, RunCosts) for item in fields(part)),
+}
+
+
+def changed(run: RunRecord, **changes: Any) -> RunRecord:
+    """A record with other fields, wherever in it they are.
+
+    `config` has sections with other settings; `texts` and `system` may be mappings.
+    """
+    for name, kind in (("texts", RecordedTexts), ("system", RecordedSystem)):
+        if isinstance(changes.get(name), dict):
+            changes[name] = recorded_facts(changes[name], kind)  # type: ignore[type-var]
+    config = changes.pop("config", {})
+    if "scale" in changes:
+        config = {**config, "scale": changes.pop("scale")}
+    changes.setdefault("config", _changed_config(run.config, **config))
+    for name in _PARTS:
+        part = getattr(run, name)
+        of_part = {key: changes.pop(key) for key in tuple(changes) if hasattr(part, key)}
+        changes.setdefault(name, replace(part, **of_part))
+    return replace(run, **changes)
+
+
+def _changed_config(config: RunConfig, **changes: Any) -> RunConfig:
+    for name in SECTIONS:
+        if name in changes:
+            changes[name] = replace(getattr(config, name), **changes[name])
+    return replace(config, **changes)
+
+
+def record(model: str, f: float, **changes: Any) -> RunRecord:
+    """A record with ROUGE around `f`; `changes` as of `changed`."""
+    run = RunRecord(
         run_id=f"{model}0000000000"[:12],
-        model=model,
-        dataset="arxiv",
-        split="test",
+        key=RunKey(model, "arxiv", "test", None, "f1", {}),
         variant="",
-        scale="tiny",
-        seed=None,
         oracle=False,
-        signature="rouge:rouge_score-0.1.2|stemmer:porter|n:20|v:1",
-        scores=scores(f),
-        n=20,
-        examples="e1",
-        empty_references=(),
-        empty_predictions=0,
-        fingerprint="f1",
-        corpus={"examples": {"train": 60, "test": 20}},
-        source=None,
-        outputs_cut=5,
+        evaluation=Evaluation(
+            signature="rouge:rouge_score-0.1.2|stemmer:porter|n:20|v:1",
+            n=20,
+            examples="e1",
+            scores=scores(f),
+            measures={},
+            units={},
+            ranked_by="rougeLsum",
+            measured_by={},
+            floor={},
+            outputs=None,
+        ),
+        outputs_digest="",
         fit=FitReport(),
-        decode_tokens_per_second=12.5,
-        timings=StepSeconds(),
-        peak_memory_gb=1.5,
-        config={
-            "model": {"name": model},
-            "dataset": asdict(DatasetSettings("arxiv")),
-            "train": asdict(Recipe(accumulation=1)),
-            "decode": asdict(Decoding(evidence="none")),
-            "score": asdict(Scoring()),
-            "scale": "tiny",
-            "name": None,
-            "results_dir": "results",
-        },
+        ledger=Ledger(outputs_cut=5),
+        costs=RunCosts(StepSeconds(), 12.5, 1.5),
+        texts=RecordedTexts({"train": 60, "test": 20}),
+        system=RecordedSystem(),
+        config=RunConfig(
+            model={"name": model},
+            dataset=DatasetSettings("arxiv"),
+            train=Recipe(accumulation=1),
+            decode=Decoding(evidence="none"),
+            scale="tiny",
+        ),
         environment=Environment("0.1"),
         command=(),
         finished="2026-01-01T00:00:00+00:00",
-        repeatable=True,
-        measures={},
-        units={},
-        ranked_by="rougeLsum",
-        measured_by={},
-        checkpoints=(),
-        outputs=None,
-        words_copied=None,
-        floor={},
-        imported=None,
-        system={},
-        counts={},
-        versions={},
     )
-    given: Any = changes.pop("config", {})
-    sections = {name: {**made.config[name], **given[name]} for name in SECTIONS if name in given}
-    config = {**made.config, **given, **sections}
-    changes.setdefault("ranked_by", next(iter(measures), "rougeLsum"))
-    config["model"] = {"name": model, **config["model"]}
-    return replace(made, config=config, **changes)  # type: ignore[arg-type]
+    changes.setdefault("ranked_by", next(iter(changes.get("measures", ())), "rougeLsum"))
+    config = {**changes.pop("config", {})}
+    config["model"] = {"name": model, **config.get("model", {})}
+    return changed(run, config=config, **changes)

@@ -11,7 +11,7 @@ from longsumbench.metrics.aggregate import write_scores
 from longsumbench.runs.record import ImportedOutputs, RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.state import DONE, FAILED, PointState, Sweep
-from support.run_records import record
+from support.run_records import changed, record
 from support.swept_runs import baseline, trained
 
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -25,8 +25,10 @@ def store(root: Path, *records: RunRecord) -> None:
     noise = draw.normal(0, 0.05, (40, 1))
     for run in records:
         folder = Results(root).run_folder(run)
-        replace(run, n=40).write(folder)
-        means = [getattr(run.scores[kind], part) / 100 for kind in KINDS for part in "prf"]
+        changed(run, n=40).write(folder)
+        means = [
+            getattr(run.evaluation.scores[kind], part) / 100 for kind in KINDS for part in "prf"
+        ]
         columns = [f"{kind}_{part}" for kind in KINDS for part in "prf"]
         own = np.random.default_rng(len(run.run_id)).normal(0, 0.01, (40, len(columns)))
         write_scores(

@@ -6,7 +6,7 @@ from typing import Any
 from longsumbench.core import FitReport
 from longsumbench.files import digest
 from longsumbench.runs.record import RunRecord
-from support.run_records import record
+from support.run_records import FIELDS, record
 
 TRAIN = {"max_steps": 300, "batch_size": 8, "accumulation": 1, "learning_rate": 0.1}
 
@@ -20,9 +20,7 @@ def trained(
     **changes: Any,
 ) -> RunRecord:
     """Return a run of a system that learns; what is no field of a record is a setting of its model."""
-    fields = {
-        key: changes.pop(key) for key in tuple(changes) if key in RunRecord.__dataclass_fields__
-    }
+    fields = {key: changes.pop(key) for key in tuple(changes) if key in FIELDS}
     config = {
         "model": {"name": name, **changes},
         "train": {**TRAIN, **(train or {}), "seed": seed},

@@ -29,7 +29,7 @@ def test_a_search_is_continued(words: list[str], tmp_path: Path, log_lines: list
     ]
     assert main(["run", "-m", *words, *search]) == 0
     done = [RunRecord.read(path.parent) for path in (tmp_path / "r").rglob("record.json")]
-    assert {one.config["model"]["length"] for one in done} <= {"1", "2", "4", "6"}
+    assert {one.config.model["length"] for one in done} <= {"1", "2", "4", "6"}
     assert f"{len(done)} runs: {len(done)} done, 0 found finished, 0 failed" in log_lines
     assert main(["run", "-m", *words, *search]) == 0
     assert f"{len(done)} runs: 0 done, {len(done)} found finished, 0 failed" in log_lines

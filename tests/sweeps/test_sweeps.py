@@ -75,8 +75,13 @@ def test_a_sweep_runs_each_run_once(toy: Path, tmp_path: Path, log_lines: list[s
         "3 runs: 3 done, 0 found finished, 0 failed",
     ]
     found = records(tmp_path / "r")
-    assert sorted(one["model"] for one in found.values()) == ["lead", "oracle", "random", "random"]
-    assert [(one.model, one.seed) for one in launch.records()] == [
+    assert sorted(one["key"]["model"] for one in found.values()) == [
+        "lead",
+        "oracle",
+        "random",
+        "random",
+    ]
+    assert [(one.key.model, one.key.seed) for one in launch.records()] == [
         *[("lead", None)] * 2,
         ("random", 1),
         ("random", 2),
@@ -91,7 +96,7 @@ def test_a_failing_point_leaves_the_others_alone(
 ) -> None:
     """In a sweep the others are finished, and the reason is kept; alone, a failure is an error."""
     launch = started([*untrainable, "model=lead,oracle"])
-    assert [one.model for one in launch.finished] == ["oracle"]
+    assert [one.key.model for one in launch.finished] == ["oracle"]
     failed, done = launch.states.values()
     assert (failed.state, done.state) == ("failed", "done")
     assert "needs a train split" in failed.reason
@@ -122,7 +127,7 @@ def test_a_failing_baseline_leaves_its_point_alone(
         )
         == 1
     )
-    assert sorted(one["model"] for one in records(tmp_path / "r").values()) == [
+    assert sorted(one["key"]["model"] for one in records(tmp_path / "r").values()) == [
         "lead",
         "lead",
         "oracle",
@@ -139,7 +144,7 @@ def test_a_bug_fails_its_point_alone(
     """The reason is one line; the traceback is in a log."""
     monkeypatch.setattr("longsumbench.modeling.extraction.leading_sentences", lambda *_: 1 / 0)
     launch = started([*words, "model=lead,oracle"])
-    assert [one.model for one in launch.finished] == ["oracle"]
+    assert [one.key.model for one in launch.finished] == ["oracle"]
     reason = next(iter(launch.states.values())).reason
     assert reason.startswith(
         "unexpected error in longsumbench: ZeroDivisionError: division by zero; its traceback"

@@ -267,12 +267,13 @@ def _read_runs(
         return tuple(
             record
             for record in results.records(texts.name)
-            if record.fingerprint == texts.fingerprint
+            if record.key.fingerprint == texts.fingerprint
         )
     records = tuple(map(RunRecord.read, paths))
     for record in records:
-        if record.fingerprint != texts.fingerprint:
-            details = f"({record.dataset}, fingerprint {record.fingerprint[:12]}; these have {texts.fingerprint[:12]})"
+        if record.key.fingerprint != texts.fingerprint:
+            fingerprint = record.key.fingerprint[:12]
+            details = f"({record.key.dataset}, fingerprint {fingerprint}; these have {texts.fingerprint[:12]})"
             advice = "set dataset=… dataset.* as in that run's config.yaml"
             raise UsageError(f"{run_label(record)} has read other texts {details}: {advice}")
     return records

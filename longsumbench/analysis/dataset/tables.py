@@ -424,9 +424,9 @@ def _numbers_of_ledger(
 def _numbers_of_run(record: RunRecord) -> Iterator[_Stat]:
     examples = record.num_outputs
     if (seen := source_seen(record)) is not None:
-        yield _Stat(record.split, "run", run_label(record), "source_seen", seen, examples)
+        yield _Stat(record.key.split, "run", run_label(record), "source_seen", seen, examples)
     for cause, share in cut_shares(record).items():
-        yield _Stat(record.split, "run", run_label(record), f"source_{cause}", share, examples)
+        yield _Stat(record.key.split, "run", run_label(record), f"source_{cause}", share, examples)
     if record.fit.targets:
         yield _Stat(
             "train",
@@ -436,4 +436,11 @@ def _numbers_of_run(record: RunRecord) -> Iterator[_Stat]:
             record.fit.targets_cut,
             record.train_examples,
         )
-    yield _Stat(record.split, "run", run_label(record), "outputs_cut", record.outputs_cut, examples)
+    yield _Stat(
+        record.key.split,
+        "run",
+        run_label(record),
+        "outputs_cut",
+        record.ledger.outputs_cut,
+        examples,
+    )

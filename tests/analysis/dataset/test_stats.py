@@ -168,8 +168,10 @@ def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
     stats = describe_dataset(DatasetSettings("jsonl", str(folder)), StatsSettings())
     test = next(split for split in stats.splits if split.name == "test")
     n, scores = oracle_scores(test)
-    assert (n, scores) == (of_run.n, of_run.scores)
-    assert stats.oracle_signature == of_run.signature.replace(f"|n:{of_run.n}", "")
+    assert (n, scores) == (of_run.evaluation.n, of_run.evaluation.scores)
+    assert stats.oracle_signature == of_run.evaluation.signature.replace(
+        f"|n:{of_run.evaluation.n}", ""
+    )
     columns = [column for column in test.sampled if str(column).startswith("rouge")]
     assert scores == aggregate(test.sampled[columns])
 

@@ -21,10 +21,10 @@ from longsumbench.files import read_json
 from longsumbench.leaderboards.columns import remarks
 from longsumbench.leaderboards.notes import describe_training_differences
 from longsumbench.metrics.aggregate import column_means, read_scores
-from longsumbench.metrics.evaluate import mean_scores
+from longsumbench.metrics.evaluate import CheckpointMeans, mean_scores
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.models.seal.system import Trunc
-from longsumbench.runs.record import CheckpointMeans, RunRecord
+from longsumbench.runs.record import RunRecord
 
 TRAIN, VALIDATION = ToySplit.of("train", 40), ToySplit.of("validation", 9, start=900)
 MODEL = "model.safetensors"
@@ -132,7 +132,12 @@ def test_tables_say_so() -> None:
     averaged = {"fit": FitReport(steps=3, averaged=((2, 1.0), (4, 2.0)))}
     assert remarks(record("trunc", 30)) == []
     assert remarks(record("trunc", 30, **averaged)) == ["weights of 2 checkpoints averaged"]
-    several = record("trunc", 30, checkpoints=(CheckpointMeans(1, None, {}),) * 3, repeatable=False)
+    several = record(
+        "trunc",
+        30,
+        checkpoints=(CheckpointMeans(1, None, {}),) * 3,
+        fit=FitReport(ended_by="max_minutes"),
+    )
     assert remarks(several) == ["not repeatable", "mean of 3 checkpoints"]
     trained = {"fit": FitReport(steps=3)}
     before, now, more = (
@@ -220,14 +225,14 @@ def test_a_run_averages_the_scores_of_its_checkpoints(
     assert not one.equals(two)
     found = RunRecord.read(folder)
     for checkpoint, scores, (step, loss) in zip(
-        found.checkpoints, (one, two), found.fit.kept, strict=True
+        found.evaluation.checkpoints, (one, two), found.fit.kept, strict=True
     ):
         assert (checkpoint.step, checkpoint.validation_loss) == (step, loss)
-        assert checkpoint.means == pytest.approx(column_means(scores, found.units))
-    f = [checkpoint.means["rougeLsum_f"] for checkpoint in found.checkpoints]
-    assert found.scores["rougeLsum"].f == pytest.approx(sum(f) / 2)
+        assert checkpoint.means == pytest.approx(column_means(scores, found.evaluation.units))
+    f = [checkpoint.means["rougeLsum_f"] for checkpoint in found.evaluation.checkpoints]
+    assert found.evaluation.scores["rougeLsum"].f == pytest.approx(sum(f) / 2)
     assert {path.stem for path in (folder / "evidence").iterdir()} == {"0", "1"}
-    assert found.timings.total > 0
+    assert found.costs.timings.total > 0
     table = (board / "jsonl.csv").read_text(encoding="utf-8").splitlines()
     assert next(csv.DictReader(table))["checkpoints"] == "2"
     assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
@@ -253,23 +258,25 @@ def test_a_finished_run_is_given_what_it_lacks(
     )
     assert len(list((runs.folder / "evidence").glob("*.json"))) == 8
     assert {name: text for name, text in before.items() if "pred" in name}.items() <= after.items()
-    assert second.scores == first.scores
+    assert second.evaluation.scores == first.evaluation.scores
     applies = scores.dropna(axis="columns", how="all")
     added = [name for name in map(str, applies) if not name.startswith("rouge")]
-    assert list(second.measures) == added
-    for checkpoint in second.checkpoints:
-        assert {*checkpoint.means} <= {*first.checkpoints[0].means, *added}
+    assert list(second.evaluation.measures) == added
+    for checkpoint in second.evaluation.checkpoints:
+        assert {*checkpoint.means} <= {*first.evaluation.checkpoints[0].means, *added}
     one, two = (read_scores(runs.folder / f"scores-{number}.csv") for number in (1, 2))
     pd.testing.assert_frame_equal(scores, mean_scores([one, two]), check_index_type=False)
-    assert {name: second.measures[name].mean for name in added} == pytest.approx(
-        column_means(scores[added], second.units)
+    assert {name: second.evaluation.measures[name].mean for name in added} == pytest.approx(
+        column_means(scores[added], second.evaluation.units)
     )
     assert runs.run("score.metrics=[repetition]") == 0
     assert "already finished: seal" in capsys.readouterr().err
     assert runs.run("score.metrics=[repetition]", "overwrite=true") == 0
     again = RunRecord.read(runs.folder)
-    assert [one.means for one in again.checkpoints] == [one.means for one in second.checkpoints]
-    assert (runs.outcome(), again.measures) == (after, second.measures)
+    assert [one.means for one in again.evaluation.checkpoints] == [
+        one.means for one in second.evaluation.checkpoints
+    ]
+    assert (runs.outcome(), again.evaluation.measures) == (after, second.evaluation.measures)
 
 
 @pytest.mark.parametrize("batches", [1, 3])

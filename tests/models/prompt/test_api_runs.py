@@ -144,11 +144,15 @@ def test_examples_without_an_answer_are_scored_as_chosen(
         server.fault = lambda number: None
         assert main(words) == 0
     for record in Results(tmp_path / "results").records("jsonl"):
-        records[record.config["decode"]["failed"]] = record
+        records[record.config.decode.failed] = record
     empty, left_out, whole = records["empty"], records["leave_out"], records["stop"]
-    assert [one.counts["failed"] for one in (empty, left_out, whole)] == [1, 1, 0]
-    assert [one.n for one in (empty, left_out, whole)] == [4, 3, 4]
-    assert 0 < 4 * empty.scores["rouge1"].f == pytest.approx(3 * left_out.scores["rouge1"].f)
+    assert [one.ledger.counts["failed"] for one in (empty, left_out, whole)] == [1, 1, 0]
+    assert [one.evaluation.n for one in (empty, left_out, whole)] == [4, 3, 4]
+    assert (
+        0
+        < 4 * empty.evaluation.scores["rouge1"].f
+        == pytest.approx(3 * left_out.evaluation.scores["rouge1"].f)
+    )
     assert comparison_key(empty) == comparison_key(whole) != comparison_key(left_out)
     assert all(
         f"failed={choice}" in records[choice].variant.split(",")
@@ -225,11 +229,14 @@ def test_a_run_is_judged_by_a_server(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert all(body["temperature"] == 0 for body in server.bodies)
         results = Results(tmp_path / "results")
         (record,) = results.records("jsonl")
-        assert (record.measures["judge_recall"].mean, record.measures["judge_fluency"].mean) == (
+        assert (
+            record.evaluation.measures["judge_recall"].mean,
+            record.evaluation.measures["judge_fluency"].mean,
+        ) == (
             100,
             5,
         )
-        assert record.measured_by["judge"].startswith("judge:2|models:tiny@")
+        assert record.evaluation.measured_by["judge"].startswith("judge:2|models:tiny@")
         page = inspect_example(record.run_id, "0", results).page()
         assert "&lt;script&gt;point&lt;/script&gt;." in page
         assert "<script>point" not in page

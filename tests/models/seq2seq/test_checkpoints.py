@@ -88,9 +88,9 @@ def test_a_run_of_a_checkpoint_as_it_is(
     ]
     assert main(["run", "model=seq2seq", "dataset=jsonl", *words]) == 0
     (record,) = Results(Path("results")).records("jsonl")
-    assert (record.fit.steps, record.config["train"]["max_steps"]) == (0, 0)
-    assert record.source is not None
-    assert record.source.words == 6 * 29
+    assert (record.fit.steps, record.config.train.max_steps) == (0, 0)
+    assert record.ledger.source is not None
+    assert record.ledger.source.words == 6 * 29
 
 
 def test_the_content_is_the_identity(bart: Path, tmp_path: Path) -> None:
