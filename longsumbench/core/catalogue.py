@@ -22,7 +22,8 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench.conf import CONF, user_config_folder
 from longsumbench.core import registry
-from longsumbench.core.config import SECTIONS, DatasetSettings, RunConfig, build_settings
+from longsumbench.core.config import SECTIONS, RunConfig, build_settings
+from longsumbench.core.run_settings import DatasetSettings
 from longsumbench.errors import UsageError
 from longsumbench.files import read_text
 

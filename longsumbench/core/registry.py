@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
+from longsumbench.core.settings import defaults_of
 from longsumbench.errors import BrokenPlugin, UnknownName
 
 
@@ -199,6 +200,6 @@ def config_of(model: str) -> Any:
     module = systems.built_in.get(model, "").partition(":")[0].rpartition(".")[0] + ".config"
     if model in systems.built_in and find_spec(module):
         for value in vars(import_module(module)).values():
-            if is_dataclass(value) and getattr(value, "name", "") == model:
+            if is_dataclass(value) and defaults_of(value).get("name") == model:
                 return value
     return systems.load(model).Config

@@ -56,11 +56,18 @@ class OutputsToImport:
 
 
 @dataclass
-class ImportedConfig:
+class ImportedConfig(core.SystemConfig):
     """The configuration of an imported system, in records and in config.yaml."""
 
     name: str
     imported: bool = True
+
+    def __post_init__(self) -> None:
+        self.outputs: dict[str, Any] = {}  # what identifies the outputs; set when they are read
+
+    def identity(self) -> dict[str, Any]:
+        """Return what identifies the outputs."""
+        return self.outputs
 
 
 class ImportedSystem(core.System):
@@ -68,8 +75,10 @@ class ImportedSystem(core.System):
 
     Config = ImportedConfig
 
-    def __init__(self, outputs: OutputsToImport, summaries: Sequence[core.Summary]) -> None:
-        super().__init__(ImportedConfig(outputs.model))
+    def __init__(
+        self, config: core.SystemConfig, outputs: OutputsToImport, summaries: Sequence[core.Summary]
+    ) -> None:
+        super().__init__(config)
         self.outputs = outputs
         self.summaries = {summary.id: summary for summary in summaries}
 
@@ -79,16 +88,6 @@ class ImportedSystem(core.System):
         """Yield the known outputs."""
         return (self.summaries[example.id] for example in examples)
 
-    def identity(self) -> dict[str, Any]:
-        """Return the names that were given, and a hash of the outputs."""
-        texts = {name: summary.text for name, summary in self.summaries.items()}
-        facts = {
-            "imported": self.outputs.model,
-            "variant": self.outputs.variant,
-            "seed": self.outputs.seed,
-        }
-        return {**facts, "outputs": digest(texts)}
-
     def facts(self) -> dict[str, Any]:
         """Return the fields of the record that say where the outputs come from, and that their costs are unknown."""
         path, texts = self.outputs.path, [summary.text for summary in self.summaries.values()]
@@ -96,6 +95,15 @@ class ImportedSystem(core.System):
         costs = {"timings": StepSeconds(), "decode_tokens_per_second": None, "peak_memory_gb": None}
         source = ImportedOutputs(path.name or str(path), checksum, self.outputs.origin)
         return {"imported": source, "seed": self.outputs.seed, **costs}
+
+
+def identity_of_outputs(
+    outputs: OutputsToImport, summaries: Sequence[core.Summary]
+) -> dict[str, Any]:
+    """Return the names that were given, and a hash of the outputs."""
+    texts = {summary.id: summary.text for summary in summaries}
+    facts = {"imported": outputs.model, "variant": outputs.variant, "seed": outputs.seed}
+    return {**facts, "outputs": digest(texts)}
 
 
 def match_outputs(
@@ -270,11 +278,15 @@ def run_import(
     point = replace(point, variant=outputs.variant, command=command)
     launch = Launch([point], command)
     left_out = False
+    model = point.config.model
+    assert isinstance(model, ImportedConfig)
 
     def prepare(config: core.RunConfig, stages: ArtifactCache) -> tuple[ImportedSystem, Texts]:
         nonlocal left_out
         texts = load_texts(config.dataset, stages)
-        system = ImportedSystem(outputs, match_outputs(outputs, texts, config.dataset))
+        summaries = match_outputs(outputs, texts, config.dataset)
+        system = ImportedSystem(config.model, outputs, summaries)
+        model.outputs = identity_of_outputs(outputs, summaries)
         point.facts = system.facts()
         subset = only_summarized(texts, config.dataset.split, system.summaries)
         left_out = subset is not texts

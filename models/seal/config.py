@@ -1,6 +1,6 @@
 """Settings of the SEAL family (`model.*`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from longsumbench import core
@@ -68,6 +68,11 @@ class FamilyConfig(NeuralConfig):
     init: core.Text = core.setting("random", "random, or the folder of a checkpoint of this system")
     sizes = _SIZES
     free_entries = frozenset({"max_position_embeddings"})  # sinusoids are computed
+
+    @property
+    def capabilities(self) -> core.Capabilities:
+        """Its decoder attends to one memory."""
+        return replace(super().capabilities, gives_attention=True)
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions."""
@@ -147,6 +152,12 @@ class EAConfig(FamilyConfig):
         False, "label a greedily selected set 1", source="SEAL, Table 3", decides="labels"
     )
 
+    @property
+    def capabilities(self) -> core.Capabilities:
+        """Its scorer can be trained alone, and choose sentences to copy."""
+        scores = replace(super().capabilities, extracts=True, trains_scorer=True)
+        return replace(scores, keeps_evidence=True)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.extractive_length < self.snippet_length:
@@ -177,6 +188,11 @@ class SealConfig(EAConfig):
     segment_length: core.TokenCount = core.setting(
         96, "length of a segment of the output", "tokens", "SEAL, Table 4: arXiv", decides="labels"
     )
+
+    @property
+    def capabilities(self) -> core.Capabilities:
+        """As EA, except: it gives no attention, because every segment has another memory."""
+        return replace(super().capabilities, gives_attention=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

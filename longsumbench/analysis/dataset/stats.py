@@ -113,12 +113,12 @@ def fit_reader(
         EnvironmentProblem: a tokenizer is not available.
     """
     model, note = config.model, ""
-    ranker = getattr(model, "rank", core.UNRANKED)
+    ranker = model.rank
     if not train_ranker and core.learned_ranker(ranker):
         model = replace(model, rank=core.UNRANKED)
         note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
         note = f"{note}; train_ranker=true ranks them as a run does"
-    system: core.System = core.registry.systems.load(model.name)(model)
+    system = core.new_system(model)
     system.prepare(core.FitContext.of(splits, config, stages))
     reader = FittedReader(system, Reading(model.name, variant, note))
     units: Any = getattr(
