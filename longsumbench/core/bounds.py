@@ -188,9 +188,11 @@ def bounds_of(schema: type) -> dict[str, Bound | None]:
 
 
 def _bound_in(hint: Any) -> Bound | None:
-    parts = (*getattr(hint, "__metadata__", ()), *get_args(hint))
-    inner = (part if isinstance(part, Bound) else _bound_in(part) for part in parts)
-    return next((bound for bound in inner if bound is not None), None)
+    for part in get_args(hint):
+        bound = part if isinstance(part, Bound) else _bound_in(part)
+        if bound is not None:
+            return bound
+    return None
 
 
 def shorten(value: object) -> str:

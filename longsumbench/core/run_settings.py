@@ -296,9 +296,11 @@ class Decoding:
 
     def __post_init__(self) -> None:
         if self.mode == "write" and (self.extract_length != "train" or self.redundancy):
-            name = "extract_length" if self.extract_length != "train" else "redundancy"
+            setting_text = f"redundancy={self.redundancy}"
+            if self.extract_length != "train":
+                setting_text = f"extract_length={self.extract_length}"
             raise UsageError(
-                f"decode.{name}={getattr(self, name)} is for extracts: add decode.mode=extract or leave it out"
+                f"decode.{setting_text} is for extracts: add decode.mode=extract or leave it out"
             )
         if self.coverage != "none" and self.num_beams == 1:
             advice = "choose decode.num_beams=4 or so, or decode.coverage=none"

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, NotRequired, Protocol, Self, TypedDict
 from numpy.typing import NDArray
 
 from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import registry
 from longsumbench.core.config import RunConfig, build_settings
 from longsumbench.core.documents import Example, Truncation
-from longsumbench.core.registry import systems
 from longsumbench.core.run_settings import Decoding, Recipe, Scoring
 from longsumbench.core.settings import defaults_of
 from longsumbench.core.system_config import SystemConfig
@@ -326,7 +326,7 @@ def new_system(config: SystemConfig) -> System:
     Raises:
         BrokenPlugin: its module cannot be imported.
     """
-    system: System = systems.load(config.name)(config)
+    system: System = registry.systems.load(config.name)(config)
     return system
 
 

@@ -63,34 +63,28 @@ class ModelBuilder:
         library: Any = next(
             base for base in kind.__mro__ if base.__module__.startswith("transformers.")
         )
-        own_entries = {item.name for item in fields(kind)} - {item.name for item in fields(library)}
-        entries = {
-            name: value
-            for name in own_entries
-            if (value := getattr(self.config, name, None)) is not None
-        }
+        names_of_library = {item.name for item in fields(library)}
+        own_names = {item.name for item in fields(kind)} - names_of_library
+        entries: dict[str, Any] = {}
+        for name, value in vars(self.config).items():
+            if name in own_names and value is not None:
+                entries[name] = value
         for stack in ("encoder", "decoder"):
-            entries[f"{stack}_ffn_dim"], entries[f"{stack}_layers"] = (
-                dimension("d_ff"),
-                dimension(f"{stack}_layers"),
-            )
+            entries[f"{stack}_ffn_dim"] = dimension("d_ff")
+            entries[f"{stack}_layers"] = dimension(f"{stack}_layers")
             entries[f"{stack}_attention_heads"] = dimension("num_heads")
         entries |= {
             "vocab_size": vocabulary,
             "d_model": dimension("d_model"),
             "dropout": self.config.dropout,
-        }
-        entries["scale_embedding"] = True
-        entries |= {
+            "scale_embedding": True,
             "pad_token_id": pad,
             "bos_token_id": start,
             "eos_token_id": end,
             "forced_eos_token_id": None,
+            "decoder_start_token_id": pad if start is None else start,
         }
-        entries["decoder_start_token_id"] = pad if start is None else start
-        model_config: PreTrainedConfig = kind(
-            **{**entries, **self.config.model_entries(multi_document)}
-        )
+        model_config: PreTrainedConfig = kind(**entries | self.config.model_entries(multi_document))
         return model_config
 
     def blank_model(

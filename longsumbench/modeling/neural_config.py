@@ -14,6 +14,7 @@ from longsumbench.modeling.versions import (
     WORDS_VERSION,
 )
 
+NEURAL = core.Capabilities(shares_work=True, supports_length_norms=True)
 _PAPER = "Hierarchical Transformer §4"  # source of defaults
 UnitToRank = Annotated[str, core.OneOf("paragraph", "section", "snippet")]
 
@@ -43,16 +44,12 @@ class NeuralConfig(core.SystemConfig):
     sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {}  # size → name → width or depth
     # entries of the model's configuration that the weights do not depend on, besides settings that say so
     free_entries: ClassVar[frozenset[str]] = frozenset()
+    decided_by = frozenset({"seed", "train", "decode"})
 
     @property
     def capabilities(self) -> core.Capabilities:
-        """What the system can do; one of `UnitsToText` searches with every length norm."""
-        return core.Capabilities(shares_work=True, supports_length_norms=True)
-
-    @property
-    def decided_by(self) -> frozenset[str]:
-        """All parts: it is trained, and it decodes."""
-        return frozenset({"seed", "train", "decode"})
+        """What every model of `UnitsToText` can do."""
+        return NEURAL
 
     def versions(self) -> dict[str, int]:
         """Return the version numbers of the system, of training, units and tokenizers."""
@@ -121,7 +118,7 @@ class NeuralConfig(core.SystemConfig):
 
     def dimension(self, name: str) -> int:
         """Return a width or depth of a network that is trained from scratch: the setting, or that of `size`."""
-        dimension: int | None = getattr(self, name)
+        dimension: int | None = vars(self)[name]
         return self.sizes[self.size][name] if dimension is None else dimension
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:

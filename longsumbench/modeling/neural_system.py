@@ -284,16 +284,11 @@ def _with_targets(report: core.FitReport, rows: Rows, special: int) -> core.FitR
 
 
 def _check_best(recipe: core.Recipe, validation: core.Split | None) -> None:
-    settings = [
-        name
-        for name in ("keep_best", "average_weights")
-        if getattr(recipe, name) > 1 and recipe.max_steps
-    ]
-    if settings and not (validation is not None and len(validation)):
-        name = f"train.{settings[0]}"
+    number, name = recipe.keep_best, "train.keep_best"
+    if number == 1:
+        number, name = recipe.average_weights, "train.average_weights"
+    if number > 1 and recipe.max_steps and not validation:
         problem = (
             "chooses checkpoints by their validation loss, and the dataset has no validation split"
         )
-        raise DataError(
-            f"{name}={getattr(recipe, settings[0])} {problem}; add one, or choose {name}=1"
-        )
+        raise DataError(f"{name}={number} {problem}; add one, or choose {name}=1")

@@ -6,7 +6,7 @@ from typing import Any
 
 from longsumbench import core
 from longsumbench.errors import UsageError
-from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 
 
 @dataclass
@@ -46,7 +46,7 @@ class EtadsConfig(NeuralConfig):
     def capabilities(self) -> core.Capabilities:
         """Evidence needs focus or selection, and an extract the saliency of selection."""
         return replace(
-            super().capabilities,
+            NEURAL,
             gives_attention=True,
             keeps_evidence=bool(self.focus_layers or self.saliency_layers),
             extracts=bool(self.saliency_layers),

@@ -3,20 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from longsumbench.core import (
-    Between,
-    Capabilities,
-    Count,
-    Depth,
-    Heads,
-    OneOf,
-    Text,
-    TokenCount,
-    Width,
-    setting,
-)
+from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, setting
 from longsumbench.errors import UsageError
-from longsumbench.modeling.neural_config import RankedConfig
+from longsumbench.modeling.neural_config import NEURAL, RankedConfig
 from longsumbench.models.hierarchical_transformer.entities import available, pipeline_identity
 
 _Graph = Annotated[str, OneOf("none", "similarity", "discourse")]
@@ -46,10 +35,7 @@ class TransformerConfig(RankedConfig):
         "paper", "paper (post-norm) | official (pre-norm), see the card", decides="units"
     )
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """Its decoder attends to one memory."""
-        return replace(super().capabilities, gives_attention=True)
+    capabilities = replace(NEURAL, gives_attention=True)
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return whether the model is as in the released code."""
@@ -95,10 +81,8 @@ class HierarchicalTransformerConfig(TransformerConfig):
         "en_core_web_sm", "finds entities: a package or a folder", decides="units"
     )
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """The attention to paragraphs is evidence, and chooses sentences to copy."""
-        return replace(super().capabilities, keeps_evidence=True, extracts=True)
+    # The attention to paragraphs is evidence, and chooses sentences to copy.
+    capabilities = replace(TransformerConfig.capabilities, keeps_evidence=True, extracts=True)
 
     def reading_identity(self) -> dict[str, Any]:
         """Return the learned ranker, and the spaCy pipeline of a discourse graph."""

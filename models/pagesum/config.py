@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from longsumbench import core
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import checkpoints
-from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 
 SIZES = {  # sizes of BART (PageSum §5.1 starts from the large one)
     "base": {
@@ -161,7 +161,7 @@ class PageSumConfig(NeuralConfig):
         """Pages that are decoded alone have confidences, which are evidence; a global decoder has one memory."""
         by_page = self.decoding == "page"
         return replace(
-            super().capabilities,
+            NEURAL,
             keeps_evidence=by_page,
             keeps_reference_evidence=True,
             extracts=by_page,

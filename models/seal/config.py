@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from longsumbench import core
 from longsumbench.errors import UsageError
-from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
 # SEAL §4: "stated" is as in the text (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m" is
@@ -68,11 +68,7 @@ class FamilyConfig(NeuralConfig):
     init: core.Text = core.setting("random", "random, or the folder of a checkpoint of this system")
     sizes = _SIZES
     free_entries = frozenset({"max_position_embeddings"})  # sinusoids are computed
-
-    @property
-    def capabilities(self) -> core.Capabilities:
-        """Its decoder attends to one memory."""
-        return replace(super().capabilities, gives_attention=True)
+    capabilities = replace(NEURAL, gives_attention=True)
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions."""
@@ -152,11 +148,13 @@ class EAConfig(FamilyConfig):
         False, "label a greedily selected set 1", source="SEAL, Table 3", decides="labels"
     )
 
-    @property
-    def capabilities(self) -> core.Capabilities:
-        """Its scorer can be trained alone, and choose sentences to copy."""
-        scores = replace(super().capabilities, extracts=True, trains_scorer=True)
-        return replace(scores, keeps_evidence=True)
+    capabilities = replace(
+        FamilyConfig.capabilities, keeps_evidence=True, extracts=True, trains_scorer=True
+    )
+
+    def segment_of_target(self, target_length: int) -> int:
+        """Return the length of a segment of a target; EA's is the whole target."""
+        return target_length
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -189,10 +187,12 @@ class SealConfig(EAConfig):
         96, "length of a segment of the output", "tokens", "SEAL, Table 4: arXiv", decides="labels"
     )
 
-    @property
-    def capabilities(self) -> core.Capabilities:
-        """As EA, except: it gives no attention, because every segment has another memory."""
-        return replace(super().capabilities, gives_attention=False)
+    # Every segment has another memory.
+    capabilities = replace(EAConfig.capabilities, gives_attention=False)
+
+    def segment_of_target(self, target_length: int) -> int:
+        """Return the length of a segment."""
+        return self.segment_length
 
     def __post_init__(self) -> None:
         super().__post_init__()

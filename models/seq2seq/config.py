@@ -94,16 +94,16 @@ class Seq2SeqConfig(NeuralConfig):
             raise UsageError(
                 "model.adapter changes weights of the checkpoint: choose model.init=checkpoint"
             )
-        for name, value in (("global_attention", "separator"), ("share", "documents")):
-            if getattr(self, name) == value and self.separator is None:
-                raise UsageError(
-                    f"model.{name}={value} needs a token: add \"model.separator='<doc-sep>'\" or so"
-                )
+        marked = "global_attention=separator" if self.global_attention == "separator" else ""
+        if not marked and self.share == "documents":
+            marked = "share=documents"
+        if marked and self.separator is None:
+            raise UsageError(
+                f"model.{marked} needs a token: add \"model.separator='<doc-sep>'\" or so"
+            )
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """It needs no training; it searches with the library's length norm."""
-        return Capabilities(shares_work=True, runs_untrained=True)
+    # It searches with the library's length norm.
+    capabilities = Capabilities(shares_work=True, runs_untrained=True)
 
     @property
     def shown_as(self) -> str:

@@ -185,8 +185,12 @@ def _load_tokenizer(
     checkpoints.check_vocabulary(tokenizer, stack_config(described, "encoder").vocab_size, shown_as)
     language_codes = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
     default_language = getattr(tokenizer, "src_lang", None)  # None: the tokenizer has no languages
-    for attribute, setting in (("src_lang", "source_language"), ("tgt_lang", "target_language")):
-        if (language := getattr(config, setting)) is not None:
+    choices = (
+        ("src_lang", "source_language", config.source_language),
+        ("tgt_lang", "target_language", config.target_language),
+    )
+    for attribute, setting, language in choices:
+        if language is not None:
             if default_language is None or language not in language_codes:
                 advice = (
                     f"choose one of its codes, as {default_language}"

@@ -223,7 +223,7 @@ class TextReader(UnitReader):
         attention = self.config.global_attention or (
             "first" if described.model_type == "led" else "none"
         )
-        window = getattr(described, "attention_window", 1)  # of LED
+        window = described.attention_window if described.model_type == "led" else 1
         multiple = self.config.pad_to_multiple_of or (
             window if isinstance(window, int) else max(window)
         )

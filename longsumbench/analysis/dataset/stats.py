@@ -23,6 +23,7 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
@@ -121,12 +122,13 @@ def fit_reader(
     system = core.new_system(model)
     system.prepare(core.FitContext.of(splits, config, stages))
     reader = FittedReader(system, Reading(model.name, variant, note))
-    units: Any = getattr(
-        system, "reader", None
-    )  # of a NeuralSystem; importing that class would import torch
-    if units is not None:
+    # Only a neural system has tokens. Its class imports torch, its settings do not.
+    if isinstance(model, NeuralConfig):
+        from longsumbench.modeling.neural_system import NeuralSystem
         from longsumbench.modeling.tokenizer import tokenizer_identity
 
+        assert isinstance(system, NeuralSystem)
+        units = system.reader
         reader.reading.has_tokens = True
         reader.tokenizer = tokenizer_identity(units.tokenizer)
         reader.count = lambda sentences: sum(
