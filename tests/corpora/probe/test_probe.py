@@ -476,7 +476,6 @@ def test_the_page_shows_a_report() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_the_page_shows_what_chance_gives(tested: list[Example]) -> None:
     """The example of use in the documentation runs unchanged and gives its numbers."""
     _, code = _blocks_of_page()
