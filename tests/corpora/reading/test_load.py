@@ -201,7 +201,7 @@ def test_two_files_for_one_split(tmp_path: Path, stages: ArtifactCache) -> None:
         ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
         ({"name": "pydoc", "train_length": 64}, "leave out dataset.train_length"),
         ({"name": "pydoc", "sources": 1}, "leave out dataset.sources"),
-        ({"name": "jsonl", "path": ".", "contradiction": 0.5}, "leave out dataset.contradiction"),
+        ({"name": "jsonl", "path": ".", "agenda": "asked"}, "leave out dataset.agenda"),
         ({"name": "probe", "path": "x"}, "leave out dataset.path"),
     ],
 )
