@@ -183,18 +183,11 @@ def test_the_same_arguments_give_the_same_texts(tmp_path: Path, stages: Artifact
             "dataset.filler=probe: choose a dataset of real texts",
         ),
         ({"filler": "nowhere"}, UsageError, "unknown dataset 'nowhere'"),
-        ({"filler": "jsonl", "path": None}, UsageError, "dataset 'jsonl' needs dataset.path"),
-        (
-            {"filler": "pydoc"},
-            UsageError,
-            "dataset 'pydoc' is not read from files: leave out dataset.path",
-        ),
         (
             {"filler": "jsonl", "document_length": 4096},
             DataError,
             "2,700 tokens in split 'test', and a report has 4,",
         ),
-        ({"filler": None}, UsageError, "leave out dataset.path"),
         ({"name": "jsonl"}, UsageError, "does not use this setting: leave out dataset.filler"),
     ],
 )
