@@ -1,21 +1,25 @@
 """GovReport: the release's nested sections and lists, its rows as JSON lines, and the hub's copy."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 from support.hub import offer_on_hub
-from support.toys import one_line
+from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.gov_report import gov_report_example
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.reading.rows import thinned_examples
 from longsumbench.errors import UsageError
+
+read = partial(read_texts, "gov_report")
+problem = partial(reading_problem, "gov_report")
 
 
 def section(title: str | None, *paragraphs: str, below: Any = ()) -> dict[str, Any]:
@@ -96,14 +100,6 @@ def release(tmp_path: Path) -> Path:
     """Three reports to train on, and two in each of the other splits."""
     rows = {"train": [crs(1), crs(2), gao(1)], "valid": [crs(3), gao(2)], "test": [gao(3), crs(4)]}
     return write(tmp_path / "gov-report", **rows)
-
-
-def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name="gov_report", path=str(path), **settings), stages)
-
-
-def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    return one_line(lambda: read(path, stages, **settings))
 
 
 def test_a_section_is_named_by_the_path_of_headings() -> None:

@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.reading import read_texts
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Corpus, DatasetSettings, Example, registry
+from longsumbench.core import Corpus, Example, registry
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.reading.rows import thinned_examples
 from longsumbench.errors import DataError
 
@@ -342,10 +342,6 @@ def kind(request: pytest.FixtureRequest) -> Kind:
     return registry.corpora.load(name), ROWS[name][number]
 
 
-def read(corpus: Corpus, path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name=corpus.name, path=str(path), **settings), stages)
-
-
 def lines_of(*rows: Row) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
@@ -364,7 +360,7 @@ def test_the_smallest_row_is_valid(kind: Kind, tmp_path: Path, stages: ArtifactC
     assert all(example.source_words() and all(example.references) for example in examples)
     path = tmp_path / "marked.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + lines_of(row("a"), row("b")))
-    assert read(corpus, path, stages).splits["test"][0] == examples[0]
+    assert read_texts(corpus.name, path, stages).splits["test"][0] == examples[0]
 
 
 def test_a_changed_row_is_an_example_or_one_line(kind: Kind) -> None:
@@ -392,7 +388,7 @@ def test_bad_rows_of_a_file_are_counted_by_reasons(tmp_path: Path, stages: Artif
     for number in range(3):
         rows += list(bad_rows(own_row(f"a{number}")))[number::7]
     (tmp_path / "test.jsonl").write_bytes(lines_of(own_row("good"), *rows))
-    texts = read(corpus, tmp_path, stages, strict=False)
+    texts = read_texts(corpus.name, tmp_path, stages, strict=False)
     assert texts.splits["test"][0] in (outcome(corpus, own_row("good")) or [])
     for example in texts.splits["test"]:
         check(example)
@@ -408,10 +404,10 @@ def test_rows_without_a_reference(kind: Kind, tmp_path: Path, stages: ArtifactCa
     empty = without_references(row("none"))
     (tmp_path / "train.jsonl").write_bytes(lines_of(row("a"), empty))
     with pytest.raises(DataError, match=r"train\.jsonl:2: .*(empty|there is no )"):
-        read(corpus, tmp_path, stages)
+        read_texts(corpus.name, tmp_path, stages)
     (tmp_path / "train.jsonl").unlink()
     (tmp_path / "test.jsonl").write_bytes(lines_of(row("a"), empty))
-    texts = read(corpus, tmp_path, stages, strict=False)
+    texts = read_texts(corpus.name, tmp_path, stages, strict=False)
     kept = len(texts.splits["test"]) - len(outcome(corpus, row("a")) or [])
     if kept:
         assert "skipped" not in texts.facts or not texts.facts["skipped"]

@@ -5,18 +5,22 @@ import json
 import os
 import pickle
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import one_line
+from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.corpora.reading import load as loading, store
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.reading.rows import split_by_hash
 from longsumbench.errors import UsageError
+
+read = partial(read_texts, "jsonl")
+problem = partial(reading_problem, "jsonl")
 
 Row = dict[str, Any]
 
@@ -37,16 +41,6 @@ def write(path: Path, rows: list[Row], pack: bool = False) -> Path:
     content = "".join(json.dumps(item) + "\n" for item in rows).encode()
     path.write_bytes(gzip.compress(content) if pack else content)
     return path
-
-
-def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(
-        DatasetSettings(name=settings.pop("name", "jsonl"), path=str(path), **settings), stages
-    )
-
-
-def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    return one_line(lambda: read(path, stages, **settings))
 
 
 def test_a_folder_becomes_splits(tmp_path: Path, stages: ArtifactCache) -> None:

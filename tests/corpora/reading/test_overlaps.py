@@ -1,17 +1,20 @@
 """Examples that are in two splits: counted, reported, an error where that is asked for."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from support.reading import read_texts
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings
 from longsumbench.corpora.reading import load as loading
-from longsumbench.corpora.reading.load import Texts, compare_splits, load_texts
+from longsumbench.corpora.reading.load import compare_splits
 from longsumbench.errors import DataError
+
+read = partial(read_texts, "jsonl")
 
 # By hand: of the four test examples, one has a text of train, one an id of train, one both; of the two of validation,
 # one has the text of a training example, the other that of a tested one.
@@ -59,10 +62,6 @@ def written(folder: Path, splits: dict[str, dict[str, str]]) -> Path:
         )
         (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
-
-
-def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name="jsonl", path=str(path), **settings), stages)
 
 
 def test_overlaps_are_counted_and_told(
