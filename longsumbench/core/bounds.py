@@ -1,7 +1,7 @@
 """Bounds of settings: a field's type states which values are allowed.
 
     batch_size: Count = 16             a number between two bounds
-    agenda: Agenda | None = None       one of some names: Annotated[str, OneOf("fixed", "told", "asked")]
+    agenda: Agenda | None = None       one of some names: Annotated[str, OneOf("fixed", "asked")]
     path: Text | None = None           free text
 
 `longsumbench.core.config.build_settings` checks the values that a user sets. A dataclass checks in its `__post_init__`

@@ -40,7 +40,7 @@ RankerName = Annotated[
 _ReaderName = Annotated[str, OneOf(more=lambda: registry.corpora.targets())]
 SplitName = Annotated[str, OneOf("train", "validation", "test")]
 Length = Annotated[int, Between(32, 10**7)]  # tokens of a generated document
-Agenda = Annotated[str, OneOf("fixed", "told", "asked")]
+Agenda = Annotated[str, OneOf("fixed", "asked")]
 Optimizer = Annotated[str, OneOf("adafactor", "adam", "adagrad")]
 ScheduleName = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
 _Budget = Annotated[int, Between(0, 10**15)]  # tokens
@@ -115,15 +115,9 @@ class DatasetSettings:
         decides="texts",
     )
     sources: Count | None = setting(None, "documents of a generated example", decides="texts")
-    redundancy: Fraction | None = setting(
-        None, "share of generated facts stated twice, reworded", decides="texts"
-    )
-    contradiction: Fraction | None = setting(
-        None, "share of generated facts that correct another", decides="texts"
-    )
     agenda: Agenda | None = setting(
         None,
-        "generated topics: fixed | told (random, in the text) | asked (random, as query)",
+        "generated topics: fixed | asked (random, as query)",
         decides="texts",
     )
     filler: _ReaderName | None = setting(

@@ -15,7 +15,7 @@ Each highlight is one sentence of the reference. Articles are not cleaned ("By .
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -30,17 +30,8 @@ _HIGHLIGHT = re.compile(r"^[^\S\n]*@highlight(?!\S)", re.MULTILINE)
 
 def cnn_dailymail_example(row: Row) -> Example:
     """Turn one row of the hub into an Example."""
-    article, highlights = (
-        fields.text_in(row, "article") or "",
-        fields.text_in(row, "highlights") or "",
-    )
-    sentences = (" ".join(line.split()) for line in highlights.split("\n"))
-    return example_of(
-        fields.id_in(row, "id"),
-        fields.paragraphs_in(article.strip()),
-        tuple(filter(None, sentences)),
-        None,
-    )
+    article, highlights = fields.text_in(row, "article"), fields.text_in(row, "highlights")
+    return example_of(fields.id_in(row, "id"), article, highlights.split("\n"), None)
 
 
 def _stories_source(path: Path) -> Source | None:
@@ -70,33 +61,27 @@ def _stories_source(path: Path) -> Source | None:
 
 
 def example_of(
-    identity: str, paragraphs: fields.Paragraphs, highlights: tuple[str, ...], source: str | None
+    identity: str, article: str, highlights: Sequence[str], source: str | None
 ) -> Example:
-    """Return a story as an Example. Each highlight is one sentence of the reference.
+    """Return a story as an Example. Each highlight is one sentence of the reference; empty ones are ignored.
 
     Raises:
         BadRow: there is no article or no highlight.
     """
+    paragraphs = fields.paragraphs_in(article.strip())
     if not paragraphs:
         raise fields.BadRow("the article is empty", fields.LEAVE_OUT)
-    if not highlights:
+    sentences = tuple(filter(None, (" ".join(highlight.split()) for highlight in highlights)))
+    if not sentences:
         raise fields.BadRow("there is no highlight", fields.LEAVE_OUT)
-    return Example(
-        identity, None, None, (fields.plain_document(paragraphs, source),), (highlights,)
-    )
+    document = fields.plain_document(paragraphs, source)
+    return Example(identity, None, None, (document,), (sentences,))
 
 
 def from_story(text: str, identity: str, url: str) -> Example:
-    """Turn the text of a story's file into an Example. An empty `@highlight` is ignored.
-
-    Raises:
-        BadRow: there is no article or no highlight.
-    """
+    """Turn the text of a story's file into an Example; errors as `example_of`."""
     article, *highlights = _HIGHLIGHT.split(text)
-    sentences = tuple(" ".join(highlight.split()) for highlight in highlights)
-    return example_of(
-        identity, fields.paragraphs_in(article.strip()), tuple(filter(None, sentences)), url
-    )
+    return example_of(identity, article, highlights, url)
 
 
 def _find_stories(root: Path) -> tuple[dict[str, Path], dict[str, Path]]:
@@ -129,9 +114,8 @@ def _story_entries(
                 yield Entry(split, partial(_read_story, story, address), story)
             else:
                 problem = f"no {name} for {address}; {fields.LEAVE_OUT}"
-                yield Entry(
-                    split, partial(fields.refuse_row, "the story is missing", problem), path, number
-                )
+                refuse = partial(fields.refuse_row, "the story is missing", problem)
+                yield Entry(split, refuse, path, number)
         if not number:
             raise DataError("the file is empty", path)
 

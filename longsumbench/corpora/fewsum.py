@@ -25,16 +25,13 @@ _REVIEWS, _SUMMARIES = 8, 3
 
 def fewsum_example(row: Row) -> Example:
     """Turn one group of reviews into an Example."""
-    documents = tuple(
-        plain_document(paragraphs_in(words_in(row, f"rev{number}")), f"review {number}")
-        for number in range(1, _REVIEWS + 1)
-    )
-    references = references_in(
-        text_in(row, f"summ{number}") or "" for number in range(1, _SUMMARIES + 1)
-    )
-    return Example(
-        f"{words_in(row, 'domain')}/{id_in(row, 'group_id')}", None, None, documents, references
-    )
+    documents = []
+    for number in range(1, _REVIEWS + 1):
+        review = paragraphs_in(words_in(row, f"rev{number}"))
+        documents.append(plain_document(review, f"review {number}"))
+    summaries = [text_in(row, f"summ{number}") for number in range(1, _SUMMARIES + 1)]
+    identity = f"{words_in(row, 'domain')}/{id_in(row, 'group_id')}"
+    return Example(identity, None, None, tuple(documents), references_in(summaries))
 
 
 CORPUS = Corpus(

@@ -22,7 +22,7 @@ Recommends" of the highlights. The subsections of "Letter" stay and move up a le
 nothing else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -57,10 +57,9 @@ _LEFT_OUT = {
 
 def gov_report_hub_example(row: Row) -> Example:
     """Turn one row of the hub's copy into an Example. Each line is a paragraph."""
-    report, summary = (
-        fields.line_paragraphs(fields.text_in(row, field) or "") for field in ("report", "summary")
-    )
-    return _report_example(row, fields.plain_document(report), tuple(chain.from_iterable(summary)))
+    report = fields.plain_document(fields.line_paragraphs(fields.text_in(row, "report")))
+    summary = fields.line_paragraphs(fields.text_in(row, "summary"))
+    return _report_example(row, report, summary)
 
 
 def gov_report_example(row: Row) -> Example | Thinned:
@@ -83,25 +82,18 @@ class _Part(NamedTuple):
 
 
 def _from_crs(row: Row) -> Example:
-    field = (
-        "report" if row.get("reports") is None else "reports"
-    )  # the README of the release says "report"
+    # the README of the release says "report"
+    field = "report" if row.get("reports") is None else "reports"
     report = row.get(field)
     parts = _report_parts({field: [report] if isinstance(report, dict) else report}, field)
-    return _report_example(
-        row,
-        _report_document(parts),
-        tuple(chain.from_iterable(fields.listed_paragraphs(row, "summary"))),
-    )
+    return _report_example(row, _report_document(parts), fields.listed_paragraphs(row, "summary"))
 
 
 def _from_gao(row: Row) -> Thinned:
     report, letter = _without(_LETTER, _report_parts(row, "report", skip=_LETTER))
     parts, recommended = _without(_RECOMMENDATIONS, _report_parts(row, "highlight"))
-    summary = tuple(chain.from_iterable(chain.from_iterable(part.paragraphs for part in parts)))
-    example = _report_example(
-        row, _report_document(report, fields.optional_in(row, "url")), summary
-    )
+    document = _report_document(report, fields.optional_in(row, "url"))
+    example = _report_example(row, document, chain.from_iterable(part.paragraphs for part in parts))
     return Thinned(example, {_LEFT_OUT[_LETTER]: letter, _LEFT_OUT[_RECOMMENDATIONS]: recommended})
 
 
@@ -112,7 +104,7 @@ def _report_parts(row: Row, field: str, skip: str | None = None) -> list[_Part]:
     stack = [(section, parents) for section in reversed(fields.objects_in(row, field))]
     while stack:
         item, parents = stack.pop()
-        heading = " ".join((fields.text_in(item, "section_title", required=False) or "").split())
+        heading = " ".join((fields.any_text_in(item, "section_title") or "").split())
         path = (*parents, heading) if heading else parents
         paragraphs = fields.listed_paragraphs(item, "paragraphs", required=False)
         parts.append(_Part(_PATH_SEPARATOR.join(path), heading, paragraphs))
@@ -135,20 +127,20 @@ def _without(heading: str, parts: list[_Part]) -> tuple[list[_Part], int]:
 
 
 def _report_document(parts: list[_Part], source: str | None = None) -> Document:
-    return Document(
-        source,
-        tuple(Section(part.name or None, part.paragraphs) for part in parts if part.paragraphs),
-    )
+    with_text = (part for part in parts if part.paragraphs)
+    sections = (Section(part.name or None, part.paragraphs) for part in with_text)
+    return Document(source, tuple(sections))
 
 
-def _report_example(row: Row, document: Document, summary: Sentences) -> Example:
+def _report_example(row: Row, document: Document, paragraphs: Iterable[Sentences]) -> Example:
+    """Return a report as an Example; the paragraphs are those of its summary."""
+    summary = tuple(chain.from_iterable(paragraphs))
     if not any(document.sentences()):
         raise fields.BadRow("the report is empty", fields.LEAVE_OUT)
     if not summary:
         raise fields.BadRow("the summary is empty", fields.LEAVE_OUT)
-    return Example(
-        fields.id_in(row, "id"), fields.optional_in(row, "title"), None, (document,), (summary,)
-    )
+    identity, title = fields.id_in(row, "id"), fields.optional_in(row, "title")
+    return Example(identity, title, None, (document,), (summary,))
 
 
 def _reports_source(path: Path) -> Source | None:
@@ -160,31 +152,25 @@ def _reports_source(path: Path) -> Source | None:
     """
     if not path.is_dir():
         return None
-    root = next(
-        (folder for folder in (path, path / _RELEASE_FOLDER) if (folder / _SPLIT_IDS).is_dir()),
-        None,
-    )
-    if root is None:
+    for root in (path, path / _RELEASE_FOLDER):
+        if (root / _SPLIT_IDS).is_dir():
+            break
+    else:
         if files.has_split_files(path):
             return None
-        raise DataError(
-            f"no folder {_SPLIT_IDS} with crs and gao, and no train, validation or test .jsonl in it",
-            path,
-        )
+        problem = f"no folder {_SPLIT_IDS} with crs and gao, and no train, validation or test .jsonl in it"
+        raise DataError(problem, path)
     lists = _lists(root / _SPLIT_IDS)
-    reports = [file for agency in _AGENCIES for file in sorted((root / agency).glob("*.json"))]
+    reports: list[Path] = []
+    for agency in _AGENCIES:
+        reports += sorted((root / agency).glob("*.json"))
     entries = partial(_report_entries, root, lists, frozenset(reports))
     return files.local_source(root, list(chain.from_iterable(lists.values())), entries, reports)
 
 
 def _lists(folder: Path) -> dict[str, tuple[Path, Path]]:
     """Return split → the lists of both agencies."""
-    crs, gao = (
-        files.one_per_split(
-            (file.stem.removeprefix(f"{agency}_"), file) for file in folder.glob(f"{agency}_*.ids")
-        )
-        for agency in _AGENCIES
-    )
+    crs, gao = (_lists_of(agency, folder) for agency in _AGENCIES)
     if not crs and not gao:
         raise DataError(
             "none of the lists crs_train.ids, gao_train.ids …; fetch the release again", folder
@@ -196,29 +182,34 @@ def _lists(folder: Path) -> dict[str, tuple[Path, Path]]:
     return {split: (crs[split], gao[split]) for split in crs}
 
 
+def _lists_of(agency: str, folder: Path) -> dict[str, Path]:
+    lists = folder.glob(f"{agency}_*.ids")
+    return files.one_per_split((file.stem.removeprefix(f"{agency}_"), file) for file in lists)
+
+
 def _report_entries(
     root: Path, lists: dict[str, tuple[Path, Path]], reports: frozenset[Path], full: set[str]
 ) -> Iterator[Entry]:
     for split, pair in lists.items():
-        empty = True
-        names = ([(path, *entry) for entry in text_files.names_in_list(path)] for path in pair)
-        for listed, number, name in filter(None, chain.from_iterable(zip_longest(*names))):
+        alternating = zip_longest(*map(_ids_in, pair))
+        ids = list(filter(None, chain.from_iterable(alternating)))
+        if not ids and split not in full:
+            raise DataError("the lists of this split are empty", pair[0])
+        for listed, number, identity in ids:
             if split in full:
                 break
-            empty, identity = False, name.decode("utf-8", "replace")
             report = root / listed.stem.partition("_")[0] / f"{identity}.json"
             if report in reports:
                 yield Entry(split, partial(_read_report, report, identity), report)
             else:
                 problem = f"no {report.parent.name}/{report.name}; {fields.LEAVE_OUT}"
-                yield Entry(
-                    split,
-                    partial(fields.refuse_row, "the report is missing", problem),
-                    listed,
-                    number,
-                )
-        if empty and split not in full:
-            raise DataError("the lists of this split are empty", pair[0])
+                refuse = partial(fields.refuse_row, "the report is missing", problem)
+                yield Entry(split, refuse, listed, number)
+
+
+def _ids_in(listed: Path) -> Iterator[tuple[Path, int, str]]:
+    for number, name in text_files.names_in_list(listed):
+        yield listed, number, name.decode("utf-8", "replace")
 
 
 def _read_report(path: Path, identity: str) -> Read:

@@ -14,37 +14,32 @@ from longsumbench.sentences import split_sentences
 
 def jsonl_example(row: Row, with_summary: bool = True) -> Example:
     """Turn one JSON object of the schema above into an Example; without summary its reference is empty."""
-    title, query = (
-        fields.text_in(row, "title", required=False),
-        fields.text_in(row, "query", required=False),
-    )
+    title = fields.any_text_in(row, "title") or None
+    query = fields.any_text_in(row, "query") or None
     references = _jsonl_references(row) if with_summary else ((),)
-    return Example(
-        fields.id_in(row, "id"), title or None, query or None, _jsonl_documents(row), references
-    )
+    return Example(fields.id_in(row, "id"), title, query, _jsonl_documents(row), references)
 
 
 def _jsonl_documents(row: Row) -> tuple[Document, ...]:
     if fields.given_field(row, "document", "documents") == "document":
-        return (fields.plain_document(fields.paragraphs_in(fields.text_in(row, "document") or "")),)
+        return (fields.plain_document(fields.paragraphs_in(fields.text_in(row, "document"))),)
     documents = []
     for item in fields.objects_in(row, "documents"):
         sections = [
             fields.section_in(section, "name") for section in fields.objects_in(item, "sections")
         ]
-        with_text = tuple(section for section in sections if section.paragraphs)
-        documents.append(Document(fields.optional_in(item, "source"), with_text))
-    return tuple(document for document in documents if document.sections)
+        source = fields.optional_in(item, "source")
+        if with_text := tuple(section for section in sections if section.paragraphs):
+            documents.append(Document(source, with_text))
+    return tuple(documents)
 
 
 def _jsonl_references(row: Row) -> tuple[Sentences, ...]:
     if fields.given_field(row, "summary", "references") == "summary":
-        return (split_sentences(fields.text_in(row, "summary") or ""),)
-    listed = tuple(
-        fields.sentences_in(value, "references")
-        for value in fields.list_in(row["references"], "references")
-    )
-    return tuple(reference for reference in listed if reference) or ((),)
+        return (split_sentences(fields.text_in(row, "summary")),)
+    listed = fields.list_in(row["references"], "references")
+    references = [fields.sentences_in(value, "references") for value in listed]
+    return tuple(filter(None, references)) or ((),)
 
 
 CORPUS = Corpus(

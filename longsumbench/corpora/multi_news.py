@@ -23,13 +23,12 @@ from longsumbench.corpora.reading import files, text_files
 from longsumbench.corpora.reading.fields import (
     LEAVE_OUT,
     BadRow,
-    Paragraphs,
     id_in,
+    paragraphs_in,
     plain_document,
     text_in,
 )
 from longsumbench.errors import DataError
-from longsumbench.sentences import split_sentences
 
 _SEPARATOR = "|||||"
 _LINE_BREAK = re.compile("NEWLINE_CHAR|\n")
@@ -38,11 +37,11 @@ _HALF_NAME = re.compile(rf"({'|'.join(files.SPLITS)})\.(src|tgt)(?:\.cleaned)?(?
 
 def _cluster(identity: str, cluster: str, summary: str, summary_at: str) -> Example:
     """Return a cluster as an Example; `summary_at` is the place of the summary, for the error message."""
-    articles = map(_split_paragraphs, cluster.split(_SEPARATOR))
+    articles = (paragraphs_in(article, _LINE_BREAK) for article in cluster.split(_SEPARATOR))
     documents = tuple(plain_document(paragraphs) for paragraphs in articles if paragraphs)
     if not documents:
         raise BadRow("the cluster is empty", f"no article has text; {LEAVE_OUT}")
-    reference = tuple(chain.from_iterable(_split_paragraphs(summary)))
+    reference = tuple(chain.from_iterable(paragraphs_in(summary, _LINE_BREAK)))
     if not reference:
         raise BadRow("the summary is empty", f"{summary_at}; {LEAVE_OUT}")
     return Example(identity, None, None, documents, (reference,))
@@ -51,12 +50,8 @@ def _cluster(identity: str, cluster: str, summary: str, summary_at: str) -> Exam
 def multi_news_example(row: Row) -> Example:
     """Turn one row of the hub into an Example."""
     identity = id_in(row, "id")
-    return _cluster(
-        identity,
-        text_in(row, "document") or "",
-        text_in(row, "summary") or "",
-        "the field 'summary'",
-    )
+    cluster, summary = text_in(row, "document"), text_in(row, "summary")
+    return _cluster(identity, cluster, summary, "the field 'summary'")
 
 
 def _clusters_source(path: Path) -> Source | None:
@@ -66,63 +61,54 @@ def _clusters_source(path: Path) -> Source | None:
     """
     if not path.is_dir():
         if path.is_file() and _HALF_NAME.fullmatch(path.name):
-            raise DataError(
-                "half of a split: give the folder, dataset.path=FOLDER with .src.cleaned and .tgt",
-                path,
+            problem = (
+                "half of a split: give the folder, dataset.path=FOLDER with .src.cleaned and .tgt"
             )
+            raise DataError(problem, path)
         return None
     clusters, summaries = (files.one_per_split(_halves(path, half)) for half in ("src", "tgt"))
     if not clusters and not summaries:
         if files.has_split_files(path):
             return None
-        raise DataError(
-            "no train, val or test .src.cleaned (or .src) with its .tgt in this folder, nor .jsonl",
-            path,
+        problem = (
+            "no train, val or test .src.cleaned (or .src) with its .tgt in this folder, nor .jsonl"
         )
+        raise DataError(problem, path)
     for split, file in {**clusters, **summaries}.items():
         if not (split in clusters and split in summaries):
             raise DataError(
                 "half of a split: add the other file, .src.cleaned (or .src) or .tgt", file
             )
-    pairs = [(split, clusters[split], summaries[split]) for split in clusters]
-    return files.local_source(
-        path, [file for _, *pair in pairs for file in pair], partial(_cluster_entries, pairs)
-    )
-
-
-def _split_paragraphs(text: str) -> Paragraphs:
-    return tuple(filter(None, map(split_sentences, _LINE_BREAK.split(text))))
+    pairs = {split: (clusters[split], summaries[split]) for split in clusters}
+    halves = list(chain.from_iterable(pairs.values()))
+    return files.local_source(path, halves, partial(_cluster_entries, pairs))
 
 
 def _halves(folder: Path, half: str) -> Iterator[tuple[str, Path]]:
     """Yield (split, file) of the articles ("src") or of the summaries ("tgt")."""
     for file in folder.iterdir():
-        if (match := _HALF_NAME.fullmatch(file.name)) and match[2] == half and file.is_file():
+        match = _HALF_NAME.fullmatch(file.name)
+        if match and match[2] == half and file.is_file():
             yield match[1], file
 
 
-def _cluster_entries(pairs: list[tuple[str, Path, Path]], full: set[str]) -> Iterator[Entry]:
-    for split, clusters, summaries in pairs:
+def _cluster_entries(pairs: dict[str, tuple[Path, Path]], full: set[str]) -> Iterator[Entry]:
+    for split, (clusters, summaries) in pairs.items():
         if split in full:
             continue
-        index = -1
-        for index, lines in enumerate(
-            zip_longest(text_files.lines_of(clusters), text_files.lines_of(summaries))
-        ):
+        number = 0
+        both = zip_longest(text_files.lines_of(clusters), text_files.lines_of(summaries))
+        for number, lines in enumerate(both, start=1):
             if split in full:
                 break
             if None in lines:  # a line that is missing shifts the summaries of all later clusters
-                problem = f"line {index + 1} is missing here or in {summaries.name}"
+                problem = f"line {number} is missing here or in {summaries.name}"
                 advice = "a cluster and its summary must be on the same line; fetch both again"
                 raise DataError(f"{problem}: {advice}", clusters)
-            location = f"line {index + 1} of {summaries.name}"
-            yield Entry(
-                split,
-                partial(_read_cluster, f"{split}-{index}", *lines, location),
-                clusters,
-                index + 1,
-            )
-        if index < 0:
+            location = f"line {number} of {summaries.name}"
+            load = partial(_read_cluster, f"{split}-{number - 1}", *lines, location)
+            yield Entry(split, load, clusters, number)
+        if not number:
             raise DataError("the file is empty", clusters)
 
 

@@ -21,15 +21,10 @@ def newts_example(row: Row) -> tuple[Example, ...]:
     documents = (plain_document(paragraphs_in(words_in(row, "article")), story),)
     examples = []
     for number in (1, 2):
-        query, reference = (
-            words_in(row, f"words{number}").rstrip(" ,"),
-            split_summary(words_in(row, f"summary{number}")),
-        )
-        examples.append(
-            Example(
-                f"{assignment}-{id_in(row, f'tid{number}')}", None, query, documents, (reference,)
-            )
-        )
+        query = words_in(row, f"words{number}").rstrip(" ,")
+        reference = split_summary(words_in(row, f"summary{number}"))
+        identity = f"{assignment}-{id_in(row, f'tid{number}')}"
+        examples.append(Example(identity, None, query, documents, (reference,)))
     return tuple(examples)
 
 

@@ -20,11 +20,8 @@ def openstax_modules_example(row: Row) -> tuple[Thinned, ...]:
     for module in modules:
         document, bare = document_of(module, name)
         identity, title = f"{chapter}/{id_in(module, 'module_id')}", words_in(module, "title")
-        examples.append(
-            Thinned(
-                Example(identity, title, None, (document,), (summary_of(module),)), {BARE: bare}
-            )
-        )
+        example = Example(identity, title, None, (document,), (summary_of(module),))
+        examples.append(Thinned(example, {BARE: bare}))
     return tuple(examples)
 
 

@@ -21,14 +21,9 @@ def opinosis_example(row: Row) -> Example:
     if not sentences:
         raise fields.BadRow("the field 'sentences' has no sentence with words")
     document = fields.plain_document(tuple((sentence,) for sentence in sentences))
-    title = " ".join(topic.replace("_", " ").split())
-    return Example(
-        topic,
-        title or None,
-        None,
-        (document,),
-        fields.references_in(fields.texts_in(row, "summaries")),
-    )
+    title = " ".join(topic.replace("_", " ").split()) or None
+    references = fields.references_in(fields.texts_in(row, "summaries"))
+    return Example(topic, title, None, (document,), references)
 
 
 CORPUS = Corpus(

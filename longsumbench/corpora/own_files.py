@@ -21,7 +21,7 @@ from markdown_it.token import Token
 
 from longsumbench.core import Document, Example, Section, Sentences
 from longsumbench.corpora import jsonl
-from longsumbench.corpora.reading.fields import BadRow, paragraphs_in, plain_document
+from longsumbench.corpora.reading.fields import BadRow, bad_rows_at, paragraphs_in, plain_document
 from longsumbench.corpora.reading.row_files import (
     ROW_ENDINGS,
     FileRow,
@@ -167,13 +167,11 @@ def merge_inputs(inputs: Sequence[Input]) -> Input:
         raise UsageError(
             f"--together makes one text of all, but they have {len(queries)} different queries; use one"
         )
-    example = Example(
-        f"{examples[0].id} + {len(examples) - 1} more",
-        titles.pop() if len(titles) == 1 else None,
-        queries.pop() if queries else None,
-        tuple(chain.from_iterable(example.documents for example in examples)),
-        ((),),
-    )
+    title = titles.pop() if len(titles) == 1 else None
+    query = queries.pop() if queries else None
+    documents = tuple(chain.from_iterable(example.documents for example in examples))
+    identity = f"{examples[0].id} + {len(examples) - 1} more"
+    example = Example(identity, title, query, documents, ((),))
     return Input(example.id, example, sum(item.words_left_out for item in inputs))
 
 
@@ -206,11 +204,9 @@ def _markdown_input(text: str, file: str) -> Input:
 
 
 def _row_input(file: str, row: FileRow) -> Input:
-    try:
+    with bad_rows_at(row.path, row.line):
         example = jsonl.jsonl_example(rename_keys(row.load(), _ROW_FIELDS), with_summary=False)
-        return check_input(Input(f"{file}: {example.id}", example), file, row.line)
-    except BadRow as problem:
-        raise DataError(f"{problem}", row.path, row.line) from problem
+    return check_input(Input(f"{file}: {example.id}", example), file, row.line)
 
 
 def check_input(item: Input, file: str | None = None, line: int | None = None) -> Input:
@@ -221,16 +217,12 @@ def check_input(item: Input, file: str | None = None, line: int | None = None) -
     """
     place = _display_name(file) if file else item.name
     if not item.example.source_words():
-        note = (
-            f" ({format_count(item.words_left_out, 'word')} of code or HTML left out)"
-            if item.words_left_out
-            else ""
-        )
+        note = ""
+        if item.words_left_out:
+            note = f" ({format_count(item.words_left_out, 'word')} of code or HTML left out)"
         raise DataError(f"there is no text to summarize in it{note}", place, line)
-    try:
+    with bad_rows_at(place, line):
         refuse_half_characters([item.example.to_dict()])
-    except BadRow as problem:
-        raise DataError(f"{problem}", place, line) from problem
     return item
 
 
@@ -285,9 +277,8 @@ class MarkdownReader:
                 self._end_section()
             self._heading = token.tag if side == "open" else ""
         elif kind == "tr":
-            self._sentences += (
-                [", ".join(filter(None, self._cells))] if self._cells and any(self._cells) else []
-            )
+            if row := ", ".join(filter(None, self._cells or ())):
+                self._sentences.append(row)
             self._cells = [] if side == "open" else None
         elif kind in _ONE_PARAGRAPH:
             self._depth += 1 if side == "open" else -1
@@ -324,5 +315,6 @@ def _inline_text(tokens: Sequence[Token]) -> str:
 
 
 def _word(token: Token) -> str:
-    breaks = token.type in ("softbreak", "hardbreak") or token.content.lower().startswith("<br")
-    return " " if breaks else "" if token.type == "html_inline" else token.content
+    if token.type in ("softbreak", "hardbreak") or token.content.lower().startswith("<br"):
+        return " "
+    return "" if token.type == "html_inline" else token.content

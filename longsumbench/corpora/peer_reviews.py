@@ -12,7 +12,14 @@ paper. Grades, confidences and the decision are ignored: they are not text, and 
 import re
 
 from longsumbench.core import Corpus, Document, Example, Row, Section
-from longsumbench.corpora.reading.fields import BadRow, id_in, objects_in, paragraphs_in, text_in
+from longsumbench.corpora.reading.fields import (
+    BadRow,
+    any_text_in,
+    id_in,
+    objects_in,
+    paragraphs_in,
+    text_in,
+)
 from longsumbench.sentences import split_sentences
 
 # The form's fields, 2023 to 2025. Other capitalized words before a colon are the reviewer's and stay in the text.
@@ -29,25 +36,24 @@ _FIELD_HEADING = re.compile(rf"^({'|'.join(FIELDS)}):[^\S\n]*$", re.MULTILINE)
 
 def peer_reviews_example(row: Row) -> Example:
     """Turn one paper's reviews into an Example. Reviews without text are left out; the others keep their numbers."""
-    documents = tuple(
-        Document(f"review {number}", sections)
-        for number, review in enumerate(objects_in(row, "reviews"), start=1)
-        if (sections := _review_sections(text_in(review, "comments") or ""))
-    )
+    documents = []
+    for number, review in enumerate(objects_in(row, "reviews"), start=1):
+        if sections := _review_sections(text_in(review, "comments")):
+            documents.append(Document(f"review {number}", sections))
     if not documents:
         raise BadRow("the field 'reviews' has no review with text")
-    title = text_in(row, "title", required=False) or None
-    reference = split_sentences(text_in(row, "meta_review") or "")
-    return Example(id_in(row, "id"), title, None, documents, (reference,))
+    title = any_text_in(row, "title") or None
+    reference = split_sentences(text_in(row, "meta_review"))
+    return Example(id_in(row, "id"), title, None, tuple(documents), (reference,))
 
 
 def _review_sections(comments: str) -> tuple[Section, ...]:
     """Split a review at the form's fields, without the empty ones."""
     preamble, *fields = _FIELD_HEADING.split(comments)
-    texts = [(None, preamble), *zip(fields[::2], fields[1::2], strict=True)]
-    return tuple(
-        Section(name, paragraphs) for name, text in texts if (paragraphs := paragraphs_in(text))
-    )
+    sections = [Section(None, paragraphs_in(preamble))]
+    for name, text in zip(fields[::2], fields[1::2], strict=True):
+        sections.append(Section(name, paragraphs_in(text)))
+    return tuple(section for section in sections if section.paragraphs)
 
 
 CORPUS = Corpus(

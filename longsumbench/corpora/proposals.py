@@ -8,15 +8,13 @@ from dataclasses import replace
 
 from longsumbench.core import Corpus, Example, Row
 from longsumbench.corpora.formats.scientific_papers import paper_of_release_row
-from longsumbench.corpora.reading.fields import text_in
+from longsumbench.corpora.reading.fields import any_text_in
 
 
 def _proposal_example(row: Row) -> Example:
-    example, address = paper_of_release_row(row), text_in(row, "url", required=False) or None
-    return replace(
-        example,
-        documents=tuple(replace(document, source=address) for document in example.documents),
-    )
+    example, address = paper_of_release_row(row), any_text_in(row, "url") or None
+    (document,) = example.documents
+    return replace(example, documents=(replace(document, source=address),))
 
 
 CORPUS = Corpus(

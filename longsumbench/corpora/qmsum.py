@@ -24,6 +24,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,13 @@ def qmsum_example(row: Row) -> tuple[Thinned, ...]:
     examples = []
     for kind in ("general", "specific"):
         for place, item in enumerate(objects_in(row, f"{kind}_query_list")):
-            query, answer = words_in(item, "query"), split_sentences(text_in(item, "answer") or "")
-            examples.append(
-                Example(f"{meeting}-{kind}-{place}", None, query, (document,), (answer,))
-            )
+            query, answer = words_in(item, "query"), split_sentences(text_in(item, "answer"))
+            identity = f"{meeting}-{kind}-{place}"
+            example = Example(identity, None, query, (document,), (answer,))
+            examples.append(Thinned(example, left_out))
     if not examples:
         raise BadRow("the meeting has no question", f"'{meeting}'")
-    return tuple(Thinned(example, left_out) for example in examples)
+    return tuple(examples)
 
 
 def _meetings_source(path: Path) -> Source | None:
@@ -78,23 +79,21 @@ def _meetings_source(path: Path) -> Source | None:
     The result is None for a path without such folders.
     """
     inside = path.iterdir() if path.is_dir() else ()
-    folders = one_per_split(
-        (folder.name, folder) for folder in inside if any(folder.glob("*.json"))
-    )
-    meetings = [
-        (split, file) for split, folder in folders.items() for file in sorted(folder.glob("*.json"))
-    ]
+    with_meetings = (folder for folder in inside if any(folder.glob("*.json")))
+    folders = one_per_split((folder.name, folder) for folder in with_meetings)
+    meetings: list[tuple[str, Path]] = []
+    for split, folder in folders.items():
+        meetings += ((split, file) for file in sorted(folder.glob("*.json")))
     if not meetings:
         return None
-
-    def entries(full: set[str]) -> Iterator[Entry]:
-        return (
-            Entry(split, partial(_read_meeting, file), file)
-            for split, file in meetings
-            if split not in full
-        )
-
+    entries = partial(_meeting_entries, meetings)
     return local_source(path, [file for _, file in meetings], entries)
+
+
+def _meeting_entries(meetings: list[tuple[str, Path]], full: set[str]) -> Iterator[Entry]:
+    for split, file in meetings:
+        if split not in full:
+            yield Entry(split, partial(_read_meeting, file), file)
 
 
 def _read_meeting(file: Path) -> tuple[Thinned, ...]:
@@ -105,19 +104,16 @@ def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:
     """Return the transcript, and the counts of what was removed from it."""
     turns, marks = [], 0
     for item in objects_in(row, "meeting_transcripts"):
-        words, num_marks = _SOUND_MARK.subn(" ", text_in(item, "content") or "")
-        turns.append(_turn((text_in(item, "speaker") or "").strip(), words))
+        words, num_marks = _SOUND_MARK.subn(" ", text_in(item, "content"))
+        turns.append(_turn(text_in(item, "speaker").strip(), words))
         marks += num_marks
     sections = []
-    for name, stretch in groupby(
-        zip(_topics(row, len(turns)), turns, strict=True), key=lambda pair: pair[0]
-    ):
+    topics_of_turns = zip(_topics(row, len(turns)), turns, strict=True)
+    for name, stretch in groupby(topics_of_turns, key=itemgetter(0)):
         if paragraphs := tuple(turn for _, turn in stretch if turn):
             sections.append(Section(name, paragraphs))
-    return Document(meeting, tuple(sections)), {
-        SOUND_MARKS: marks,
-        SILENT: sum(not turn for turn in turns),
-    }
+    left_out = {SOUND_MARKS: marks, SILENT: turns.count(())}
+    return Document(meeting, tuple(sections)), left_out
 
 
 def _turn(speaker: str, words: str) -> Sentences:
@@ -129,22 +125,18 @@ def _topics(row: Row, num_turns: int) -> list[str | None]:
     """Return the topic of every turn; if spans overlap, the one that begins last."""
     spans: list[tuple[int, int, str | None]] = []
     for item in objects_in(row, "topic_list", required=False):
-        name = " ".join((text_in(item, "topic") or "").split()) or None
+        name = " ".join(text_in(item, "topic").split()) or None
         for span in list_in(item.get("relevant_text_span"), "relevant_text_span"):
             spans.append((*_turn_span(span, num_turns), name))
     topics: list[str | None] = [None] * num_turns
-    for first, last, name in sorted(spans, key=lambda span: span[0]):
+    for first, last, name in sorted(spans, key=itemgetter(0)):
         topics[first : last + 1] = [name] * (last + 1 - first)
     return topics
 
 
 def _turn_span(span: Any, num_turns: int) -> tuple[int, int]:
     """Return the first and the last turn of a span. The release writes them as text."""
-    places = (
-        [str(place) for place in span if isinstance(place, str | int)]
-        if isinstance(span, list)
-        else []
-    )
+    places = list(map(str, span)) if isinstance(span, list) else []
     if len(places) != 2 or not all(map(_TURN_INDEX.fullmatch, places)):
         raise BadRow("a span of a topic must be two numbers of turns", 'write ["0", "64"]')
     first, last = map(int, places)

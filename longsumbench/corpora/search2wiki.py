@@ -58,12 +58,8 @@ def search2wiki_example(row: Row) -> Thinned:
         _CLONES: sum(clones),
     }
     reference = tuple(chain.from_iterable(article))
-    return Thinned(
-        Example(
-            fields.id_in(row, "id"), fields.optional_in(row, "title"), None, documents, (reference,)
-        ),
-        left_out,
-    )
+    identity, title = fields.id_in(row, "id"), fields.optional_in(row, "title")
+    return Thinned(Example(identity, title, None, documents, (reference,)), left_out)
 
 
 def _rule(row: Row) -> str:

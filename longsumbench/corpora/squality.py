@@ -28,17 +28,12 @@ def squality_example(row: Row) -> tuple[Example, ...]:
         raise fields.BadRow("the story has no question", f"'{story}'")
     examples = []
     for question in questions:
-        texts = (
-            fields.text_in(item, "response_text") or ""
-            for item in fields.objects_in(question, "responses")
-        )
-        identity, query = (
-            fields.id_in(question, "question_number"),
-            fields.words_in(question, "question_text"),
-        )
-        examples.append(
-            Example(f"{story}-{identity}", None, query, (document,), fields.references_in(texts))
-        )
+        responses = fields.objects_in(question, "responses")
+        texts = (fields.text_in(item, "response_text") for item in responses)
+        identity = f"{story}-{fields.id_in(question, 'question_number')}"
+        query = fields.words_in(question, "question_text")
+        references = fields.references_in(texts)
+        examples.append(Example(identity, None, query, (document,), references))
     return tuple(examples)
 
 

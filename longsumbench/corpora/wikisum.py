@@ -42,19 +42,14 @@ def wikisum_example(row: Row) -> Thinned:
         raise fields.BadRow(
             "all paragraphs are clones of the summary", "each holds more than 80 % of its bigrams"
         )
-    return Thinned(
-        Example(
-            fields.id_in(row, "id"), fields.optional_in(row, "title"), None, documents, (summary,)
-        ),
-        {_CLONES: sum(clones)},
-    )
+    identity, title = fields.id_in(row, "id"), fields.optional_in(row, "title")
+    example = Example(identity, title, None, documents, (summary,))
+    return Thinned(example, {_CLONES: sum(clones)})
 
 
 def _lead_summary(row: Row) -> Sentences:
     field = fields.given_field(row, "summary", "lead")
-    texts = (
-        fields.texts_in(row, "lead") if field == "lead" else [fields.text_in(row, "summary") or ""]
-    )
+    texts = fields.texts_in(row, field) if field == "lead" else [fields.text_in(row, field)]
     sentences = tuple(chain.from_iterable(map(split_sentences, texts)))
     if not sentences:
         raise fields.BadRow(f"the field '{field}' is empty")
@@ -65,10 +60,8 @@ def _tagged_paragraphs(row: Row) -> Iterator[_Paragraph]:
     listed = fields.list_in(row.get("paragraphs"), "paragraphs")
     described = [{"text": item} if isinstance(item, str) else item for item in listed]
     for item in fields.objects_in({"paragraphs": described}, "paragraphs"):
-        yield (
-            fields.optional_in(item, "source"),
-            split_sentences(fields.text_in(item, "text") or ""),
-        )
+        source = fields.optional_in(item, "source")
+        yield source, split_sentences(fields.text_in(item, "text"))
 
 
 def _source_documents(

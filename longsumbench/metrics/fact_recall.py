@@ -13,7 +13,6 @@ _DECILES = 10  # of a fact's position
 _MAX_DISTANCE = 7  # sections; a fact of larger distance counts under `other` only
 _IN_ONE_PLACE, _SPREAD = "single", ("relayed", "silent")
 _FACT_KINDS = (_IN_ONE_PLACE, *_SPREAD)
-_TRAITS = ("plain", "repeated", "overruled")  # further words of a kind
 
 # Both read each run of punctuation once, from its start.
 _EDGES = re.compile(r"^[\W_]+|(?<![\W_])[\W_]+$")  # punctuation around a word
@@ -34,10 +33,7 @@ class FactRecall(Metric):
     * `fact_recall_single_position_<0…9>`: by the tenth of the source that has the fact;
     * `fact_recall_<relayed|silent>_distance_<0…7>`: by the number of sections between the sentences that state it;
       `…_same` and `…_other`: facts from one section, facts from several;
-    * `fact_recall_chance`: the expected share of random guesses;
-    * if there are such facts, `fact_recall_<plain|repeated|overruled>`: by the further words of the kind. The source
-      states a repeated fact twice ("single repeated"), an overruled fact corrects an earlier statement, and a plain
-      fact is neither.
+    * `fact_recall_chance`: the expected share of random guesses.
     """
 
     name: ClassVar[str] = "fact_recall"
@@ -53,16 +49,15 @@ class FactRecall(Metric):
         ),
         "fact_recall_chance",
     )
-    further: ClassVar[tuple[str, ...]] = tuple(f"fact_recall_{trait}" for trait in _TRAITS)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; `columns` → 0–1 or NaN, and those of `further` that apply."""
+        """Score one prediction; `columns` → 0–1 or NaN."""
         shares: dict[str, list[float]] = {column: [] for column in self.columns}
         sentences = words_of(prediction)
         for fact in example.facts:
             right = float(stated_values(sentences, fact) == fact.value.casefold())
             for column in _columns_of(fact):
-                shares.setdefault(column, []).append(right)
+                shares[column].append(right)
             shares["fact_recall_chance"].append(1 / len(fact.values))
         return {
             column: sum(values) / len(values) if values else np.nan
@@ -94,7 +89,7 @@ def words_of(text: str) -> list[list[str]]:
 
 
 def _columns_of(fact: Fact) -> Iterator[str]:
-    kind, _, traits = fact.kind.partition(" ")
+    kind = fact.kind
     yield "fact_recall"
     if kind in _FACT_KINDS:
         yield f"fact_recall_{kind}"
@@ -104,4 +99,3 @@ def _columns_of(fact: Fact) -> Iterator[str]:
         yield f"fact_recall_{kind}_{'other' if fact.distance else 'same'}"
         if fact.distance <= _MAX_DISTANCE:
             yield f"fact_recall_{kind}_distance_{fact.distance}"
-    yield from (f"fact_recall_{trait}" for trait in _TRAITS if trait in traits.split())

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from longsumbench.core import Example, Metric, Row, Scoring, count_words, registry
 from longsumbench.corpora.reading.fields import (
     BadRow,
+    any_text_in,
     id_in,
     paragraphs_in,
     plain_document,
-    text_in,
     texts_in,
 )
 from longsumbench.corpora.reading.row_files import (
@@ -333,7 +333,7 @@ def _example_in(row: Row, path: Path) -> Example:
     """Turn a row of the documents into an example. Another file may have its source, in a row with its ids."""
     try:
         references = _list_of(row, "references") or _list_of(row, "summary")
-        place = text_in(row, "document_at", required=False)
+        place = any_text_in(row, "document_at")
         if row.get("document") is None and place and (path.parent / place).is_file():
             path = path.parent / place
             row = {**row, "document": _source_of(row, path)}

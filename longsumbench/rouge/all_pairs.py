@@ -21,10 +21,11 @@ Ints = NDArray[np.int64]
 def number_words(*collections: Sequence[Sequence[Hashable]]) -> list[list[list[int]]]:
     """Give every distinct word a number and return the texts of each collection as these ids."""
     ids: dict[Hashable, int] = {}
-    return [
-        [[ids.setdefault(word, len(ids)) for word in text] for text in texts]
-        for texts in collections
-    ]
+
+    def number(text: Sequence[Hashable]) -> list[int]:
+        return [ids.setdefault(word, len(ids)) for word in text]
+
+    return [list(map(number, texts)) for texts in collections]
 
 
 def rouge_n(

@@ -9,30 +9,21 @@ summary sentence, K distinct bigrams or words of the summary, A and B subsets of
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.core import check_choice
-from longsumbench.rouge.all_pairs import (
-    PAIR_MEASURES,
-    Ids,
-    Ints,
-    number_words,
-    score_counts,
-    shared_ngrams,
-)
+from longsumbench.rouge.all_pairs import Ids, Ints, number_words, shared_ngrams
 from longsumbench.rouge.overlap import Lengths, lengths_of_prefixes
 
 FUSION_TYPES = ("rouge1", "rouge2", "rougeL")
-_Seam = tuple[
-    int, NDArray[np.bool_], NDArray[np.bool_]
-]  # a bigram, the sentences that end and that begin with it
-_SCORE_TOLERANCE = 1e-9  # tolerance of bounds and differences of scores
+# a bigram, the sentences that end and that begin with it
+_Seam = tuple[int, NDArray[np.bool_], NDArray[np.bool_]]
+_SCORE_TOLERANCE = 1e-9  # of differences of scores
 _PAIRS_AT_ONCE = 1 << 20  # in memory
 _PROMISING = 32  # sentences whose pairs are scored first, for a lower bound
 
@@ -84,9 +75,8 @@ def best_pairs(
     sentences: Sequence[Sequence[Hashable]],
     summary: Sequence[Sequence[Hashable]],
     kind: str = "rouge1",
-    measure: str = "recall",
 ) -> list[SourcePair]:
-    """Find the pair of source sentences with the best score against each summary sentence (PageSum, Eqs. 13, 14).
+    """Find the pair of source sentences with the best recall of each summary sentence (PageSum, Eqs. 13, 14).
 
     Of equal pairs, it is the one with the smallest i, then the smallest j. If no pair scores above 0, it is the first
     two sentences of the source.
@@ -95,96 +85,55 @@ def best_pairs(
         sentences: of the source, in order, as words (tokens, stems or ids); a sentence may be empty.
         summary: the sentences of the summary, as words.
         kind: "rouge1", "rouge2" or "rougeL".
-        measure: "recall" (the paper's), "precision" or "f1".
 
     Raises:
-        UsageError: the type or measure is unknown.
+        UsageError: the type is unknown.
         ValueError: the source has fewer than two sentences.
     """
     check_choice("kind", kind, FUSION_TYPES)
-    check_choice("measure", measure, PAIR_MEASURES)
     if len(sentences) < 2:
         raise ValueError(f"a pair needs two source sentences; there are {len(sentences)}")
     source, targets = number_words(sentences, summary)
     unit = 2 if kind == "rouge2" else 1
-    lengths = np.array([len(ids) for ids in source], np.int64)
     shared = _subsequences(source, targets) if kind == "rougeL" else _ngrams(source, targets, unit)
-    return [
-        _Search(counts, lengths, unit, max(0, len(ids) - unit + 1), measure).best()
-        for ids, counts in zip(targets, shared, strict=True)
-    ]
+    pairs = []
+    for ids, counts in zip(targets, shared, strict=True):
+        first, second, together = _find_best(counts)
+        size = max(1, len(ids) - unit + 1)
+        alone = int(counts.alone[first]) / size, int(counts.alone[second]) / size
+        distance = (second - first) / len(source)
+        pairs.append(SourcePair(first, second, together / size, alone, distance))
+    return pairs
 
 
-@dataclass(frozen=True)
-class _Search:
-    """The search over all pairs for one summary sentence.
+def _find_best(shared: _Shared) -> tuple[int, int, int]:
+    """Return the pair with the most in common with a summary sentence, and how much that is."""
+    promising = np.sort(np.argsort(-shared.alone, kind="stable")[:_PROMISING])
+    _, _, count = _best_of(promising, promising, shared)
+    # A better pair has as much in common, and more than nothing. One of its sentences has at least half of that.
+    least = max(1, count)
+    most = shared.alone + shared.seam
+    possible = np.flatnonzero(most >= least - most.max())
+    high = np.flatnonzero(2 * most >= least)
+    pairs = _best_of(high, possible, shared), _best_of(possible, high, shared)
+    return min(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))
 
-    Args:
-        shared: what the source sentences have in common with it.
-        lengths: [N], words of the source sentences.
-        unit: n.
-        size: n-grams of the summary sentence.
-        measure: as in `best_pairs`.
+
+def _best_of(first: Ints, second: Ints, shared: _Shared) -> tuple[int, int, int]:
+    """Return the first best pair of an earlier sentence from `first` and a later one from `second`, and its count.
+
+    Both are ascending. If no pair has anything in common, it is (0, 1).
     """
-
-    shared: _Shared
-    lengths: Ints
-    unit: int
-    size: int
-    measure: str
-
-    def best(self) -> SourcePair:
-        alone = score_counts(
-            self.shared.alone, self._num_ngrams(self.lengths), self.size, self.measure
-        )
-        promising = np.sort(np.argsort(-alone, kind="stable")[:_PROMISING])
-        _, _, score_to_beat = self._best_of(promising, promising)
-        values, threshold = self._values(score_to_beat)
-        possible = np.flatnonzero(values >= threshold - values.max())
-        high = np.flatnonzero(values >= threshold / 2)  # every pair that can win has one of these
-        pairs = self._best_of(high, possible), self._best_of(possible, high)
-        first, second, together = min(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))
-        distance = (second - first) / len(alone)
-        return SourcePair(
-            first, second, together, (float(alone[first]), float(alone[second])), distance
-        )
-
-    def _best_of(self, first: Ints, second: Ints) -> tuple[int, int, float]:
-        """Return the first best pair of an earlier sentence from `first` and a later one from `second`, and its score.
-
-        Both are ascending. If no pair scores above 0, it is (0, 1).
-        """
-        best = (0, 1, 0.0)
-        rows_at_once = max(1, _PAIRS_AT_ONCE // max(1, len(second)))
-        for start in range(0, len(first), rows_at_once):
-            rows = first[start : start + rows_at_once]
-            sizes = self._num_ngrams(self.lengths[rows, None] + self.lengths[second])
-            scores = score_counts(
-                self.shared.together(rows, second), sizes, self.size, self.measure
-            )
-            scores[rows[:, None] >= second] = 0.0
-            row, column = divmod(int(scores.argmax()), len(second))
-            if scores[row, column] > best[2]:
-                best = int(rows[row]), int(second[column]), float(scores[row, column])
-        return best
-
-    def _values(self, least: float) -> tuple[NDArray[np.float64], float]:
-        """Return a value for each sentence, and the sum that the two of a pair need in order to score `least`.
-
-        A score is c · common / (r · size + p · n-grams of the pair); the measure defines c, r and p. It reaches a bound
-        when c · common − bound · p · words reaches bound · (r · size − p · (n − 1)). The left side is at most a sum
-        over the two sentences. The bound is at least the smallest score above 0.
-        """
-        factor, of_size, of_pair = {"f1": (2, 1, 1), "precision": (1, 0, 1), "recall": (1, 1, 0)}[
-            self.measure
-        ]
-        largest = of_size * self.size + of_pair * 2 * int(self.lengths.max())
-        least = max(least, factor / max(1, largest))
-        values = factor * (self.shared.alone + self.shared.seam) - least * of_pair * self.lengths
-        return values, least * (of_size * self.size - of_pair * (self.unit - 1)) - _SCORE_TOLERANCE
-
-    def _num_ngrams(self, words: Ints) -> Ints:
-        return np.maximum(words - self.unit + 1, 0)
+    best = (0, 1, 0)
+    rows_at_once = max(1, _PAIRS_AT_ONCE // max(1, len(second)))
+    for start in range(0, len(first), rows_at_once):
+        rows = first[start : start + rows_at_once]
+        counts = shared.together(rows, second)
+        counts[rows[:, None] >= second] = 0
+        row, column = divmod(int(counts.argmax()), len(second))
+        if counts[row, column] > best[2]:
+            best = int(rows[row]), int(second[column]), int(counts[row, column])
+    return best
 
 
 def _ngrams(source: Sequence[Ids], targets: Sequence[Ids], unit: int) -> Iterator[_Shared]:
@@ -192,23 +141,21 @@ def _ngrams(source: Sequence[Ids], targets: Sequence[Ids], unit: int) -> Iterato
     in_source, in_targets = shared_ngrams(source, targets, unit)
     lasts = np.array([ids[-1] if ids else -1 for ids in source])
     firsts = np.array([ids[0] if ids else -1 for ids in source])
-    grams = sorted({gram for ids in targets for gram in pairwise(ids)}) if unit == 2 else []
+    grams = sorted(set(chain.from_iterable(map(pairwise, targets)))) if unit == 2 else []
     seams = [(lasts == first, firsts == second) for first, second in grams]
     for counts in in_targets:
         indices = np.flatnonzero(counts)
         counts_of_own = counts[indices]
         counts_in_source = np.minimum(in_source[indices], counts_of_own[:, None])
-        possible = [
-            (place, *seams[row])
-            for place, row in enumerate(indices.tolist())
-            if grams and all(map(np.any, seams[row]))
-        ]
         alone, seam = counts_in_source.sum(axis=0), np.zeros(len(source), np.int64)
-        for _, ends, _ in possible:
-            seam[ends] = 1
-        yield _Shared(
-            alone, seam, partial(_common_ngrams, counts_in_source, counts_of_own, alone, possible)
-        )
+        possible: list[_Seam] = []
+        for place, row in enumerate(indices if grams else ()):
+            ends, begins = seams[row]
+            if ends.any() and begins.any():
+                possible.append((place, ends, begins))
+                seam[ends] = 1
+        together = partial(_common_ngrams, counts_in_source, counts_of_own, alone, possible)
+        yield _Shared(alone, seam, together)
 
 
 def _common_ngrams(
@@ -238,14 +185,12 @@ def _common_ngrams(
 def _subsequences(source: Sequence[Ids], targets: Sequence[Ids]) -> Iterator[_Shared]:
     """Yield the longest common subsequences with each summary sentence."""
     prefix_lengths = lengths_of_prefixes(source, targets)
-    suffix_lengths = lengths_of_prefixes(
-        [ids[::-1] for ids in source], [ids[::-1] for ids in targets]
-    )
+    reversed_source = [ids[::-1] for ids in source]
+    suffix_lengths = lengths_of_prefixes(reversed_source, [ids[::-1] for ids in targets])
     for prefixes, suffixes in zip(prefix_lengths, suffix_lengths, strict=True):
         alone = prefixes[-1].astype(np.int64)
-        yield _Shared(
-            alone, np.zeros_like(alone), partial(_common_subsequences, prefixes, suffixes[::-1])
-        )
+        together = partial(_common_subsequences, prefixes, suffixes[::-1])
+        yield _Shared(alone, np.zeros_like(alone), together)
 
 
 def _common_subsequences(prefixes: Lengths, suffixes: Lengths, first: Ints, second: Ints) -> Ints:

@@ -37,11 +37,8 @@ class Kernels:
         """Count what two texts have in common, as `count_overlap` does; `words` is larger than all their numbers."""
         if words > len(self._places):
             self._places = np.zeros(2 * words, np.int32)
-        return Overlap(
-            *_totals(
-                np.fromiter(reference, np.int32), np.fromiter(candidate, np.int32), self._places
-            )
-        )
+        rows, columns = np.fromiter(reference, np.int32), np.fromiter(candidate, np.int32)
+        return Overlap(*_totals(rows, columns, self._places))
 
 
 @_compiled
@@ -81,20 +78,11 @@ def _totals(reference: _Ids, candidate: _Ids, places: _Ids) -> tuple[int, int, i
         elif columns[column]:
             match[columns[column], column >> 6] |= bit
 
-    unigrams = _count_within(rows, available)
+    unigrams = _within_counts(np.bincount(rows, minlength=shared + 1), available)
     bigrams = _bigrams(reference, rows, candidate, columns, shared)
     sequence = _sequence(rows, match)
     union = _within_counts(_union(reference, rows, match, marks, shared), available)
     return reference_words, words, unigrams, bigrams, sequence, union
-
-
-@_compiled
-def _count_within(rows: _Ids, available: _Ids) -> int:
-    """Count the words of `rows`, each at most as often as it is available."""
-    counts = np.zeros(len(available), np.int32)
-    for place in rows:
-        counts[place] += 1
-    return _within_counts(counts, available)
 
 
 @_compiled

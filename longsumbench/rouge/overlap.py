@@ -143,8 +143,8 @@ def lengths_of_prefixes(
     """
     target_words = set(chain.from_iterable(targets))
     shared = [
-        [word for word in text if word in target_words] for text in texts
-    ]  # the other words match nothing
+        list(filter(target_words.__contains__, text)) for text in texts
+    ]  # others match nothing
     padded = [[*text, *[-1] * (8 - len(text) % 8)] for text in shared]
     joined = np.fromiter(chain.from_iterable(padded), np.int64)
     starts = np.cumsum([0, *(len(text) // 8 for text in padded)])[:-1]

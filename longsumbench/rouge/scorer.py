@@ -8,7 +8,7 @@ With one reference, mode `google` equals `rouge_score` 0.1.2 to the last bit, an
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from itertools import chain, count
+from itertools import count
 from operator import attrgetter
 from threading import Lock
 from typing import Any, NamedTuple
@@ -39,9 +39,8 @@ _TEXT_TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", _LSUM)  # of `rou
 
 _Text = Sequence[str]  # sentences
 _Ids = defaultdict[Hashable, int]
-_Numbered = tuple[
-    list[int], list[int]
-]  # a text's tokens: as one sequence, and by sentences; 0 ends each
+# a text's tokens: as one sequence, and by sentences; 0 ends each
+_Numbered = tuple[list[int], list[int]]
 _fmeasure = attrgetter("fmeasure")
 
 
@@ -83,9 +82,7 @@ class SuiteScorer:
         self.references = scoring.references or _RULES[self.mode]
         check_choice("references", self.references, tuple(_RULES.values()))
         self._tokenize = named_tokenizer(self.tokenizer, self.mode)
-        self.stemmer, stem_word = (
-            _stemmer(self.mode, scoring.wordnet) if scoring.stem else ("none", None)
-        )
+        self.stemmer, stem_word = _stemmer(scoring)
         self._vocabulary = Vocabulary(stem_word)
         self._overlap = _overlap_function(kernels)
 
@@ -103,9 +100,7 @@ class SuiteScorer:
             TypeError: a text is a string instead of a list of sentences.
             ValueError: there is no reference.
         """
-        if isinstance(prediction, str) or any(
-            isinstance(reference, str) for reference in references
-        ):
+        if any(isinstance(text, str) for text in (prediction, *references)):
             raise TypeError("a text is a list of its sentences, not a string")
         if not references:
             raise ValueError("a prediction needs at least one reference")
@@ -114,26 +109,23 @@ class SuiteScorer:
         candidate = list(map(numbers, self._tokenize(prediction)))
         against = []
         for reference in references:
-            counts = self._overlap(
-                list(map(numbers, self._tokenize(reference))), candidate, self._vocabulary.size
-            )
+            words = list(map(numbers, self._tokenize(reference)))
+            counts = self._overlap(words, candidate, self._vocabulary.size)
             against.append(_scores(counts, self.mode))
-        if len(against) == 1:
-            scores = against[0]
-        elif self.references == "best":
-            scores = [max(candidates, key=_fmeasure) for candidates in zip(*against, strict=True)]
-        else:
-            scores = [
-                _jackknife(candidates, self.mode) for candidates in zip(*against, strict=True)
-            ]
-        return dict(zip(ROUGE_TYPES, scores, strict=True))
+        scores = {}
+        for kind, candidates in zip(ROUGE_TYPES, zip(*against, strict=True), strict=True):
+            if len(candidates) == 1 or self.references == "best":
+                scores[kind] = max(candidates, key=_fmeasure)
+            else:
+                scores[kind] = _jackknife(candidates, self.mode)
+        return scores
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), self._arguments  # another process fills its own vocabulary
 
     def has_words(self, sentences: _Text) -> bool:
         """Return True if the tokenizer finds a word; otherwise, nothing can match."""
-        return any(word != MARK for sentence in sentences for word in self._tokenize([sentence]))
+        return any(word != MARK for word in self._tokenize(sentences))
 
     def words(self, text: str) -> list[str]:
         """Return the tokenized and stemmed words of a text."""
@@ -177,9 +169,10 @@ class RougeScorer:
             EnvironmentProblem: `split_summaries` needs nltk's data, and they are missing.
         """
         scores = self._score_targets(targets, prediction)
-        return {
-            kind: max((each[kind] for each in scores), key=_fmeasure) for kind in self.rouge_types
-        }
+        best = {}
+        for kind in self.rouge_types:
+            best[kind] = max((score[kind] for score in scores), key=_fmeasure)
+        return best
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), self._arguments
@@ -193,39 +186,44 @@ class RougeScorer:
             self._vocabulary.shorten()
             ids: _Ids = defaultdict(count(1).__next__)  # of a custom tokenizer's tokens
             candidate = self._numbered(prediction, ids)
-            return [
-                self._scores(self._numbered(target, ids), candidate, len(ids) + 1)
-                for target in targets
-            ]
+            scores = []
+            for target in targets:
+                numbered = self._numbered(target, ids)
+                scores.append(self._scores(numbered, candidate, len(ids) + 1))
+            return scores
 
     def _numbered(self, text: str, ids: _Ids) -> _Numbered:
         if self._tokenizer is None:
-            words = list(
-                map(self._vocabulary.__getitem__, default_words(split_for_rouge(text, self._rule)))
-            )
+            tokens = default_words(split_for_rouge(text, self._rule))
+            words = list(map(self._vocabulary.__getitem__, tokens))
             return words, words
-        number, tokenize = ids.__getitem__, self._tokenizer.tokenize
+        # rouge_score tokenizes the whole text and its sentences, each only if a type needs it
         texts = [] if list(self.rouge_types) == [_LSUM] else [text]
         sentences = split_for_rouge(text, self._rule) if _LSUM in self.rouge_types else []
-        sequence, in_sentences = (
-            [[*map(number, tokenize(each)), END] for each in part] for part in (texts, sentences)
-        )
-        return [*chain(*sequence)], [*chain(*in_sentences)]
+        return self._numbered_tokens(texts, ids), self._numbered_tokens(sentences, ids)
+
+    def _numbered_tokens(self, texts: Iterable[str], ids: _Ids) -> list[int]:
+        numbers = []
+        for text in texts:
+            numbers += [ids[token] for token in self._tokenizer.tokenize(text)]
+            numbers.append(END)
+        return numbers
 
     def _scores(self, target: _Numbered, candidate: _Numbered, num_ids: int) -> dict[str, Score]:
         size = max(self._vocabulary.size, num_ids)
         overlap = union = self._overlap(target[0], candidate[0], size)
         if self._tokenizer is not None:
             union = self._overlap(target[1], candidate[1], size)
-        counts = {"rouge1": (overlap.unigrams, overlap, 0), "rouge2": (overlap.bigrams, overlap, 1)}
-        counts |= {"rougeL": (overlap.sequence, overlap, 0), _LSUM: (union.union, union, 0)}
-        for kind in set(self.rouge_types) - counts.keys():
-            n = int(kind[-1])
-            counts[kind] = common(_ngrams(target[0], n), _ngrams(candidate[0], n)), overlap, n - 1
-        return {
-            kind: _google_score(hits, words.candidate - less, words.reference - less)
-            for kind, (hits, words, less) in ((kind, counts[kind]) for kind in self.rouge_types)
-        }
+        hits = dict(zip(ROUGE_TYPES, [*overlap[2:5], union.union], strict=True))
+        scores = {}
+        for kind in self.rouge_types:
+            words = union if kind == _LSUM else overlap
+            n = int(kind[-1]) if kind[-1].isdigit() else 1
+            if kind not in hits:
+                hits[kind] = common(_ngrams(target[0], n), _ngrams(candidate[0], n))
+            sizes = words.candidate - n + 1, words.reference - n + 1
+            scores[kind] = _google_score(hits[kind], *sizes)
+        return scores
 
 
 def _ngrams(sequence: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
@@ -233,10 +231,13 @@ def _ngrams(sequence: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
     return Counter(zip(*(words[start:] for start in range(n)), strict=False))
 
 
-def _stemmer(mode: str, wordnet: str | None) -> tuple[str, stemmers.Stem]:
-    if mode == "google":
+def _stemmer(scoring: Scoring) -> tuple[str, stemmers.Stem | None]:
+    """Return the name of the stemmer, for signatures, and the stemmer."""
+    if not scoring.stem:
+        return "none", None
+    if scoring.mode == "google":
         return "porter", stemmers.google_stem()
-    exceptions = stemmers.read_exceptions(wordnet)
+    exceptions = stemmers.read_exceptions(scoring.wordnet)
     return f"perl-porter+wordnet-{exceptions.version}", stemmers.perl_stem(exceptions)
 
 
@@ -295,9 +296,8 @@ def _jackknife(scores: Sequence[Score], mode: str) -> Score:
 
     This is the best score, except for one case: without the best reference, it is the second best.
     """
-    second_best, best = sorted(reversed(scores), key=_fmeasure)[
-        -2:
-    ]  # of equal ones, the first is the best
+    # of equal ones, the first is the best
+    second_best, best = sorted(reversed(scores), key=_fmeasure)[-2:]
     times = len(scores) - 1
     mean = [(times * high + low) / len(scores) for high, low in zip(best, second_best, strict=True)]
     return Score(*(map(_five_digits, mean) if mode == "perl" else mean))

@@ -24,9 +24,8 @@ from longsumbench.rouge.all_pairs import (
 from longsumbench.rouge.scorer import SuiteScorer
 
 _Tokens = Sequence[str]
-Joint = tuple[
-    str | None, str | None
-]  # the last word of a sentence and the first of the next; None: no sentence
+# the last word of a sentence and the first of the next; None: no sentence
+Joint = tuple[str | None, str | None]
 LEAST_RISE = 1e-12  # smaller differences of scores are rounding errors
 
 
@@ -36,12 +35,10 @@ class SharedGrams:
     def __init__(self, reference: _Tokens, sentences: Sequence[_Tokens]) -> None:
         unigrams, bigrams = Counter(reference), Counter(pairwise(reference))
         self._length, self._num_unigrams = len(reference), len(unigrams)
-        self._columns: dict[str | Joint, int] = {
-            gram: column for column, gram in enumerate(chain[str | Joint](unigrams, bigrams))
-        }
-        self._limits = np.array(
-            [*unigrams.values(), *bigrams.values(), 0]
-        )  # last column: n-grams not in the reference
+        grams = chain[str | Joint](unigrams, bigrams)
+        self._columns = {gram: column for column, gram in enumerate(grams)}
+        # last column: n-grams not in the reference
+        self._limits = np.array([*unigrams.values(), *bigrams.values(), 0])
         self._own = self._count(sentences)
         self._selected = np.zeros_like(self._limits)
         self._with_each = self._own
@@ -49,12 +46,11 @@ class SharedGrams:
     def _count(self, sentences: Sequence[_Tokens]) -> NDArray[np.int64]:
         """Count the reference's n-grams in every sentence: [sentences, columns]."""
         width = len(self._limits)
-        cells = [
-            row * width + self._columns[gram]
-            for row, words in enumerate(sentences)
-            for gram in chain[str | Joint](words, pairwise(words))
-            if gram in self._columns
-        ]
+        columns = self._columns
+        cells: list[int] = []
+        for row, words in enumerate(sentences):
+            grams = chain[str | Joint](words, pairwise(words))
+            cells += [row * width + columns[gram] for gram in grams if gram in columns]
         counts = np.bincount(np.array(cells, dtype=np.int64), minlength=len(sentences) * width)
         return counts.reshape(len(sentences), width)
 
@@ -73,15 +69,12 @@ class SharedGrams:
         for sign, joints in ((1, gained[0]), (1, gained[1]), (-1, undone)):
             self._with_each[rows, [self._columns.get(joint, -1) for joint in joints]] += sign
         shared = np.minimum(self._with_each, self._limits)
-        unigram = (
-            2 * shared[:, : self._num_unigrams].sum(axis=1) / np.maximum(lengths + self._length, 1)
+        unigrams = shared[:, : self._num_unigrams].sum(axis=1)
+        bigrams = shared[:, self._num_unigrams :].sum(axis=1)
+        words = lengths + self._length
+        return np.stack(
+            [2 * unigrams / np.maximum(words, 1), 2 * bigrams / np.maximum(words - 2, 1)]
         )
-        bigram = (
-            2
-            * shared[:, self._num_unigrams :].sum(axis=1)
-            / np.maximum(lengths + self._length - 2, 1)
-        )
-        return np.stack([unigram, bigram])
 
     def select(self, row: int) -> None:
         """Add a candidate to the selection, after a call of `f1`."""
@@ -107,9 +100,8 @@ def greedy_selection(sentences: Sequence[_Tokens], references: Sequence[_Tokens]
     while len(selected) < len(texts):
         gained, undone = _joints(texts, selected)
         total = lengths + lengths[selected].sum()
-        scores = np.max([overlap.f1(total, gained, undone) for overlap in overlaps], axis=0).mean(
-            axis=0
-        )
+        scores_by_reference = [overlap.f1(total, gained, undone) for overlap in overlaps]
+        scores = np.max(scores_by_reference, axis=0).mean(axis=0)
         scores[selected] = 0.0
         candidate = int(np.argmax(scores >= scores.max() - LEAST_RISE))  # the first of equal ones
         if scores[candidate] <= best + LEAST_RISE:
@@ -183,11 +175,9 @@ def _select_for_reference(in_texts: Ints, counts: Ints, sizes: Ints, measure: st
         place = int(scores.argmax())
         if scores[place] <= best:
             break
-        best, common, selected_size = (
-            scores[place],
-            common + int(gains[place]),
-            selected_size + int(sizes[place]),
-        )
+        best = scores[place]
+        common += int(gains[place])
+        selected_size += int(sizes[place])
         counts = np.maximum(counts - in_texts[:, place], 0)
         selected.append(int(candidates[place]))
         candidates, sizes = np.delete(candidates, place), np.delete(sizes, place)

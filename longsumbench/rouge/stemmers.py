@@ -24,32 +24,26 @@ _FORMS = bytes.maketrans(
     _LETTERS.encode(), bytes(ord("v" if letter in "aeiou" else "c") for letter in _LETTERS)
 )
 _STEP_2 = {
-    **{
-        "ational": "ate",
-        "tional": "tion",
-        "enci": "ence",
-        "anci": "ance",
-        "izer": "ize",
-        "bli": "ble",
-        "alli": "al",
-    },
-    **{
-        "entli": "ent",
-        "eli": "e",
-        "ousli": "ous",
-        "ization": "ize",
-        "ation": "ate",
-        "ator": "ate",
-        "alism": "al",
-    },
-    **{
-        "iveness": "ive",
-        "fulness": "ful",
-        "ousness": "ous",
-        "aliti": "al",
-        "iviti": "ive",
-        "biliti": "ble",
-    },
+    "ational": "ate",
+    "tional": "tion",
+    "enci": "ence",
+    "anci": "ance",
+    "izer": "ize",
+    "bli": "ble",
+    "alli": "al",
+    "entli": "ent",
+    "eli": "e",
+    "ousli": "ous",
+    "ization": "ize",
+    "ation": "ate",
+    "ator": "ate",
+    "alism": "al",
+    "iveness": "ive",
+    "fulness": "ful",
+    "ousness": "ous",
+    "aliti": "al",
+    "iviti": "ive",
+    "biliti": "ble",
 }
 _STEP_3 = {
     "icate": "ic",
@@ -79,24 +73,14 @@ _SUFFIXES = (
 )
 _MENT = ("ement", "ment", "ent")
 _ION = ("sion", "tion")  # only the last three letters are removed
+# fmt: off
+_UNCHANGED = ("sky", "news", "inning", "outing", "canning", "howe", "proceed", "exceed", "succeed")
 _IRREGULAR = {  # nltk's
-    **{
-        word: word
-        for word in (
-            "sky",
-            "news",
-            "inning",
-            "outing",
-            "canning",
-            "howe",
-            "proceed",
-            "exceed",
-            "succeed",
-        )
-    },
-    **{"skies": "sky", "dying": "die", "lying": "lie", "tying": "tie"},
-    **{"innings": "inning", "outings": "outing", "cannings": "canning"},
+    **dict(zip(_UNCHANGED, _UNCHANGED, strict=True)),
+    "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie",
+    "innings": "inning", "outings": "outing", "cannings": "canning",
 }
+# fmt: on
 _PACKAGE = "wordnet-base"  # of Debian and Ubuntu
 NO_WORDNET = "none"
 LISTS = ("adj.exc", "adv.exc", "noun.exc", "verb.exc")
@@ -161,11 +145,9 @@ class Porter:
             return word[:-1]
         if word.endswith("ss"):
             return word
-        return (
-            word[:-1]
-            if self._extended and word.endswith("ies") and len(word) == len("dies")
-            else word[:-2]
-        )
+        if self._extended and word.endswith("ies") and len(word) == len("dies"):
+            return word[:-1]
+        return word[:-2]
 
     def _without_ed_or_ing(self, word: str) -> str:
         """Step 1b."""
@@ -188,17 +170,12 @@ class Porter:
         form = _form(stem)
         return len(form) > 1 and form[-1] == "c" if self._extended else "v" in form
 
-    def _without_ogi(self, word: str) -> str:
-        """Step 2's -logi; in nltk its l belongs to the stem."""
-        return word[:-1] if _porter_m(word[:-3] if self._extended else word[:-4]) else word
-
     def _second_step(self, word: str) -> str:
         """Step 2; nltk repeats the step after -alli."""
         if self._extended and word.endswith("alli") and _porter_m(word[:-4]):
-            word = word[:-2]
-            return self._second_step(word)
-        if word.endswith("logi"):
-            return self._without_ogi(word)
+            return self._second_step(word[:-2])
+        if word.endswith("logi"):  # in nltk its l belongs to the stem
+            return word[:-1] if _porter_m(word[:-3] if self._extended else word[:-4]) else word
         return _replaced(word, self._endings_2[word[-1]], self._step_2)
 
     def _fourth_step(self, word: str) -> str:
@@ -310,18 +287,20 @@ def read_exceptions(wordnet: str | None = None) -> Exceptions:
     for name in LISTS:
         text = _read_list(folder / name)
         digest.update(text.encode())
-        bases.update(
-            (words[0], words[1]) for words in map(str.split, text.splitlines()) if len(words) > 1
-        )
+        for line in text.splitlines():
+            if len(words := line.split()) > 1:
+                bases[words[0]] = words[1]
     return Exceptions(bases, digest.hexdigest()[:8])
 
 
 def _folder(wordnet: str | None) -> Path:
-    user_folder = Path(wordnet).expanduser() if wordnet else None
-    for folder in (user_folder, user_folder / "dict") if user_folder else map(Path, _PLACES):
-        if _has_lists(folder):
+    folders = list(map(Path, _PLACES))
+    if wordnet:
+        folders = [Path(wordnet).expanduser(), Path(wordnet, "dict").expanduser()]
+    for folder in folders:
+        if all((folder / name).is_file() for name in LISTS):
             return folder
-    if user_folder:
+    if wordnet:
         raise UsageError(
             f"wordnet={wordnet} does not have {', '.join(LISTS)}; name the folder that does, or 'none'"
         )
@@ -329,10 +308,6 @@ def _folder(wordnet: str | None) -> Path:
         f"perl mode stems with WordNet's exception lists, and they are not installed: install the package {_PACKAGE} "
         "(apt-get install wordnet-base), name their folder with wordnet=FOLDER, or set wordnet=none"
     )
-
-
-def _has_lists(folder: Path) -> bool:
-    return all((folder / name).is_file() for name in LISTS)
 
 
 def _read_list(path: Path) -> str:

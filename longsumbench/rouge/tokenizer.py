@@ -36,10 +36,7 @@ def default_words(sentences: Iterable[str]) -> list[str]:
     Lower-casing turns only two characters beyond ASCII into letters: the Kelvin sign, and İ, which becomes an i and a
     dot that ends the word.
     """
-    return ascii_words(
-        text if text.isascii() else text.replace("\u212a", "k").replace("\u0130", "i ")
-        for text in sentences
-    )
+    return ascii_words(map(_with_ascii_letters, sentences))
 
 
 def ascii_words(sentences: Iterable[str]) -> list[str]:
@@ -52,11 +49,13 @@ def plain_words(sentences: Iterable[str], name: str) -> bytes:
     """Return the words that a tokenizer finds in some sentences, in UTF-8 with blanks between them."""
     text = " ".join(sentences)
     if name == "unicode":
-        return " ".join(word for word in unicode_words([text]) if word != MARK).encode(
-            "utf-8", "surrogatepass"
-        )
-    text = text if text.isascii() else text.replace("\u212a", "k").replace("\u0130", "i ")
-    return text.encode("utf-8", "surrogatepass").translate(_BYTE_TABLE)
+        text = " ".join(word for word in unicode_words([text]) if word != MARK)
+        return text.encode("utf-8", "surrogatepass")
+    return _with_ascii_letters(text).encode("utf-8", "surrogatepass").translate(_BYTE_TABLE)
+
+
+def _with_ascii_letters(text: str) -> str:
+    return text if text.isascii() else text.replace("\u212a", "k").replace("\u0130", "i ")
 
 
 def unicode_words(sentences: Iterable[str]) -> list[str]:
@@ -88,10 +87,9 @@ def dropped_share(text: str) -> float:
 
 @cache
 def _any_script() -> re.Pattern[str]:
-    marks = [
-        code for code in range(0x300, _LAST_MARK) if unicodedata.category(chr(code)).startswith("M")
-    ]
-    marked = f"[{''.join(map(chr, marks))}]*"
+    candidates = map(chr, range(0x300, _LAST_MARK))
+    marks = [mark for mark in candidates if unicodedata.category(mark).startswith("M")]
+    marked = f"[{''.join(marks)}]*"
     return re.compile(rf"[{BLANKLESS}]{marked}|(?:[^\W_{BLANKLESS}]{marked})+")
 
 

@@ -2,17 +2,21 @@
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.hub import offer_on_hub
-from support.toys import one_line
+from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.cnn_dailymail import from_story
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.reading.load import load_texts
+
+read = partial(read_texts, "cnn_dailymail")
+problem = partial(reading_problem, "cnn_dailymail")
 
 STORY = "It was late. Nobody came.\n\nThe end .\n\n@highlight\n\nNobody came\n\n@highlight\n\nIt was late. Very late .\n"
 
@@ -49,14 +53,6 @@ def release(tmp_path: Path) -> Path:
     for split, numbers in (("train", [2, 1]), ("val", [3]), ("test", [4])):
         write_list(root / "url_lists" / f"all_{split}.txt", numbers)
     return root
-
-
-def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name="cnn_dailymail", path=str(path), **settings), stages)
-
-
-def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    return one_line(lambda: read(path, stages, **settings))
 
 
 def test_a_story_is_paragraphs_and_a_sentence_for_each_highlight() -> None:

@@ -1,17 +1,20 @@
 """Multi-News: the rows of the hub's copy, the release's pairs of files, and JSON lines with the hub's fields."""
 
 import gzip
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.hub import offer_on_hub
-from support.toys import one_line
+from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.multi_news import multi_news_example
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.reading.load import load_texts
+
+read = partial(read_texts, "multi_news")
+problem = partial(reading_problem, "multi_news")
 
 CLUSTER = "It snowed. It froze. NEWLINE_CHAR NEWLINE_CHAR Nobody came. ||||| ||||| Snow fell. |||||"
 SUMMARY = "– It snowed. Nobody came."
@@ -24,14 +27,6 @@ EXAMPLE = Example(
     (Document(None, (FIRST,)), Document(None, (SECOND,))),
     (("– It snowed.", "Nobody came."),),
 )
-
-
-def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name="multi_news", path=str(path), **settings), stages)
-
-
-def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    return one_line(lambda: read(path, stages, **settings))
 
 
 def write(

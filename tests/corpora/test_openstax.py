@@ -1,19 +1,14 @@
 """OpenStax, as chapters of several documents and as modules."""
 
-import gzip
-import json
 from typing import Any
 
 import pytest
 from support.paths import SHARED as SHARED_ROOT
-from support.requirements import SHARED_FOLDER
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Example, Section
+from longsumbench.core import Document, Example, Section
 from longsumbench.corpora import openstax, openstax_modules
-from longsumbench.corpora.openstax import BARE, MODULE_HEADING
+from longsumbench.corpora.openstax import BARE
 from longsumbench.corpora.reading.fields import BadRow
-from longsumbench.corpora.reading.load import load_texts
 
 SHARED = SHARED_ROOT / "data" / "openstax"
 
@@ -70,30 +65,3 @@ def test_an_empty_module_is_no_document() -> None:
     assert read.example.references == (("In short.", "So.", "In short.", "So."),)
     with pytest.raises(BadRow, match="no module with text"):
         openstax.openstax_example(chapter(module(1)))
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason=SHARED_FOLDER)
-@pytest.mark.slow
-def test_real_chapters_and_modules_keep_every_word(stages: ArtifactCache) -> None:
-    """343 chapters are 1,750 modules; both readers hold every word of the paragraphs and of the summaries."""
-    texts = load_texts(DatasetSettings(name="openstax", path=str(SHARED)), stages)
-    modules = load_texts(DatasetSettings(name="openstax_modules", path=str(SHARED)), stages)
-    assert texts.facts["examples"] == {"train": 286, "validation": 23, "test": 34}
-    assert sum(modules.facts["examples"].values()) == 1750
-    assert texts.multi_document
-    assert not modules.multi_document
-    with gzip.open(SHARED / "test.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    singles = iter(modules.splits["test"])
-    for example, row in zip(texts.splits["test"], rows, strict=True):
-        assert len(example.documents) == len(row["modules"])
-        for document, given in zip(example.documents, row["modules"], strict=True):
-            text = " ".join(
-                item for item in given["paragraphs"] if not item.startswith(MODULE_HEADING)
-            ).split()
-            assert " ".join(document.sentences()).split() == text
-            single = next(singles)
-            assert list(single.sentences()) == list(document.sentences())
-            assert " ".join(single.references[0]).split() == " ".join(given["summary"]).split()
-        expected = " ".join(" ".join(given["summary"]) for given in row["modules"]).split()
-        assert " ".join(example.references[0]).split() == expected

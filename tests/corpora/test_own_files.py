@@ -118,8 +118,9 @@ def test_every_heading_is_found(sections: list[tuple[int, str, list[str]]]) -> N
     assert found == [(name, words) for _, name, words in sections]
 
 
-@pytest.mark.parametrize("name", ["a.txt", "A.TXT", "README"])
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("name", "newline"), [("a.txt", "\n"), ("A.TXT", "\r\n"), ("README", "\r")]
+)
 def test_blank_lines_separate_paragraphs(name: str, newline: str, tmp_path: Path) -> None:
     """Plain text is one section; a byte order mark is no text, a single line break no end."""
     lines = ["\ufeffOne two. Three", "four.", "", "  ", "# Five.", ""]
@@ -207,20 +208,16 @@ def test_two_questions_are_not_put_together(tmp_path: Path) -> None:
 
 
 BAD = {
-    "nothing.txt": (b"", "nothing.txt: the file is empty"),
     "blank.txt": (b" \n\n", "blank.txt: the file is empty"),
-    "blank.md": (b"\n", "blank.md: the file is empty"),
     "code.md": (
         b"```\na b c\n```\n",
         "code.md: there is no text to summarize in it (3 words of code or HTML",
     ),
-    "utf16.txt": ("Grüße".encode("utf-16-le"), "utf16.txt: not UTF-8: byte 5 of the file"),
     "zeros.txt": (
         "Text".encode("utf-16-le"),
         "zeros.txt: the character NUL: character 2 of the file",
     ),
     "latin.txt": ("Grüße".encode("latin-1"), "latin.txt: not UTF-8: byte 3 of the file"),
-    "empty.jsonl": (b"", "empty.jsonl: the file is empty"),
     "broken.jsonl": (
         b'{"id": "a", "document": "A."}\n{"id"\n',
         "broken.jsonl:2: not a JSON object on one line",
@@ -252,7 +249,7 @@ def test_what_is_no_text_is_told(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(problem.value)
 
 
-@pytest.mark.parametrize("name", ["nowhere.txt", "nowhere", "nowhere.jsonl", "nowhere.md"])
+@pytest.mark.parametrize("name", ["nowhere.txt", "nowhere.jsonl"])
 def test_a_file_that_is_not_there_is_told(name: str, tmp_path: Path) -> None:
     """So is a folder without a file that can be read."""
     with pytest.raises(DataError, match=f"{name}: no such file"):

@@ -1,17 +1,20 @@
 """Search2Wiki: articles with their search results, as JSON lines, and which pages are clones."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hypothesis import given, strategies as st
-from support.toys import one_line
+from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Document, Example, Section
+from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule
-from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.corpora.search2wiki import MOST_RESULTS, RULES, search2wiki_example
+
+read = partial(read_texts, "search2wiki")
+problem = partial(reading_problem, "search2wiki")
 
 LEAD = "Sheep are kept for wool by many people."
 HISTORY = "They were wild once upon a time. Then they were tamed."
@@ -41,14 +44,6 @@ def kept(*results: Any, **changes: Any) -> list[str | None]:
         document.source
         for document in search2wiki_example(article(*results, **changes)).example.documents
     ]
-
-
-def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name="search2wiki", path=str(path), **settings), stages)
-
-
-def problem(path: Path, stages: ArtifactCache, **settings: Any) -> str:
-    return one_line(lambda: read(path, stages, **settings))
 
 
 def test_the_whole_article_is_the_reference_and_a_result_a_document() -> None:
@@ -96,18 +91,6 @@ def test_the_row_chooses_the_rule() -> None:
 def section_recall(page: tuple[str, ...], sections: list[tuple[str, ...]], words: int) -> float:
     (recall,) = PageRule(words, 0).recalls(sections, [page])
     return recall
-
-
-def test_section_recall_by_hand() -> None:
-    """It is the best section's share of distinct n-grams, across sentences; sections without n-grams do not count."""
-    sections = [("a b c. d e.",), ("x y", "z"), ("q",)]
-    assert section_recall(("A-B c",), sections, 2) == 2 / 4
-    assert section_recall(("y z", "a"), sections, 2) == 1 / 2
-    assert section_recall(("d", "c d!"), sections, 2) == 1 / 4
-    assert section_recall(("a b a b a b",), [("a b a b",)], 2) == 1
-    assert section_recall(("q",), sections, 2) == 0
-    assert section_recall(("q",), sections, 1) == 1
-    assert section_recall((), sections, 1) == section_recall(("a",), [], 1) == 0
 
 
 def test_thresholds_are_strict() -> None:

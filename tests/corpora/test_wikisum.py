@@ -86,13 +86,6 @@ def test_neighbours_were_neighbours_in_the_page() -> None:
     assert wikisum_example(article(*given)).left_out == {"clone paragraphs": 1}
 
 
-def test_no_title_and_one_paragraph() -> None:
-    """A title may be missing or empty; one paragraph is enough."""
-    for title in (None, "", " \n"):
-        assert wikisum_example(article("x y", title=title)).example.title is None
-    assert documents("x y") == [(None, ["x y"])]
-
-
 def test_clones_by_hand() -> None:
     """More than 80 % of the summary's bigrams, of 5 here, make a clone; a repeated one counts as often as in both."""
     summary = ("A b, c.", "D e f.")

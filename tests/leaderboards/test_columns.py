@@ -151,8 +151,8 @@ def test_what_is_read_and_what_is_copied(run: RunRecord, read: str, copied: str)
             r"'bertscore'; to compute it, repeat their commands with score.metrics=\[bertscore\]",
         ),
         (
-            "redundancy",
-            r"--columns redundancy may be dataset.redundancy or decode.redundancy: type one of these",
+            "limit",
+            r"--columns limit may be dataset.limit or decode.limit: type one of these",
         ),
     ],
 )

@@ -89,7 +89,7 @@ def test_who_is_not_drawn() -> None:
         run_at("ea", 50, 1024, seed=2),
         run_at("ea", 50, 4096, train=4096),
         run_at("ea", 50, 4096, train=None),
-        run_at("ea", 50, 4096, options={"contradiction": 0.5}),
+        run_at("ea", 50, 4096, options={"sources": 4}),
         run_at("ea", 50, 4096, variant="num_snippets=9"),
         run_at("ea", 50, 4096, config=recipe),
         run_at("ea", 50, 4096, oracle=True),

@@ -25,14 +25,9 @@ def paper_of_release_row(row: Row) -> Example:
 
 def paper_of_hub_row(row: Row) -> Example:
     """Turn one row of the hub's copies into an Example: `article` and `abstract`, a paragraph on each line."""
-    article, abstract = fields.text_in(row, "article"), fields.text_in(row, "abstract")
-    reference = tuple(chain.from_iterable(fields.line_paragraphs(abstract or "")))
-    return _paper(
-        fields.id_in(row, "id"),
-        None,
-        fields.plain_document(fields.line_paragraphs(article or "")),
-        reference,
-    )
+    article = fields.plain_document(fields.line_paragraphs(fields.text_in(row, "article")))
+    abstract = chain.from_iterable(fields.line_paragraphs(fields.text_in(row, "abstract")))
+    return _paper(fields.id_in(row, "id"), None, article, tuple(abstract))
 
 
 def _paper(identity: str, title: str | None, article: Document, abstract: Sentences) -> Example:
@@ -48,18 +43,18 @@ def _abstract(value: Any) -> Sentences:
         value = value.split("<S>")
     sentences = fields.sentences_in(value, "abstract_text")
     untagged = (sentence.removeprefix("<S>").removesuffix("</S>").strip() for sentence in sentences)
-    return tuple(sentence for sentence in untagged if sentence)
+    return tuple(filter(None, untagged))
 
 
 def _article(row: Row) -> Document:
-    listed, names = (
-        fields.list_in(row.get(field), field, required=False)
-        for field in ("sections", "section_names")
-    )
-    texts = (fields.sentences_in(section, "sections") for section in listed)
-    pairs = zip_longest(texts, names[: len(listed)])
-    if sections := tuple(Section(_name(name), (text,)) for text, name in pairs if text):
-        return Document(None, sections)
+    listed = fields.list_in(row.get("sections"), "sections", required=False)
+    names = fields.list_in(row.get("section_names"), "section_names", required=False)
+    sections = []
+    for section, name in zip_longest(listed, names[: len(listed)]):
+        if text := fields.sentences_in(section, "sections"):
+            sections.append(Section(_name(name), (text,)))
+    if sections:
+        return Document(None, tuple(sections))
     if row.get("article_text") is None:
         raise fields.BadRow(
             "the fields 'sections' and 'article_text' are missing or empty; one of them must hold the article"

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +59,10 @@ def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
             f"cannot be read ({error.strerror or error}); correct dataset.tokenizer", model
         ) from error
     tokenizer_facts = {"tokenizer": {"file": model.name, "sha256": sha256}}
-    source = local_source(
-        path, [file for *_, file in files], partial(_article_entries, files, model, sha256)
-    )
-    return replace(
-        source,
-        inputs={**source.inputs, **tokenizer_facts},
-        facts={**source.facts, **tokenizer_facts},
-    )
+    entries = partial(_article_entries, files, model, sha256)
+    source = local_source(path, [file for *_, file in files], entries)
+    inputs, facts = {**source.inputs, **tokenizer_facts}, {**source.facts, **tokenizer_facts}
+    return replace(source, inputs=inputs, facts=facts)
 
 
 class Pieces:
@@ -92,10 +88,8 @@ class Pieces:
                 "not a SentencePiece model; give the release's by dataset.tokenizer=FILE", path
             ) from error
         self._size = len(self._model)
-        marks = {self._model.piece_to_id(mark) for mark in _MARKS} - {self._model.unk_id()}
-        self._marks = marks | {
-            piece for piece in range(self._size) if self._model.is_control(piece)
-        }
+        marks = set(map(self._model.piece_to_id, _MARKS)) - {self._model.unk_id()}
+        self._marks = marks | set(filter(self._model.is_control, range(self._size)))
 
     def sentences(self, ids: Any, field: str) -> Sentences:
         """Decode a list of ids into sentences.
@@ -112,7 +106,7 @@ class Pieces:
             raise BadRow(f"'{field}' has an id that the tokenizer does not know", advice)
         runs = groupby(ids, key=self._marks.__contains__)
         texts = (self._model.decode(list(run)) for is_mark, run in runs if not is_mark)
-        return tuple(sentence for text in texts for sentence in split_sentences(text))
+        return tuple(chain.from_iterable(map(split_sentences, texts)))
 
 
 def _article_example(item: Any, identity: str, model: Path, sha256: str) -> Example:
@@ -127,9 +121,7 @@ def _article_example(item: Any, identity: str, model: Path, sha256: str) -> Exam
         raise BadRow("'src' has no paragraph with text")
     text = item.get("tgt_str")
     if isinstance(text, str) and text.strip():
-        summary = tuple(
-            sentence for stretch in _ANY_MARK.split(text) for sentence in split_sentences(stretch)
-        )
+        summary = tuple(chain.from_iterable(map(split_sentences, _ANY_MARK.split(text))))
     else:
         summary = pieces.sentences(item.get("tgt"), "tgt")
     if not summary:
@@ -143,7 +135,8 @@ def _find_ranked(path: Path) -> list[_RankedFile]:
         return [("test", path.stem, path)] if path.suffix == ".pt" else []
     numbered_files = []
     for file in path.iterdir() if path.is_dir() else ():
-        if (match := _RANKED_NAME.fullmatch(file.name)) and file.is_file():
+        match = _RANKED_NAME.fullmatch(file.name)
+        if match and file.is_file():
             split, number = SPLITS[match[1]], match[2]
             name = split if number is None else f"{split}-{int(number)}"
             numbered_files.append((ORDER.index(split), int(number or -1), (split, name, file)))
@@ -158,11 +151,8 @@ def _article_entries(
         for index, item in enumerate(_articles(path) if split not in full else ()):
             if split in full:
                 break
-            yield Entry(
-                split,
-                partial(_article_example, item, f"{name}-{index}", model, sha256),
-                f"{path} article {index + 1}",
-            )
+            load = partial(_article_example, item, f"{name}-{index}", model, sha256)
+            yield Entry(split, load, f"{path} article {index + 1}")
 
 
 @cache  # loaded once in each process

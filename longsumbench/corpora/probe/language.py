@@ -7,44 +7,20 @@ stop, so the words that fill a template do not change its length.
 import random
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from string import Formatter
 from typing import TypeVar
 
+# fmt: off
 SITES = (
-    *("bridge", "canal", "harbour", "library", "market", "mill"),  # the usual agenda, in its order
-    *("museum", "park", "school", "station", "theatre", "tower"),
+    "bridge", "canal", "harbour", "library", "market", "mill",  # the usual agenda, in its order
+    "museum", "park", "school", "station", "theatre", "tower",
 )
 FIRMS = (
-    *(
-        "Adler",
-        "Brandt",
-        "Cole",
-        "Dahl",
-        "Egan",
-        "Frost",
-        "Grant",
-        "Hale",
-        "Irwin",
-        "Joyce",
-        "Keller",
-        "Lowe",
-    ),
-    *(
-        "Marsh",
-        "Nash",
-        "Olsen",
-        "Price",
-        "Quinn",
-        "Reed",
-        "Stone",
-        "Thorn",
-        "Unger",
-        "Vance",
-        "Wells",
-        "York",
-    ),
+    "Adler", "Brandt", "Cole", "Dahl", "Egan", "Frost", "Grant", "Hale", "Irwin", "Joyce", "Keller", "Lowe",
+    "Marsh", "Nash", "Olsen", "Price", "Quinn", "Reed", "Stone", "Thorn", "Unger", "Vance", "Wells", "York",
 )
+# fmt: on
 RANKS = ("lower", "higher")
 _WORDS = {
     "group": ("residents", "shopkeepers", "teachers", "drivers", "visitors", "farmers"),
@@ -62,25 +38,7 @@ DECISIONS = (
 CHOICE = "The council decided that the {site} goes to the {rank} bid."
 BID = "The {site} has a {rank} bid from {firm}."
 
-# What the source can add: the decision in other words; a decision that overrules an earlier one; a random agenda.
-RESTATED = (
-    "The council gave the {site} to {firm}.",
-    "The minutes say that {firm} won the {site}.",
-    "The clerk confirmed {firm} for the {site}.",
-)
-RESTATED_CHOICE = (
-    "The council gave the {site} to the {rank} bid.",
-    "The minutes say that the {rank} bid won the {site}.",
-    "The clerk confirmed the {rank} bid for the {site}.",
-)
-REVISED = (
-    "The council changed its mind and the {site} goes to {firm}.",
-    "After an appeal the {site} goes to {firm}.",
-    "The first decision was withdrawn and the {site} goes to {firm}.",
-)
-REVISED_CHOICE = "The council changed its mind and the {site} goes to the {rank} bid."
-AGENDA = "The agenda is {sites}."
-THEN = " then "  # between the sites of an agenda
+# The query of a random agenda.
 QUESTION = "What of {sites}?"  # short, because it takes room in every unit
 
 # How the summary states a fact, by kind.
@@ -111,14 +69,6 @@ PLAIN = (
     "The meeting paused for tea.",
 )
 
-_SLOTS = {
-    template: tuple(name for _, name, _, _ in Formatter().parse(template) if name)
-    for template in (
-        *(*DECISIONS, CHOICE, BID, *RESTATED, *RESTATED_CHOICE, *REVISED, REVISED_CHOICE),
-        *(*SUMMARIES.values(), *HARD, *ALIKE, *PLAIN),
-    )
-}
-
 _TOKEN = re.compile(r"\w+(?:[-']\w+|(?<=\d)[.,:]\w+)*+|([^\w\s])\1*+")
 
 _Shuffled = TypeVar("_Shuffled")
@@ -128,6 +78,11 @@ _Shuffled = TypeVar("_Shuffled")
 def tokens_in(sentence: str) -> int:
     """Return a sentence's length in tokens, about as `model.tokenizer=words` cuts it: its words and its signs."""
     return len(_TOKEN.findall(sentence))
+
+
+@cache
+def _slots_in(template: str) -> tuple[str, ...]:
+    return tuple(name for _, name, _, _ in Formatter().parse(template) if name)
 
 
 class Draw:
@@ -154,6 +109,8 @@ class Draw:
 
     def fill(self, template: str, **choices: str) -> str:
         """Return a sentence; slots without a given word get a random one."""
-        words = {name: choices.get(name) or self.one_of(_WORDS[name]) for name in _SLOTS[template]}
+        words = {}
+        for name in _slots_in(template):
+            words[name] = choices.get(name) or self.one_of(_WORDS[name])
         sentence = template.format_map(words)
         return sentence[0].upper() + sentence[1:]

@@ -2,16 +2,15 @@
 
     report(1024, seed=7, index=0) → Example with its facts
 
-A report decides on six sites, by default in a fixed order; its summary states the decisions in that order. The place of
-a decision, the number of places that it is spread over, and their distance are random or set by `Controls`. Other
-controls add several documents, repeated decisions, overruled decisions and a random agenda. All other sentences are
-drawn without looking at the decisions, so they reveal nothing about them. Only look-alikes avoid the true decision.
-Sentences that name no site and no firm can be those of another dataset (`filler.py`).
+A report decides on six sites in a fixed order; its summary states the decisions in that order. The place of a decision,
+and the distance of two places that belong together, are random. All other sentences are drawn without looking at the
+decisions, so they reveal nothing about them. Only look-alikes avoid the true decision. Sentences that name no site and
+no firm can be those of another dataset (`filler.py`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, groupby
+from itertools import chain, count
 from typing import Any
 
 from longsumbench import core
@@ -20,103 +19,45 @@ from longsumbench.corpora.probe.filler import FILLER_VERSION, NO_PROSE, find_pro
 from longsumbench.errors import UsageError
 
 PROBE_VERSION = 1  # rises when the same seed gives different reports
-_DOCUMENT_LENGTH = (
-    1024  # tokens of a validation or test report, and of the longest training reports
-)
+# tokens of a validation or test report, and of the longest training reports
+_DOCUMENT_LENGTH = 1024
 _MIN_LENGTH = 32  # tokens: the longest fact and a little more
 _NOTE_LENGTH = 128  # tokens; shorter reports cover only a few sites of the agenda
 _NOTE_TOKENS_PER_SITE = 20  # in such a short report
-_REPORT_SPLITS = {
-    "train": (9_000, 1),
-    "validation": (100, 2),
-    "test": (400, 3),
-}  # number of reports, seed
-_SINGLE, _RELAYED, _SILENT = language.SUMMARIES
-_NEITHER, _REPEATED, _OVERRULED = (
-    "plain",
-    "repeated",
-    "overruled",
-)  # the words that can follow in a fact's kind
-_FIXED, _TOLD, _ASKED = _AGENDAS = ("fixed", "told", "asked")
-_AGENDA_SITES = range(4, 9)  # sites of a random agenda
-_CONTROLS = (
-    "sources",
-    "redundancy",
-    "contradiction",
-    "agenda",
-)  # the `Controls` that `dataset.*` can set
+# number of reports, seed
+_REPORT_SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}
 
-_SPARE = 64  # tokens that must be free to repeat or overrule a fact: more than such a fact takes
-_SLACK, _PROSE_SLACK = 4, 10  # tokens: a section may end this much early, about half a sentence
-_HARD_AMONG_PROSE = 0.2  # `Controls.hard` with a filler
+_SINGLE, _RELAYED, _SILENT = language.SUMMARIES
+# The kind of fact follows from the site: the sites have these kinds in turn.
+_KINDS = (_SINGLE, _SINGLE, _SINGLE, _SINGLE, _RELAYED, _SILENT)
+_FIXED, _ASKED = "fixed", "asked"
+_FIXED_AGENDA = language.SITES[: len(_KINDS)]
+_AGENDA_SITES = range(4, 9)  # sites of a random agenda
+
+_HARD = 0.4  # share of the distractors that name a site of the agenda and a firm
+_HARD_AMONG_PROSE = 0.2
+_ALIKE = 0.1  # share of the distractors that have the words of a decision
+_NEAR = (
+    0.35  # share of the facts whose decision and bids are in one section; others are uniformly far
+)
+# tokens: a section may end this much early, about half a sentence
+_SLACK = 4
+_PROSE_SLACK = 10
 
 
 @dataclass(frozen=True)
 class Controls:
-    """How reports are made; an invalid value is a UsageError."""
+    """What reports can vary in, besides their length; an invalid value is a UsageError."""
 
-    # the kind of fact of each site, in the order of the agenda; at most twelve
-    kinds: tuple[str, ...] = (_SINGLE, _SINGLE, _SINGLE, _SINGLE, _RELAYED, _SILENT)
-    hard: float = 0.4  # share of the distractors that name a site of the agenda and a firm
-    alike: float = 0.1  # share of the distractors that have the words of a decision
-    near: float = 0.35  # share of the facts whose decision and bids are in one section; others have a random distance
-    distance: int | None = (
-        None  # sections from decision to bids, in either order, for all facts; None: as `near` says
-    )
-    section_length: int | None = None  # tokens; None: an eighth of the report, at least 32
     sources: int = 1  # number of documents that share the sections; at most the number of sections
-    redundancy: float = (
-        0.0  # share of the facts that are repeated in other words: in another document or section
-    )
-    contradiction: float = 0.0  # share of the facts whose decision overrules an earlier one
-    # "fixed": the same sites in every report. Otherwise their number, choice and order are random: the first sentence
-    # names them ("told") or the query does ("asked")
+    # "fixed": the same sites in every report. "asked": their number, choice and order are random, and the query names them
     agenda: str = _FIXED
     # sentences that replace the plain distractors; a report has consecutive ones from a random place on
     prose: core.Sentences = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.kinds) <= len(language.SITES) or not set(self.kinds) <= set(
-            language.SUMMARIES
-        ):
-            raise UsageError(
-                f"kinds={self.kinds}: name 1 to {len(language.SITES)} of {', '.join(language.SUMMARIES)}"
-            )
-        for name in ("near", "redundancy", "contradiction"):
-            core.check_value(name, getattr(self, name), core.Between(0, 1))
-        if self.distance is not None and self.redundancy:
-            raise UsageError(
-                f"distance={self.distance} and repeated decisions exclude each other: leave one out"
-            )
         core.check_minimum("sources", self.sources, 1)
-        core.check_choice("agenda", self.agenda, _AGENDAS)
-        if self.hard < 0 or self.alike < 0 or not self.hard + self.alike <= 1:
-            raise UsageError(
-                f"hard={self.hard} and alike={self.alike} must be shares with a sum of at most 1"
-            )
-        core.check_minimum("section_length", self.section_length, _MIN_LENGTH)
-
-    def sites(self) -> tuple[str, ...]:
-        """Return the sites that can be on an agenda, in the order of the fixed one."""
-        return language.SITES if self.agenda != _FIXED else language.SITES[: len(self.kinds)]
-
-    def kind_of(self, item: int) -> str:
-        """Return the kind of fact of a site, given its index in `sites()`."""
-        return self.kinds[item % len(self.kinds)]
-
-    def num_sections(self, length: int) -> int:
-        """Return the number of sections of a report with `length` tokens.
-
-        Raises:
-            UsageError: `distance` is not possible in so few sections.
-        """
-        section_length = self.section_length or max(_MIN_LENGTH, length // 8)
-        number = max(1, length // section_length, min(self.sources, length // _MIN_LENGTH))
-        if self.distance is not None and not 0 <= self.distance < number:
-            raise UsageError(
-                f"distance={self.distance}: a report of {length} tokens has {number} sections"
-            )
-        return number
+        core.check_choice("agenda", self.agenda, (_FIXED, _ASKED))
 
 
 _DEFAULT = Controls()
@@ -130,51 +71,45 @@ def report(length: int, seed: int, index: int, controls: Controls = _DEFAULT) ->
     `controls`), one reference, and a fact for each sentence of the reference. The id is "seed-length-index".
 
     Raises:
-        UsageError: the report is too short for a fact, or has too few sections for `controls`.
+        UsageError: the report is too short for a fact.
     """
     if length < _MIN_LENGTH:
         raise UsageError(
             f"a report of {length} tokens is too short for a fact: it needs {_MIN_LENGTH}"
         )
-    num_sections = controls.num_sections(length)
     draw = language.Draw(f"{seed} {length} {index}")
-    decisions = _agenda(draw, length, controls)
-    sites = [decision.site for decision in decisions]
-    opening = (
-        (language.AGENDA.format(sites=language.THEN.join(sites)),)
-        if controls.agenda == _TOLD
-        else ()
-    )
-    planted: list[list[core.Sentences]] = [[] for _ in range(num_sections)]
+    decisions = _draw_agenda(draw, length, controls.agenda)
+    planted: list[list[core.Sentences]] = [
+        [] for _ in range(_num_sections(length, controls.sources))
+    ]
     distances = []
     for decision in decisions:
-        places = _draw_sections(draw, len(decision.statements), num_sections, controls)
+        places = _draw_places(draw, len(decision.statements), len(planted))
         for place, statement in zip(places, decision.statements, strict=True):
             planted[place].append(statement)
-        placements = _other_places(draw, decision, places[0], num_sections, controls)
-        for place, statement in placements:
-            planted[place].append(statement)
-        decided = [
-            places[0],
-            *(place for place, statement in placements if statement != decision.overruled),
-        ]
-        distances.append(min(abs(place - places[-1]) for place in decided))
-    rumours = _rumours(draw, decisions, controls)
-    orders = [decision.in_order() for decision in decisions if decision.overruled]
-    sections = tuple(_fill_sections(draw, planted, length, rumours, controls, opening, orders))
-    positions = _fact_positions(
-        [decision.true_statements() for decision in decisions], chain.from_iterable(sections)
-    )
-    facts = tuple(
-        core.Fact(
-            decision.kind, decision.site, decision.firms[0], language.FIRMS, position, distance
+        distances.append(abs(places[0] - places[-1]))
+    rumours = _draw_rumours(draw, decisions, controls.agenda)
+    sections = list(_fill_sections(draw, planted, length, rumours, controls.prose))
+
+    positions = _positions_of(decisions, chain.from_iterable(sections))
+    facts = []
+    for decision, position, distance in zip(decisions, positions, distances, strict=True):
+        firm, *_ = decision.firms
+        facts.append(
+            core.Fact(decision.kind, decision.site, firm, language.FIRMS, position, distance)
         )
-        for decision, position, distance in zip(decisions, positions, distances, strict=True)
+    query = None
+    if controls.agenda == _ASKED:
+        sites = " ".join(decision.site for decision in decisions)
+        query = language.QUESTION.format(sites=sites)
+    return core.Example(
+        id=f"{seed}-{length}-{index}",
+        title=None,
+        query=query,
+        documents=_divide_sections(sections, controls.sources),
+        references=(tuple(decision.summary for decision in decisions),),
+        facts=tuple(facts),
     )
-    query = language.QUESTION.format(sites=" ".join(sites)) if controls.agenda == _ASKED else None
-    reference = tuple(decision.summary for decision in decisions)
-    documents = tuple(_divide_sections(sections, controls))
-    return core.Example(f"{seed}-{length}-{index}", None, query, documents, (reference,), facts)
 
 
 def reports(
@@ -185,7 +120,8 @@ def reports(
     Raises:
         UsageError: as for `report`.
     """
-    return (report(lengths[index % len(lengths)], seed, index, controls) for index in range(number))
+    for index in range(number):
+        yield report(lengths[index % len(lengths)], seed, index, controls)
 
 
 @dataclass(frozen=True)
@@ -194,162 +130,84 @@ class _Decision:
 
     kind: str  # of the fact
     site: str  # the subject of the decision
-    # the chosen firm; then the other bidder, or the firm of the overruled decision, if there is one
-    firms: tuple[str, ...]
+    firms: tuple[str, ...]  # the chosen firm; then the other bidder, if there is one
     # groups of sentences, each planted in one place: the decision; the bids, if it is about them
     statements: tuple[core.Sentences, ...]
     summary: str  # its sentence in the summary
-    overruled: core.Sentences = ()  # the earlier decision, now invalid; empty if there is none
-    repeated: core.Sentences = ()  # the decision in other words; empty if it is stated once
 
     def tokens(self) -> int:
         """Return the total length of the statements."""
-        return sum(map(language.tokens_in, chain(*self.statements, self.overruled, self.repeated)))
-
-    def in_order(self) -> list[core.Sentences]:
-        """Return the statements whose order matters: the overruled one, the valid one, the repetition."""
-        return [
-            statement
-            for statement in (self.overruled, self.statements[0], self.repeated)
-            if statement
-        ]
-
-    def true_statements(self) -> list[core.Sentences]:
-        return [statement for statement in (*self.statements, self.repeated) if statement]
+        return sum(map(language.tokens_in, chain.from_iterable(self.statements)))
 
 
-def _agenda(draw: language.Draw, length: int, controls: Controls) -> list[_Decision]:
+def _num_sections(length: int, sources: int) -> int:
+    section_length = max(_MIN_LENGTH, length // 8)
+    return max(1, length // section_length, min(sources, length // _MIN_LENGTH))
+
+
+def _draw_agenda(draw: language.Draw, length: int, agenda: str) -> list[_Decision]:
     """Return the decisions in the order of the agenda, as many as the length allows."""
-    limit = len(controls.kinds) if controls.agenda == _FIXED else draw.one_of(_AGENDA_SITES)
+    sites, limit = _FIXED_AGENDA, len(_FIXED_AGENDA)
+    if agenda == _ASKED:
+        sites, limit = language.SITES, draw.one_of(_AGENDA_SITES)
     if length < _NOTE_LENGTH:
         limit = max(1, length // _NOTE_TOKENS_PER_SITE)
     covered: dict[int, _Decision] = {}
-    for item in draw.shuffled(range(len(controls.sites()))):
-        room = length - sum(decision.tokens() for decision in covered.values())
-        if controls.agenda == _TOLD:
-            room -= language.tokens_in(
-                language.AGENDA.format(sites=language.THEN.join("x" * (len(covered) + 1)))
-            )
-        decision = _decide(
-            draw, controls.kind_of(item), controls.sites()[item], _traits(draw, room, controls)
-        )
+    room = length
+    for item in draw.shuffled(range(len(sites))):
+        decision = _decide(draw, _KINDS[item % len(_KINDS)], sites[item])
         if len(covered) < limit and decision.tokens() <= room:
             covered[item] = decision
-    if not covered:
-        raise UsageError(
-            f"a report of {length} tokens is too short for a fact and the agenda; raise the length"
-        )
-    return [covered[item] for item in (sorted(covered) if controls.agenda == _FIXED else covered)]
+            room -= decision.tokens()
+    order = sorted(covered) if agenda == _FIXED else list(covered)
+    return [covered[item] for item in order]
 
 
-def _traits(draw: language.Draw, room: int, controls: Controls) -> tuple[str, ...]:
-    """Draw whether a decision overrules another one, and whether it is repeated; () if the controls exclude both."""
-    shares = {_OVERRULED: controls.contradiction, _REPEATED: controls.redundancy}
-    traits = tuple(
-        trait
-        for trait, share in shares.items()
-        if share and draw.share() < share and room >= _SPARE
-    )
-    return traits or (_NEITHER,) * any(shares.values())
-
-
-def _decide(draw: language.Draw, kind: str, site: str, traits: Sequence[str]) -> _Decision:
+def _decide(draw: language.Draw, kind: str, site: str) -> _Decision:
     firm = draw.one_of(language.FIRMS)
     if kind == _SINGLE:
-        return _decide_at_once(draw, site, firm, traits)
+        decided = draw.fill(draw.one_of(language.DECISIONS), site=site, firm=firm)
+        summary = draw.fill(language.SUMMARIES[kind], site=site, firm=firm)
+        return _Decision(kind, site, (firm,), ((decided,),), summary)
     rival = draw.one_of([candidate for candidate in language.FIRMS if candidate != firm])
     rank, other_rank = draw.shuffled(language.RANKS)
     bids = (
         draw.fill(language.BID, site=site, rank=rank, firm=firm),
         draw.fill(language.BID, site=site, rank=other_rank, firm=rival),
     )
-    usual = language.REVISED_CHOICE if _OVERRULED in traits else language.CHOICE
-    return _Decision(
-        " ".join((kind, *traits)),
-        site,
-        (firm, rival),
-        ((draw.fill(usual, site=site, rank=rank),), tuple(draw.shuffled(bids))),
-        draw.fill(language.SUMMARIES[kind], site=site, firm=firm, rank=rank),
-        (draw.fill(language.CHOICE, site=site, rank=other_rank),) if _OVERRULED in traits else (),
-        (draw.fill(draw.one_of(language.RESTATED_CHOICE), site=site, rank=rank),)
-        if _REPEATED in traits
-        else (),
-    )
+    chosen = draw.fill(language.CHOICE, site=site, rank=rank)
+    summary = draw.fill(language.SUMMARIES[kind], site=site, firm=firm, rank=rank)
+    statements = ((chosen,), tuple(draw.shuffled(bids)))
+    return _Decision(kind, site, (firm, rival), statements, summary)
 
 
-def _decide_at_once(draw: language.Draw, site: str, firm: str, traits: Sequence[str]) -> _Decision:
-    """Draw a decision for a firm, which needs one place only."""
-    decided: core.Sentences = (draw.fill(draw.one_of(language.DECISIONS), site=site, firm=firm),)
-    firms: tuple[str, ...] = (firm,)
-    overruled: core.Sentences = ()
-    if _OVERRULED in traits:
-        first_firm = draw.one_of([candidate for candidate in language.FIRMS if candidate != firm])
-        firms = firm, first_firm
-        overruled = (draw.fill(draw.one_of(language.DECISIONS), site=site, firm=first_firm),)
-        decided = (draw.fill(draw.one_of(language.REVISED), site=site, firm=firm),)
-    repeated = (
-        (draw.fill(draw.one_of(language.RESTATED), site=site, firm=firm),)
-        if _REPEATED in traits
-        else ()
-    )
-    summary = draw.fill(language.SUMMARIES[_SINGLE], site=site, firm=firm)
-    return _Decision(
-        " ".join((_SINGLE, *traits)), site, firms, (decided,), summary, overruled, repeated
-    )
-
-
-def _draw_sections(
-    draw: language.Draw, statements: int, num_sections: int, controls: Controls
-) -> list[int]:
+def _draw_places(draw: language.Draw, statements: int, num_sections: int) -> list[int]:
     """Draw the sections that hold the one or two statements of a decision."""
     if statements == 1:
         return [draw.below(num_sections)]
-    distance = controls.distance
-    if distance is None:
-        same_section = draw.share() < controls.near or num_sections == 1
-        distance = 0 if same_section else 1 + draw.below(num_sections - 1)
+    distance = 0
+    if draw.share() >= _NEAR and num_sections > 1:
+        distance = 1 + draw.below(num_sections - 1)
     first = draw.below(num_sections - distance)
     return draw.shuffled((first, first + distance))
 
 
-def _other_places(
-    draw: language.Draw, decision: _Decision, place: int, num_sections: int, controls: Controls
-) -> list[tuple[int, core.Sentences]]:
-    """Draw the sections of the overruled decision, never after the valid one in `place`, and of the repetition."""
-    placements = [(draw.below(place + 1), decision.overruled)] if decision.overruled else []
-    if decision.repeated:
-        candidates = range(place + 1 if decision.overruled else 0, num_sections)
-        elsewhere = [section for section in candidates if section != place]
-        document = _document_index(place, num_sections, controls)
-        by_another = [
-            section
-            for section in elsewhere
-            if _document_index(section, num_sections, controls) != document
-        ]
-        placements.append((draw.one_of(by_another or elsewhere or [place]), decision.repeated))
-    return placements
+def _divide_sections(sections: Sequence[core.Sentences], sources: int) -> tuple[core.Document, ...]:
+    """Return the documents; their sizes differ by one section at most."""
+    number = min(sources, len(sections))
+    divided: list[list[core.Section]] = [[] for _ in range(number)]
+    for index, text in enumerate(sections):
+        section = core.Section(f"Session {index + 1}", (text,))
+        divided[index * number // len(sections)].append(section)
+    documents = []
+    for index, members in enumerate(divided, start=1):
+        source = f"Source {index}" if sources > 1 else None
+        documents.append(core.Document(source, tuple(members)))
+    return tuple(documents)
 
 
-def _document_index(section: int, num_sections: int, controls: Controls) -> int:
-    """Return the document of a section; the sizes of documents differ by one section at most."""
-    return section * min(controls.sources, num_sections) // num_sections
-
-
-def _divide_sections(
-    sections: Sequence[core.Sentences], controls: Controls
-) -> Iterator[core.Document]:
-    every = [
-        core.Section(f"Session {number}", (text,)) for number, text in enumerate(sections, start=1)
-    ]
-    for number, members in groupby(
-        range(len(every)), lambda section: _document_index(section, len(every), controls)
-    ):
-        source = f"Source {number + 1}" if controls.sources > 1 else None
-        yield core.Document(source, tuple(every[section] for section in members))
-
-
-def _rumours(
-    draw: language.Draw, decisions: Sequence[_Decision], controls: Controls
+def _draw_rumours(
+    draw: language.Draw, decisions: Sequence[_Decision], agenda: str
 ) -> dict[str, str]:
     """Draw a losing firm for every site, which look-alikes name. It does not bid either.
 
@@ -357,13 +215,11 @@ def _rumours(
     length.
     """
     bidders = {decision.site: decision.firms for decision in decisions}
-    sites = (
-        controls.sites() if controls.agenda == _FIXED else [decision.site for decision in decisions]
-    )
-    return {
-        site: draw.one_of([firm for firm in language.FIRMS if firm not in bidders.get(site, ())])
-        for site in sites
-    }
+    rumours = {}
+    for site in _FIXED_AGENDA if agenda == _FIXED else bidders:
+        losers = [firm for firm in language.FIRMS if firm not in bidders.get(site, ())]
+        rumours[site] = draw.one_of(losers)
+    return rumours
 
 
 def _fill_sections(
@@ -371,75 +227,63 @@ def _fill_sections(
     planted: Sequence[Sequence[core.Sentences]],
     length: int,
     rumours: Mapping[str, str],
-    controls: Controls,
-    opening: core.Sentences = (),
-    orders: Iterable[Sequence[core.Sentences]] = (),
+    prose: core.Sentences,
 ) -> Iterator[core.Sentences]:
     """Yield the sections: the planted statements at random places among as many distractors as fit.
 
-    `rumours` maps a site to the firm that look-alikes name. `opening` begins the report. Statements of each of the
-    `orders` keep their order if they are in one section.
+    `rumours` maps a site to the firm that look-alikes name.
     """
-    agenda, num_tokens = tuple(rumours), sum(map(language.tokens_in, opening))
-    plain, slack = _plain_sentences(draw, controls), _PROSE_SLACK if controls.prose else _SLACK
+    hard, slack = (_HARD_AMONG_PROSE, _PROSE_SLACK) if prose else (_HARD, _SLACK)
+    plain = _plain_sentences(draw, prose)
     due = [sum(map(language.tokens_in, chain.from_iterable(statements))) for statements in planted]
+    num_tokens = 0
     for number, statements in enumerate(planted, start=1):
-        end = min(
-            length * number // len(planted), length - sum(due[number:])
-        )  # leaves room for the later statements
+        # leaves room for the later statements
+        end = min(length * number // len(planted), length - sum(due[number:]))
         num_tokens += due[number - 1]
         stretches: list[core.Sentences] = []
         while num_tokens < end - slack or not (stretches or statements):
-            sentence = _distractor(draw, agenda, rumours, controls) or next(plain)
+            sentence = _draw_distractor(draw, rumours, hard) or next(plain)
             stretches.append((sentence,))
             num_tokens += language.tokens_in(sentence)
         for statement in statements:
             stretches.insert(draw.below(len(stretches) + 1), statement)
-        for order in orders:
-            _put_in_order(stretches, [statement for statement in order if statement in statements])
-        yield tuple(chain(opening if number == 1 else (), *stretches))
+        yield tuple(chain.from_iterable(stretches))
 
 
-def _put_in_order(stretches: list[core.Sentences], order: Sequence[core.Sentences]) -> None:
-    """Reorder the given statements among their places."""
-    places = sorted(map(stretches.index, order))
-    for place, statement in zip(places, order, strict=True):
-        stretches[place] = statement
-
-
-def _distractor(
-    draw: language.Draw, agenda: Sequence[str], rumours: Mapping[str, str], controls: Controls
-) -> str | None:
+def _draw_distractor(draw: language.Draw, rumours: Mapping[str, str], hard: float) -> str | None:
     """Draw a sentence that names a site of the agenda and a firm; None if it shall be a plain one."""
-    share = draw.share()
-    if share < controls.hard:
-        return draw.fill(
-            draw.one_of(language.HARD), site=draw.one_of(agenda), firm=draw.one_of(language.FIRMS)
-        )
-    if share < controls.hard + controls.alike:
+    share, agenda = draw.share(), tuple(rumours)
+    if share < hard:
+        template = draw.one_of(language.HARD)
+        site = draw.one_of(agenda)
+        return draw.fill(template, site=site, firm=draw.one_of(language.FIRMS))
+    if share < hard + _ALIKE:
         site = draw.one_of(agenda)
         return draw.fill(draw.one_of(language.ALIKE), site=site, firm=rumours[site])
     return None
 
 
-def _plain_sentences(draw: language.Draw, controls: Controls) -> Iterator[str]:
+def _plain_sentences(draw: language.Draw, prose: core.Sentences) -> Iterator[str]:
     """Yield the plain distractors of a report, without end."""
-    if controls.prose:
-        start = draw.below(len(controls.prose))
-        yield from (controls.prose[place % len(controls.prose)] for place in count(start))
+    if prose:
+        for place in count(draw.below(len(prose))):
+            yield prose[place % len(prose)]
     while True:
         yield draw.fill(draw.one_of(language.PLAIN), site=draw.one_of(language.SITES))
 
 
-def _fact_positions(facts: Sequence[Sequence[core.Sentences]], text: Iterator[str]) -> list[float]:
-    """Return for each fact the share of the text before its first statement. No planted sentence occurs twice."""
+def _positions_of(decisions: Sequence[_Decision], text: Iterator[str]) -> list[float]:
+    """Return for each decision the share of the text before its first statement. No planted sentence occurs twice."""
     num_tokens, starts = 0, {}
     for sentence in text:
         starts[sentence] = num_tokens
         num_tokens += language.tokens_in(sentence)
-    return [
-        min(starts[statement[0]] for statement in statements) / num_tokens for statements in facts
-    ]
+    positions = []
+    for decision in decisions:
+        first = min(starts[statement[0]] for statement in decision.statements)
+        positions.append(first / num_tokens)
+    return positions
 
 
 def lengths_of(
@@ -456,32 +300,20 @@ def lengths_of(
     return {"train": (*shorter, longest), "validation": (longest,), "test": (tested,)}
 
 
-def _controls_of(settings: core.DatasetSettings) -> Controls:
-    values: dict[str, Any] = {name: getattr(settings, name) for name in _CONTROLS}
-    values["hard"] = _HARD_AMONG_PROSE if settings.filler else None
-    return Controls(**{name: value for name, value in values.items() if value is not None})
-
-
 def generate_reports(settings: core.DatasetSettings) -> Iterator[tuple[str, core.Read]]:
     """Yield (split, report), at most `settings.limit` per split.
 
     With a filler, the first report of a split has the counts of the sentences that were left out of it.
     """
-    controls, lengths = (
-        _controls_of(settings),
-        lengths_of(settings.document_length, settings.train_length),
-    )
-    prose = (
-        find_prose(settings, {split: max(lengths[split]) for split in lengths})
-        if settings.filler
-        else {}
-    )
+    controls = Controls(settings.sources or 1, settings.agenda or _FIXED)
+    lengths = lengths_of(settings.document_length, settings.train_length)
+    prose = {}
+    if settings.filler:
+        prose = find_prose(settings, {split: max(lengths[split]) for split in lengths})
     for split, (number, seed) in _REPORT_SPLITS.items():
         sentences, left_out = prose.get(split, NO_PROSE)
-        limit, split_controls = (
-            min(number, settings.limit or number),
-            replace(controls, prose=sentences),
-        )
+        limit = min(number, settings.limit or number)
+        split_controls = replace(controls, prose=sentences)
         for index, example in enumerate(reports(lengths[split], seed, limit, split_controls)):
             yield split, core.Thinned(example, left_out) if left_out and index == 0 else example
 
@@ -491,25 +323,24 @@ def probe_inputs(settings: core.DatasetSettings) -> dict[str, Any]:
 
     Options with their default value are left out, so the keys of existing texts stay the same.
     """
-    lengths, controls = (
-        lengths_of(settings.document_length, settings.train_length),
-        _controls_of(settings),
-    )
-    splits = {
-        split: {"reports": number, "seed": seed, "lengths": list(lengths[split])}
-        for split, (number, seed) in _REPORT_SPLITS.items()
-    }
-    options = {
-        name: getattr(controls, name)
-        for name in _CONTROLS
-        if getattr(controls, name) != getattr(_DEFAULT, name)
-    }
+    lengths = lengths_of(settings.document_length, settings.train_length)
+    splits = {}
+    for split, (number, seed) in _REPORT_SPLITS.items():
+        splits[split] = {"reports": number, "seed": seed, "lengths": list(lengths[split])}
     inputs: dict[str, Any] = {"generator": PROBE_VERSION, "generated": splits}
+    options: dict[str, Any] = {}
+    if settings.sources not in (None, 1):
+        options["sources"] = settings.sources
+    if settings.agenda not in (None, _FIXED):
+        options["agenda"] = settings.agenda
     if settings.filler:
-        filler, options["filler"] = load_filler(settings), settings.filler
+        options["filler"] = settings.filler
+        filler = load_filler(settings)
         inputs["filler"] = {"fingerprint": filler.fingerprint, "version": FILLER_VERSION}
         inputs["licence"] = filler.facts["licence"]  # most of the text is from there
-    return {**inputs, **({"options": options} if options else {})}
+    if options:
+        inputs["options"] = options
+    return inputs
 
 
 CORPUS = core.Corpus(

@@ -28,14 +28,13 @@ def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]
     bigrams and no clones.
     """
     numbers = Vocabulary(stem=None)
-    summary_bigrams, *paragraph_bigrams = (
-        counted_words([numbers[word] for word in default_words(text)])[1]
-        for text in (summary, *paragraphs)
-    )
-    return [
-        common(summary_bigrams, bigrams) > _CLONE_RECALL * summary_bigrams.total()
-        for bigrams in paragraph_bigrams
-    ]
+
+    def bigrams_of(text: Sentences) -> Counter[tuple[int, int]]:
+        return counted_words(list(map(numbers.__getitem__, default_words(text))))[1]
+
+    summary_bigrams = bigrams_of(summary)
+    most = _CLONE_RECALL * summary_bigrams.total()
+    return [common(summary_bigrams, bigrams_of(paragraph)) > most for paragraph in paragraphs]
 
 
 class PageRule(NamedTuple):
@@ -54,12 +53,13 @@ class PageRule(NamedTuple):
         n-grams are distinct. They consist of ROUGE's lower-cased words without stemming, across the ends of sentences.
         Sections with fewer words than n do not count.
         """
-        section_grams = [grams for section in sections if (grams := _distinct(section, self.words))]
-        page_grams = (_distinct(page, self.words) for page in pages)
-        return [
-            max((len(page & grams) / len(grams) for grams in section_grams), default=0.0)
-            for page in page_grams
-        ]
+        section_grams = [_distinct(section, self.words) for section in sections]
+        recalls = []
+        for page in pages:
+            page_grams = _distinct(page, self.words)
+            shares = (len(page_grams & grams) / len(grams) for grams in section_grams if grams)
+            recalls.append(max(shares, default=0.0))
+        return recalls
 
 
 PAGE_RULES = {
@@ -90,9 +90,9 @@ class Clones:
     def contain(self, text: str) -> bool:
         """Return True if the text is a clone of an added one."""
         sequences = self._sequences(text)
-        shared = Counter(
-            holder for sequence in sequences for holder in self._holders.get(sequence, ())
-        )
+        shared: Counter[int] = Counter()
+        for sequence in sequences:
+            shared.update(self._holders.get(sequence, ()))
         return any(
             count >= self.share * max(len(sequences), self._sizes[holder])
             for holder, count in shared.most_common(20)
@@ -107,9 +107,10 @@ class Clones:
 
     def _sequences(self, text: str) -> set[int]:
         words = text.lower().split()
-        starts = range(max(1, len(words) - self.words + 1))
-        hashes = (
-            zlib.crc32(" ".join(words[at : at + self.words]).encode("utf-8", "replace"))
-            for at in starts
-        )
-        return {sequence for sequence in hashes if sequence % self.one_in == 0}
+        sequences = set()
+        for start in range(max(1, len(words) - self.words + 1)):
+            sequence = " ".join(words[start : start + self.words])
+            number = zlib.crc32(sequence.encode("utf-8", "replace"))
+            if number % self.one_in == 0:
+                sequences.add(number)
+        return sequences

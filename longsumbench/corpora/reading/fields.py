@@ -4,7 +4,9 @@ They raise BadRow, and so do the readers of rows: a field is missing, is empty, 
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from longsumbench.core import Document, Row, Section, Sentences
@@ -18,7 +20,17 @@ LEAVE_OUT = (
     "dataset.strict=false leaves such rows out and counts them"  # follows the problem in a message
 )
 
+# The first that fits: true and false are numbers, too.
+_JSON_NAMES: tuple[tuple[Any, str], ...] = (
+    (bool, "true/false"),
+    ((int, float), "a number"),
+    (str, "text"),
+    (type(None), "null"),
+    (Mapping, "an object"),
+    ((list, tuple), "a list"),
+)
 _LONGEST_DETAIL = 300  # characters
+_LINE_BREAK = re.compile("\n")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 
 
@@ -37,6 +49,15 @@ class BadRow(DataError):
         self.reason = reason
 
 
+@contextmanager
+def bad_rows_at(path: Path | str, line: int | None = None) -> Iterator[None]:
+    """Raise a BadRow as a DataError that names its file and line."""
+    try:
+        yield
+    except BadRow as problem:
+        raise DataError(f"{problem}", path, line) from problem
+
+
 def refuse_row(reason: str, detail: str) -> tuple[()]:
     """Raise BadRow: the reader of a row that is known to be unusable."""
     raise BadRow(reason, detail)
@@ -52,26 +73,25 @@ def advise_field(row: Row, field: str) -> str:
     return f"the row has {describe_names(row)}; rename one, or for a dataset set dataset.columns.{field}"
 
 
-def _require_field(row: Row, field: str) -> None:
-    if row.get(field) is None:
-        raise BadRow(f"the field '{field}' is missing", advise_field(row, field))
-
-
-def text_in(row: Row, field: str, required: bool = True) -> str | None:
-    """Return a field that holds text; None if it is optional and absent."""
-    if required:
-        _require_field(row, field)
+def any_text_in(row: Row, field: str) -> str | None:
+    """Return a field that holds text, as given; None if it is absent."""
     value = row.get(field)
-    if value is None:
-        return None
-    if not isinstance(value, str):
+    if value is not None and not isinstance(value, str):
         raise BadRow(f"the field '{field}' must be text, not {json_type(value)}")
     return value
 
 
+def text_in(row: Row, field: str) -> str:
+    """Return a required field that holds text, which may be empty."""
+    text = any_text_in(row, field)
+    if text is None:
+        raise BadRow(f"the field '{field}' is missing", advise_field(row, field))
+    return text
+
+
 def words_in(row: Row, field: str) -> str:
     """Return a field that holds text with words, without surrounding white space."""
-    text = (text_in(row, field) or "").strip()
+    text = text_in(row, field).strip()
     if not text:
         raise BadRow(f"the field '{field}' is empty")
     return text
@@ -79,7 +99,7 @@ def words_in(row: Row, field: str) -> str:
 
 def optional_in(row: Row, field: str) -> str | None:
     """Return an optional text field as given; None if it is missing or blank."""
-    text = text_in(row, field, required=False)
+    text = any_text_in(row, field)
     return text if text and text.strip() else None
 
 
@@ -113,9 +133,9 @@ def sentences_in(value: Any, field: str) -> Sentences:
     return tuple(sentence for sentence in stripped if sentence)
 
 
-def paragraphs_in(text: str) -> Paragraphs:
-    """Split running text at blank lines into paragraphs, without empty ones."""
-    return tuple(filter(None, map(split_sentences, _BLANK_LINES.split(text))))
+def paragraphs_in(text: str, separator: re.Pattern[str] = _BLANK_LINES) -> Paragraphs:
+    """Split running text at blank lines, or at another separator, into paragraphs, without empty ones."""
+    return tuple(filter(None, map(split_sentences, separator.split(text))))
 
 
 def listed_paragraphs(row: Row, field: str, required: bool = True) -> Paragraphs:
@@ -128,12 +148,12 @@ def section_in(item: Row, name: str) -> Section:
     """Return an object as a section: its text, or its list of paragraphs, under the optional field `name`."""
     if given_field(item, "paragraphs", "text") == "paragraphs":
         return Section(optional_in(item, name), listed_paragraphs(item, "paragraphs"))
-    return Section(optional_in(item, name), paragraphs_in(text_in(item, "text") or ""))
+    return Section(optional_in(item, name), paragraphs_in(text_in(item, "text")))
 
 
 def line_paragraphs(text: str) -> Paragraphs:
     """Split running text at line breaks into paragraphs, without empty ones."""
-    return tuple(filter(None, map(split_sentences, text.split("\n"))))
+    return paragraphs_in(text, _LINE_BREAK)
 
 
 def references_in(texts: Iterable[str]) -> tuple[Sentences, ...]:
@@ -143,12 +163,7 @@ def references_in(texts: Iterable[str]) -> tuple[Sentences, ...]:
 
 def texts_in(row: Row, field: str) -> list[str]:
     """Return a field that holds a list of text."""
-    texts = list_in(row.get(field), field)
-    if odd := [text for text in texts if not isinstance(text, str)]:
-        raise BadRow(
-            f"the field '{field}' must be a list of text, not a list with {_json_kind(odd[0])} in it"
-        )
-    return texts
+    return _items_in(row, field, str, "text", required=True)
 
 
 def list_in(value: Any, field: str, required: bool = True) -> list[Any]:
@@ -164,12 +179,16 @@ def list_in(value: Any, field: str, required: bool = True) -> list[Any]:
 
 def objects_in(row: Row, field: str, required: bool = True) -> list[Row]:
     """Return a field that holds a list of objects; an empty list if it is optional and absent."""
-    objects = list_in(row.get(field), field, required)
-    if odd := [item for item in objects if not isinstance(item, dict)]:
-        raise BadRow(
-            f"the field '{field}' must be a list of objects, not a list with {_json_kind(odd[0])} in it"
-        )
-    return objects
+    return _items_in(row, field, dict, "objects", required)
+
+
+def _items_in(row: Row, field: str, kind: type, name: str, required: bool) -> list[Any]:
+    items = list_in(row.get(field), field, required)
+    for item in items:
+        if not isinstance(item, kind):
+            problem = f"must be a list of {name}, not a list with {_json_kind(item)} in it"
+            raise BadRow(f"the field '{field}' {problem}")
+    return items
 
 
 def given_field(row: Row, first: str, second: str) -> str:
@@ -186,31 +205,20 @@ def given_field(row: Row, first: str, second: str) -> str:
 
 def plain_document(paragraphs: Paragraphs, source: str | None = None) -> Document:
     """Return a document without headings and empty paragraphs."""
-    return Document(
-        source, (Section(None, tuple(paragraph for paragraph in paragraphs if paragraph)),)
-    )
+    return Document(source, (Section(None, tuple(filter(None, paragraphs))),))
 
 
 def json_type(value: Any) -> str:
     """Return JSON's name of the value's type, for messages; for a list also the first item that is not text."""
-    odd = (
-        [item for item in value if not isinstance(item, str)]
-        if isinstance(value, (list, tuple))
-        else []
-    )
-    return f"a list with {_json_kind(odd[0])} in it" if odd else _json_kind(value)
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            if not isinstance(item, str):
+                return f"a list with {_json_kind(item)} in it"
+    return _json_kind(value)
 
 
 def _json_kind(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "an object"
-    if isinstance(value, (list, tuple)):
-        return "a list"
-    names = {
-        bool: "true/false",
-        int: "a number",
-        float: "a number",
-        str: "text",
-        type(None): "null",
-    }
-    return names.get(type(value), type(value).__name__)
+    for kind, name in _JSON_NAMES:
+        if isinstance(value, kind):
+            return name
+    return type(value).__name__

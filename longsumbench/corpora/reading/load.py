@@ -9,7 +9,7 @@ they are an error.
 
 import json
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -110,8 +110,9 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         "limit": settings.limit,
         "strict": settings.strict is not False,  # decides about bad rows only, not overlaps
         **source.inputs,
-        **({"columns": settings.columns} if settings.columns is not None else {}),
     }
+    if settings.columns is not None:
+        inputs["columns"] = settings.columns
     folder = stages.get("corpus", inputs, partial(_build, corpus, settings, source))
     _log.debug(f"dataset '{settings.name}': {folder}")
     with reading_artifact(folder):
@@ -139,13 +140,13 @@ def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCa
             f"dataset '{corpus.name}' holds text, not piece ids: leave out dataset.tokenizer"
         )
     if corpus.own_keys or settings.columns is not None:
-        rows = {"from_file_row": corpus.from_file_row, "from_hub_row": corpus.from_hub_row}
-        fields = _fields_of(corpus, settings)
-        renaming: Any = {
-            name: from_row and partial(_from_renamed, fields, settings.columns, from_row)
-            for name, from_row in rows.items()
-        }
-        corpus = replace(corpus, **renaming)
+        renamed = partial(_from_renamed, _fields_of(corpus, settings), settings.columns)
+        from_hub, from_file = corpus.from_hub_row, corpus.from_file_row
+        corpus = replace(
+            corpus,
+            from_hub_row=from_hub and partial(renamed, from_hub),
+            from_file_row=from_file and partial(renamed, from_file),
+        )
     if corpus.hub is not None and not corpus.hub.repository:
         return hub_source(replace(corpus, hub=_hub_at(settings)), stages)
     if settings.path is not None and settings.filler is None:
@@ -209,11 +210,7 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
 def _generated(rows: Iterator[tuple[str, Read]], full: set[str]) -> Iterator[Entry]:
     for split, row in rows:
         if split not in full:
-            yield Entry(split, partial(_unchanged, row))
-
-
-def _unchanged(row: Read) -> Read:
-    return row
+            yield Entry(split, lambda row=row: row)
 
 
 @dataclass
@@ -223,8 +220,8 @@ class _Reading:
     folder: Path
     settings: DatasetSettings
     writers: dict[str, SplitWriter] = field(default_factory=dict)
-    skipped: dict[str, Counter[str]] = field(default_factory=dict)
-    left_out: dict[str, Counter[str]] = field(default_factory=dict)
+    skipped: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    left_out: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     full: set[str] = field(default_factory=set)
 
     def take(self, entry: Entry, outcome: RowOutcome) -> None:
@@ -243,18 +240,19 @@ class _Reading:
         split = item.split
         if split in self.full:
             return
-        writer = self.writers.get(split) or SplitWriter(self.folder / f"{split}.arrow")
-        self.writers[split] = writer
+        if split not in self.writers:
+            self.writers[split] = SplitWriter(self.folder / f"{split}.arrow")
+        writer = self.writers[split]
         writer.add(item.example)
         if item.left_out:
-            self.left_out.setdefault(split, Counter()).update(item.left_out)
+            self.left_out[split].update(item.left_out)
         if len(writer) == self.settings.limit:
             self.full.add(split)
 
     def _skip(self, entry: Entry, problem: BadRow) -> None:
         if self.settings.strict is not False:
             raise DataError(f"{problem}", entry.path, entry.line) from problem
-        self.skipped.setdefault(entry.split or "any", Counter())[problem.reason] += 1
+        self.skipped[entry.split or "any"][problem.reason] += 1
 
 
 def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Path) -> None:
@@ -267,12 +265,11 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     writers = {split: reading.writers[split] for split in ORDER if split in reading.writers}
     for writer in writers.values():
         writer.close()
-    skipped = {split: dict(sorted(reasons.items())) for split, reasons in reading.skipped.items()}
-    _check_not_empty(
-        settings.name, {split: len(writer) for split, writer in writers.items()}, skipped
-    )
+    skipped = _sorted_counts(reading.skipped)
+    num_examples = {split: len(writer) for split, writer in writers.items()}
+    _check_not_empty(settings.name, num_examples, skipped)
     facts = {
-        "examples": {split: len(writer) for split, writer in writers.items()},
+        "examples": num_examples,
         "skipped": skipped,
         "licence": corpus.licence,
         "homepage": corpus.homepage,
@@ -280,9 +277,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         **source.facts,
     }
     if reading.left_out:
-        facts["left_out"] = {
-            split: dict(sorted(counts.items())) for split, counts in reading.left_out.items()
-        }
+        facts["left_out"] = _sorted_counts(reading.left_out)
     if overlaps := _overlaps(folder, writers):
         facts["overlaps"] = overlaps
     cut_references: list[str] = []
@@ -290,16 +285,19 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         cut_references += writer.cut_references.describe(f"references of the {split} split")
     if cut_references:
         facts["cut_references"] = cut_references
+    several = any(writer.multi_document for writer in writers.values())
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},
-        "multi_document": corpus.multi_document
-        or any(writer.multi_document for writer in writers.values()),
+        "multi_document": corpus.multi_document or several,
         "queried": any(writer.queried for writer in writers.values()),
         "facts": facts,
     }
-    (folder / "corpus.json").write_text(
-        json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8"
-    )
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    (folder / "corpus.json").write_text(text, encoding="utf-8")
+
+
+def _sorted_counts(counts: Mapping[str, Counter[str]]) -> dict[str, dict[str, int]]:
+    return {split: dict(sorted(numbers.items())) for split, numbers in counts.items()}
 
 
 def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
@@ -395,29 +393,19 @@ def _check_not_empty(
 ) -> None:
     for split in {*counts, *skipped} or {"any"}:
         if not counts.get(split) and (split != "any" or not counts):
-            reasons = ", ".join(
-                f"{count} × {reason}" for reason, count in skipped.get(split, {}).items()
-            )
-            raise DataError(
-                f"dataset '{name}' has no usable example in split '{split}' ({reasons or 'no rows'})"
-            )
+            reasons = [f"{count} × {reason}" for reason, count in skipped.get(split, {}).items()]
+            problem = f"no usable example in split '{split}' ({', '.join(reasons) or 'no rows'})"
+            raise DataError(f"dataset '{name}' has {problem}")
 
 
 def _open_splits(name: str, corpus: Corpus, folder: Path) -> Texts:
     content = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-    splits = {
-        split: ReadSplit(
-            split,
-            folder / f"{split}.arrow",
-            fingerprint,
-            content["multi_document"],
-            content["queried"],
-        )
-        for split, fingerprint in content["splits"].items()
-    }
-    fingerprint, facts = digest(content["splits"]), content["facts"]
-    if (
-        corpus.published is not None
-    ):  # not a part of the stage, so that a correction needs no other texts
-        facts = {**facts, "published": corpus.published}
-    return Texts(name, fingerprint, splits, content["multi_document"], facts, corpus.metrics)
+    several, queried, facts = content["multi_document"], content["queried"], content["facts"]
+    splits = {}
+    for split, fingerprint in content["splits"].items():
+        path = folder / f"{split}.arrow"
+        splits[split] = ReadSplit(split, path, fingerprint, several, queried)
+    if corpus.published is not None:
+        # not a part of the stage, so that a correction needs no other texts
+        facts["published"] = corpus.published
+    return Texts(name, digest(content["splits"]), splits, several, facts, corpus.metrics)

@@ -15,14 +15,14 @@ import csv
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from longsumbench.core import Row
-from longsumbench.corpora.reading.fields import BadRow, describe_names
+from longsumbench.corpora.reading.fields import BadRow, bad_rows_at, describe_names
 from longsumbench.corpora.reading.text_files import (
     as_object,
     check_is_file,
@@ -181,10 +181,8 @@ def _line_rows(path: Path) -> Iterator[FileRow]:
 
 
 def _json_rows(path: Path) -> Iterator[FileRow]:
-    try:
+    with bad_rows_at(path):
         value = parse_json_text(text_of_file(path), "not JSON")
-    except BadRow as problem:
-        raise DataError(f"{problem}", path) from problem
     for number, row in enumerate(value if isinstance(value, list) else [value], start=1):
         yield FileRow(path, number, partial(as_object, row, "not a JSON object"))
 
@@ -228,26 +226,22 @@ def _table_rows(path: Path) -> Iterator[FileRow]:
                 yield FileRow(path, line, partial(_named_values, names, values))
             else:
                 names = [name.strip() for name in values]
-                refuse_repeated(list(filter(None, names)), "column")
+                with bad_rows_at(path, line):
+                    refuse_repeated(list(filter(None, names)), "column")
     except csv.Error as error:
         advice = 'close every quote, and write a quote within quotes twice: ""'
         raise DataError(f"not a row of a table ({error}); {advice}", path, start) from error
-    except BadRow as problem:
-        raise DataError(f"{problem}", path, line) from problem
 
 
 def _named_values(names: Sequence[str], values: Sequence[str]) -> Row:
     if len(values) != len(names):
         detail = f"{len(values)} for {describe_names(names)}; put quotes around a value with the delimiter in it"
         raise BadRow("the row has another number of values than the table has columns", detail)
+    columns = list(zip(names, values, strict=True))
     # Spreadsheets add columns without a name, which are empty.
-    columns = [
-        (name, value) for name, value in zip(names, values, strict=True) if name or value.strip()
-    ]
-    row = dict(columns)
-    if len(row) < len(columns):
-        refuse_repeated([name for name, _ in columns], "column")
-    return row
+    columns = [(name, value) for name, value in columns if name or value.strip()]
+    refuse_repeated([name for name, _ in columns], "column")
+    return dict(columns)
 
 
 def _parquet_rows(path: Path) -> Iterator[FileRow]:
@@ -256,13 +250,12 @@ def _parquet_rows(path: Path) -> Iterator[FileRow]:
     number = 0
     try:
         file = parquet.ParquetFile(path)
-        refuse_repeated(file.schema_arrow.names, "column")
+        with bad_rows_at(path):
+            refuse_repeated(file.schema_arrow.names, "column")
         for batch in file.iter_batches(_PARQUET_ROWS):
             for row in batch.to_pylist():
                 number += 1
                 yield FileRow(path, number, partial(dict, row))
-    except BadRow as problem:
-        raise DataError(f"{problem}", path) from problem
     except (ValueError, OSError) as error:  # the library's errors are subclasses
         raise DataError(
             f"not a Parquet file ({' '.join(f'{error}'.split())}); write it again", path
@@ -279,10 +272,8 @@ def texts_in_folder(folder: Path, field: str) -> dict[str, Path]:
         DataError: two subfolders could hold the field.
     """
     names = tuple(sorted(place.name for place in folder.iterdir() if place.is_dir()))
-    try:
-        keys: Mapping[str, str] = keys_of(names, (field,))
-    except BadRow as problem:
-        raise DataError(f"{problem}", folder) from problem
+    with bad_rows_at(folder):
+        keys = keys_of(names, (field,))
     ending = ".txt" if field in keys else _FOLDER_ENDINGS.get(field)
     files = sorted((folder / keys.get(field, "")).glob(f"*{ending}")) if ending else []
     return {file.name.removesuffix(ending or ""): file for file in files if file.is_file()}

@@ -50,7 +50,9 @@ RowOutcome = Sequence[MadeExample] | Exception  # a row's examples, or its error
 
 def num_cores() -> int:
     """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def thinned_examples(examples: Read) -> tuple[Thinned, ...]:
@@ -61,11 +63,11 @@ def thinned_examples(examples: Read) -> tuple[Thinned, ...]:
 
 def split_by_hash(identity: str) -> str:
     """Return the split of an example by a hash of its id: 80 % train, 10 % validation, 10 % test."""
-    share = (
-        int.from_bytes(hashlib.sha256(identity.encode("utf-8", "surrogatepass")).digest()[:8])
-        / 2**64
-    )
-    return "train" if share < 0.8 else "validation" if share < 0.9 else "test"
+    content = hashlib.sha256(identity.encode("utf-8", "surrogatepass"))
+    share = int.from_bytes(content.digest()[:8]) / 2**64
+    if share < 0.8:
+        return "train"
+    return "validation" if share < 0.9 else "test"
 
 
 def make_examples(split: str | None, load_row: Callable[[], Read]) -> RowOutcome:

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.core import Row
-from longsumbench.corpora.reading.fields import BadRow, json_type
+from longsumbench.corpora.reading.fields import BadRow, bad_rows_at, json_type
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 
@@ -132,11 +133,9 @@ def names_in_list(path: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         DataError: the file cannot be read.
     """
-    return (
-        (number, line.strip())
-        for number, line in enumerate(lines_of(path), start=1)
-        if line.strip()
-    )
+    for number, line in enumerate(lines_of(path), start=1):
+        if name := line.strip():
+            yield number, name
 
 
 def decoded(content: bytes, place: str = "the line") -> str:
@@ -166,10 +165,9 @@ def decoded_lines(path: Path) -> Iterator[str]:
         DataError: the file cannot be read, or is not text.
     """
     for number, line in enumerate(lines_of(path), start=1):
-        try:
-            yield decoded(line)
-        except BadRow as problem:
-            raise DataError(f"{problem}", path, number) from problem
+        with bad_rows_at(path, number):
+            text = decoded(line)
+        yield text
 
 
 def text_of_file(path: Path) -> str:
@@ -228,10 +226,8 @@ def parse_json_text(text: str, problem: str) -> Any:
 
 
 def _object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        refuse_repeated([name for name, _ in pairs], "key")
-    return values
+    refuse_repeated([name for name, _ in pairs], "key")
+    return dict(pairs)
 
 
 def refuse_repeated(names: Sequence[str], kind: str) -> None:
@@ -240,10 +236,10 @@ def refuse_repeated(names: Sequence[str], kind: str) -> None:
     Raises:
         BadRow: two have the same name.
     """
-    repeated = [name for place, name in enumerate(names) if name in names[:place]]
-    if repeated:
-        count = format_count(names.count(repeated[0]), kind)
-        raise BadRow(f"a {kind} is given twice", f"{count} with the name {repeated[0]!r}; keep one")
+    for name, number in Counter(names).items():
+        if number > 1:
+            count = format_count(number, kind)
+            raise BadRow(f"a {kind} is given twice", f"{count} with the name {name!r}; keep one")
 
 
 def refuse_half_characters(value: Any) -> None:

@@ -2,13 +2,9 @@
 
 import hashlib
 import json
-import os
 import re
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import chain, product
 from typing import Any
 
 import pytest
@@ -22,54 +18,45 @@ from longsumbench.corpora.probe.probe import Controls, lengths_of, report, repor
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UsageError
 from longsumbench.metrics.fact_recall import FactRecall
-from longsumbench.sentences import split_sentences
 
 PAGE = ROOT / "docs" / "probe.md"
-Found = dict[str, tuple[str, str | None]]  # site → firm, and rank if it was decided by rank
+FORMS = {
+    "single": "The {} goes to {}.",
+    "relayed": "The {0} goes to the {2} bid from {1}.",
+    "silent": "The {} goes to {} with the {} bid.",
+}
 TYPE_NAMES = {
     "rouge1": "ROUGE-1",
     "rouge2": "ROUGE-2",
     "rougeL": "ROUGE-L",
     "rougeLsum": "ROUGE-Lsum",
 }
+# the fingerprint of the runs with dataset.document_length=128
+STORED = "33bebc260e9730e0732aa6638f646a08ee461517f1e69d2cfabc605823c8088d"
 LADDER = (40, 64, 128, 256, 512, 1024)
 
 
 CONTROLS = {
     "usual": Controls(),
-    "many silent facts": Controls(kinds=("silent", "relayed") * 6),
-    "only look-alikes": Controls(hard=0, alike=1),
-    "only hard distractors": Controls(hard=1, alike=0),
-    "small sections": Controls(section_length=32),
-    "no distance": Controls(distance=0),
     "several sources": Controls(sources=4),
-    "repeated": Controls(redundancy=0.5),
-    "all repeated, by several sources": Controls(redundancy=1, sources=3),
-    "overruled": Controls(contradiction=0.5),
-    "an agenda in the text": Controls(agenda="told"),
-    "an agenda in the query": Controls(agenda="asked", kinds=("silent", "single")),
-    "all of it": Controls(sources=3, redundancy=1, contradiction=1, agenda="told"),
-    "all of it, in few sections": Controls(redundancy=0.7, contradiction=0.7, section_length=400),
+    "an agenda in the query": Controls(agenda="asked"),
+    "both": Controls(sources=3, agenda="asked"),
 }
-TELLING = {  # what tells of a decision, in the forms of a site and of a firm or a rank
-    "decided": r"(?:The council decided that|It was agreed that|After a vote) "
-    r"the (\w+) goes to (?:the )?(\w+)(?: bid)?\.",
-    "revised": r"(?:The council changed its mind and|After an appeal|The first decision was withdrawn and) "
-    r"the (\w+) goes to (?:the )?(\w+)(?: bid)?\.",
-    "repeated": r"The council gave the (\w+) to (?:the )?(\w+)(?: bid)?\.",
-    "repeated, the other way round": r"(?:The minutes say that|The clerk confirmed) (?:the )?(\w+) (?:bid )?"
-    r"(?:won|for) the (\w+)\.",
-}
+DECISION = re.compile(
+    r"(?:The council decided that|It was agreed that|After a vote) the (\w+) goes to (?:the )?(\w+)(?: bid)?\."
+)
+BID = re.compile(r"The (\w+) has a (\w+) bid from ([A-Z]\w+)\.")
 
 
-def told_in(example: Example) -> Iterator[tuple[str, str, str, int, int]]:
-    """(how, site, firm or rank, number of the sentence, number of the section) of all that tells of a decision."""
-    numbered = [(n, one) for n, section in enumerate(all_sections(example)) for one in section]
-    for at, (section, sentence) in enumerate(numbered):
-        for how, form in TELLING.items():
-            if found := re.fullmatch(form, sentence):
-                site, what = found.groups() if "round" not in how else found.groups()[::-1]
-                yield how.partition(",")[0], site, what, at, section
+def decisions_in(example: Example) -> dict[str, tuple[str, int]]:
+    """Return site → firm or rank, and the section of the decision. Fails if a site is decided twice."""
+    decisions: dict[str, tuple[str, int]] = {}
+    for number, section in enumerate(all_sections(example)):
+        for sentence in section:
+            if decision := DECISION.fullmatch(sentence):
+                assert decision[1] not in decisions
+                decisions[decision[1]] = decision[2], number
+    return decisions
 
 
 def all_sections(example: Example) -> list[tuple[str, ...]]:
@@ -80,42 +67,16 @@ def all_sections(example: Example) -> list[tuple[str, ...]]:
     ]
 
 
-def what_holds(example: Example) -> Found:
-    """What a reader of the whole text knows at its end, who takes the last decision on a site as the one that holds.
-
-    Fails where something is said that is not so.
-    """
-    decided: dict[str, list[str]] = defaultdict(list)
-    for how, site, what, _, _ in told_in(example):
-        if how != "repeated":
-            assert how == ("revised" if decided[site] else "decided") or how == "revised"
-            decided[site].append(what)
-    for how, site, what, _, _ in told_in(example):
-        if how == "repeated":
-            assert what == decided[site][-1]
-        if how == "revised":
-            assert len(decided[site]) == 2
-            assert decided[site][0] != decided[site][1] == what
-    bids = re.findall(r"The (\w+) has a (\w+) bid from ([A-Z]\w+)\.", " ".join(example.sentences()))
-    firms = {(site, rank): firm for site, rank, firm in bids}
-    chosen = {site: all_told[-1] for site, all_told in decided.items()}
-    assert set(firms) == {
-        (site, rank) for site, what in chosen.items() if what.islower() for rank in council.RANKS
+def read_facts(example: Example) -> dict[str, tuple[str, str | None]]:
+    """Return site → firm, and the rank if it was decided by rank, as a reader of the whole text knows them."""
+    bids = {
+        match.groups()[:2]: match[3] for match in map(BID.fullmatch, example.sentences()) if match
     }
-    return {
-        site: (firms[site, what], what) if what.islower() else (what, None)
-        for site, what in chosen.items()
-    }
-
-
-def summary_of(found: Found, kinds: dict[str, str]) -> tuple[str, ...]:
-    """The summary of what was found, in the order of the alphabet, which is the agenda's."""
-    forms = {
-        "single": "The {} goes to {}.",
-        "relayed": "The {0} goes to the {2} bid from {1}.",
-        "silent": "The {} goes to {} with the {} bid.",
-    }
-    return tuple(forms[kinds[site]].format(site, *found[site]) for site in sorted(found))
+    decisions = {site: choice for site, (choice, _) in decisions_in(example).items()}
+    by_rank = {site: rank for site, rank in decisions.items() if rank in council.RANKS}
+    assert set(bids) == {(site, rank) for site in by_rank for rank in council.RANKS}
+    firms = {site: (bids[site, rank], rank) for site, rank in by_rank.items()}
+    return {site: firms.get(site, (choice, None)) for site, choice in decisions.items()}
 
 
 def length_of(sentences: Iterable[str]) -> int:
@@ -170,9 +131,6 @@ def test_six_sites_come_in_one_order_with_facts_of_three_kinds(tested: list[Exam
             len(set(fact.values)) == 24 and fact.value in fact.values for fact in example.facts
         )
         assert 40 <= length_of(example.references[0]) <= 50
-    values = Counter(fact.value for example in tested for fact in example.facts)
-    assert len(values) == 24
-    assert max(values.values()) < 1.5 * 2400 / 24
 
 
 def test_notes_cover_a_part_of_the_agenda() -> None:
@@ -188,7 +146,7 @@ def test_notes_cover_a_part_of_the_agenda() -> None:
 
 
 def test_facts_are_in_one_section_or_uniformly_apart() -> None:
-    """35 % of the facts are in one section, the others uniformly one to seven apart; either half comes first."""
+    """35 % of the facts are in one section, the others uniformly one to seven apart."""
     made = list(reports([1024], seed=6, number=1_500))
     apart = Counter(
         fact.distance for example in made for fact in example.facts if fact.kind != "single"
@@ -196,120 +154,54 @@ def test_facts_are_in_one_section_or_uniformly_apart() -> None:
     shares = {distance: count / 3_000 for distance, count in apart.items()}
     assert shares.pop(0) == pytest.approx(0.35, abs=0.03)
     assert shares == pytest.approx(dict.fromkeys(range(1, 8), 0.65 / 7), abs=0.02)
-    texts = [" ".join(example.sentences()) for example in made]
-    first = [
-        text.index("the market goes to the") < text.index("The market has a") for text in texts
-    ]
-    assert sum(first) / len(first) == pytest.approx(0.5, abs=0.05)
 
 
 @pytest.mark.parametrize("name", CONTROLS)
 def test_every_answer_is_in_the_source_and_is_the_only_one(name: str) -> None:
-    """Whoever reads to the end, and takes the last decision for true, writes the reference in the agenda's order.
-
-    What a fact is follows from its site alone, as a reader of many reports knows.
-    """
-    controls, kinds = CONTROLS[name], defaultdict(set)
+    """A reader of the whole text writes the reference in the agenda's order; a fact's kind follows from its site."""
+    controls, kinds = CONTROLS[name], {}
     for example in reports((*LADDER, 2048), seed=21, number=140, controls=controls):
-        found = what_holds(example)
+        facts = read_facts(example)
         assert {fact.subject: fact.value for fact in example.facts} == {
-            site: firm for site, (firm, _) in found.items()
+            site: firm for site, (firm, _) in facts.items()
         }
-        agenda = [site for site in council.SITES if site in found]
-        first, opening = next(example.sentences()), re.compile(r"The agenda is ([a-z ]+)\.")
-        if controls.agenda != "fixed":
-            asked = re.fullmatch(r"What of ([a-z ]+)\?", example.query or "")
-            message = asked if controls.agenda == "asked" else opening.fullmatch(first)
-            assert message is not None
-            agenda = message[1].replace(" then ", " ").split()
-        assert sum(1 for sentence in example.sentences() if opening.match(sentence)) == (
-            controls.agenda == "told"
-        )
-        forms = {fact.subject: fact.kind.split()[0] for fact in example.facts}
-        for site, form in forms.items():
-            kinds[site].add(form)
-        assert example.references == (
-            tuple(summary_of({site: found[site]}, forms)[0] for site in agenda),
-        )
-    assert all(len(forms) == 1 for forms in kinds.values())
-    assert len(kinds) == (len(controls.kinds) if controls.agenda == "fixed" else 12)
+        agenda = sorted(facts)
+        if controls.agenda == "asked":
+            query = re.fullmatch(r"What of ([a-z ]+)\?", example.query or "")
+            assert query is not None
+            agenda = query[1].split()
+        for fact in example.facts:
+            assert kinds.setdefault(fact.subject, fact.kind) == fact.kind
+        summary = tuple(FORMS[kinds[site]].format(site, *facts[site]) for site in agenda)
+        assert example.references == (summary,)
+    assert len(kinds) == (12 if controls.agenda == "asked" else 6)
 
 
 @pytest.mark.parametrize("name", CONTROLS)
-def test_what_is_said_of_facts_is_true(name: str) -> None:
-    """Position: of the first sentence of what holds; distance: of the nearest places of it; traits: as they occur."""
+def test_positions_and_distances_of_facts(name: str) -> None:
+    """A position is that of the first sentence of a fact; a distance is in sections, from the decision to the bids."""
     for example in reports((*LADDER, 2048), seed=22, number=70, controls=CONTROLS[name]):
-        sections, message = all_sections(example), list(told_in(example))
-        sentences = list(chain.from_iterable(sections))
-        section_of = [n for n, section in enumerate(sections) for _ in section]
+        decisions, sections = decisions_in(example), all_sections(example)
+        sentences = [(text, number) for number, section in enumerate(sections) for text in section]
         for fact in example.facts:
-            own = [one for one in message if one[1] == fact.subject]
-            revised = any(how == "revised" for how, *_ in own)
-            holds = [(at, n) for how, _, _, at, n in own if not (revised and how == "decided")]
-            bids = [
-                at
-                for at, one in enumerate(sentences)
-                if one.startswith(f"The {fact.subject} has a")
+            places = [
+                (place, number)
+                for place, (text, number) in enumerate(sentences)
+                if text.startswith(f"The {fact.subject} has a")
+                or (DECISION.match(text) and f" {fact.subject} goes" in text)
             ]
-            first = min(at for at in (*bids, *(at for at, _ in holds)))
-            assert fact.position == length_of(sentences[:first]) / length_of(sentences)
-            apart = [abs(n - section_of[bids[0]]) for _, n in holds] if bids else [0]
-            assert fact.distance == min(apart)
-            traits = {"overruled": revised, "repeated": any(how == "repeated" for how, *_ in own)}
-            expected = [trait for trait, occurs in traits.items() if occurs]
-            asked_for = CONTROLS[name].redundancy or CONTROLS[name].contradiction
-            assert fact.kind.split()[1:] == (expected or ["plain"] * bool(asked_for))
-
-
-def test_overruled_decisions_tell_nothing() -> None:
-    """They are older than what holds and lie anywhere before it; they name any other firm alike, the other rank."""
-    made = list(reports([512], 24, 1_000, Controls(contradiction=1)))
-    before, ranks, distances = Counter[str](), Counter[bool](), Counter[int]()
-    for example in made:
-        message = {
-            (how, site): (what, at, section) for how, site, what, at, section in told_in(example)
-        }
-        for fact in example.facts:
-            old, new = message["decided", fact.subject], message["revised", fact.subject]
-            assert old[1] < new[1]
-            distances[new[2] - old[2]] += 1
-            if old[0].islower():
-                ranks[new[0] == "lower"] += 1
-                assert {old[0], new[0]} == set(council.RANKS)
-            else:
-                before[old[0]] += 1
-                assert old[0] != new[0] == fact.value
-    assert len(before) == 24
-    assert max(before.values()) < 1.3 * 4_000 / 24
-    assert ranks[True] / 2_000 == pytest.approx(0.5, abs=0.04)
-    assert set(distances) == set(range(8))
-    named = Counter(
-        kind
-        for kind, site, firm, example in distractors(made)
-        for fact in example.facts
-        if kind == "hard" and fact.subject == site and fact.value == firm
-    )
-    hard = sum(1 for kind, *_ in distractors(made) if kind == "hard")
-    assert named["hard"] / hard == pytest.approx(1 / 24, abs=0.01)
-    for kind, site, firm, example in distractors(made):
-        if kind == "alike":
-            bids = re.findall(
-                rf"The {site} has a \w+ bid from (\w+)\.", " ".join(example.sentences())
-            )
-            assert firm not in [what for _, of, what, _, _ in told_in(example) if of == site] + bids
+            before = length_of(text for text, _ in sentences[: places[0][0]])
+            assert fact.position == before / length_of(text for text, _ in sentences)
+            decided_in = decisions[fact.subject][1]
+            assert fact.distance == max(abs(number - decided_in) for _, number in places)
 
 
 def test_sources_share_the_sections() -> None:
-    """Documents have as many sections, or one more; all places of a fact may be in different ones; notes have fewer."""
-    for sources, shares in ((3, [3, 3, 2]), (4, [2, 2, 2, 2]), (12, [1] * 12)):
-        (example,) = reports([1024], 26, 1, Controls(sources=sources))
-        assert (
-            sorted((len(document.sections) for document in example.documents), reverse=True)
-            == shares
-        )
-        assert [document.source for document in example.documents][-1] == f"Source {sources}"
-        names = [section.name for document in example.documents for section in document.sections]
-        assert names == [f"Session {number}" for number in range(1, len(names) + 1)]
+    """Documents differ by one section at most; the sections and facts are those of one document; notes have fewer."""
+    for sources, sizes in ((3, [3, 3, 2]), (4, [2, 2, 2, 2]), (12, [1] * 12)):
+        example = report(1024, 26, 0, Controls(sources=sources))
+        assert sorted((len(item.sections) for item in example.documents), reverse=True) == sizes
+        assert example.documents[-1].source == f"Source {sources}"
     plain, shared = report(1024, 27, 0), report(1024, 27, 0, Controls(sources=4))
     assert all_sections(plain) == all_sections(shared)
     assert plain.facts == shared.facts
@@ -317,7 +209,7 @@ def test_sources_share_the_sections() -> None:
 
 
 def test_varying_agendas() -> None:
-    """Four to eight of the twelve sites, each as often as any other, in any order; a note has as many as ever."""
+    """Four to eight of the twelve sites, each as often as any other, in any order."""
     made = list(reports([1024], 28, 600, Controls(agenda="asked")))
     assert {len(example.facts) for example in made} == {4, 5, 6, 7, 8}
     counts = Counter(fact.subject for example in made for fact in example.facts)
@@ -326,78 +218,37 @@ def test_varying_agendas() -> None:
     )
     ordered = [example.facts[0].subject < example.facts[1].subject for example in made]
     assert sum(ordered) / 600 == pytest.approx(0.5, abs=0.06)
-    assert max(len(note.facts) for note in reports([64], 28, 100, Controls(agenda="asked"))) == 3
-    for example in made[:50]:
-        named = {site for kind, site, _, _ in distractors([example]) if kind != "plain"}
-        assert named <= {fact.subject for fact in example.facts}
-
-
-def test_reports_have_the_length_that_was_asked_for() -> None:
-    """Whatever is planted has its room: a report has the tokens it was asked for, sections stay sections."""
-    for name, length in product([*CONTROLS][6:], (40, 128, 256, 1024)):
-        lengths = [
-            length_of(example.sentences()) for example in reports([length], 29, 30, CONTROLS[name])
-        ]
-        assert sum(lengths) / len(lengths) == pytest.approx(length, abs=3)
-        assert max(abs(one - length) for one in lengths) <= 20
-
-
-def test_an_overruled_and_repeated_fact_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where chance always says 0: decided and revised in the first of two documents, repeated in the second."""
-    monkeypatch.setattr(
-        "random.Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})()
-    )
-    example = report(
-        64, 0, 0, Controls(kinds=("single",), redundancy=1, contradiction=1, sources=2)
-    )
-    distractor = "Residents hoped that Adler would get the bridge."  # 9 tokens
-    first = (
-        "The council decided that the bridge goes to Brandt.",  # 10
-        "The council changed its mind and the bridge goes to Adler.",  # 12, so that 32 have one more
-        distractor,
-    )
-    assert all_sections(example) == [
-        first,
-        ("The council gave the bridge to Adler.", *[distractor] * 3),
-    ]
-    assert [len(document.sections) for document in example.documents] == [1, 1]
-    assert example.references == (("The bridge goes to Adler.",),)
-    (fact,) = example.facts
-    assert (fact.kind, fact.value, fact.distance) == ("single overruled repeated", "Adler", 0)
-    assert fact.position == 10 / (10 + 12 + 9 + 8 + 27)
-    message = report(32, 0, 0, Controls(kinds=("single",), agenda="told"))
-    assert all_sections(message) == [
-        (
-            "The agenda is bridge.",
-            "The council decided that the bridge goes to Adler.",
-            *[distractor] * 2,
-        )
-    ]
-    asked = report(40, 0, 0, Controls(kinds=("single",), agenda="asked"))
-    assert asked.query == "What of bridge canal?"
-    assert len(asked.references[0]) == 2
 
 
 def test_options_through_the_loader(stages: ArtifactCache) -> None:
-    """The settings make what the controls do; what departs is in the record, and the usual values change nothing."""
+    """The settings make what the controls do; the record has those that differ, and the usual values change nothing."""
     usual = load_texts(DatasetSettings(name="probe", limit=4), stages)
-    same = DatasetSettings(
-        name="probe", limit=4, sources=1, redundancy=0.0, contradiction=0.0, agenda="fixed"
-    )
+    same = DatasetSettings(name="probe", limit=4, sources=1, agenda="fixed")
     assert probe.probe_inputs(same) == probe.probe_inputs(DatasetSettings(name="probe"))
     assert load_texts(same, stages).fingerprint == usual.fingerprint
-    chosen: dict[str, Any] = {
-        "sources": 3,
-        "redundancy": 0.5,
-        "contradiction": 1.0,
-        "agenda": "asked",
-    }
-    texts = load_texts(DatasetSettings(name="probe", limit=4, **chosen), stages)
-    assert texts.facts["options"] == chosen
+    options: dict[str, Any] = {"sources": 3, "agenda": "asked"}
+    texts = load_texts(DatasetSettings(name="probe", limit=4, **options), stages)
+    assert texts.facts["options"] == options
     assert "options" not in usual.facts
-    assert list(texts.splits["test"]) == list(reports([1024], 3, 4, Controls(**chosen)))
+    assert list(texts.splits["test"]) == list(reports([1024], 3, 4, Controls(**options)))
     assert texts.multi_document
     assert not usual.multi_document
+
+
+def test_the_texts_of_stored_runs_stay_the_same(stages: ArtifactCache) -> None:
+    """The fingerprints are those of published runs; the digests were computed with their version of the generator."""
+    texts = load_texts(DatasetSettings(name="probe", document_length=128), stages)
+    assert texts.fingerprint == STORED
+    assert set(probe.probe_inputs(DatasetSettings("probe"))) == {"generator", "generated"}
+    prose = tuple(f"In {number} we saw the small cells." for number in range(300))
+    digests = {
+        "6076c911f2648156": Controls(),
+        "2edbafe943c59260": Controls(sources=4),
+        "4d39c6fe08f49f33": Controls(agenda="asked"),
+        "445ca9e82d1cf6d5": Controls(prose=prose),
+    }
+    for expected, controls in digests.items():
+        assert digest(reports((32, 100, 128, 1024), 5, 12, controls))[:16] == expected
 
 
 def test_reports_and_sections_have_their_lengths() -> None:
@@ -408,14 +259,8 @@ def test_reports_and_sections_have_their_lengths() -> None:
         assert sum(lengths) / len(lengths) == pytest.approx(length, abs=2)
         assert max(abs(one - length) for one in lengths) <= 20
         assert {len(example.documents[0].sections) for example in made} == {sections}
-    (example,) = reports([1024], seed=7, number=1)
-    assert [length_of(section) for section in sections_of(example)] == pytest.approx(
-        [128] * 8, abs=10
-    )
-    assert [section.name for section in example.documents[0].sections][::7] == [
-        "Session 1",
-        "Session 8",
-    ]
+    sections_of_one = map(length_of, sections_of(report(1024, 7, 0)))
+    assert list(sections_of_one) == pytest.approx([128] * 8, abs=10)
 
 
 def distractors(
@@ -425,9 +270,7 @@ def distractors(
     firms, sites = "|".join(council.FIRMS), "|".join(council.SITES)
     for example in examples:
         for sentence in example.sentences():
-            if " bid from " not in sentence and not any(
-                re.fullmatch(form, sentence) for form in TELLING.values()
-            ):
+            if not BID.fullmatch(sentence) and not DECISION.fullmatch(sentence):
                 site, firm = (
                     re.search(rf"\b({sites})\b", sentence),
                     re.search(rf"\b({firms})\b", sentence),
@@ -437,18 +280,13 @@ def distractors(
 
 
 def test_the_shares_of_distractors(tested: list[Example]) -> None:
-    """40 % name a site of the agenda and a firm, 10 % look like a decision; other shares come as they are asked for."""
-
-    def shares(examples: Iterable[Example]) -> dict[str, float]:
-        counts = Counter(kind for kind, _, _, _ in distractors(examples))
-        return {kind: count / counts.total() for kind, count in counts.items()}
-
-    assert shares(tested) == pytest.approx({"hard": 0.4, "alike": 0.1, "plain": 0.5}, abs=0.01)
-    assert shares(reports([256], 8, 20, Controls(hard=0, alike=0))) == {"plain": 1}
-    assert shares(reports([256], 8, 20, Controls(hard=0, alike=1))) == {"alike": 1}
-    named = {site for kind, site, _, _ in distractors(tested) if kind != "plain"}
-    assert named == set(council.SITES[:6])
-    assert all(firm is None for kind, _, firm, _ in distractors(tested) if kind == "plain")
+    """40 % name a site of the agenda and a firm, 10 % look like a decision, and the others name no firm."""
+    kinds = [(kind, site, firm) for kind, site, firm, _ in distractors(tested)]
+    counts = Counter(kind for kind, _, _ in kinds)
+    shares = {kind: count / counts.total() for kind, count in counts.items()}
+    assert shares == pytest.approx({"hard": 0.4, "alike": 0.1, "plain": 0.5}, abs=0.01)
+    assert {site for kind, site, _ in kinds if kind != "plain"} == set(council.SITES[:6])
+    assert all(firm is None for kind, _, firm in kinds if kind == "plain")
 
 
 def test_distractors_tell_nothing(tested: list[Example]) -> None:
@@ -464,9 +302,6 @@ def test_distractors_tell_nothing(tested: list[Example]) -> None:
     assert sum(pairs["hard"]) / len(pairs["hard"]) == pytest.approx(1 / 24, abs=0.005)
     assert not any(pairs["alike"])
     assert {len(firms) for firms in rumours.values()} == {1}
-    for example in tested:
-        bidders = re.findall(r"The (\w+) has a \w+ bid from (\w+)\.", " ".join(example.sentences()))
-        assert not any(firm in rumours[example.id, site] for site, firm in bidders)
 
 
 def test_the_bids_alone_tell_nothing() -> None:
@@ -485,41 +320,13 @@ def test_the_bids_alone_tell_nothing() -> None:
         assert sum(first) / 1_000 == pytest.approx(0.5, abs=0.05)
 
 
-def test_the_language_is_closed(tested: list[Example]) -> None:
-    """About 120 words, a full stop at every end, and the suite splits running text into the same sentences."""
-    sentences = [
-        one for example in tested for one in (*example.sentences(), *example.references[0])
-    ]
-    words = {word.removesuffix(".") for sentence in sentences for word in sentence.split()}
-    assert 100 <= len(words) <= 130
-    assert all(word.isalpha() for word in words)
-    assert all(re.fullmatch(r"[A-Z][A-Za-z ]*\.", sentence) for sentence in set(sentences))
-    for example in tested[:20]:
-        assert split_sentences(" ".join(example.sentences())) == tuple(example.sentences())
-        assert split_sentences(" ".join(example.references[0])) == example.references[0]
-
-
 def test_the_same_report_whatever_was_made_before() -> None:
-    """Its arguments alone decide: not the order of asking, not Python's hash seed, not the process."""
+    """Its arguments alone decide, not the order of the calls; another seed gives another report."""
     forwards = [report(length, 9, index) for index, length in enumerate(LADDER)]
     backwards = [report(length, 9, index) for index, length in reversed(list(enumerate(LADDER)))]
     assert forwards == backwards[::-1] == list(reports(LADDER, 9, 6))
-    code = (
-        "import hashlib, json\nfrom longsumbench.corpora.probe.probe import reports\n"
-        f"made = [example.to_dict() for example in reports({LADDER}, 9, 6)]\n"
-        "print(hashlib.sha256(json.dumps(made).encode()).hexdigest())"
-    )
-    environment = {**os.environ, "PYTHONHASHSEED": "1"}
-    message = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-    )
-    assert message.stdout.strip() == digest(forwards)
-    assert (
-        len(
-            {tuple(report(256, seed, index).sentences()) for seed in range(3) for index in range(3)}
-        )
-        == 9
-    )
+    texts = {tuple(report(256, seed, 0).sentences()) for seed in range(9)}
+    assert len(texts) == 9
 
 
 def test_a_note_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -527,58 +334,37 @@ def test_a_note_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "random.Random", lambda key: type("Zero", (), {"random": lambda self: 0.0})()
     )
-    example = report(40, 0, 0, Controls(kinds=("silent",)))
-    bids = (
-        "The bridge has a lower bid from Adler.",
-        "The bridge has a higher bid from Brandt.",
-    )  # 9 tokens each
-    decision = "The council decided that the bridge goes to the lower bid."  # 12
-    distractor = "Residents hoped that Adler would get the bridge."  # 9, so that one is enough
-    assert sections_of(example) == [(*bids, decision, distractor)]
-    assert example.references == (("The bridge goes to Adler with the lower bid.",),)
-    (fact,) = example.facts
+    example = report(40, 0, 0, Controls(agenda="asked"))
+    assert example.query == "What of bridge canal?"
+    decisions = (
+        "The council decided that the canal goes to Adler.",
+        "The council decided that the bridge goes to Adler.",
+    )
+    distractor = "Residents hoped that Adler would get the bridge."
+    assert sections_of(example) == [(*decisions, distractor, distractor)]
+    assert example.references == (("The bridge goes to Adler.", "The canal goes to Adler."),)
+    fact, _ = example.facts
     assert (fact.kind, fact.subject, fact.value, fact.position, fact.distance) == (
-        "silent",
+        "single",
         "bridge",
         "Adler",
-        0.0,
+        10 / 38,
         0,
     )
-    other = report(40, 0, 0, Controls(kinds=("single",), hard=0, alike=1))
-    assert sections_of(other)[0][0] == "The council decided that the bridge goes to Adler."
-    assert set(sections_of(other)[0][1:]) == {"Residents asked whether the bridge goes to Brandt."}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"kinds": ("single", "loud")},
-        {"hard": 0.7, "alike": 0.4},
-        {"near": 1.5},
-        {"section_length": 31},
-        {"sources": 0},
-        {"redundancy": 1.1},
-        {"agenda": "loud"},
-        {"distance": 2, "redundancy": 0.5},
-    ],
-)
-def test_controls_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
-    """A control outside what it can be is an error that names it."""
-    with pytest.raises(UsageError, match=next(iter(wrong))):
-        Controls(**wrong)
 
 
 def test_a_report_holds_a_fact() -> None:
     """32 tokens are enough for any fact; fewer are an error, in a setting as in a call."""
-    for kind in ("single", "relayed", "silent"):
-        assert all(len(note.facts) == 1 for note in reports([32], 1, 50, Controls(kinds=(kind,))))
+    notes = list(reports([32], 1, 50))
+    assert all(len(note.facts) == 1 for note in notes)
+    assert {note.facts[0].kind for note in notes} == {"single", "relayed", "silent"}
     with pytest.raises(UsageError, match="31 tokens"):
         report(31, 1, 0)
-    for key, value in {"document_length": 31, "contradiction": 2, "agenda": "tld"}.items():
+    with pytest.raises(UsageError, match="sources"):
+        Controls(sources=0)
+    for key, value in {"document_length": 31, "agenda": "told"}.items():
         with pytest.raises(UsageError, match=rf"dataset\.{key}={value}"):
             build_settings(DatasetSettings, {key: value}, "dataset.")
-    with pytest.raises(UsageError, match="32 tokens is too short for a fact and the agenda"):
-        report(32, 1, 0, Controls(kinds=("silent",), agenda="told"))
 
 
 def test_training_lengths_double_up_to_the_tested_length() -> None:
@@ -601,10 +387,6 @@ def test_trained_short_and_tested_long(stages: ArtifactCache) -> None:
     for split in ("train", "validation"):
         assert longer.splits[split].fingerprint == usual.splits[split].fingerprint
     assert list(longer.splits["test"]) == list(reports([2048], 3, 6))
-    same = load_texts(
-        DatasetSettings(name="probe", limit=6, document_length=1024, train_length=1024), stages
-    )
-    assert same.fingerprint == usual.fingerprint != longer.fingerprint
 
 
 def test_time_grows_as_the_length_of_a_report() -> None:
@@ -616,24 +398,27 @@ def test_time_grows_as_the_length_of_a_report() -> None:
     assert len(example.facts) == 6
 
 
-def test_the_page_shows_what_is() -> None:
-    """The excerpts of the documentation are reports' own texts, and its example of use runs unchanged."""
-    page = PAGE.read_text(encoding="utf-8")
-    excerpt, code, grown = re.findall(r"```(?:text|python)\n(.*?)```", page, re.DOTALL)
-    options = Controls(sources=2, redundancy=0.5, contradiction=0.5, agenda="told")
-    for text, example in ((excerpt, report(128, 3, 0)), (grown, report(128, 3, 1, options))):
-        shown = [" ".join(section) for section in all_sections(example)] + [
-            " ".join(example.references[0])
-        ]
-        message = [
-            " ".join(paragraph.split())
-            for paragraph in re.split(r"Session \d: |Summary: ", text)[1:]
-        ]
-        assert message == shown
+def test_the_page_shows_a_report() -> None:
+    """The excerpt of the documentation is a report's own text."""
+    excerpt, _ = _blocks_of_page()
+    example = report(128, 3, 0)
+    paragraphs = re.split(r"Session \d: |Summary: ", excerpt)[1:]
+    assert [" ".join(paragraph.split()) for paragraph in paragraphs] == [
+        *map(" ".join, all_sections(example)),
+        " ".join(example.references[0]),
+    ]
+
+
+def test_the_page_shows_what_chance_gives(tested: list[Example]) -> None:
+    """The example of use in the documentation runs unchanged and gives its numbers."""
+    _, code = _blocks_of_page()
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 - it is the project's own
-    assert names["example"] == report(1024, seed=3, index=0)
-    assert all(
-        f"{kind} {names['guessed'][key]}" in " ".join(page.split())
-        for key, kind in TYPE_NAMES.items()
-    )
+    assert names["example"] == tested[0]
+    words = " ".join(PAGE.read_text(encoding="utf-8").split())
+    for key, kind in TYPE_NAMES.items():
+        assert f"{kind} {names['guessed'][key]}" in words
+
+
+def _blocks_of_page() -> list[str]:
+    return re.findall(r"```(?:text|python)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -1,18 +1,20 @@
 """Examples that are in two splits: counted, reported, an error where that is asked for."""
 
 import json
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from support.reading import read_texts
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
 from longsumbench.corpora.reading import load as loading
-from longsumbench.corpora.reading.load import Texts, compare_splits, load_texts
+from longsumbench.corpora.reading.load import compare_splits
 from longsumbench.errors import DataError
+
+read = partial(read_texts, "jsonl")
 
 # By hand: of the four test examples, one has a text of train, one an id of train, one both; of the two of validation,
 # one has the text of a training example, the other that of a tested one.
@@ -60,10 +62,6 @@ def written(folder: Path, splits: dict[str, dict[str, str]]) -> Path:
         )
         (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
-
-
-def read(path: Path, stages: ArtifactCache, **settings: Any) -> Texts:
-    return load_texts(DatasetSettings(name="jsonl", path=str(path), **settings), stages)
 
 
 def test_overlaps_are_counted_and_told(
@@ -145,47 +143,6 @@ def test_an_annotation_in_two_splits_is_an_overlap(
         (tmp_path / f"{split}.jsonl").write_text(json.dumps(row))
     overlaps = read(tmp_path, stages).facts.get("overlaps", {})
     assert overlaps.get("test in train", {}).get("same_reference", 0) == count
-
-
-def test_dealt_and_generated_splits_are_looked_at(
-    tmp_path: Path,
-    stages: ArtifactCache,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One file dealt by hash, and texts that are made on the spot, are compared as files are."""
-    path = tmp_path / "x.jsonl"
-    rows = ({"id": f"x{number}", "document": "The same.", "summary": "S."} for number in range(40))
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    texts = read(path, stages, split_by_hash=True)
-    tested = len(texts.splits["test"])
-    assert texts.facts["overlaps"]["test in train"]["same_text"] == tested > 0
-
-    def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
-        for split in ("test", "train"):  # the later split may well come first
-            yield (
-                split,
-                Example(
-                    f"{split}-1",
-                    None,
-                    None,
-                    (Document(None, (Section(None, (("A.",),)),)),),
-                    (("S.",),),
-                ),
-            )
-
-    corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {}))
-    monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
-    found = load_texts(DatasetSettings(name="mine"), stages).facts["overlaps"]
-    assert found == {
-        "test in train": {
-            "examples": 1,
-            "same_text": 1,
-            "same_id": 0,
-            "same_reference": 0,
-            "first": "test-1",
-        }
-    }
 
 
 SPLIT = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)))
