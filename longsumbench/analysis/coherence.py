@@ -19,9 +19,8 @@ from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
 from longsumbench.leaderboards.seed_groups import compare_examples, seed_matters
 from longsumbench.leaderboards.significance import LEVEL, UNDISTINGUISHED, judge_differences
-from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
+from longsumbench.metrics.aggregate import Estimate, estimate_mean
 from longsumbench.metrics.coherence import Coherence
-from longsumbench.metrics.statistics import bootstrap_interval
 from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
 from longsumbench.views.figures import (
@@ -88,19 +87,11 @@ class CoherenceFound(AnalysisResult):
         rows, pairs = [], {}
         for name, scores in self.scores.items():
             values = 100 * scores[np.isfinite(scores)]
-            low, high = (
-                bootstrap_interval(values, MEAN_RESAMPLES, 1)
-                if len(values) > 1
-                else (np.nan, np.nan)
-            )
+            number = estimate_mean(values) or Estimate(np.nan, np.nan, np.nan)
             row: dict[str, Any] = {"row": name, "label": self.labels[name]}
-            row |= {
-                "coherence": values.mean() if len(values) else np.nan,
-                "low": low,
-                "high": high,
-                "n": len(values),
-            }
-            row |= {"one_sentence_or_none": len(scores) - len(values)}
+            row |= {"coherence": number.mean, "low": number.low, "high": number.high}
+            row |= {"n": len(values), "one_sentence_or_none": len(scores) - len(values)}
+            row |= {"difference": np.nan, "tested": np.nan}
             one_seed = bool({name, self.baseline} & self.one_seed)
             pair = compare_examples(100 * (scores - self.scores[self.baseline])[:, None], one_seed)
             if name != self.baseline and pair is not None:
@@ -108,22 +99,11 @@ class CoherenceFound(AnalysisResult):
                 pairs[name] = pair
             rows.append(row)
         judged = judge_differences(pairs)
-        columns = (
-            "row",
-            "label",
-            "coherence",
-            "low",
-            "high",
-            "n",
-            "one_sentence_or_none",
-            "difference",
-            "tested",
-        )
-        table = pd.DataFrame(rows).reindex(columns=columns)
-        names = table["row"]
-        p_values = {name: test.p for name, test in judged.items()}
-        outcomes = {name: test.outcome for name, test in judged.items()}
-        return table.assign(p_holm=names.map(p_values).astype(float), outcome=names.map(outcomes))
+        for row in rows:
+            test = judged.get(row["row"])
+            row["p_holm"] = test.p if test else np.nan
+            row["outcome"] = test.outcome if test else None
+        return pd.DataFrame(rows)
 
     def notes(self) -> list[str]:
         """Return lines about the examples and the columns."""
@@ -146,44 +126,25 @@ class CoherenceFound(AnalysisResult):
 
     def blocks(self) -> list[Block]:
         """Return the table."""
-        view = (
-            "",
-            "coherence",
-            "95 % interval",
-            "n",
-            "of one sentence or none",
-            "difference",
-            "p (Holm)",
-        )
+        columns = ("", "coherence", "95 % interval", "n", "of one sentence or none")
+        columns += ("difference", "p (Holm)")
         rows = []
         for _, row in self.table().iterrows():
             interval = f"{row['low']:.2f} to {row['high']:.2f}" if np.isfinite(row["low"]) else ""
             mean = f"{row['coherence']:.2f}" if row["n"] else "none"
-            cells = [
-                row["label"],
-                mean,
-                interval,
-                f"{row['n']:,}",
-                f"{row['one_sentence_or_none']:,}",
-            ]
-            rows.append([*cells, *_tested(row)])
+            counts = f"{row['n']:,}", f"{row['one_sentence_or_none']:,}"
+            gap = f"{row['difference']:+.2f}" if np.isfinite(row["difference"]) else ""
+            if row["outcome"] == UNDISTINGUISHED:
+                gap = Tied(gap)
+            p = format_p(row["p_holm"]) if np.isfinite(row["p_holm"]) else ""
+            rows.append([row["label"], mean, interval, *counts, gap, p])
         tied = f"not distinguishable from '{self.labels[self.baseline]}' (p (Holm) ≥ {LEVEL})"
-        return [Block("", tuple(self.notes()), view, "lrlrrrr", rows, tied=tied)]
+        return [Block("", tuple(self.notes()), columns, "lrlrrrr", rows, tied=tied)]
 
     def pictures(self) -> dict[str, bytes]:
         """Draw each mean with its interval; return "png" and "svg" → bytes."""
-        return render_picture(
-            (_WIDTH, _REST + _ROW * len(self.scores)), lambda figure: _draw_rows(figure, self)
-        )
-
-
-def _tested(row: Any) -> list[str]:
-    if not np.isfinite(row["difference"]):
-        return ["", ""]
-    gap = f"{row['difference']:+.2f}"
-    if row["outcome"] == UNDISTINGUISHED:
-        gap = Tied(gap)
-    return [gap, format_p(row["p_holm"]) if np.isfinite(row["p_holm"]) else ""]
+        size = _WIDTH, _MARGINS + _ROW * len(self.scores)
+        return render_picture(size, lambda figure: _draw_rows(figure, self))
 
 
 def analyze_coherence(
@@ -207,7 +168,8 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
     Raises:
         DataError: no example has a reference.
     """
-    names = [REFERENCE, SHUFFLED, *(run.record.run_id for run in sampled.runs)]
+    labels = {REFERENCE: REFERENCE, SHUFFLED: SHUFFLED}
+    labels |= {run.record.run_id: run.label for run in sampled.runs}
     rows, without = [], 0
     for example in sampled.examples("scoring neighbours"):
         if not any(example.references):
@@ -215,27 +177,22 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
             continue
         reference = split_summary("\n".join(example.references[0]))
         mixed = shuffled(reference, f"{sampled.seed}:{example.id}")
-        texts = [
-            "\n".join(reference),
-            "\n".join(mixed),
-            *(run.summaries[example.id] for run in sampled.runs),
-        ]
+        texts = ["\n".join(reference), "\n".join(mixed)]
+        texts += [run.summaries[example.id] for run in sampled.runs]
         rows.append([metric.score(text, example)[metric.name] for text in texts])
     if not rows:
         raise DataError(
             f"no example of split '{sampled.split.name}' has a reference: there is nothing to score"
         )
-    columns = dict(zip(names, np.array(rows, np.float64).T, strict=True))
     metric_signature = metric.signature(len(rows)).replace("|", ",")
     trained = [run.record.run_id for run in sampled.runs if seed_matters(run.record)]
     return CoherenceFound(
         dataset=sampled.dataset,
         sample=sampled.describe(),
         signature=sampled.signature("analyze-coherence", _VERSION, metric=metric_signature),
-        scores=columns,
-        labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED}
-        | {run.record.run_id: run.label for run in sampled.runs},
-        baseline=names[2] if sampled.runs else REFERENCE,
+        scores=dict(zip(labels, np.array(rows, np.float64).T, strict=True)),
+        labels=labels,
+        baseline=sampled.runs[0].record.run_id if sampled.runs else REFERENCE,
         without=without,
         one_seed=frozenset(trained),
     )
@@ -243,46 +200,36 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
 
 def shuffled(reference: Sequence[str], seed: str) -> Sentences:
     """Return a reference's sentences in another order, drawn by the seed; unchanged if there is no other order."""
-    order, mixed = np.random.default_rng(int(digest(seed)[:16], 16)), list(reference)
-    while len(set(reference)) > 1 and mixed == list(reference):
-        mixed = [reference[place] for place in order.permutation(len(reference))]
-    return tuple(mixed)
+    order = np.random.default_rng(int(digest(seed)[:16], 16))
+    mixed = tuple(reference)
+    while len(set(reference)) > 1 and mixed == tuple(reference):
+        mixed = tuple(reference[place] for place in order.permutation(len(reference)))
+    return mixed
 
 
-_WIDTH, _ROW, _REST = (
-    7.4,
-    0.42,
-    1.55,
-)  # inches: the figure's width, a row's height, the margins' height
-_NUMBER: dict[str, Any] = {
-    "xytext": (7, 0),
-    "textcoords": "offset points",
-    "va": "center",
-    "fontsize": 9,
-}
+# Inches: the figure's width, a row's height, the margins' height
+_WIDTH, _ROW, _MARGINS = 7.4, 0.42, 1.55
+_NUMBER: dict[str, Any] = {"xytext": (7, 0), "textcoords": "offset points"}
+_NUMBER |= {"va": "center", "fontsize": 9}
 _TICK_LABEL_WIDTH, _TITLE_WIDTH, _NOTE_WIDTH = 30, 60, 105  # characters
 
 
 def _draw_rows(figure: "Figure", result: CoherenceFound) -> None:
-    table = result.table()
+    table, rows = result.table(), []
     caption = f"{result.sample}. Bars: 95 % intervals over summaries of two sentences or more (n)."
-    add_title_and_notes(
-        figure, textwrap.fill(result.title, _TITLE_WIDTH), textwrap.fill(caption, _NOTE_WIDTH)
-    )
-    plot, rows = figure.subplots(), []
-    numbers = [
-        Estimate(*bounds)
-        for bounds in table[["coherence", "low", "high"]].to_numpy(np.float64).tolist()
-    ]
+    title = textwrap.fill(result.title, _TITLE_WIDTH)
+    add_title_and_notes(figure, title, textwrap.fill(caption, _NOTE_WIDTH))
+    plot = figure.subplots()
     styles = system_styles([label.split()[0] for label in table["label"]])
-    for row, style, number in zip(table.itertuples(), styles, numbers, strict=True):
+    for place, (row, style) in enumerate(zip(table.itertuples(), styles, strict=True)):
+        number = Estimate(row.coherence, row.low, row.high)
         label = textwrap.fill(f"{row.label}, n = {row.n:,}", _TICK_LABEL_WIDTH)
-        rows.append((label, number, {"color": GREY} if row.row in (REFERENCE, SHUFFLED) else style))
-    draw_intervals(plot, rows)
-    for place, number in enumerate(numbers):
+        is_reference = row.row in (REFERENCE, SHUFFLED)
+        rows.append((label, number, {"color": GREY} if is_reference else style))
         if np.isfinite(number.mean):
             right = number.high if np.isfinite(number.high) else number.mean
             plot.annotate(f"{number.mean:.2f}", (right, place), **_NUMBER)
+    draw_intervals(plot, rows)
     plot.margins(x=0.12)
     plot.set_xlabel(
         "coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5

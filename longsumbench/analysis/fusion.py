@@ -9,7 +9,7 @@ A distance is a share of the source's sentences. h is a reference sentence, s1 a
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -44,32 +44,25 @@ from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
 from longsumbench.runs.results import Results
 from longsumbench.runs.scoring import warn_of_other_scripts
 from longsumbench.sentences import split_summary
-from longsumbench.views.figures import (
-    COLOURS,
-    GREY,
-    add_title_and_notes,
-    plain_axes,
-    render_picture,
-)
+from longsumbench.views import figures
 from longsumbench.views.tables import Block
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
-_NEITHER, _FIRST, _SECOND, _BOTH = (
-    "neither",
-    "first",
-    "second",
-    "both",
-)  # source sentences that an output states
-_RECALL = ("recall", "recall_low", "recall_high")
-_SAYS = (_BOTH, _FIRST, _SECOND, _NEITHER)
+# What an output states: (the first source sentence, the second) → name
+_SAYS = {
+    (True, True): "both",
+    (True, False): "first",
+    (False, True): "second",
+    (False, False): "neither",
+}
+_SHARES = (*_SAYS.values(), "both_low", "both_high")
+_SHARES += ("joined", "recall", "recall_low", "recall_high")
 
 _Array = NDArray[np.float64]
-
-
+_Words = Sequence[str]
 RougeType = Annotated[str, OneOf("1", "2", "L")]
 Bins = Annotated[int, Between(1, 1_000)]
 
@@ -160,101 +153,75 @@ class FusionsFound(AnalysisResult):
         """Heading of the tables."""
         return f"Source sentences fused in a reference sentence, by their distance: {self.dataset}"
 
-    def span(self, bar: int) -> tuple[float, float]:
-        """Return a bar's smallest distance, and its upper limit."""
-        return bar / self.settings.bins, (bar + 1) / self.settings.bins
-
     def bars(self) -> pd.DataFrame:
         """Return one row per bar: the number of pairs, their share of all, 0–100, and the share by chance.
 
         `chance` is for two different sentences drawn at random from the source of each pair.
         """
-        counts = self.by_example()
-        low, high = ratio_intervals(counts, counts.sum(axis=1, keepdims=True))
-        total = max(1, len(self.fusions))
-        chance = np.zeros(self.settings.bins)
-        for size, times in Counter(fusion.of for fusion in self.fusions).items():
-            chance += times * chances(size, self.settings.bins) / total
-        spans = [self.span(bar) for bar in range(self.settings.bins)]
-        table = pd.DataFrame(spans, columns=["from", "to"])
-        return table.assign(
-            pairs=counts.sum(axis=0).astype(int),
-            share=100 * counts.sum(axis=0) / total,
-            low=100 * low,
-            high=100 * high,
-            chance=100 * chance,
-            examples=(counts > 0).sum(axis=0),
-        )
+        bins, total = self.settings.bins, max(1, len(self.fusions))
+        counts = np.zeros((len(self.ids), bins))
+        chance = np.zeros(bins)
+        for fusion in self.fusions:
+            counts[self.ids.index(fusion.id), fusion.bar] += 1
+            chance += chances(fusion.of, bins) / total
+        low, high = 100 * ratio_intervals(counts, counts.sum(axis=1, keepdims=True))
+        pairs = counts.sum(axis=0)
+        table = {
+            "from": np.arange(bins) / bins,
+            "to": np.arange(1, bins + 1) / bins,
+            "pairs": pairs.astype(int),
+            "share": 100 * pairs / total,
+            "low": low,
+            "high": high,
+            "chance": 100 * chance,
+            "examples": (counts > 0).sum(axis=0),
+        }
+        return pd.DataFrame(table)
 
     def by_run(self) -> pd.DataFrame:
         """Return one row per run and bar, and one for all bars: the shares of stated sources, 0–100."""
         rows = []
-        for place, (run_id, name) in enumerate(self.runs.items()):
-            stated = pd.DataFrame(
-                [
-                    {
-                        "id": fusion.id,
-                        "bar": fusion.bar,
-                        "joined": output.joined,
-                        "recall": output.recall,
-                    }
-                    | {says: output.says == says for says in _SAYS}
-                    for fusion in self.fusions
-                    for output in (fusion.outputs[place],)
-                ],
-                columns=["id", "bar", *_SAYS, "joined", "recall"],
-            )
+        bins = self.settings.bins
+        for place, (run_id, name) in enumerate(self.runs.items() if self.fusions else ()):
+            stated = pd.DataFrame([fusion.outputs[place] for fusion in self.fusions])
+            stated["id"] = [fusion.id for fusion in self.fusions]
+            stated["bar"] = [fusion.bar for fusion in self.fusions]
+            for says in _SAYS.values():
+                stated[says] = stated["says"] == says
             for bar, bar_rows in [*stated.groupby("bar"), ("all", stated)]:
-                if len(bar_rows):
-                    start, end = (0.0, 1.0) if bar == "all" else self.span(int(bar))
-                    row = {
-                        "run_id": run_id,
-                        "run": name,
-                        "bar": str(bar),
-                        "from": start,
-                        "to": end,
-                        "n": len(bar_rows),
-                    }
-                    rows.append(row | _run_shares(bar_rows))
+                start, end = (0, bins) if bar == "all" else (int(bar), int(bar) + 1)
+                row = {"run_id": run_id, "run": name, "bar": str(bar)}
+                row |= {"from": start / bins, "to": end / bins, "n": len(bar_rows)}
+                rows.append(row | _run_shares(bar_rows))
         return pd.DataFrame(rows)
-
-    def by_example(self) -> _Array:
-        """Return the number of fusion sentences: [E, bars]."""
-        rows = {name: row for row, name in enumerate(self.ids)}
-        counts = np.zeros((len(self.ids), self.settings.bins))
-        for fusion in self.fusions:
-            counts[rows[fusion.id], fusion.bar] += 1
-        return counts
 
     def of_bar(self, bar: int) -> list[Fusion]:
         """Return the fusion sentences of a bar, the greatest rise first."""
-        return sorted(
-            (fusion for fusion in self.fusions if fusion.bar == bar),
-            key=lambda fusion: -fusion.rise,
-        )
+        fusions = [fusion for fusion in self.fusions if fusion.bar == bar]
+        return sorted(fusions, key=lambda fusion: -fusion.rise)
 
     def notes(self) -> list[str]:
         """Return lines about the examples, the number of fusions and their distances."""
-        num_fusions, total, settings = len(self.fusions), max(1, self.num_sentences), self.settings
+        num_fusions, settings = len(self.fusions), self.settings
+        share = 100 * num_fusions / max(1, self.num_sentences)
         lines = [
             f"{self.sample}: {num_fusions:,} of {self.num_sentences:,} reference sentences "
-            f"({100 * num_fusions / total:.1f} %) fuse two source sentences (ROUGE-{settings.rouge} recall: each alone "
+            f"({share:.1f} %) fuse two source sentences (ROUGE-{settings.rouge} recall: each alone "
             f"above {settings.overlap:g}, both together by more than {settings.rise:g} above each)"
         ]
         if num_fusions:
-            near = 100 * sum(fusion.distance < 0.1 for fusion in self.fusions) / num_fusions
-            chance = sum(chances(fusion.of, 10)[0] for fusion in self.fusions) / num_fusions
-            median = 100 * float(np.median([fusion.distance for fusion in self.fusions]))
+            distances = np.array([fusion.distance for fusion in self.fusions])
+            near, median = 100 * np.mean(distances < 0.1), 100 * np.median(distances)
+            chance = np.mean([chances(fusion.of, 10)[0] for fusion in self.fusions])
             lines.append(
                 f"{near:.1f} % of the pairs are nearer than a tenth of the source ({100 * chance:.1f} % by "
                 f"chance); the median distance is {median:.1f} % of the source"
             )
             lines.append("The intervals are over examples; a share of one example has no interval")
-        across = sum(len(set(fusion.documents)) > 1 for fusion in self.fusions)
+        across = sum(fusion.documents[0] != fusion.documents[1] for fusion in self.fusions)
         if across:
-            lines.append(
-                f"{format_count(across, 'pair')} ({100 * across / num_fusions:.1f} %) of two documents"
-            )
+            pairs = format_count(across, "pair")
+            lines.append(f"{pairs} ({100 * across / num_fusions:.1f} %) of two documents")
         if self.without:
             left_out = format_count(self.without, "example")
             lines.append(f"{left_out} left out: no reference, or fewer than two source sentences")
@@ -262,69 +229,42 @@ class FusionsFound(AnalysisResult):
 
     def blocks(self) -> list[Block]:
         """Return the table of the bars, and one for each run."""
-        rows = [
-            [
-                _format_distances(row),
-                f"{int(row['pairs']):,}",
-                _share(row, "share", ""),
-                f"{row['chance']:.1f}",
-            ]
-            for _, row in self.bars().iterrows()
-        ]
+        rows = []
+        for _, bar in self.bars().iterrows():
+            counts = f"{int(bar['pairs']):,}", _share(bar, "share", "")
+            rows.append([_format_distances(bar), *counts, f"{bar['chance']:.1f}"])
         view = ("distance", "pairs", "% of pairs (95 %)", "% by chance")
         blocks = [Block("", tuple(self.notes()), view, "lrrr", rows)]
-        columns = (
-            "distance",
-            "n",
-            "both (95 %)",
-            "joined",
-            "first only",
-            "second only",
-            "neither",
-            "recall",
-        )
-        note = (
+        columns = ("distance", "n", "both (95 %)", "joined")
+        columns += ("first only", "second only", "neither", "recall")
+        notes: tuple[str, ...] = (
             "An output says a source if one of its sentences has "
             f"{self.settings.appears:g} % or more of the fusion sentence's words from this source only. joined: the "
             "output sentence closest to the fusion sentence says both. recall: ROUGE recall of the fusion sentence "
-            "by the whole output"
+            "by the whole output",
         )
         table = self.by_run()
         for run_id, name in self.runs.items():
-            cells = (
-                [_run_cells(row) for _, row in table[table["run_id"] == run_id].iterrows()]
-                if len(table)
-                else []
-            )
-            blocks.append(
-                Block(
-                    name,
-                    (note,) if run_id == next(iter(self.runs)) else (),
-                    columns,
-                    "lrrrrrrr",
-                    cells,
-                )
-            )
+            cells = [_run_cells(row) for _, row in table.iterrows() if row["run_id"] == run_id]
+            blocks.append(Block(name, notes, columns, "lrrrrrrr", cells))
+            notes = ()  # above the first run only
         return blocks
 
     def table(self) -> pd.DataFrame:
         """Return the numbers of the bars."""
         return self.bars()
 
-    def lines(self) -> str:
-        """Return all fusion sentences as JSON lines, in the order of the data."""
-        return "".join(
-            json.dumps(asdict(fusion), ensure_ascii=False) + "\n" for fusion in self.fusions
-        )
-
     def pictures(self) -> dict[str, bytes]:
         """Draw the bars; return "png" and "svg" → bytes."""
-        return render_picture((_WIDTH, _HEIGHT), lambda figure: _draw_bars(figure, self))
+        return figures.render_picture(_SIZE, lambda figure: _draw_bars(figure, self))
 
     def more_files(self) -> dict[str, str]:
-        """Return all pairs as JSON lines, and the table of the runs if there are any."""
-        files = {"fusion-pairs.jsonl": self.lines()}
-        return files | ({"fusion-runs.csv": self.csv(self.by_run())} if self.runs else {})
+        """Return all pairs as JSON lines, in the order of the data, and the table of the runs if there are any."""
+        lines = [json.dumps(asdict(fusion), ensure_ascii=False) for fusion in self.fusions]
+        files = {"fusion-pairs.jsonl": "".join(f"{line}\n" for line in lines)}
+        if self.runs:
+            files["fusion-runs.csv"] = self.csv(self.by_run())
+        return files
 
 
 def _format_distances(row: Any) -> str:
@@ -332,14 +272,10 @@ def _format_distances(row: Any) -> str:
 
 
 def _run_cells(row: Any) -> list[str]:
-    names = ("joined", _FIRST, _SECOND, _NEITHER, "recall")
     span = "all" if row["bar"] == "all" else _format_distances(row)
-    return [
-        span,
-        f"{row['n']:,}",
-        _share(row, _BOTH, "both_"),
-        *(f"{row[name]:.1f}" for name in names),
-    ]
+    names = ("joined", "first", "second", "neither", "recall")
+    shares = [f"{row[name]:.1f}" for name in names]
+    return [span, f"{row['n']:,}", _share(row, "both", "both_"), *shares]
 
 
 def _share(row: Any, name: str, bounds: str) -> str:
@@ -351,37 +287,32 @@ def _share(row: Any, name: str, bounds: str) -> str:
 
 def _run_shares(stated: pd.DataFrame) -> dict[str, float]:
     """Return the shares of what an output states, with the intervals of "both" and "recall", 0–100."""
-    shares = {
-        f"{name}": 100 * float(share)
-        for name, share in stated[[*_SAYS, "joined", "recall"]].mean().items()
-    }
+    means = stated[[*_SAYS.values(), "joined", "recall"]].mean()
+    shares = {name: 100 * float(mean) for name, mean in means.items()}
     by_example = stated.groupby("id", sort=False)
-    counts = np.asarray(by_example.size(), np.float64)
-    for name in (_BOTH, "recall"):
+    counts = by_example.size().to_numpy(np.float64)
+    for name in ("both", "recall"):
         low, high = _interval(by_example[name].sum().to_numpy(np.float64), counts)
         shares |= {f"{name}_low": 100 * low, f"{name}_high": 100 * high}
-    return {name: shares[name] for name in (*_SAYS, "both_low", "both_high", "joined", *_RECALL)}
+    return {name: shares[name] for name in _SHARES}
 
 
-def ratio_intervals(parts: _Array, wholes: _Array) -> tuple[_Array, _Array]:
-    """Return the 95 % interval of Σ parts / Σ wholes by column, over resampled examples; NaN if only one counts."""
-    low = high = np.full(parts.shape[1], np.nan)
-    if (wholes > 0).any(axis=1).sum() > 1:
-        columns = np.hstack([parts, np.broadcast_to(wholes, parts.shape)])
-        means = resampled_means(columns, MEAN_RESAMPLES, seed=1)
-        above, below = np.split(means, 2, axis=1)
-        with np.errstate(invalid="ignore"):
-            low, high = np.nanquantile(above / below, [0.025, 0.975], axis=0)
-    return low, high
+def ratio_intervals(parts: _Array, wholes: _Array) -> _Array:
+    """Return the 95 % interval of Σ parts / Σ wholes by column, [2, columns]; NaN if only one example counts."""
+    if (wholes > 0).any(axis=1).sum() < 2:
+        return np.full((2, parts.shape[1]), np.nan)
+    columns = np.hstack([parts, np.broadcast_to(wholes, parts.shape)])
+    above, below = np.split(resampled_means(columns, MEAN_RESAMPLES, seed=1), 2, axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.nanquantile(above / below, [0.025, 0.975], axis=0)
 
 
-def _interval(parts: _Array, wholes: _Array) -> tuple[float, float]:
+def _interval(parts: _Array, wholes: _Array) -> Sequence[float]:
     """Return the 95 % interval of a share; the exact binomial one if all sentences are alike."""
-    total = int(wholes.sum())
-    if parts.sum() in (0.0, float(total)):
-        return interval_of_shares(np.full(total, parts.sum() / total), MEAN_RESAMPLES, seed=1)
-    low, high = ratio_intervals(parts[:, None], wholes[:, None])
-    return float(low[0]), float(high[0])
+    total, share = int(wholes.sum()), parts.sum() / wholes.sum()
+    if share in (0, 1):
+        return interval_of_shares(np.full(total, share), MEAN_RESAMPLES, seed=1)
+    return ratio_intervals(parts[:, None], wholes[:, None])[:, 0].tolist()
 
 
 def chances(size: int, bins: int) -> _Array:
@@ -421,100 +352,97 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
         num_sentences += len(example.references[0])
         fusions += _of_example(example, source, sampled.runs, settings, scorer)
     if not ids:
-        message = (
-            f"no example of split '{sampled.split.name}' has a reference and two source sentences"
+        raise DataError(
+            f"no example of split '{sampled.split.name}' has a reference and two source sentences: "
+            "there is nothing to fuse"
         )
-        raise DataError(f"{message}: there is nothing to fuse")
-    thresholds = {name: getattr(settings, name) for name in ("rouge", "overlap", "rise", "appears")}
-    words = f"{IMPLEMENTATION},{scorer.mode},{scorer.stemmer},{scorer.tokenizer}"
-    signature = sampled.signature(
-        "fusion", _VERSION, **thresholds, words=words, sentences=sentences.SPLITTER_NAME
-    )
-    runs = {run.record.run_id: run.label for run in sampled.runs}
-    sample = sampled.describe()
     return FusionsFound(
-        sampled.dataset,
-        sample,
-        signature,
-        settings,
-        tuple(ids),
-        tuple(fusions),
-        num_sentences,
-        runs,
-        without,
+        dataset=sampled.dataset,
+        sample=sampled.describe(),
+        signature=sampled.signature(
+            "fusion",
+            _VERSION,
+            rouge=settings.rouge,
+            overlap=settings.overlap,
+            rise=settings.rise,
+            appears=settings.appears,
+            words=f"{IMPLEMENTATION},{scorer.mode},{scorer.stemmer},{scorer.tokenizer}",
+            sentences=sentences.SPLITTER_NAME,
+        ),
+        settings=settings,
+        ids=tuple(ids),
+        fusions=tuple(fusions),
+        num_sentences=num_sentences,
+        runs={run.record.run_id: run.label for run in sampled.runs},
+        without=without,
     )
 
 
 def _of_example(
     example: Example,
-    source: Sequence[str],
+    source: _Words,
     runs: Sequence[Outputs],
     settings: FusionSettings,
     scorer: SuiteScorer,
-) -> list[Fusion]:
-    """Return the fusion sentences of an example's first reference."""
-    words, reference = [scorer.words(text) for text in source], example.references[0]
+) -> Iterator[Fusion]:
+    """Yield the fusion sentences of an example's first reference."""
+    reference = example.references[0]
+    words = [scorer.words(text) for text in source]
     reference_words = [scorer.words(text) for text in reference]
-    documents = [
-        number for number, document in enumerate(example.documents, 1) for _ in document.sentences()
-    ]
-    outputs = {run.record.run_id: split_summary(run.summaries[example.id]) for run in runs}
-    fusions = []
+    documents: list[int] = []  # number of the document of each sentence
+    for number, document in enumerate(example.documents, 1):
+        documents += [number for _ in document.sentences()]
     for place, pair in enumerate(best_pairs(words, reference_words, settings.kind)):
         if not pair.fused(settings.overlap, settings.rise):
             continue
-        texts = [reference_words[place], words[pair.first], words[pair.second]]
-        stated = tuple(
-            _stated(run_id, output, reference[place], texts, settings, scorer)
-            for run_id, output in outputs.items()
-        )
-        fusions.append(
-            Fusion(
-                id=example.id,
-                bar=(pair.second - pair.first) * settings.bins // len(source),
-                distance=pair.distance,
-                place=place + 1,
-                summary=reference[place],
-                numbers=(pair.first + 1, pair.second + 1),
-                of=len(source),
-                documents=(documents[pair.first], documents[pair.second]),
-                sources=(source[pair.first], source[pair.second]),
-                score=pair.score,
-                alone=pair.alone,
-                outputs=stated,
+        first, second = pair.first, pair.second
+        texts = reference_words[place], words[first], words[second]
+        stated = []
+        for run in runs:
+            output = split_summary(run.summaries[example.id])
+            stated.append(
+                _stated(run.record.run_id, output, reference[place], texts, settings, scorer)
             )
+        yield Fusion(
+            id=example.id,
+            bar=(second - first) * settings.bins // len(source),
+            distance=pair.distance,
+            place=place + 1,
+            summary=reference[place],
+            numbers=(first + 1, second + 1),
+            of=len(source),
+            documents=(documents[first], documents[second]),
+            sources=(source[first], source[second]),
+            score=pair.score,
+            alone=pair.alone,
+            outputs=tuple(stated),
         )
-    return fusions
 
 
 def _stated(
     run_id: str,
-    output: Sequence[str],
+    output: _Words,
     summary: str,
-    texts: Sequence[Sequence[str]],
+    texts: tuple[_Words, _Words, _Words],
     settings: FusionSettings,
     scorer: SuiteScorer,
 ) -> StatedShares:
     """Return what an output states of a fusion sentence; `texts` is the words of the sentence and its two sources."""
-    scores = [scorer.score([sentence], [[summary]])[settings.kind] for sentence in output]
-    best = max(range(len(output)), key=lambda index: scores[index].fmeasure, default=None)
     recall = scorer.score(list(output), [[summary]])[settings.kind].recall
-    if best is None:
-        return StatedShares(run_id, recall, "", 0.0, (0.0, 0.0), _NEITHER, joined=False)
-    shares, enough = (
-        [stated_shares(scorer.words(sentence), *texts) for sentence in output],
-        settings.appears / 100,
-    )
+    if not output:
+        return StatedShares(run_id, recall, "", 0.0, (0.0, 0.0), "neither", joined=False)
+    scores = [scorer.score([sentence], [[summary]])[settings.kind] for sentence in output]
+    best = max(range(len(output)), key=lambda index: scores[index].fmeasure)
+    shares = [stated_shares(scorer.words(sentence), *texts) for sentence in output]
     parts = max(first for first, _ in shares), max(second for _, second in shares)
-    first, second = (part >= enough for part in parts)
-    says = _BOTH if first and second else _FIRST if first else _SECOND if second else _NEITHER
-    return StatedShares(
-        run_id, recall, output[best], scores[best].recall, parts, says, min(shares[best]) >= enough
-    )
+    enough = settings.appears / 100
+    says = _SAYS[parts[0] >= enough, parts[1] >= enough]
+    joined = min(shares[best]) >= enough
+    return StatedShares(run_id, recall, output[best], scores[best].recall, parts, says, joined)
 
 
 def stated_shares(
-    output: Sequence[str], summary: Sequence[str], first: Sequence[str], second: Sequence[str]
+    output: _Words, summary: _Words, first: _Words, second: _Words
 ) -> tuple[float, float]:
     """Return, for each source, the share of the words that it alone gives to a fusion sentence and that an output has.
 
@@ -529,53 +457,34 @@ def stated_shares(
     return shares[0], shares[1]
 
 
-_WIDTH, _HEIGHT = 7.4, 4.3  # inches
+_SIZE = 7.4, 4.3  # inches
 _NOTE_WIDTH = 98  # characters
-_BACKGROUND = {
-    "facecolor": "white",
-    "edgecolor": "none",
-    "alpha": 0.85,
-    "pad": 0.8,
-}  # of a label on a line
-_COUNT: dict[str, Any] = {
-    **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
-    **{"bbox": _BACKGROUND, "zorder": 5},
-}
+_GREY_LINE: dict[str, Any] = {"color": figures.GREY, "linestyle": "--", "linewidth": 1.2}
+_WHISKERS: dict[str, Any] = {"fmt": "none", "ecolor": "black", "elinewidth": 1.0, "alpha": 0.6}
+# The background lets a label be read on a line
+_BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}
+_COUNT: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center"}
+_COUNT |= {"fontsize": 8.5, "bbox": _BACKGROUND, "zorder": 5}
 
 
 def _draw_bars(figure: "Figure", result: FusionsFound) -> None:
     caption = f"{result.notes()[0]}. Whiskers and bands: 95 % intervals over examples."
     heading = f"{result.dataset}: distance of the sentences that a summary fuses"
-    add_title_and_notes(figure, heading, textwrap.fill(caption, _NOTE_WIDTH))
-    plot = figure.subplots()
-    _draw_distance_bars(plot, result)
-    plot.set_xlim(-0.01, 1.01)
-    plot.set_xticks(np.linspace(0, 1, 11), [f"{tenth / 10:g}" for tenth in range(11)])
-    plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
-    plain_axes(plot)
-
-
-def _draw_distance_bars(plot: "Axes", result: FusionsFound) -> None:
-    bars = result.bars()
-    width = 1 / result.settings.bins
-    middles = bars["from"] + width / 2
-    plot.bar(middles, bars["share"], width * 0.86, color=COLOURS[0])
+    figures.add_title_and_notes(figure, heading, textwrap.fill(caption, _NOTE_WIDTH))
+    plot, bars = figure.subplots(), result.bars()
+    middles = bars["from"] + 0.5 / len(bars)
+    plot.bar(middles, bars["share"], 0.86 / len(bars), color=figures.COLOURS[0])
     mask = bars["low"].notna() & (bars["pairs"] > 0)
     share, low, high = (bars[name][mask] for name in ("share", "low", "high"))
-    whiskers = [(share - low).clip(lower=0), (high - share).clip(lower=0)]
-    plot.errorbar(
-        middles[mask], share, whiskers, fmt="none", ecolor="black", elinewidth=1.0, alpha=0.6
-    )
+    ends = [(share - low).clip(lower=0), (high - share).clip(lower=0)]
+    plot.errorbar(middles[mask], share, ends, **_WHISKERS)
     tops = bars[["share", "high"]].max(axis=1)
     for middle, top, count in zip(middles, tops, bars["pairs"], strict=True):
         plot.annotate(f"{count:,}", (middle, top), **_COUNT)
-    dashed: dict[str, Any] = {
-        "color": GREY,
-        "linestyle": "--",
-        "linewidth": 1.2,
-        "marker": "o",
-        "markersize": 3,
-    }
-    plot.plot(middles, bars["chance"], **dashed, label="by chance")
+    plot.plot(middles, bars["chance"], **_GREY_LINE, marker="o", markersize=3, label="by chance")
     plot.set_ylabel("% of the pairs (above: number)", fontsize=9.5)
     plot.legend(frameon=False, fontsize=9, loc="upper right")
+    plot.set_xlim(-0.01, 1.01)
+    plot.set_xticks(np.linspace(0, 1, 11), [f"{tenth / 10:g}" for tenth in range(11)])
+    plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
+    figures.plain_axes(plot)

@@ -1,10 +1,10 @@
 """Computes the similarity of two sentences of a source by their distance (PageSum, Figure 1).
 
-    source --SentenceVectors--> [N, width] --similarity_by_distance--> sums and counts of cosines, one column per bin
+    source --SentenceVectors--> [N, width] --similarity_by_distance--> sums and numbers of cosines, one column per bin
 
 Sentence vectors have length 1, so that their dot products are cosines: tf-idf, or those of a sentence encoder. A
 distance is a difference of positions; it is 1 for neighbours. Each example's mean counts once. N is the number of
-sentences in a source, E the number of examples, B the number of bins.
+sentences in a source, E the number of examples. Start reading with `compare_sentences`.
 """
 
 import json
@@ -30,25 +30,31 @@ from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.ranking import tfidf
 from longsumbench.runs.results import Results
-from longsumbench.views.figures import (
-    COLOURS,
-    Level,
-    Panel,
-    PanelLine,
-    PanelRow,
-    Series,
-    draw_panels,
-)
+from longsumbench.views import figures
 from longsumbench.views.tables import Block
 
 _ENCODER_SETTING = "encoder"
-POOLINGS = ("mean", "cls", "max")
-_ENCODER_MODULES = {
-    "Transformer",
-    "Pooling",
-    "Normalize",
-}  # of sentence-transformers; others change the vectors
+# Settings of sentence-transformers, whose other poolings and modules change the vectors
+_POOLINGS = {
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+}
+_ENCODER_MODULES = {"Transformer", "Pooling", "Normalize"}
 _POOLING_FILES = "*_Pooling/config.json"  # in addition to the files that every model has
+
+_VERSION = 1  # increase if the same texts give other numbers
+_WIDENING = 1.4  # ratio of the last distances of two consecutive bins
+_COSINES_AT_ONCE = 1 << 21  # in memory, of 8 bytes each
+# Distances on the terminal; the CSV has all
+_PRINTED_DISTANCES = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100)
+A_DISTANCE, ALL = "a distance", "all pairs"
+WITHIN, ACROSS = "within a document", "across documents"
+
+_Floats = NDArray[np.float64]
+_Ints = NDArray[np.int64]
+_Pooling = Annotated[str, OneOf("auto", *_POOLINGS.values())]
+Distance = Annotated[int, Between(1, 10**6)]
 
 
 class SentenceVectors(Protocol):
@@ -72,9 +78,8 @@ class TfIdf:
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return a sparse matrix."""
         vectors = tfidf(sentences)
-        return (
-            normalize(vectors) if vectors.nnz else vectors
-        )  # the library refuses a matrix without columns
+        # the library refuses a matrix without columns
+        return normalize(vectors) if vectors.nnz else vectors
 
 
 class Encoder:
@@ -97,147 +102,96 @@ class Encoder:
         from longsumbench.modeling.nn.device import choose_device
 
         folder = checkpoints.model_folder(model, _ENCODER_SETTING, (_POOLING_FILES,))
-        self._override = override = f"{_ENCODER_SETTING}={folder}"
-        self._batch_size, self.num_cut = batch_size, 0
-        self._tokenizer, network = checkpoints.load_encoder(folder, override)
-        with checkpoints.reading_checkpoint(override):
+        self._override = f"{_ENCODER_SETTING}={folder}"
+        self._batch_size = batch_size
+        self._tokenizer, network = checkpoints.load_encoder(folder, self._override)
+        with checkpoints.reading_checkpoint(self._override):
             self._pooling = _pooling(folder) if pooling == "auto" else pooling
             encoder = network.get_encoder() if network.config.is_encoder_decoder else network
             self._network: Any = encoder.to(choose_device(device)).eval()
+            reading = _read_model_json(folder / "sentence_bert_config.json")
+            self._lower = bool(reading.get("do_lower_case"))
             limits = [
                 self._tokenizer.model_max_length,
-                getattr(network.config, "max_position_embeddings", None),
+                network.config.to_dict().get("max_position_embeddings"),
+                reading.get("max_seq_length"),
             ]
-            reading = _read_model_json(folder / "sentence_bert_config.json")
-            self._longest = min(
-                limit for limit in (*limits, reading.get("max_seq_length")) if limit
-            )
-            self._lower = bool(reading.get("do_lower_case"))
+            self._longest = min(limit for limit in limits if limit)
             # a text longer than most encoders read: some damaged weights show only in use
+            self.num_cut = 0
             self._encode(["a sentence " * 300])
-        self.num_cut = 0  # do not count the test text
+        self.num_cut = 0  # the test text does not count
         self.name = Path(model).name
-        self.signature = (
-            f"{checkpoints.model_signature(model, _ENCODER_SETTING)}|pooling:{self._pooling}"
-        )
+        identity = checkpoints.model_signature(model, _ENCODER_SETTING)
+        self.signature = f"{identity}|pooling:{self._pooling}"
 
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return an array; sentences of similar length are encoded together to reduce padding."""
         texts = [sentence.lower() if self._lower else sentence for sentence in sentences]
-        order = sorted(range(len(texts)), key=lambda place: (-len(texts[place]), place))
-        vectors: list[Any] = [None] * len(texts)
+        order = np.argsort([-len(text) for text in texts], kind="stable")
+        batches = []
         for start in range(0, len(order), self._batch_size):
             batch = order[start : start + self._batch_size]
-            for place, vector in zip(
-                batch, self._encode([texts[place] for place in batch]), strict=True
-            ):
-                vectors[place] = vector
-        return normalize(np.array(vectors, np.float64)) if vectors else np.zeros((0, 1))
+            batches.append(self._encode([texts[place] for place in batch]))
+        vectors = np.concatenate(batches)
+        return normalize(vectors[np.argsort(order)])
 
-    def _encode(self, texts: Sequence[str]) -> NDArray[np.float64]:
+    def _encode(self, texts: list[str]) -> _Floats:
         """Return [texts, width]."""
         import torch
 
-        cut = {
-            "truncation": True,
-            "max_length": self._longest,
-            "padding": True,
-            "return_tensors": "pt",
-        }
-        tokens = self._tokenizer(list(texts), **cut).to(self._network.device)
-        real = tokens["attention_mask"].bool()
-        full = [
-            text
-            for text, length in zip(texts, real.sum(dim=1).tolist(), strict=True)
-            if length == self._longest
-        ]
-        token_ids = self._tokenizer(full, verbose=False)["input_ids"] if full else []
-        self.num_cut += sum(len(ids) > self._longest for ids in token_ids)
+        longest = self._longest
+        for ids in self._tokenizer(texts, verbose=False)["input_ids"]:
+            self.num_cut += len(ids) > longest
+        tokens = self._tokenizer(
+            texts, truncation=True, max_length=longest, padding=True, return_tensors="pt"
+        ).to(self._network.device)
+        real = tokens["attention_mask"].bool()[..., None]
         with torch.inference_mode():
             states = self._network(**tokens).last_hidden_state.double()  # [texts, tokens, width]
             if self._pooling == "cls":
                 pooled = states[:, 0]
             elif self._pooling == "max":
-                pooled = states.masked_fill(~real[..., None], -torch.inf).amax(dim=1)
+                pooled = states.masked_fill(~real, -torch.inf).amax(dim=1)
             else:
-                pooled = (states * real[..., None]).sum(dim=1) / real.sum(dim=1, keepdim=True)
-        vectors: NDArray[np.float64] = pooled.cpu().numpy()
+                pooled = (states * real).sum(dim=1) / real.sum(dim=1)
+        vectors: _Floats = pooled.cpu().numpy()
         checkpoints.check_finite(vectors, self._override)
         return vectors
 
 
 def _pooling(folder: Path) -> str:
     """Return the pooling of a model's sentence-transformers configuration; "mean" without one."""
-    if not (folder / "modules.json").is_file():
+    modules = {}
+    for module in _read_model_json(folder / "modules.json"):
+        modules[module["type"].rpartition(".")[2]] = module["path"]
+    if not modules:
         return "mean"
-    modules = {
-        str(module.get("type")).rpartition(".")[2]: str(module.get("path"))
-        for module in _read_model_json(folder / "modules.json")
-    }
-    config = (
-        _read_model_json(folder / modules.get("Pooling", "") / "config.json")
-        if "Pooling" in modules
-        else {}
-    )
+    config = {}
+    if "Pooling" in modules:
+        config = _read_model_json(folder / modules["Pooling"] / "config.json")
     modes = config.get("pooling_mode") or [
         key for key, value in config.items() if "pooling_mode_" in key and value
     ]
-    ways = {
-        "pooling_mode_mean_tokens": "mean",
-        "pooling_mode_cls_token": "cls",
-        "pooling_mode_max_tokens": "max",
-    }
-    poolings = [
-        ways.get(mode, mode) for mode in ([modes] if isinstance(modes, str) else modes)
-    ] or ["mean"]
-    prompt = _read_model_json(folder / "config_sentence_transformers.json").get(
-        "default_prompt_name"
-    )
-    unsupported = sorted(modules.keys() - _ENCODER_MODULES) + [
-        name for name in poolings if name not in POOLINGS
-    ]
-    unsupported += [f"prompt '{prompt}'"] if prompt else []
+    if isinstance(modes, str):
+        modes = [modes]
+    poolings = [_POOLINGS.get(mode, mode) for mode in modes] or ["mean"]
+    unsupported = sorted(modules.keys() - _ENCODER_MODULES)
+    unsupported += [name for name in poolings if name not in _POOLINGS.values()]
+    prompt = _read_model_json(folder / "config_sentence_transformers.json")
+    if name := prompt.get("default_prompt_name"):
+        unsupported.append(f"prompt '{name}'")
     if unsupported or len(poolings) > 1:
         names = ", ".join(unsupported or poolings)
         advice = "use another encoder, or pooling=mean to ignore its configuration"
-        raise UsageError(
-            f"{_ENCODER_SETTING}={folder}: {names} of sentence-transformers is not supported: {advice}"
-        )
+        problem = f"{names} of sentence-transformers is not supported: {advice}"
+        raise UsageError(f"{_ENCODER_SETTING}={folder}: {problem}")
     return poolings[0]
 
 
 def _read_model_json(path: Path) -> Any:
     """Return the content of a JSON file; empty if there is no such file."""
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-
-
-_VERSION = 1  # increase if the same texts give other numbers
-_WIDENING = 1.4  # ratio of the last distances of two consecutive bins
-_COSINES_AT_ONCE = 1 << 21  # in memory, of 8 bytes each
-_PRINTED_DISTANCES = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    7,
-    10,
-    15,
-    20,
-    30,
-    40,
-    50,
-    70,
-    100,
-)  # distances on the terminal; the CSV has all
-WITHIN, ACROSS, ALL = "within a document", "across documents", "all pairs"
-
-_Floats = NDArray[np.float64]
-_Ints = NDArray[np.int64]
-
-
-_Pooling = Annotated[str, OneOf("auto", *POOLINGS)]
-Distance = Annotated[int, Between(1, 10**6)]
 
 
 @dataclass
@@ -257,19 +211,13 @@ class LocalitySettings(SampleSettings):
 
 @dataclass(frozen=True)
 class Locality(AnalysisResult):
-    """The result of `longsumbench analyze locality`."""
+    """The result of `longsumbench analyze locality`; a group is a set of pairs that are averaged together."""
 
     analysis: ClassVar[str] = "locality"
     vectors: str  # name of the sentence vectors
-    edges: (
-        _Ints  # [B + 1], the first distance of each bin, then the first distance after the last bin
-    )
-    sums: _Floats  # [E, B], sums of cosines
-    pairs: _Ints  # [E, B], numbers of pairs
-    mean_of_all: _Floats  # [E], mean cosine of all pairs of an example
-    # name → [E, 2], the sum over pairs within a document, or across two, and their number; empty if no example has
-    # several documents
-    by_document: dict[str, _Floats]
+    groups: pd.DataFrame  # one row per group: `pairs of`, and its distances `from` and `to`
+    sums: _Floats  # [E, groups], sums of cosines
+    pairs: _Ints  # [E, groups], numbers of pairs
     too_short: int = 0  # number of examples left out because they have fewer than two sentences
     num_cut: int = 0  # number of sentences that the encoder truncated
 
@@ -284,48 +232,12 @@ class Locality(AnalysisResult):
         `similarity` is the mean cosine; `above` is the mean of its difference from the mean over all pairs of the same
         example. Examples without such a pair do not count.
         """
-        columns = [
-            "pairs of",
-            "from",
-            "to",
-            "similarity",
-            "low",
-            "high",
-            "above",
-            "above_low",
-            "above_high",
-        ]
-        rows: list[tuple[Any, ...]] = []
-        numbers = self._numbers(self.sums, self.pairs)
-        for first, end, row in zip(self.edges[:-1], self.edges[1:], numbers, strict=True):
-            rows.append(("a distance", first, end - 1, *row))
-        all_pairs = self._numbers(
-            self.mean_of_all[:, None], np.ones((len(self.mean_of_all), 1), np.int64)
-        )[0]
-        total = int(self.pairs.sum())
-        rows.append((ALL, 1, self.edges[-1] - 1, *all_pairs[:-1], total))
-        for name, sums in self.by_document.items():
-            rows.append(
-                (
-                    name,
-                    1,
-                    self.edges[-1] - 1,
-                    *self._numbers(sums[:, :1], sums[:, 1:].astype(np.int64))[0],
-                )
-            )
-        return pd.DataFrame(rows, columns=[*columns, "examples", "pairs"])
-
-    def _numbers(self, sums: _Floats, pairs: _Ints) -> list[tuple[Any, ...]]:
-        """Return for each column its mean, interval, excess over all pairs, interval, examples and pairs."""
-        means = np.where(pairs > 0, sums / np.maximum(pairs, 1), np.nan)
-        above = means - self.mean_of_all[:, None]
-        intervals, intervals_above = _intervals(means), _intervals(above)
-        rows = []
-        for column, applies in enumerate((pairs > 0).T):
-            mean, excess = means[applies, column].mean(), above[applies, column].mean()
-            row = (mean, *intervals[column], excess, *intervals_above[column])
-            rows.append((*map(float, row), int(applies.sum()), int(pairs[:, column].sum())))
-        return rows
+        means = _divide(self.sums, self.pairs)
+        above = means - means[:, self.groups["pairs of"] == ALL]
+        table = self.groups.copy()
+        table[["similarity", "low", "high"]] = _means_with_intervals(means)
+        table[["above", "above_low", "above_high"]] = _means_with_intervals(above)
+        return table.assign(examples=(self.pairs > 0).sum(axis=0), pairs=self.pairs.sum(axis=0))
 
     def reach(self) -> int | None:
         """Return the first distance at which sentences are not more similar than any two of the text; None without one.
@@ -333,31 +245,22 @@ class Locality(AnalysisResult):
         There the 95 % interval of `above` reaches 0.
         """
         table = self.table()
-        distances = table[(table["pairs of"] == "a distance") & (table["above_low"] <= 0)]
+        distances = table[(table["pairs of"] == A_DISTANCE) & (table["above_low"] <= 0)]
         return int(distances["from"].iloc[0]) if len(distances) else None
 
     def blocks(self) -> list[Block]:
         """Return the table, without the distances that only the CSV has."""
         rows = []
         for _, row in self.table().iterrows():
-            if (
-                row["pairs of"] != "a distance"
-                or row["from"] in _PRINTED_DISTANCES
-                or row["from"] < row["to"]
-            ):
-                span = (
-                    f"{row['from']:,}"
-                    if row["from"] == row["to"]
-                    else f"{row['from']:,}–{row['to']:,}"
-                )
-                name = span if row["pairs of"] == "a distance" else row["pairs of"]
-                gap = (
-                    f"{row['above']:+.4f}{_half(row['above_low'], row['above_high'])}"
-                    if name != ALL
-                    else ""
-                )
-                cell = f"{row['similarity']:.4f}{_half(row['low'], row['high'])}"
-                rows.append([name, cell, gap, f"{row['examples']:,}", f"{row['pairs']:,}"])
+            name, first, last = row["pairs of"], row["from"], row["to"]
+            if name == A_DISTANCE:
+                if first == last and first not in _PRINTED_DISTANCES:
+                    continue
+                name = f"{first:,}" if first == last else f"{first:,}–{last:,}"
+            gap = f"{row['above']:+.4f}{_half(row['above_low'], row['above_high'])}"
+            cell = f"{row['similarity']:.4f}{_half(row['low'], row['high'])}"
+            counts = f"{row['examples']:,}", f"{row['pairs']:,}"
+            rows.append([name, cell, "" if name == ALL else gap, *counts])
         columns = ("distance", "mean cosine", "above the mean pair", "examples", "pairs")
         return [Block("", tuple(self.notes()), columns, "lrrrr", rows)]
 
@@ -366,38 +269,34 @@ class Locality(AnalysisResult):
 
         `distance` has to be the last one of a bin.
         """
-        num_near_bins = int(np.searchsorted(self.edges, distance, side="right"))
+        is_distance = self.groups["pairs of"] == A_DISTANCE
+        near = self.groups["to"] <= distance
         means = []
-        for part in (slice(None, num_near_bins), slice(num_near_bins, None)):
-            pairs = self.pairs[:, part].sum(axis=1)
+        for chosen in (is_distance & near, is_distance & ~near):
             means.append(
-                np.where(pairs > 0, self.sums[:, part].sum(axis=1) / np.maximum(pairs, 1), np.nan)
+                _divide(self.sums[:, chosen].sum(axis=1), self.pairs[:, chosen].sum(axis=1))
             )
         return means[0] - means[1]
 
     def notes(self) -> list[str]:
         """Return lines about the examples, the columns and the reach of similarity."""
-        lines = [
-            f"{self.sample}; means over examples ± half the 95 % interval (bootstrap over examples)"
-        ]
         reach = self.reach()
-        extent = (
-            "above 0 at every distance"
-            if reach is None
-            else f"from distance {reach} on not distinguishable from 0"
-        )
-        extent = extent if len(self.sums) > 1 else "one example does not show the reach"
-        lines.append(
-            f"above the mean pair: cosine minus that of any two sentences of the same example; {extent}"
-        )
+        if len(self.sums) == 1:
+            extent = "one example does not show the reach"
+        elif reach is None:
+            extent = "above 0 at every distance"
+        else:
+            extent = f"from distance {reach} on not distinguishable from 0"
+        lines = [
+            f"{self.sample}; means over examples ± half the 95 % interval (bootstrap over examples)",
+            f"above the mean pair: cosine minus that of any two sentences of the same example; {extent}",
+        ]
         if self.too_short:
-            lines.append(
-                f"{format_count(self.too_short, 'example')} left out: fewer than two sentences"
-            )
+            left_out = format_count(self.too_short, "example")
+            lines.append(f"{left_out} left out: fewer than two sentences")
         if self.num_cut:
-            lines.append(
-                f"{format_count(self.num_cut, 'sentence')} cut: longer than the encoder reads"
-            )
+            cut = format_count(self.num_cut, "sentence")
+            lines.append(f"{cut} cut: longer than the encoder reads")
         return lines
 
     def csv(self, table: pd.DataFrame | None = None) -> str:
@@ -413,17 +312,22 @@ def _half(low: float, high: float) -> str:
     return f" ±{(high - low) / 2:.4f}" if np.isfinite(low) else ""
 
 
-def _intervals(values: _Floats) -> list[tuple[float, float]]:
-    """Return the interval of each column's mean, NaN for a column with one value; `values` is [E, B] with NaN."""
-    intervals: list[tuple[float, float]] = [(np.nan, np.nan)] * values.shape[1]
+def _divide(sums: _Floats, pairs: _Ints) -> _Floats:
+    """Return the means; NaN without pairs."""
+    return np.asarray(sums / np.where(pairs > 0, pairs, np.nan))
+
+
+def _means_with_intervals(values: _Floats) -> _Floats:
+    """Return for each column its mean and interval, NaN for the interval of one value: [E, B] with NaN → [B, 3]."""
+    intervals = np.full((values.shape[1], 2), np.nan)
     applies = ~np.isnan(values)
-    masks = np.unique(applies, axis=1).T  # columns of the same examples are resampled together
-    for mask in masks[masks.sum(axis=1) > 1]:  # one example has no spread
-        columns = np.flatnonzero((applies == mask[:, None]).all(axis=0))
-        bounds = bootstrap_intervals(values[np.ix_(mask, columns)], MEAN_RESAMPLES, seed=1)
-        for column, (low, high) in zip(columns.tolist(), bounds.tolist(), strict=True):
-            intervals[column] = low, high
-    return intervals
+    # columns of the same examples are resampled together; one example has no spread
+    for mask in np.unique(applies, axis=1).T:
+        if mask.sum() > 1:
+            columns = (applies == mask[:, None]).all(axis=0)
+            same = values[mask][:, columns]
+            intervals[columns] = bootstrap_intervals(same, MEAN_RESAMPLES, seed=1)
+    return np.column_stack([np.nanmean(values, axis=0), intervals])
 
 
 def analyze_locality(
@@ -447,43 +351,50 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
     Raises:
         DataError: no source has two sentences.
     """
-    sums, counts, too_short = [], [], 0  # per example, by distance
-    documents: list[_Floats] = []
+    cosines, counts, too_short = [], [], 0  # per example, by distance
+    within_sums, within_pairs = [], []
     for example in sampled.examples("comparing sentences"):
-        texts = [text for text in example.sentences() if text.strip()]
+        ends = [0]  # of the documents
+        texts: list[str] = []
+        for document in example.documents:
+            texts += [text for text in document.sentences() if text.strip()]
+            ends.append(len(texts))
         if len(texts) < 2:
             too_short += 1
             continue
         matrix = vectors(texts)
-        sums.append(similarity_by_distance(matrix))
+        cosines.append(similarity_by_distance(matrix))
         counts.append(len(texts) - np.arange(len(texts)))
-        sizes = [
-            sum(bool(text.strip()) for text in document.sentences())
-            for document in example.documents
-        ]
-        documents.append(_sum_within_documents(matrix, sizes))
-    if not sums:
-        raise DataError(
-            f"no example of split '{sampled.split.name}' has two sentences: there is nothing to compare"
-        )
-    edges = bins(distance, max(map(len, sums)) - 1)
-    num_pairs = np.array([_binned(values, edges) for values in counts]).astype(np.int64)
-    totals, pairs = np.array([values[1:].sum() for values in sums]), num_pairs.sum(axis=1)
-    parts = {
-        "vectors": vectors.signature,
-        "sentences": sentences.SPLITTER_NAME,
-        "distance": distance,
-    }
+        documents = [matrix[first:end] for first, end in pairwise(ends)]
+        within_sums.append(sum(similarity_by_distance(rows).sum() for rows in documents))
+        within_pairs.append(sum(math.comb(rows.shape[0], 2) for rows in documents))
+    if not cosines:
+        problem = f"no example of split '{sampled.split.name}' has two sentences"
+        raise DataError(f"{problem}: there is nothing to compare")
+    edges = bins(distance, max(map(len, cosines)) - 1)
+    sums, pairs = _add_bins(cosines, edges), _add_bins(counts, edges)
+    groups = [(A_DISTANCE, first, end - 1) for first, end in pairwise(edges.tolist())]
+
+    # further columns: all pairs and, if there are pairs of two documents, both kinds
+    totals = np.array([values[1:].sum() for values in cosines]), pairs.sum(axis=1)
+    within = np.array(within_sums), np.array(within_pairs)
+    across = totals[0] - within[0], totals[1] - within[1]
+    further = {ALL: totals}
+    if across[1].any():
+        further |= {WITHIN: within, ACROSS: across}
+    for name, (group_sums, group_pairs) in further.items():
+        if group_pairs.any():
+            groups.append((name, 1, int(edges[-1]) - 1))
+            sums, pairs = np.c_[sums, group_sums], np.c_[pairs, group_pairs]
+    parts = {"sentences": sentences.SPLITTER_NAME, "distance": distance}
     return Locality(
         dataset=sampled.dataset,
         sample=sampled.describe(),
         vectors=vectors.name,
-        signature=sampled.signature("locality", _VERSION, **parts),
-        edges=edges,
-        sums=np.array([_binned(values, edges) for values in sums]),
-        pairs=num_pairs,
-        mean_of_all=totals / pairs,
-        by_document=_by_document(np.array(documents), totals, pairs),
+        signature=sampled.signature("locality", _VERSION, vectors=vectors.signature, **parts),
+        groups=pd.DataFrame(groups, columns=["pairs of", "from", "to"]),
+        sums=sums,
+        pairs=pairs.astype(np.int64),
         too_short=too_short,
         num_cut=vectors.num_cut,
     )
@@ -526,30 +437,12 @@ def bins(distance: int, longest: int) -> _Ints:
     return np.array([*edges, longest + 1], np.int64)
 
 
-def _binned(by_distance: NDArray[Any], edges: _Ints) -> _Floats:
-    """Return the sum of the values in each bin."""
-    cumulated = np.concatenate([[0.0], np.cumsum(by_distance, dtype=np.float64)])
-    ends = np.minimum(edges, len(by_distance))
-    return np.where(ends[:-1] < ends[1:], cumulated[ends[1:]] - cumulated[ends[:-1]], 0.0)
-
-
-def _sum_within_documents(vectors: Any, sizes: Sequence[int]) -> _Floats:
-    """Return the sum of the cosines of pairs within a document, Σ (|Σ v|² − Σ |v|²) / 2, and the number of pairs."""
-    ends = np.cumsum([0, *sizes])
-    total, count = 0.0, 0
-    for first, end in pairwise(ends.tolist()):
-        rows = vectors[first:end]
-        squares = rows**2 if isinstance(rows, np.ndarray) else rows.multiply(rows)
-        total += float((np.asarray(rows.sum(axis=0)) ** 2).sum() - squares.sum()) / 2
-        count += (end - first) * (end - first - 1) // 2
-    return np.array([total, count])
-
-
-def _by_document(within: _Floats, totals: _Floats, pairs: _Ints) -> dict[str, _Floats]:
-    """Return the sums and numbers of pairs within and across documents, [E, 2] each; empty without the latter."""
-    across = np.stack([totals - within[:, 0], pairs - within[:, 1]], axis=1)
-    by_name = {WITHIN: within, ACROSS: across} if across[:, 1].any() else {}
-    return {name: sums for name, sums in by_name.items() if sums[:, 1].any()}
+def _add_bins(by_distance: Sequence[NDArray[Any]], edges: _Ints) -> _Floats:
+    """Return the sum of the values in each bin, [E, bins]."""
+    table = np.zeros((len(by_distance), edges[-1]))
+    for row, values in zip(table, by_distance, strict=True):
+        row[: len(values)] = values
+    return np.add.reduceat(table, edges[:-1], axis=1)
 
 
 _FEWEST_EXAMPLES = 5  # examples; points of fewer are not drawn, unless there are fewer in all
@@ -559,21 +452,26 @@ _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_00
 def _draw_curve(result: Locality) -> dict[str, bytes]:
     table = result.table()
     (mean,) = table[table["pairs of"] == ALL]["similarity"]
-    curve = table[
-        (table["pairs of"] == "a distance")
-        & (table["examples"] >= min(_FEWEST_EXAMPLES, len(result.sums)))
-    ]
-    places = np.log(curve["from"] * curve["to"]) / 2  # the middle, on an axis of ratios
-    numbers = map(Estimate._make, curve[["similarity", "low", "high"]].to_numpy().tolist())
-    last = max(2.0, math.exp(max(places, default=0.0)))
-    ticks = {math.log(tick): f"{tick:,}" for tick in _TICKS if tick <= last}
-    ends = math.log(0.9), math.log(last * 1.12)
-    unit = "distance of the two sentences, in sentences (1: neighbours)"
-    panel = Panel("", unit, ends, ticks, [Level(f"all pairs {mean:.3f}", mean)])
-    style = {"color": COLOURS[0], "marker": "o", "markersize": 3}
-    line = PanelLine("by distance", style, [Series(dict(zip(places, numbers, strict=True)))])
+    enough = table["examples"] >= min(_FEWEST_EXAMPLES, len(result.sums))
+    curve = table[(table["pairs of"] == A_DISTANCE) & enough]
+    points = {}
+    last = 2.0
+    for row in curve.itertuples():
+        first, end = row[2], row[3]
+        place = np.log(first * end) / 2  # the middle, on an axis of ratios
+        points[place] = Estimate(row.similarity, row.low, row.high)
+        last = max(last, math.exp(place))
+    panel = figures.Panel(
+        heading="",
+        unit="distance of the two sentences, in sentences (1: neighbours)",
+        ends=(math.log(0.9), math.log(last * 1.12)),
+        ticks={math.log(tick): f"{tick:,}" for tick in _TICKS if tick <= last},
+        levels=[figures.Level(f"all pairs {mean:.3f}", mean)],
+    )
+    style = {"color": figures.COLOURS[0], "marker": "o", "markersize": 3}
+    line = figures.PanelLine("by distance", style, [figures.Series(points)])
     heading = f"{result.dataset}: similarity of sentences by distance ({result.vectors})"
     caption = f"{result.sample}. Band: 95 % interval over examples."
     caption += f" Distances of fewer than {_FEWEST_EXAMPLES} examples: CSV only."
-    row = PanelRow(f"mean cosine ({result.vectors})", [panel], [line])
-    return draw_panels(heading, [caption], [row], ("png", "svg"))
+    panels = figures.PanelRow(f"mean cosine ({result.vectors})", [panel], [line])
+    return figures.draw_panels(heading, [caption], [panels], ("png", "svg"))

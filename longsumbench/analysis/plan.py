@@ -117,25 +117,26 @@ def _head_of(word: str) -> str:
 def _plan_stats(
     words: Sequence[str],
 ) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
-    system_overrides = [word for word in words if _head_of(word) in _SYSTEM_SETTINGS]
-    texts, values = _split_settings(
-        [word for word in words if word not in system_overrides], "stats"
-    )
+    system_overrides, others = [], []
+    for word in words:
+        (system_overrides if _head_of(word) in _SYSTEM_SETTINGS else others).append(word)
+    texts, values = _split_settings(others, "stats")
     settings: StatsSettings = _build_command_settings(StatsSettings, values)
-    models = [word for word in system_overrides if word.partition("=")[0] == "model"]
     if not system_overrides:
         return texts, settings, []
-    if not models:
+    if not any(word.startswith("model=") for word in system_overrides):
         raise UsageError(f"'{system_overrides[0]}' needs a system: add model=NAME[,NAME...]")
     shared = [word for word in words if _head_of(word) in ("dataset", "seed")]
     points = {point.identity: point for point in plan([*system_overrides, *shared], sweep=True)}
+    systems = []
     for planned in points.values():
         if planned.config.dataset != texts:
             advice = "set these dataset.* settings on the command line, too"
             raise UsageError(
                 f"'{' '.join(system_overrides)}' would change the dataset's settings: {advice}"
             )
-    return texts, settings, [(planned.config, planned.variant) for planned in points.values()]
+        systems.append((planned.config, planned.variant))
+    return texts, settings, systems
 
 
 def _plan_rank_recall(
@@ -171,22 +172,22 @@ def _build_command_settings(schema: Any, values: dict[str, Any]) -> Any:
     group = _pop_group(values, "score")
     for name in sorted(names_deciding(Scoring, "measures") & group.keys()):
         raise UsageError(f"score.{name} adds measures to runs: leave it out here")
-    return build_settings(
-        schema, values, "", groups={"score": build_settings(Scoring, group, "score.")}
-    )
+    scoring = build_settings(Scoring, group, "score.")
+    return build_settings(schema, values, "", groups={"score": scoring})
 
 
 def _split_settings(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
     """Return the dataset's settings, and the command's settings as nested values."""
-    command_words = [
-        word for word in words if word.partition("=")[0].partition(".")[0] != "dataset"
-    ]
-    for word in command_words:
-        if "=" not in word:
-            raise UsageError(
-                f"'{word}' is not a setting: write key=value (see longsumbench {command} --help)"
-            )
-    texts = plan_dataset([word for word in words if word not in command_words])
+    dataset_words, command_words = [], []
+    for word in words:
+        if word.partition("=")[0].partition(".")[0] == "dataset":
+            dataset_words.append(word)
+        elif "=" in word:
+            command_words.append(word)
+        else:
+            advice = f"write key=value (see longsumbench {command} --help)"
+            raise UsageError(f"'{word}' is not a setting: {advice}")
+    texts = plan_dataset(dataset_words)
     try:
         values = OmegaConf.to_container(OmegaConf.merge({}, *map(_read_setting, command_words)))
     except OmegaConfBaseException as error:

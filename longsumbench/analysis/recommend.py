@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import load_texts
@@ -40,18 +41,13 @@ def texts_overrides(words: Sequence[str]) -> list[str]:
         return settings
     path = Path(paths[0]).expanduser()
     name = re.sub(r"[^a-zA-Z0-9_.-]", "-", path.name.partition(".")[0])
-    split = {"dataset.split_by_hash": True} if path.is_file() else {}
-    defaults = {
-        "dataset": "jsonl",
-        "dataset.name": f"texts-{name}"[:60],
-        "dataset.path": str(path),
-        **split,
-    }
-    keys = {word.partition("=")[0] for word in settings}
-    return [
-        *format_overrides({key: value for key, value in defaults.items() if key not in keys}),
-        *settings,
-    ]
+    defaults: dict[str, Any] = {"dataset": "jsonl", "dataset.name": f"texts-{name}"[:60]}
+    defaults["dataset.path"] = str(path)
+    if path.is_file():
+        defaults["dataset.split_by_hash"] = True
+    for word in settings:
+        defaults.pop(word.partition("=")[0], None)
+    return [*format_overrides(defaults), *settings]
 
 
 def recommend(
@@ -74,14 +70,10 @@ def recommend(
         texts.append(f"decode.limit={SAMPLE}")
     _check_texts([word for word in texts if word.startswith("dataset")])
     launches = [plan_launch(["experiment=recommend", *texts], True, None, command)]
-    of_others = [
-        *(word for word in texts if not word.startswith("train.")),
-        "scale=paper",
-        "baselines=false",
-    ]
-    launches += [
-        plan_launch([*of_others, *system_words], False, None, command) for system_words in more
-    ]
+    not_training = [word for word in texts if not word.startswith("train.")]
+    for system_words in more:
+        words = [*not_training, "scale=paper", "baselines=false", *system_words]
+        launches.append(plan_launch(words, False, None, command))
     failed: list[SuiteError] = []
     for launch in launches:
         try:
@@ -90,9 +82,12 @@ def recommend(
         except SuiteError as problem:
             failed.append(problem)
     results = Results(Path(launches[0].points[0].config.results_dir).expanduser())
-    runs = list({run.run_id: run for launch in launches for run in launch.finished}.values())
+    runs: dict[str, RunRecord] = {}
+    for launch in launches:
+        runs |= {run.run_id: run for run in launch.finished}
     if runs:
-        show(describe_recommendation(runs, read_all_scores(results, runs)))
+        finished = list(runs.values())
+        show(describe_recommendation(finished, read_all_scores(results, finished)))
     if failed:
         raise failed[0]
 
@@ -112,27 +107,18 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
     """Return the table of runs on the same examples as the first one, and the sentences of `describe_choice`."""
     first = runs[0]
     same = [
-        run
-        for run in runs
-        if (run.evaluation.examples, run.evaluation.signature)
-        == (first.evaluation.examples, first.evaluation.signature)
+        run for run in runs if (run.evaluation.examples, run.evaluation.signature) == (first.evaluation.examples, first.evaluation.signature)
     ]
     comparable = judge_rows(group_by_seed(same, scores), scores)
-    columns_by_name = columns_of(same)
-    columns = [
-        columns_by_name[name]
-        for name in ("system", "settings", first.evaluation.ranked_by, *_COST_COLUMNS)
-    ]
-    table = table_block(columns, row_cells(comparable, columns))
+    columns = columns_of(same)
+    names = ("system", "settings", first.evaluation.ranked_by, *_COST_COLUMNS)
+    shown_columns = [columns[name] for name in names]
+    table = table_block(shown_columns, row_cells(comparable, shown_columns))
     heading = f"{first.key.dataset}, {first.key.split} split, {format_count(first.evaluation.n, 'example')}"
-    lines = [
-        *describe_choice(comparable),
-        describe_untrained(comparable.rows),
-        describe_unlearned(comparable.rows),
-    ]
-    return "\n".join(
-        [heading, "", terminal_block(table), "", *(wrap_text(line) for line in lines if line)]
-    )
+    lines = describe_choice(comparable)
+    lines += [describe_untrained(comparable.rows), describe_unlearned(comparable.rows)]
+    sentences = [wrap_text(line) for line in lines if line]
+    return "\n".join([heading, "", terminal_block(table), "", *sentences])
 
 
 def describe_choice(comparable: ComparableRows) -> list[str]:
@@ -148,28 +134,25 @@ def describe_choice(comparable: ComparableRows) -> list[str]:
     score = rows[0].first.evaluation.ranked_by
     heading = columns_of([rows[0].first])[score].heading.replace("\n", " ")
     models = [row.first.key.model for row in ranked]
-    name_of = {
-        row.key: row.label if models.count(row.first.key.model) > 1 else row.first.key.model
-        for row in ranked
-    }
-    differences = {
-        row.key: comparable.tests.differences.get((row.key, score)) for row in ranked[1:]
-    }
-    alike = [ranked[0]]
-    for row in ranked[1:]:
-        judged = differences[row.key]
-        if judged is None or not judged.high < 0:
+    names: dict[str, str] = {}  # of rows; several rows of a model have their settings
+    alike = []
+    for row in ranked:
+        model = row.first.key.model
+        names[row.key] = row.label if models.count(model) > 1 else model
+        judged = comparable.tests.differences.get((row.key, score))
+        if row is ranked[0] or judged is None or not judged.high < 0:
             alike.append(row)
     cheapest = min(alike, key=lambda row: (_price(row.first), _seconds(row.first)))
-    name, run = name_of[cheapest.key], cheapest.first
-    other_names = ", ".join(name_of[row.key] for row in alike if row is not cheapest)
+    name, run = names[cheapest.key], cheapest.first
+    other_names = ", ".join(names[row.key] for row in alike if row is not cheapest)
+    choice = f"{name}: it is the only one with a place"
     if other_names:
         choice = f"{name}: no difference in {heading} is shown between it and {other_names}, and it costs the least"
-    elif ranked[1:] and (judged := differences[ranked[1].key]) is not None:
+    elif ranked[1:]:
+        # the next row has a test, for it is not among those alike
+        judged = comparable.tests.differences[ranked[1].key, score]
         bounds = f"{-judged.mean:+.1f} (interval {-judged.high:+.1f} to {-judged.low:+.1f})"
-        choice = f"{name}: its {heading} is {bounds} from the next, {name_of[ranked[1].key]}; {judged.outcome}"
-    else:
-        choice = f"{name}: it is the only one with a place"
+        choice = f"{name}: its {heading} is {bounds} from the next, {names[ranked[1].key]}; {judged.outcome}"
     return [f"Choose {choice}.", _describe_reading(name, run), _describe_cost(name, run)]
 
 

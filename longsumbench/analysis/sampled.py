@@ -78,7 +78,8 @@ class AnalysisResult(ABC):
     def write(self, folder: Path) -> list[Path]:
         """Write the CSV file, the picture as PNG and SVG, and further files; return their paths."""
         files: dict[str, Any] = {f"{self.analysis}.csv": self.csv()}
-        files |= {f"{self.analysis}.{kind}": image for kind, image in self.pictures().items()}
+        for kind, image in self.pictures().items():
+            files[f"{self.analysis}.{kind}"] = image
         return write_pictures(folder, files | self.more_files())
 
 
@@ -126,13 +127,8 @@ class Sampled:
 
         `version` increases if the same texts give other numbers; `parts` are the settings that change the result.
         """
-        sample = {"texts": self.fingerprint, "sample": len(self), "seed": self.seed}
-        return "|".join(
-            [
-                f"{analysis}:{version}",
-                *(f"{name}:{value}" for name, value in {**parts, **sample}.items()),
-            ]
-        )
+        parts |= {"texts": self.fingerprint, "sample": len(self), "seed": self.seed}
+        return "|".join(f"{name}:{value}" for name, value in {analysis: version, **parts}.items())
 
 
 def sample_dataset(
@@ -151,13 +147,12 @@ def sample_dataset(
     """
     records = _find_runs_on_split(run, results or Results(Path("results")), dataset)
     texts = load_texts(dataset, user_cache())
-    split, runs = (
-        find_split(texts, dataset.split),
-        tuple(_open_run(folder, record, texts) for folder, record in records),
-    )
-    common = [
-        place for place, name in enumerate(split.ids) if all(name in run.summaries for run in runs)
-    ]
+    split = find_split(texts, dataset.split)
+    runs = [_open_run(folder, record, texts) for folder, record in records]
+    common = []  # places of the examples that all runs summarized
+    for place, name in enumerate(split.ids):
+        if all(name in outputs.summaries for outputs in runs):
+            common.append(place)
     if not common:
         raise UsageError(
             f"no example of the {split.name} split was summarized by all of the {len(runs)} runs"
@@ -165,7 +160,12 @@ def sample_dataset(
     size = min(settings.sample or len(common), len(common))
     places = np.random.default_rng(settings.seed).choice(common, size, replace=False)
     return Sampled(
-        texts.name, texts.fingerprint, split, sorted(places.tolist()), settings.seed, runs
+        dataset=texts.name,
+        fingerprint=texts.fingerprint,
+        split=split,
+        places=sorted(places.tolist()),
+        seed=settings.seed,
+        runs=tuple(runs),
     )
 
 
@@ -187,25 +187,23 @@ def _find_runs_on_split(
     names: str, results: Results, dataset: DatasetSettings
 ) -> list[tuple[Path, RunRecord]]:
     """Return folder and record of each run, after the checks that need no texts."""
-    records: list[tuple[Path, RunRecord]] = []
+    records: dict[str, tuple[Path, RunRecord]] = {}
     for name in filter(None, map(str.strip, names.split(","))):
         folder = results.find(name)
         record = RunRecord.read(folder)
-        if record.run_id in [run.run_id for _, run in records]:
-            raise UsageError(f"{run_label(record)} is named twice; name each run once")
-        pairs = (
+        label = run_label(record)
+        if record.run_id in records:
+            raise UsageError(f"{label} is named twice; name each run once")
+        for key, run_value, expected in (
             ("dataset", record.key.dataset, dataset.name),
             ("dataset.split", record.key.split, dataset.split),
-        )
-        for key, run_value, expected in pairs:
+        ):
             if run_value != expected:
-                problem = f"is a run on {key}={run_value}, not {expected}"
-                raise UsageError(
-                    f"{run_label(record)} {problem}: name another run, or set {key}={run_value}"
-                )
+                advice = f"name another run, or set {key}={run_value}"
+                raise UsageError(f"{label} is a run on {key}={run_value}, not {expected}: {advice}")
         record.check_written(folder, ["predictions.jsonl"])
-        records.append((folder, record))
-    return records
+        records[record.run_id] = folder, record
+    return list(records.values())
 
 
 def _open_run(folder: Path, record: RunRecord, texts: Texts) -> Outputs:
@@ -214,7 +212,5 @@ def _open_run(folder: Path, record: RunRecord, texts: Texts) -> Outputs:
         raise UsageError(
             f"{run_label(record)} {problem}: set dataset.* as in that run's config.yaml"
         )
-    return Outputs(
-        record,
-        {summary.id: summary.text for summary in read_summaries(folder / "predictions.jsonl")},
-    )
+    summaries = read_summaries(folder / "predictions.jsonl")
+    return Outputs(record, {summary.id: summary.text for summary in summaries})

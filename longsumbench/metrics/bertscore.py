@@ -45,18 +45,15 @@ class BertScore(Metric):
         """Score one prediction; each column → a mean of cosines, at most 1; NaN if all references are empty."""
         if not prediction.strip():
             return dict.fromkeys(self.columns, 0.0)
-        references = [
-            text for reference in example.references if (text := " ".join(reference).strip())
-        ]
+        references = stripped_references(example)
         if not references:
             return dict.fromkeys(self.columns, math.nan)
         precision, recall, f = self._similarities(prediction, references)
         return dict(zip(self.columns, (f, precision, recall), strict=True))
 
     def _similarities(self, prediction: str, references: list[str]) -> list[float]:
-        values = [
-            value.item() for value in self._library_scorer().score([prediction], [references])
-        ]
+        parts = self._library_scorer().score([prediction], [references])
+        values = [part.item() for part in parts]
         check_finite(values, self._option())
         return values
 
@@ -66,33 +63,31 @@ class BertScore(Metric):
     def signature(self, n: int) -> str:
         """Name the metric, its version, the library's version, the model and the layer."""
         _library()
-        library, model = (
-            version("bert-score"),
-            model_signature(self.scoring.bertscore_model, _OPTION),
-        )
-        return (
-            f"{self.name}:{self.version}|bert_score:{library}|model:{model}|layer:{self._layer()}"
-        )
+        parts = {
+            self.name: self.version,
+            "bert_score": version("bert-score"),
+            "model": model_signature(self.scoring.bertscore_model, _OPTION),
+            "layer": self._layer(),
+        }
+        return "|".join(f"{name}:{value}" for name, value in parts.items())
 
     def _library_scorer(self) -> Any:
         if self._scorer is None:
             from longsumbench.modeling.nn.device import choose_device
 
-            bert_score, folder = _library(), model_folder(self.scoring.bertscore_model, _OPTION)
-            option = f"{_OPTION}={folder}"
-            load_encoder(
-                folder, option
-            )  # for its checks; the library loads the model again without any
-            layer, device = self._layer(), str(choose_device(self.scoring.device))
+            bert_score, option = _library(), self._option()
+            folder = model_folder(self.scoring.bertscore_model, _OPTION)
+            # for its checks; the library loads the model again without any
+            load_encoder(folder, option)
+            device = str(choose_device(self.scoring.device))
             with reading_checkpoint(option):
-                self._scorer = bert_score.BERTScorer(
-                    model_type=str(folder), num_layers=layer, device=device
+                scorer = bert_score.BERTScorer(
+                    model_type=str(folder), num_layers=self._layer(), device=device
                 )
-                tokenizer, config = self._scorer._tokenizer, self._scorer._model.config
-                # a tokenizer without a limit has a number here that is too large for the library
-                tokenizer.model_max_length = min(
-                    tokenizer.model_max_length, config.max_position_embeddings
-                )
+            # a tokenizer without a limit has a number here that is too large for the library
+            tokenizer, positions = scorer._tokenizer, scorer._model.config.max_position_embeddings
+            tokenizer.model_max_length = min(tokenizer.model_max_length, positions)
+            self._scorer = scorer
         return self._scorer
 
     def _layer(self) -> int:
@@ -102,9 +97,15 @@ class BertScore(Metric):
         name = self.scoring.bertscore_model
         folder = model_folder(name, _OPTION)
         read_config(folder)
-        with reading_checkpoint(f"{_OPTION}={folder}"):
+        with reading_checkpoint(self._option()):
             config = AutoConfig.from_pretrained(folder, **SAFE_LOADING)
             return int(model2layers.get(name, config.num_hidden_layers))
+
+
+def stripped_references(example: Example) -> list[str]:
+    """Return the references of an example that are not blank, each as one line."""
+    texts = (" ".join(reference).strip() for reference in example.references)
+    return [text for text in texts if text]
 
 
 def _library() -> Any:

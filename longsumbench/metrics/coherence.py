@@ -43,9 +43,7 @@ class Coherence(Metric):
 
     def check(self) -> None:
         """Load the model and score a long pair."""
-        with reading_checkpoint(
-            f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"
-        ):
+        with reading_checkpoint(self._option()):
             self._probabilities([_TEST_PAIR])
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
@@ -61,6 +59,9 @@ class Coherence(Metric):
         model = model_signature(self.scoring.coherence_model, self.setting)
         return f"{self.name}:{self.version}|model:{model}|sentences:{sentences.SPLITTER_NAME}"
 
+    def _option(self) -> str:
+        return f"{self.setting}={model_folder(self.scoring.coherence_model, self.setting)}"
+
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return for each pair the probability that the second sentence follows the first."""
         import torch
@@ -68,16 +69,16 @@ class Coherence(Metric):
         tokenizer, model = self._model()
         first, second = zip(*pairs, strict=True)
         longest = min(tokenizer.model_max_length, model.config.max_position_embeddings)
-        options = {
-            "truncation": True,
-            "max_length": longest,
-            "padding": True,
-            "return_tensors": "pt",
-        }
+        texts = tokenizer(
+            list(first),
+            list(second),
+            truncation=True,
+            max_length=longest,
+            padding=True,
+            return_tensors="pt",
+        )
         with torch.inference_mode():
-            logits = model(
-                **tokenizer(list(first), list(second), **options).to(model.device)
-            ).logits
+            logits = model(**texts.to(model.device)).logits
         probabilities: list[float] = logits.double().softmax(dim=-1)[:, _IS_NEXT].tolist()
         check_finite(probabilities, f"{self.setting}={model.name_or_path}")
         return probabilities
@@ -89,7 +90,7 @@ class Coherence(Metric):
             from longsumbench.modeling.nn.device import choose_device
 
             folder = model_folder(self.scoring.coherence_model, self.setting)
-            option = f"{self.setting}={folder}"
+            option = self._option()
             tokenizer = read_tokenizer(folder, option)
             model = load_network(
                 AutoModelForNextSentencePrediction, folder, option, other_heads=True

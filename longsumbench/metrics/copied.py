@@ -19,9 +19,8 @@ Keys = NDArray[np.uint64]
 
 _EIGHT = 8  # bytes of a number
 _MASKS = np.array([2 ** (8 * length) - 1 for length in range(_EIGHT + 1)], dtype=np.uint64)
-_FACTORS = np.array(
-    [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64
-)  # odd, of random bits
+# Odd, of random bits
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)
 _TABLE_BITS = np.uint64(48)  # leaves 16 bits of a key
 
 
@@ -44,16 +43,16 @@ class ReadSource:
     @cached_property
     def known_words(self) -> bytes:
         """The words of the source, then those of the title and the query, with blanks at both ends."""
-        return b" ".join(
-            [b"", self.words, b".", plain_words([self.example.topic or ""], self.tokenizer), b""]
-        )
+        topic = plain_words([self.example.topic or ""], self.tokenizer)
+        return b" %b . %b " % (self.words, topic)
 
     def has_words(self, phrase: str) -> bool:
         """Return True if some words follow each other in the source, the title or the query."""
         first, *others = phrase.encode().split()
+        if b" %b " % first not in self.known_words:
+            return False
         pattern = b" +".join([b" " + first, *others]) + b" "
-        present = b" %b " % first in self.known_words
-        return present and (not others or re.search(pattern, self.known_words) is not None)
+        return not others or re.search(pattern, self.known_words) is not None
 
 
 class SourceMetric(Metric):
@@ -81,9 +80,8 @@ def _word_keys(text: bytes) -> Keys:
     starts, ends = edges[::2], edges[1::2]
     lengths = ends - starts
     numbers: Keys = np.ndarray(len(padded) - _EIGHT + 1, np.dtype("<u8"), padded, strides=(1,))
-    first, last = numbers.take([starts, np.maximum(ends - _EIGHT, starts)]) & _MASKS.take(
-        lengths, mode="clip"
-    )
+    ends_of_words = numbers.take([starts, np.maximum(ends - _EIGHT, starts)])
+    first, last = ends_of_words & _MASKS.take(lengths, mode="clip")
     keys: Keys = (first * _FACTORS[0] ^ (last + lengths.view(np.uint64))) * _FACTORS[1]
     return keys
 
@@ -105,11 +103,11 @@ def _places_of(keys: Keys, source: Keys) -> NDArray[np.intp]:
 
 def _are_among(keys: Keys, few: Keys) -> NDArray[np.bool_]:
     """Return for each key whether it is one of a few; five times as fast as numpy's `isin`."""
+    if not len(few):
+        return np.zeros(len(keys), dtype=bool)
     ordered = np.sort(few)
     places = np.searchsorted(ordered, keys)
-    among: NDArray[np.bool_] = (
-        ordered[np.minimum(places, len(ordered) - 1)] == keys if len(few) else places < 0
-    )
+    among: NDArray[np.bool_] = ordered[np.minimum(places, len(ordered) - 1)] == keys
     return among
 
 
@@ -138,27 +136,28 @@ class Copied(SourceMetric):
         pairs, source_pairs = _pair_keys(summary), _pair_keys(source)
         places = _places_of(pairs, source_pairs)
         share = float(_are_among(pairs, source_pairs[places]).mean())
-        longest = (
-            _longest(source, summary, places)
-            if len(places)
-            else len(_places_of(summary, source)) > 0
-        )
+        if len(places):
+            longest = _longest(source, summary, places)
+        else:
+            longest = int(_are_among(summary, source).any())
         return dict(zip(self.columns, (share, float(longest)), strict=True))
 
 
 def _longest(source: Keys, summary: Keys, places: NDArray[np.intp]) -> int:
     """Return the length of the longest common sequence; `places` are those of the common pairs in the source."""
     text, width = summary.tobytes(), summary.itemsize  # equal bytes of two keys begin at a key
-    breaks = np.flatnonzero(np.diff(places) != 1) + 1
-    firsts, lengths = places[np.r_[0, breaks]], np.diff(np.r_[0, breaks, len(places)]) + 1
     longest = 2
-    for stretch in np.argsort(-lengths, kind="stable"):
-        first, length = int(firsts[stretch]), int(lengths[stretch])
+    stretches = np.split(places, np.flatnonzero(np.diff(places) != 1) + 1)
+    for stretch in sorted(stretches, key=len, reverse=True):
+        length = len(stretch) + 1  # in words
         if length <= longest:
             break
-        words, start = source[first : first + length].tobytes(), 0
-        longest = length if words in text else longest
+        words, start = source[stretch[0] : stretch[0] + length].tobytes(), 0
+        if words in text:
+            longest = length
         while start + longest < length:
-            sequence = words[start * width : (start + longest + 1) * width]
-            longest, start = (longest + 1, start) if sequence in text else (longest, start + 1)
+            if words[start * width : (start + longest + 1) * width] in text:
+                longest += 1
+            else:
+                start += 1
     return longest

@@ -8,7 +8,7 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -65,16 +65,15 @@ class Judge(core.Metric):
     """
 
     name: ClassVar[str] = "judge"
-    version: ClassVar[int] = (
-        2  # 1 missed verdicts before a second thought, and after less usual marks of thinking
-    )
+    # 1 missed verdicts before a second thought, and after less usual marks of thinking
+    version: ClassVar[int] = 2
     columns: ClassVar[tuple[str, ...]] = (*_COLUMNS, "judge_missing")
     further: ClassVar[tuple[str, ...]] = (
         "judge_same",
-        *(f"{column}_{number + 1}" for number in range(_MOST_JUDGES) for column in _COLUMNS),
+        *(f"{column}_{number}" for number, column in product((1, 2, 3), _COLUMNS)),
     )
     units: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {name: "1–5" for name in (*_COLUMNS, *further) if "fluency" in name} | {"judge_alpha": "α"}
+        {name: "1–5" for name in (*columns, *further) if "fluency" in name} | {"judge_alpha": "α"}
     )
 
     def __init__(self, scoring: core.Scoring) -> None:
@@ -97,9 +96,12 @@ class Judge(core.Metric):
     def prepare(self, items: Iterable[tuple[str, Example]]) -> None:
         """Say what it costs, and ask all judges what is not answered yet."""
         device = self.scoring.device
-        tasks = [task for item in items if (task := _task(*item)).sentences]
-        if costs := list(filter(None, (self._cost(judge, tasks) for judge in self._judges))):
-            _log.info(f"judges: {'; '.join(costs)}; not counting answers that are asked for again")
+        tasks = [_task(*item) for item in items]
+        tasks = [task for task in tasks if task.sentences]
+        costs = [self._cost(judge, tasks) for judge in self._judges]
+        if any(costs):
+            described = "; ".join(filter(None, costs))
+            _log.info(f"judges: {described}; not counting answers that are asked for again")
         self._judges[0].ask(filter(None, map(self._points_question, tasks)), device)
         for judge in self._judges:
             judge.ask((self._question(task) for task in tasks), device)
@@ -119,12 +121,9 @@ class Judge(core.Metric):
             asked += [points] if self._points_question(task) else []
         missing = float(np.mean([answer is None for answer in asked])) if asked else math.nan
         scores = dict(zip(self.columns, [*np.mean(rows, axis=0).tolist(), missing], strict=True))
-        if rows[1:]:
+        if len(rows) > 1:
             equal = np.ptp(np.array(self._on_points.get(task, [[]]), dtype=float), axis=0) == 0
-            values = [
-                float(equal.mean()) if equal.size else math.nan,
-                *(value for row in rows for value in row),
-            ]
+            values = [float(equal.mean()) if equal.size else math.nan, *chain(*rows)]
             scores |= dict(zip(self.further, values, strict=False))
         return scores
 
@@ -133,34 +132,29 @@ class Judge(core.Metric):
         rows = list(self._on_points.values())
         if len(self._judges) < 2 or not rows:
             return {}
-        table = np.full(
-            (len(self._judges), len(rows), max(len(of_task[0]) for of_task in rows)), np.nan
-        )
+        most = max(len(of_task[0]) for of_task in rows)
+        table = np.full((len(self._judges), len(rows), most), np.nan)
         for place, of_task in enumerate(rows):
             table[:, place, : len(of_task[0])] = of_task
-        draws = krippendorff_alpha(
-            table, draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED)
-        )
+        counts = draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED)
+        draws = krippendorff_alpha(table, counts)
         low, high = percentile_interval(draws, len(rows))
         return {} if math.isnan(low) else {"judge_alpha": (float(draws[0]), low, high, len(rows))}
 
     def _keep_verdicts(
         self, task: _Task, points: Sequence[str], verdicts: Sequence[_Verdict]
     ) -> None:
-        numbers = range(1, len(points) + 1)
-        rows = self._on_points[task] = [
-            [bool(verdict.matches[number]) for number in numbers] for verdict in verdicts
-        ]
-        stating = [set(chain.from_iterable(verdict.matches.values())) for verdict in verdicts]
-        of_points = np.mean(rows, axis=0).tolist()
-        kept = [
-            SentenceVerdict(share, -1, point)
-            for share, point in zip(of_points, points, strict=True)
-        ]
-        for number in range(1, len(task.sentences) + 1):
-            kept.append(
-                SentenceVerdict(float(np.mean([number in numbers for numbers in stating])), -1)
-            )
+        on_points, on_sentences = [], []  # [judges, key points], [judges, sentences]
+        for verdict in verdicts:
+            stating = set(chain.from_iterable(verdict.matches.values()))
+            on_points.append([bool(verdict.matches[number + 1]) for number in range(len(points))])
+            on_sentences.append([number + 1 in stating for number in range(len(task.sentences))])
+        self._on_points[task] = on_points
+        kept = []
+        for share, point in zip(np.mean(on_points, axis=0).tolist(), points, strict=True):
+            kept.append(SentenceVerdict(share, -1, point))
+        for share in np.mean(on_sentences, axis=0).tolist():
+            kept.append(SentenceVerdict(share, -1))
         self.verdicts.setdefault(task.id, kept)
 
     @cached_property
@@ -238,13 +232,13 @@ def _task(prediction: str, example: Example) -> _Task:
 
 
 def _numbered(heading: str, texts: Sequence[str]) -> str:
-    return "\n".join(
-        [heading, *(f"{number}. {text}" for number, text in enumerate(texts, start=1))]
-    )
+    lines = [f"{number}. {text}" for number, text in enumerate(texts, start=1)]
+    return "\n".join([heading, *lines])
 
 
 def _cleaned(points: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(filter(None, (" ".join(point.split()) for point in points))))
+    texts = dict.fromkeys(" ".join(point.split()) for point in points)
+    return [text for text in texts if text]
 
 
 def _read_points(text: str) -> list[str] | None:
@@ -254,19 +248,18 @@ def _read_points(text: str) -> list[str] | None:
 def _read_verdict(text: str, num_points: int, num_sentences: int) -> _Verdict | None:
     verdict = parse_json(text, _Verdict)
     numbers = set(chain.from_iterable(verdict.matches.values()))
-    is_whole = sorted(verdict.matches) == [*range(1, num_points + 1)] and numbers <= {
-        *range(1, num_sentences + 1)
-    }
+    is_whole = verdict.matches.keys() == set(range(1, num_points + 1))
+    is_whole = is_whole and numbers <= set(range(1, num_sentences + 1))
     return verdict if is_whole and 1 <= verdict.fluency <= 5 else None
 
 
 def _scores_of(task: _Task, verdict: _Verdict | None) -> list[float]:
     """Return recall, precision and fluency; the first two need key points."""
-    if verdict is None or not verdict.matches:
-        return [math.nan, math.nan, math.nan if verdict is None else verdict.fluency]
-    matches = verdict.matches.values()
-    return [
-        float(np.mean([*map(bool, matches)])),
-        len(set().union(*matches)) / len(task.sentences),
-        verdict.fluency,
-    ]
+    if verdict is None:
+        return [math.nan] * 3
+    recall = precision = math.nan
+    if verdict.matches:
+        recall = float(np.mean([bool(numbers) for numbers in verdict.matches.values()]))
+        stating = set(chain.from_iterable(verdict.matches.values()))
+        precision = len(stating) / len(task.sentences)
+    return [recall, precision, verdict.fluency]

@@ -29,15 +29,8 @@ _log = logging.getLogger(__name__)
 _RETRIES = 2
 _QUOTED = 500  # characters of a wrong answer that are sent with a retry
 _BYTES_PER_TOKEN = 2  # fewest, about, where there is no tokenizer
-_UNUSED = (
-    "checkpoint",
-    "revision",
-    "prompt",
-    "length",
-    "shots",
-    "truncate",
-    "input_length",
-)  # of model=prompt
+# Settings of model=prompt that decide nothing here
+_UNUSED = ("checkpoint", "revision", "prompt", "length", "shots", "truncate", "input_length")
 
 
 @cache
@@ -68,13 +61,13 @@ class JudgeModel:
             UsageError: a setting is unknown, or decides nothing here.
             SuiteError: the model cannot be loaded.
         """
-        if unused := [setting for setting in settings if setting in _UNUSED]:
-            raise UsageError(
-                f"score.judge_settings has '{unused[0]}', which it does not decide: leave it out"
-            )
-        checkpoint, revision = (
-            (name, None) if settings.get("engine") == "api" else split_revision(name)
-        )
+        for setting in settings:
+            if setting in _UNUSED:
+                problem = f"score.judge_settings has '{setting}', which it does not decide"
+                raise UsageError(f"{problem}: leave it out")
+        checkpoint, revision = name, None
+        if settings.get("engine") != "api":
+            checkpoint, revision = split_revision(name)
         values = {"checkpoint": checkpoint, "revision": revision, "truncate": "none", **settings}
         self.name = name
         with _naming_judge(name):
@@ -83,9 +76,8 @@ class JudgeModel:
                 self.settings
             )
             decisive = core.outcome_settings(self.settings) | self.engine.identity()
-        self.key = digest(
-            [version, prompts(), _RETRIES, decisive]
-        )  # of what decides an answer, next to its question
+        # of what decides an answer, next to its question
+        self.key = digest([version, prompts(), _RETRIES, decisive])
         self._answers: dict[str, str] = {}  # prompt → JSON; empty: no verdict
         self._stored = RequestCache(user_cache().root / REQUESTS)
 
@@ -98,12 +90,12 @@ class JudgeModel:
     def has_answered(self, question: JudgeQuestion) -> bool:
         """Return whether an answer is known, from now or from an earlier process."""
         prompt = question.prompt
-        if (
-            prompt not in self._answers
-            and (stored := self._stored.get(digest((self.key, prompt)))) is not None
-        ):
+        if prompt not in self._answers:
+            stored = self._stored.get(digest((self.key, prompt)))
+            if stored is None:
+                return False
             self._answers[prompt] = stored
-        return prompt in self._answers
+        return True
 
     def verdict(self, question: JudgeQuestion) -> Any:
         """Return the verdict of an answered question; None: it has none."""
@@ -128,21 +120,19 @@ class JudgeModel:
                 answers = track(answers, f"asking {self.name}", len(requests), "requests")
                 for question, answer in zip([*waiting.values()], answers, strict=True):
                     text = split_answer(answer.text, self.settings.thinking_end).text
-                    json = (
-                        text[text.find("{") : text.rfind("}") + 1]
-                        if answer.complete and not answer.refused
-                        else ""
-                    )
-                    json = json if _read(question, json) is not None else ""
+                    json = ""
+                    if answer.complete and not answer.refused:
+                        json = text[text.find("{") : text.rfind("}") + 1]
+                    if _read(question, json) is None:
+                        json = ""
                     if json or answer.problem or answer.refused or attempt == _RETRIES:
                         prompt = waiting.pop(question.prompt).prompt
                         self._answers[prompt] = json
                         if not answer.problem:  # a server may answer it later
                             self._stored.put(digest((self.key, prompt)), self.name, json)
-                    again: Message = {"role": "user", "content": prompts()["again"]}
                     turns[question.prompt] += [
                         {"role": "assistant", "content": text[:_QUOTED]},
-                        again,
+                        {"role": "user", "content": prompts()["again"]},
                     ]
         if lost := sum(not self._answers[prompt] for prompt in turns):
             _log.warning(

@@ -13,6 +13,7 @@ import numpy as np
 
 from longsumbench.core import Example, Metric
 from longsumbench.errors import DataError, EnvironmentProblem
+from longsumbench.metrics.bertscore import stripped_references
 
 
 class LibraryMetric(Metric):
@@ -35,20 +36,24 @@ class LibraryMetric(Metric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; the column → the metric's value, or NaN."""
-        references = [
-            text for reference in example.references if (text := " ".join(reference).strip())
-        ]
-        if not (references and prediction.strip()):
-            return {self.columns[0]: np.nan}
-        return {self.columns[0]: self._value(prediction, references)}
+        references = stripped_references(example)
+        value = np.nan
+        if references and prediction.strip():
+            value = self._value(prediction, references)
+        return {self.columns[0]: value}
 
     def signature(self, n: int) -> str:
         """Name the metric, the hash of its code, its revision, the library's version and the settings."""
         import evaluate
 
-        facts = f"{self.name.partition('/')[0]}/{PurePath(self.path).name}:{self.version}|code:{self._loaded._hash[:8]}"
-        facts += f"|revision:{self.revision or 'default'}|evaluate:{evaluate.__version__}"
-        return f"{facts}|settings:{json.dumps(self._settings, sort_keys=True)}"
+        parts = {
+            f"{self.name.partition('/')[0]}/{PurePath(self.path).name}": self.version,
+            "code": self._loaded._hash[:8],
+            "revision": self.revision or "default",
+            "evaluate": evaluate.__version__,
+            "settings": json.dumps(self._settings, sort_keys=True),
+        }
+        return "|".join(f"{name}:{value}" for name, value in parts.items())
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -70,10 +75,8 @@ class LibraryMetric(Metric):
     def _takes_several(self) -> bool:
         features = self._loaded.features
         choices = features if isinstance(features, list) else [features]
-        return any(
-            type(choice["references"]).__name__ in ("Sequence", "List", "list")
-            for choice in choices
-        )
+        kinds = {type(choice["references"]).__name__ for choice in choices}
+        return not kinds.isdisjoint(("Sequence", "List", "list"))
 
     def _value(self, prediction: str, references: list[str]) -> float:
         choices = [references] if self._takes_several else references

@@ -14,7 +14,7 @@ from longsumbench.core import Example
 from longsumbench.metrics.copied import SourceMetric
 from longsumbench.rouge.tokenizer import plain_words
 
-_LETTERS, _ANY_DIGIT = re.compile("[a-z]+"), re.compile(r"\d")
+_LETTERS = re.compile("[a-z]+")
 _SMALL: list[str] = _LETTERS.findall(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
@@ -36,13 +36,13 @@ _SCALES = {
     "billion": 10**9,
     "trillion": 10**12,
 }
-_VALUES = {word: value for value, word in enumerate(_SMALL)} | {
-    word: 10 * value for value, word in enumerate(_TENS, start=2)
-}
-_ORDINALS |= {
-    f"{word}th": _VALUES[word] for word in _SMALL if _VALUES[word] not in _ORDINALS.values()
-}
-_ORDINALS |= {f"{word[:-1]}ieth": _VALUES[word] for word in _TENS}
+_VALUES = {word: value for value, word in enumerate(_SMALL)}
+for _word, _value in _VALUES.items():
+    if _value not in _ORDINALS.values():
+        _ORDINALS[f"{_word}th"] = _value
+for _place, _word in enumerate(_TENS, start=2):
+    _VALUES[_word] = 10 * _place
+    _ORDINALS[f"{_word[:-1]}ieth"] = 10 * _place
 _IDIOMS = ("one", "first", "second", "zeroth")  # mostly no numbers
 _ABBREVIATIONS = {"k": "thousand", "bn": "billion"}
 _MONTHS = _LETTERS.findall(
@@ -57,7 +57,6 @@ _BETWEEN = r"(?:\s+and\s+|[\s-]+)"
 _SPELLED = re.compile(
     rf"\b(?=[befhmnostz])(?:(?:{_CARDINAL})\b(?:{_BETWEEN}(?:{_CARDINAL})\b)*(?:{_BETWEEN}(?:{_ORDINAL})\b)?|(?:{_ORDINAL})\b)"
 )  # of text in lower case
-_NUMBER_WORDS = frozenset((*_VALUES, *_ORDINALS, *_SCALES))
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _DIGITS = re.compile(
     r"(?<![^\W\d_])(?<![\d.])(\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?!\d)|\d+)(\.\d+(?!\.?\d))?"
@@ -118,12 +117,11 @@ class EntityPrecision(SourceMetric):
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `entity_precision` → 0–1, NaN without names."""
         source = self.source(example)
-        names = [
-            plain_words([name], self.scoring.tokenizer).split()
-            for name in names_in(prediction, source.text)
-        ]
-        present = {word: b" %b " % word in source.known_words for name in names for word in name}
-        shares = [all(map(present.get, name)) for name in names if name]
+        shares = []
+        for name in names_in(prediction, source.text):
+            words = plain_words([name], self.scoring.tokenizer).split()
+            if words:
+                shares.append(all(b" %b " % word in source.known_words for word in words))
         return {self.name: float(np.mean(shares)) if shares else np.nan}
 
 
@@ -151,11 +149,8 @@ class NumberPrecision(SourceMetric):
         digits = digits_in(text)
 
         def is_known(number: Number) -> bool:
-            return (
-                number.value in digits
-                or any(source.has_words(words) for words in number.spellings())
-                or is_in_digits(number, digits, text)
-            )
+            is_spelled = any(source.has_words(words) for words in number.spellings())
+            return number.value in digits or is_spelled or is_in_digits(number, digits, text)
 
         return {self.name: float(np.mean([is_known(number) for number in numbers]))}
 
@@ -166,21 +161,19 @@ def digits_in(text: str) -> frozenset[str]:
     places = np.flatnonzero(np.frombuffer(raw, np.uint8) - np.uint8(ord("0")) < len("0123456789"))
     if not len(places):
         return frozenset()
-    breaks = np.flatnonzero(
-        np.diff(places) > len(".5")
-    )  # a token of digits, points and commas is in one stretch
+    # a token of digits, points and commas is in one stretch
+    breaks = np.flatnonzero(np.diff(places) > len(".5"))
     firsts, lasts = places[np.r_[0, breaks + 1]], places[np.r_[breaks, -1]]
-    stretches = {
-        raw[first : last + 1] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
-    }
-    tokens = b" ".join(stretches).translate(_NUMBER_BYTES).split()
-    numbers = (token.decode().strip(".,") for token in tokens)
-    parts = (
-        part
-        for number in numbers
-        for part in ([number] if _GROUPED.fullmatch(number) else _POINTS.split(number))
-    )
-    return frozenset(_plain(part.replace(",", "")) for part in parts if part)
+    stretches = set()
+    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+        stretches.add(raw[first : last + 1])
+    values = set()
+    for token in b" ".join(stretches).translate(_NUMBER_BYTES).decode().split():
+        number = token.strip(".,")
+        for part in [number] if _GROUPED.fullmatch(number) else _POINTS.split(number):
+            if part:
+                values.add(_plain(part.replace(",", "")))
+    return frozenset(values)
 
 
 def _plain(number: str) -> str:
@@ -200,12 +193,12 @@ class Number(NamedTuple):
         if self.word:
             yield from (self.word, self.word[:3])
         elif self.value.isdecimal() and len(self.value) <= len(str(_SCALES["trillion"])):
-            yield (spelled := _spell(int(self.value)))
+            spelled = _spell(int(self.value))
+            yield spelled
             *before, last = spelled.split()
-            if ordinal := next(
-                (word for word, value in _ORDINALS.items() if value == _VALUES.get(last)), None
-            ):
-                yield " ".join([*before, ordinal])
+            for word, value in _ORDINALS.items():
+                if value == _VALUES.get(last):
+                    yield " ".join([*before, word])
             if " hundred " in spelled:
                 yield spelled.replace(" hundred ", " hundred and ")
 
@@ -216,25 +209,24 @@ def is_in_digits(number: Number, digits: Collection[str], text: str) -> bool:
         month = _MONTHS.index(number.word) + 1 if number.word in _MONTHS else None
         dates = rf"\d{{4}}-0?{month}-\d|\b0?{month}/\d\d?/\d\d|\b\d\d?[/.]0?{month}[/.]\d\d"
         return month is not None and re.search(dates, text) is not None
-    scaled = (
-        (_plain(f"{Decimal(number.value) / scale:f}"), word) for word, scale in _SCALES.items()
-    )
-    return any(
-        mantissa in digits
-        and re.search(rf"(?<![\d.]){re.escape(mantissa)}[\s-]?{word}", text, re.IGNORECASE)
-        for mantissa, word in scaled
-    )
+    for word, scale in _SCALES.items():
+        mantissa = _plain(f"{Decimal(number.value) / scale:f}")
+        pattern = rf"(?<![\d.]){re.escape(mantissa)}[\s-]?{word}"
+        if mantissa in digits and re.search(pattern, text, re.IGNORECASE):
+            return True
+    return False
 
 
 def _spell(value: int) -> str:
     """Return a number in words: 3021 → "three thousand twenty one"."""
     if value < 20:
         return _SMALL[value]
-    word, scale = next(
-        ((word, scale) for word, scale in reversed(_SCALES.items()) if scale <= value), ("", 10)
-    )
-    before = f"{_spell(value // scale)} {word}" if word else _TENS[value // 10 - 2]
-    return f"{before} {_spell(value % scale)}" if value % scale else before
+    rest = value % 10
+    before = _TENS[value // 10 - 2] if value < 100 else ""
+    for word, scale in _SCALES.items():
+        if scale <= value:
+            before, rest = f"{_spell(value // scale)} {word}", value % scale
+    return f"{before} {_spell(rest)}" if rest else before
 
 
 def numbers_in(text: str) -> Iterator[Number]:
@@ -253,18 +245,14 @@ def numbers_in(text: str) -> Iterator[Number]:
         numbers.append(Number(_plain(f"{Decimal(digits) * scale:f}")))
         return " "
 
-    if _ANY_DIGIT.search(text):
-        text = _DIGITS.sub(read_digits, _ISO_DATE.sub(read_date, text))
+    text = _DIGITS.sub(read_digits, _ISO_DATE.sub(read_date, text))
     yield from numbers
-    lower = text.lower()
-    words = set(_LETTERS.findall(lower))  # most summaries have few kinds of numbers
-    if not words.isdisjoint(_NUMBER_WORDS):
-        for match in _SPELLED.finditer(lower):
-            parts = [word for word in re.split(r"[\s-]+", match[0]) if word != "and"]
-            if len(parts) > 1 or parts[0] not in (*_IDIOMS, *_SCALES):
-                yield Number(str(_value_of(parts)))
-    if not words.isdisjoint(_SURE_DATE_WORDS) or "March" in text or "May" in text:
-        yield from (Number("", match[0].lower()) for match in _DATE_WORD.finditer(text))
+    for match in _SPELLED.finditer(text.lower()):
+        parts = [word for word in re.split(r"[\s-]+", match[0]) if word != "and"]
+        if len(parts) > 1 or parts[0] not in (*_IDIOMS, *_SCALES):
+            yield Number(str(_value_of(parts)))
+    for match in _DATE_WORD.finditer(text):
+        yield Number("", match[0].lower())
 
 
 def _value_of(words: list[str]) -> int:
@@ -291,24 +279,24 @@ def names_in(text: str, source: str) -> Iterator[str]:
     if text.isupper():
         return
     text = _POINT_IN_NAME.sub(" ", text).lstrip()
-    places = ((match[0].split(), match.start()) for match in _CAPITALIZED.finditer(text))
-    sequences = [
-        (words, not place or bool(_GAP.search(text, max(0, place - 8), place)))
-        for words, place in places
-    ]
-    inside = {word for words, begins in sequences for word in words[begins:]}
-    alone = {words[0] for words, begins in sequences if begins and len(words) == 1} - inside
+    sequences = []  # capitalized words, and whether they begin a sentence
+    inside, alone = set[str](), set[str]()
+    for match in _CAPITALIZED.finditer(text):
+        words, place = match[0].split(), match.start()
+        begins = not place or bool(_GAP.search(text, max(0, place - 8), place))
+        sequences.append((words, begins))
+        inside.update(words[begins:])
+        if begins and len(words) == 1:
+            alone.update(words)
+    alone -= inside
     common_words = _words_between_blanks({word.lower() for word in alone}, source)
     for words, begins in sequences:
         first = words[0].lower()
-        common = begins and (
-            first in _FUNCTION_WORDS
-            or first.endswith("ly")
-            or (words[0] in alone and len(words) == 1 and first in common_words)
-        )
-        parts = (word.removesuffix("'s").removesuffix("’s") for word in words[common:])
-        name = " ".join(
-            word for word in parts if word[:1].isupper() and word.lower() not in _NO_NAMES
-        )
+        if begins and (first in _FUNCTION_WORDS or first.endswith("ly")):
+            words = words[1:]
+        elif begins and len(words) == 1 and words[0] in alone and first in common_words:
+            continue
+        parts = [word.removesuffix("'s").removesuffix("’s") for word in words]
+        name = [word for word in parts if word[:1].isupper() and word.lower() not in _NO_NAMES]
         if name:
-            yield name
+            yield " ".join(name)

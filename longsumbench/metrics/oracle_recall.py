@@ -44,22 +44,18 @@ class OracleRecall(Metric):
         oracle_keys = {
             sentence_key(sentences[index]) for index in oracle_sentences(example, self._rouge)
         }
-        recall = {key: float(key in copied) for key in oracle_keys}
-        scores = {self.name: _mean_or_nan(list(recall.values()))}
+        scores = {self.name: _share([key in copied for key in oracle_keys])}
         for tenth in _TENTHS_OF_SOURCE:
-            values = [value for key, value in recall.items() if places[key] == tenth]
-            scores[f"oracle_recall_position_{tenth}"] = _mean_or_nan(values)
-            scores[f"extracted_position_{tenth}"] = _mean_or_nan(
-                [float(places[key] == tenth) for key in copied]
-            )
+            in_tenth = [key in copied for key in oracle_keys if places[key] == tenth]
+            scores[f"oracle_recall_position_{tenth}"] = _share(in_tenth)
+            scores[f"extracted_position_{tenth}"] = _share([places[key] == tenth for key in copied])
         return scores
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the sentence splitter, and what decides the oracle's words except defaults."""
-        words = [
-            f"|{name}:{value}" for name, value in settings_deciding(self.scoring, "words").items()
-        ]
-        return f"{self.name}:{self.version}|sentences:{SPLITTER_NAME}{''.join(words)}"
+        words = settings_deciding(self.scoring, "words")
+        parts = {self.name: self.version, "sentences": SPLITTER_NAME, **words}
+        return "|".join(f"{name}:{value}" for name, value in parts.items())
 
 
 def _sentence_tenths(example: Example) -> dict[str, int]:
@@ -85,5 +81,5 @@ def _copied(prediction: str, places: Mapping[str, int]) -> Iterator[str]:
         yield from (key for key in keys if key in places)
 
 
-def _mean_or_nan(values: Sequence[float]) -> float:
+def _share(values: Sequence[bool]) -> float:
     return float(np.mean(values)) if values else np.nan

@@ -14,18 +14,14 @@ from longsumbench.core import Sentences, count_words, word_pattern
 
 NUM_COMPARED = 200  # outputs that are compared with each other, evenly spaced
 FEWEST = 5  # minimum number of outputs for a warning
-_SHARED_SHARE = (
-    0.8  # two outputs that share at least this part of their sequences are nearly identical
-)
-_REPETITIVE_SHARE = (
-    0.5  # an output is repetitive if at least this part of its sequences occurred earlier in it
-)
+# Two outputs that share at least this part of their sequences are nearly identical
+_SHARED_SHARE = 0.8
+# An output is repetitive if at least this part of its sequences occurred earlier in it
+_REPETITIVE_SHARE = 0.5
 _LIMIT = 0.5  # there is a warning if at least this part of the outputs has a problem
 LONGEST_COMPARED = 5_000  # words of an output that are compared
-_LOOP_WORDS, _LOOP_SHARE = (
-    4,
-    0.3,
-)  # an output has loops if more than this part of its 4-grams occurred earlier in it
+# An output has loops if more than this part of its 4-grams occurred earlier in it
+_LOOP_WORDS, _LOOP_SHARE = 4, 0.3
 _LOOPS_LIMIT = 0.25  # of the outputs; a loop costs more than it shows in a mean
 _LEAST_WORDS = 0.1  # of the words of the references, in the mean
 _REPEAT = "repeat themselves"
@@ -131,9 +127,8 @@ def output_warnings(
     if facts.loops is not None and facts.loops >= _LOOPS_LIMIT * facts.count:
         remedy = "; decode.no_repeat_ngram=4 prevents that" if can_block_loops else ""
         share = f"{100 * _LOOP_SHARE:.0f} % of their sequences of {_LOOP_WORDS} words"
-        problems = [
-            problem for problem in problems if not problem.endswith(_REPEAT)
-        ]  # the next clause says more
+        # the next clause says more than that of repetitive outputs
+        problems = [problem for problem in problems if not problem.endswith(_REPEAT)]
         problems.append(
             f"{facts.loops:,} of {facts.count:,} outputs repeat more than {share}{remedy}"
         )

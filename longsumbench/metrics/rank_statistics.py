@@ -3,6 +3,8 @@
 Bootstrapped statistics are arrays [draws] that begin with the estimate. An undefined value is NaN.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.special
 import scipy.stats
@@ -49,13 +51,10 @@ def tau_b(
 def spearman(first: Numbers, second: Numbers) -> Numbers:
     """Return Spearman's ρ over the last axis, [..., items] → [...]; items with a missing value are left out."""
     present = (np.isfinite(first) & np.isfinite(second)).astype(np.float64)
-    signs = [
-        np.sign(scores[..., :, None] - scores[..., None, :])
-        for scores in map(np.nan_to_num, (first, second))
-    ]
-    ranks = [
-        (sign * present[..., None, :]).sum(axis=-1) for sign in signs
-    ]  # doubled, with a mean of 0
+    ranks = []  # doubled, with a mean of 0
+    for scores in map(np.nan_to_num, (first, second)):
+        signs = np.sign(scores[..., :, None] - scores[..., None, :])
+        ranks.append((signs * present[..., None, :]).sum(axis=-1))
     return _cosine(ranks[0], ranks[1], present)
 
 
@@ -76,32 +75,38 @@ def rank_agreement(
         systems: [draws, systems]: compare the systems' means; `tau_both` draws documents and systems.
     """
     if systems is not None:
-        present = (np.isfinite(scores) & np.isfinite(people)).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            sums = (counts @ (np.nan_to_num(table) * present) for table in (scores, people, length))
-            scores, people, length = (
-                np.round(total / (counts @ present), 12) for total in sums
-            )  # [draws, systems]
+        scores, people, length = _system_means((scores, people, length), counts)
     gaps, signs, pairs = _pairs(scores, people)
-    sizes = np.sort(
-        np.where(pairs > 0, np.abs(gaps), np.inf).reshape(1 if systems is None else len(gaps), -1)
-    )
+    # half of the pairs are close: those with the smallest differences, of all documents or of each draw
+    sizes = np.where(pairs > 0, np.abs(gaps), np.inf)
+    sizes = np.sort(sizes.reshape(1 if systems is None else len(gaps), -1))
     middle = np.maximum(np.isfinite(sizes).sum(axis=-1, keepdims=True) - 1, 0) // 2
+    most = np.take_along_axis(sizes, middle, axis=-1)
+    calibrating = slice(None if systems is None else 1)
+    right = calibrated_accuracy(gaps, signs, pairs, calibrating)
     statistics = {
         "tau": tau_b(scores, people),
         "spearman": spearman(scores, people),
-        "accuracy": mean_over(
-            calibrated_accuracy(gaps, signs, pairs, slice(None if systems is None else 1)), pairs
-        ),
-        "close": tau_b(scores, people, most=np.take_along_axis(sizes, middle, axis=-1)),
+        "accuracy": mean_over(right, pairs),
+        "close": tau_b(scores, people, most=most),
     }
     if systems is None:
-        statistics = {
-            name: mean_over(each, np.isfinite(each) * counts) for name, each in statistics.items()
-        }
+        for name, each in statistics.items():
+            statistics[name] = mean_over(each, np.isfinite(each) * counts)
         return {**statistics, "partial": _partial_tau(scores, people, length, counts)}
     partial = _partial_tau(scores, people, length, np.eye(len(scores)))
     return {**statistics, "tau_both": tau_b(scores, people, systems), "partial": partial}
+
+
+def _system_means(tables: Sequence[Numbers], counts: Numbers) -> list[Numbers]:
+    """Return the means of tables over documents where the first two have values, each [draws, systems]."""
+    present = (np.isfinite(tables[0]) & np.isfinite(tables[1])).astype(np.float64)
+    means = []
+    for table in tables:
+        with np.errstate(invalid="ignore"):
+            total = counts @ (np.nan_to_num(table) * present)
+            means.append(np.round(total / (counts @ present), 12))
+    return means
 
 
 def pooled_agreement(scores: Numbers, people: Numbers) -> dict[str, Numbers]:
@@ -136,9 +141,8 @@ def calibrated_accuracy(
     gains = (weights * (tied.astype(np.float64) - right))[chosen].ravel()
     order = np.argsort(sizes[chosen].ravel(), kind="stable")
     steps, sums = sizes[chosen].ravel()[order], np.round(np.cumsum(gains[order]), 12)
-    sums = np.where(
-        np.append(steps[1:] > steps[:-1], True), sums, 0
-    )  # of equal differences, all or none are ties
+    # of equal differences, all or none are ties
+    sums = np.where(np.append(steps[1:] > steps[:-1], True), sums, 0)
     threshold = steps[np.argmax(sums)] if sums.max(initial=0) > 0 else 0.0
     return np.asarray(np.where(sizes <= threshold, tied, right), dtype=np.float64)
 
@@ -204,18 +208,17 @@ def _cosine(first: Numbers, second: Numbers, weights: Numbers) -> Numbers:
 
 def _partial_tau(first: Numbers, second: Numbers, third: Numbers, counts: Numbers) -> Numbers:
     """Return Kendall's partial τ-b of two scores given a third, over the pairs of all groups together, [draws]."""
-    sides, weights = (
-        [np.sign(_pairs(scores, second)[0]) for scores in (first, second, third)],
-        _pairs(first, second)[2],
-    )
-    sums = {
-        (i, j): counts @ (weights * sides[i] * sides[j]).sum(axis=-1)
-        for i in range(3)
-        for j in range(i, 3)
-    }
+    weights = _pairs(first, second)[2]
+    sides = [np.sign(_pairs(scores, second)[0]) for scores in (first, second, third)]
+
+    def add(one: Numbers, other: Numbers) -> Numbers:
+        return np.asarray(counts @ (weights * one * other).sum(axis=-1))
+
+    def tau(one: Numbers, other: Numbers) -> Numbers:
+        return np.asarray(add(one, other) / np.sqrt(add(one, one) * add(other, other)))
+
     with np.errstate(divide="ignore", invalid="ignore"):
-        taus = {(i, j): sums[i, j] / np.sqrt(sums[i, i] * sums[j, j]) for i, j in sums}
-        rest = (1 - taus[0, 2] ** 2) * (1 - taus[1, 2] ** 2)
-        return np.asarray(
-            np.where(rest > 1e-9, (taus[0, 1] - taus[0, 2] * taus[1, 2]) / np.sqrt(rest), np.nan)
-        )
+        direct, by_first, by_second = (tau(sides[i], sides[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
+        rest = (1 - by_first**2) * (1 - by_second**2)
+        partial = (direct - by_first * by_second) / np.sqrt(rest)
+    return np.where(rest > 1e-9, partial, np.nan)

@@ -30,11 +30,8 @@ class Rouge(Metric):
         rule = self.scoring.sentences
         references = [split_for_rouge(text, rule) for text in example.references]
         scores = self._rouge.score(split_for_rouge(prediction, rule), references)
-        return dict(
-            zip(
-                self.columns, chain.from_iterable(scores[kind] for kind in ROUGE_TYPES), strict=True
-            )
-        )
+        values = chain.from_iterable(scores[kind] for kind in ROUGE_TYPES)
+        return dict(zip(self.columns, values, strict=True))
 
     def check(self) -> None:
         """Raise EnvironmentProblem if nltk's data are needed and missing."""
@@ -44,11 +41,7 @@ class Rouge(Metric):
         """Return True if a reference has a word; with `score.empty_references=zero`, if there is a reference."""
         if self.scoring.empty_references == "zero":
             return bool(example.references)
-        return any(
-            self._rouge.has_words((sentence,))
-            for reference in example.references
-            for sentence in reference
-        )
+        return any(self._rouge.has_words(reference) for reference in example.references)
 
     def signature(self, n: int) -> str:
         """Describe how a mean over `n` examples is computed."""

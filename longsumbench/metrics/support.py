@@ -6,6 +6,7 @@ source --premises--> sentences or chunks --most similar--> pairs with a summary 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -102,10 +103,11 @@ class Support(Metric):
         if not sentences or not any(map(str.strip, source)):
             return {self.name: math.nan}
         compared = self._premises(source, sentences)
-        similar = self._most_similar(compared, sentences)
-        pairs = [(premise, place) for place, nearest in enumerate(similar) for premise in nearest]
+        pairs = []
+        for place, nearest in enumerate(self._most_similar(compared, sentences)):
+            pairs += [(premise, place) for premise in nearest]
         values = self.probabilities([(premise.text, sentences[place]) for premise, place in pairs])
-        best: list[SentenceVerdict] = [SentenceVerdict(-1.0, 0)] * len(sentences)
+        best = [SentenceVerdict(-1.0, 0)] * len(sentences)
         for (premise, place), value in zip(pairs, values, strict=True):
             if value > best[place].score:
                 best[place] = SentenceVerdict(value, premise.source)
@@ -116,10 +118,11 @@ class Support(Metric):
         """Name the metric, its version, the classifier with its commit and label, the scheme and the splitter."""
         scoring, folder = self.scoring, self._folder()
         labels = load_config(_network_class(), folder, self._option()).id2label
-        revision = resolved_revision(folder)
-        parts = {
-            "model": f"{Path(split_revision(scoring.support_model or '')[0]).name}@{model_digest(folder)}",
-            **({"revision": revision} if revision else {}),
+        name = Path(split_revision(scoring.support_model or "")[0]).name
+        parts = {self.name: self.version, "model": f"{name}@{model_digest(folder)}"}
+        if revision := resolved_revision(folder):
+            parts["revision"] = revision
+        parts |= {
             "label": labels[entailment_label(labels, scoring.support_label, self._option())],
             "scheme": scoring.support_scheme,
             "top": self._top or "all",
@@ -127,9 +130,7 @@ class Support(Metric):
             "tokenizer": scoring.tokenizer,
             "sentences": SPLITTER_NAME,
         }
-        return "|".join(
-            [f"{self.name}:{self.version}", *(f"{name}:{value}" for name, value in parts.items())]
-        )
+        return "|".join(f"{name}:{value}" for name, value in parts.items())
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return for each pair of a premise and a sentence the probability that the premise supports the sentence."""
@@ -137,23 +138,21 @@ class Support(Metric):
 
         tokenizer, network, label, limit, separator = self._classifier()
         options = {"truncation": True, "max_length": limit, "padding": True, "return_tensors": "pt"}
-        order = sorted(range(len(pairs)), key=lambda place: -sum(map(len, pairs[place])))
+        order = np.argsort([-sum(map(len, pair)) for pair in pairs], kind="stable").tolist()
         values = np.zeros(len(pairs))
         for start in range(0, len(order), _BATCH_SIZE):
             batch = order[start : start + _BATCH_SIZE]
-            premises, sentences = (
-                list(side) for side in zip(*(pairs[place] for place in batch), strict=True)
-            )
-            texts = (
-                (premises, sentences)
-                if separator is None
-                else ([separator.join(pairs[place]) for place in batch],)
-            )
+            texts: tuple[list[str], ...]
+            if separator is None:
+                texts = [pairs[place][0] for place in batch], [pairs[place][1] for place in batch]
+            else:
+                texts = ([separator.join(pairs[place]) for place in batch],)
             with torch.inference_mode():
                 logits = network(**tokenizer(*texts, **options).to(network.device)).logits
             values[batch] = logits.double().softmax(dim=-1)[:, label].cpu().numpy()
         check_finite(values, self._option())
-        return [float(value) for value in values]
+        probabilities: list[float] = values.tolist()
+        return probabilities
 
     @property
     def _top(self) -> int | None:
@@ -167,10 +166,8 @@ class Support(Metric):
 
         def count_tokens(texts: Sequence[str]) -> list[int]:
             spaced = [f" {text}" for text in texts]  # as inside a chunk
-            return [
-                len(ids)
-                for ids in tokenizer(spaced, add_special_tokens=False, verbose=False)["input_ids"]
-            ]
+            encoded = tokenizer(spaced, add_special_tokens=False, verbose=False)
+            return [len(ids) for ids in encoded["input_ids"]]
 
         longest_sentence = min(max(count_tokens(sentences)), room // 2)
         longest = max(1, min(self.scoring.support_length, room - longest_sentence))
@@ -181,11 +178,12 @@ class Support(Metric):
     ) -> Iterator[list[Premise]]:
         """Yield for each sentence the premises to compare it with, in the order of the source."""
         if self._top is None or self._top >= len(compared):
-            yield from ([*compared] for _ in sentences)
+            yield from [list(compared)] * len(sentences)
             return
         split = named_tokenizer(self.scoring.tokenizer, "google")
         words = [frozenset(split([premise.text])) for premise in compared]
-        for similarity in overlaps(words, [frozenset(split([sentence])) for sentence in sentences]):
+        of_sentences = [frozenset(split([sentence])) for sentence in sentences]
+        for similarity in overlaps(words, of_sentences):
             yield [compared[place] for place in sorted(rank(similarity)[: self._top])]
 
     def _folder(self) -> Path:
@@ -286,10 +284,11 @@ def overlaps(
 
     N is the number of texts, N_w the number of those with the word.
     """
-    num_texts = Counter(word for words in texts for word in words)
+    num_texts = Counter(chain.from_iterable(texts))
     idf = {word: math.log(len(texts) / number) for word, number in num_texts.items()}
     for sentence in sentences:
-        yield np.array([math.fsum(idf[word] for word in sentence & words) for words in texts])
+        shared = [[idf[word] for word in sentence & words] for words in texts]
+        yield np.array([math.fsum(weights) for weights in shared])
 
 
 def _network_class() -> Any:

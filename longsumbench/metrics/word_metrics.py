@@ -64,10 +64,9 @@ class NovelNgrams(WordMetric):
         shares = {}
         for n, column in enumerate(self.columns, start=1):
             grams = list(ngrams(summary, n))
-            shared = set(grams).intersection(ngrams(source, n))
-            shares[column] = (
-                sum(ngram not in shared for ngram in grams) / len(grams) if grams else np.nan
-            )
+            known = set(grams).intersection(ngrams(source, n))
+            novel = [gram not in known for gram in grams]
+            shares[column] = sum(novel) / len(novel) if novel else np.nan
         return shares
 
 
@@ -107,7 +106,8 @@ class LengthRatio(WordMetric):
         """Score one prediction; `length_ratio` → a ratio or NaN, the others → words or NaN."""
         length = float(len(self.words(prediction)))
         lengths = [len(self.words(*reference)) for reference in example.references]
-        expected = float(np.mean([num for num in lengths if num])) if any(lengths) else np.nan
+        lengths = [expected for expected in lengths if expected]
+        expected = float(np.mean(lengths)) if lengths else np.nan
         return dict(zip(self.columns, (length / expected, length, expected), strict=True))
 
 
@@ -139,10 +139,9 @@ class Extractive(WordMetric):
         if not summary:
             return dict.fromkeys(self.columns, np.nan)
         lengths = fragment_lengths(source, summary)
-        sums = (sum(lengths), sum(length * length for length in lengths), len(source))
-        return {
-            column: total / len(summary) for column, total in zip(self.columns, sums, strict=True)
-        }
+        squares = [length * length for length in lengths]
+        sums = np.array([sum(lengths), sum(squares), len(source)])
+        return dict(zip(self.columns, (sums / len(summary)).tolist(), strict=True))
 
 
 def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]:

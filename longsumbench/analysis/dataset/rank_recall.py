@@ -7,6 +7,7 @@ in the longest common subsequence of this text and the whole reference.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 
 import numpy as np
@@ -81,11 +82,10 @@ class RankRecall:
         """Return one row per ranker and L': the mean recall and its 95 % interval, 0–100."""
         rows = []
         for name, recalls in self.recalls.items():
-            intervals = bootstrap_intervals(100 * recalls, MEAN_RESAMPLES, seed=1)
-            for num_best, mean, (low, high) in zip(
-                KEPT, 100 * recalls.mean(axis=0), intervals, strict=True
-            ):
-                rows.append((name, num_best, float(mean), float(low), float(high)))
+            intervals = bootstrap_intervals(100 * recalls, MEAN_RESAMPLES, seed=1).tolist()
+            means = (100 * recalls.mean(axis=0)).tolist()
+            for num_best, mean, bounds in zip(KEPT, means, intervals, strict=True):
+                rows.append((name, num_best, mean, *bounds))
         return pd.DataFrame(rows, columns=["ranker", "best", "recall", "low", "high"])
 
     def render(self) -> str:
@@ -95,22 +95,20 @@ class RankRecall:
         for name, _, mean, low, high in self.table().itertuples(index=False):
             label = f"in order (rank={name})" if name == core.UNRANKED else name
             rows.setdefault(label, [label]).append(f"{mean:.2f} ±{(high - low) / 2:.2f}")
-        align = "l" + "r" * len(KEPT)
-        blocks = [Block("", tuple(self.notes()), columns, align, list(rows.values()))]
+        blocks = [Block("", tuple(self.notes()), columns, "lrrrr", list(rows.values()))]
         if name := _PUBLISHED_ON.get(self.dataset):
-            printed = [
-                [row, *(scores[num_best] for num_best in KEPT)]
-                for row, scores in read_rank_recalls(name)
-            ]
-            blocks.append(Block(f"published on {name}; split unknown", (), columns, align, printed))
+            printed = []
+            for row, scores in read_rank_recalls(name):
+                printed.append([row, *(scores[num_best] for num_best in KEPT)])
+            blocks.append(
+                Block(f"published on {name}; split unknown", (), columns, "lrrrr", printed)
+            )
         title = f"ROUGE-L recall (0–100) of the best {self.unit}s against the reference: {self.dataset}, {self.split}"
         return f"{terminal(title, blocks)}\n\n{self.signature}"
 
     def notes(self) -> list[str]:
         """Return lines about the examples."""
-        low, middle, high = (
-            int(value) for value in np.quantile(self.texts_of_each, [0, 0.5, 1], method="lower")
-        )
+        low, middle, high = np.quantile(self.texts_of_each, [0, 0.5, 1], method="lower")
         counts = f"{len(self.texts_of_each):,} examples of {low} to {high} {self.unit}s (median {middle}),"
         notes = [f"{counts} {self.words_of_each:.0f} words each; means ± half the 95 % interval"]
         if self.without:
@@ -119,21 +117,11 @@ class RankRecall:
 
     def csv(self) -> str:
         """Return the table as CSV, with the dataset and the signature."""
-        table = self.table().assign(dataset=self.dataset, split=self.split, unit=self.unit)
-        table = table.assign(n=len(self.texts_of_each), signature=self.signature)
-        columns = [
-            "dataset",
-            "split",
-            "unit",
-            "ranker",
-            "best",
-            "recall",
-            "low",
-            "high",
-            "n",
-            "signature",
-        ]
-        return table[columns].to_csv(index=False, lineterminator="\n")
+        table = self.table().assign(n=len(self.texts_of_each), signature=self.signature)
+        table.insert(0, "dataset", self.dataset)
+        table.insert(1, "split", self.split)
+        table.insert(2, "unit", self.unit)
+        return table.to_csv(index=False, lineterminator="\n")
 
 
 def rank_recall(
@@ -155,14 +143,12 @@ def rank_recall(
     split = find_split(texts, dataset.split)
     warn_of_other_scripts(settings.score, split)
     names = dict.fromkeys([core.UNRANKED, *settings.rankers])
+    orders = {}
     # errors in texts are found before training
-    trained_last = sorted(names, key=lambda name: core.learned_ranker(name) is not None)
-    orders = {
-        name: _orders(name, texts, split, settings.unit, ranker, stages) for name in trained_last
-    }
-    return score_orders(
-        texts.name, split, {name: orders[name] for name in names}, settings.unit, settings.score
-    )
+    for name in sorted(names, key=lambda name: core.learned_ranker(name) is not None):
+        orders[name] = _orders(name, texts, split, settings.unit, ranker, stages)
+    in_order = {name: orders[name] for name in names}
+    return score_orders(texts.name, split, in_order, settings.unit, settings.score)
 
 
 def _orders(
@@ -176,16 +162,13 @@ def _orders(
     """Return the indices of each example's best texts, the best first."""
     if name == core.UNRANKED:
         return [list(range(max(KEPT)))] * len(split)
-    ranker = find_ranker(
-        name, texts.splits.get("train"), texts.splits.get("validation"), settings, stages
-    )
-    examples = track(split, f"ranking by {name}", len(split))
-    return [
-        rank(score_by(ranker, example, core.texts_to_rank(example, unit), f"rank={name}"))[
-            : max(KEPT)
-        ]
-        for example in examples
-    ]
+    train, validation = texts.splits.get("train"), texts.splits.get("validation")
+    ranker = find_ranker(name, train, validation, settings, stages)
+    orders = []
+    for example in track(split, f"ranking by {name}", len(split)):
+        scores = score_by(ranker, example, core.texts_to_rank(example, unit), f"rank={name}")
+        orders.append(rank(scores)[: max(KEPT)])
+    return orders
 
 
 def score_orders(
@@ -213,13 +196,16 @@ def score_orders(
             f"no example of split '{split.name}' has a reference: there is nothing to score against"
         )
     recalls = np.array(rows)  # [examples, rankers, len(KEPT)]
-    by_ranker = {name: recalls[:, place] for place, name in enumerate(orders)}
-    num_texts = np.array(counts, np.int64)
     of_words = f"mode:{scorer.mode}|stemmer:{scorer.stemmer}|tokenizer:{scorer.tokenizer}"
-    signature = f"rouge:{IMPLEMENTATION}|{of_words}|L:sentence|part:recall|references:first|n:{len(num_texts)}"
-    mean_words = words / int(num_texts.sum())
     return RankRecall(
-        dataset, split.name, unit, by_ranker, num_texts, mean_words, without, signature
+        dataset=dataset,
+        split=split.name,
+        unit=unit,
+        recalls={name: recalls[:, place] for place, name in enumerate(orders)},
+        texts_of_each=np.array(counts, np.int64),
+        words_of_each=words / sum(counts),
+        without=without,
+        signature=f"rouge:{IMPLEMENTATION}|{of_words}|L:sentence|part:recall|references:first|n:{len(rows)}",
     )
 
 
@@ -229,19 +215,16 @@ def _recalls(
     """Return the recalls of one example: [orders][len(KEPT)]."""
     numbers: dict[str, int] = {}
 
+    @cache
     def numbered(text: str) -> list[int]:
         return [numbers.setdefault(word, len(numbers) + 1) for word in scorer.words(text)]
 
     reference = numbered(" ".join(example.references[0]))
-    sequences = {
-        index: numbered(texts[index])
-        for index in {*chain.from_iterable(orders)}
-        if index < len(texts)
-    }
-    return [
-        best_recalls([sequences[index] for index in order if index in sequences], reference)
-        for order in orders
-    ]
+    recalls = []
+    for order in orders:
+        ranked = [numbered(texts[index]) for index in order if index < len(texts)]
+        recalls.append(best_recalls(ranked, reference))
+    return recalls
 
 
 def best_recalls(ranked: Sequence[Sequence[int]], reference: Sequence[int]) -> list[float]:

@@ -7,8 +7,8 @@ import pandas as pd
 
 from longsumbench.analysis.dataset import tables
 from longsumbench.analysis.dataset.stats import DatasetStats
-from longsumbench.files import write_atomically
-from longsumbench.views.tables import terminal
+from longsumbench.views.figures import write_pictures
+from longsumbench.views.tables import markdown, terminal
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,14 @@ class DatasetReport:
 
     stats: DatasetStats
 
+    @property
+    def title(self) -> str:
+        """Heading of the tables."""
+        return f"{self.stats.dataset}: dataset statistics"
+
     def render(self) -> str:
         """Return all tables for the terminal."""
-        text = terminal(tables.stats_title(self.stats), tables.stats_blocks(self.stats))
+        text = terminal(self.title, tables.stats_blocks(self.stats))
         return f"{text}\n\n{self.stats.oracle_signature}"
 
     def table(self) -> pd.DataFrame:
@@ -32,7 +37,6 @@ class DatasetReport:
 
     def write(self, folder: Path) -> list[Path]:
         """Write the numbers and the tables in Markdown; return their paths."""
-        paths = [folder / "stats.csv", folder / "stats.md"]
-        write_atomically(paths[0], self.csv())
-        write_atomically(paths[1], tables.stats_markdown(self.stats))
-        return paths
+        text = markdown(self.title, tables.stats_blocks(self.stats))
+        files = {"stats.csv": self.csv(), "stats.md": f"{text}\n`{self.stats.oracle_signature}`\n"}
+        return write_pictures(folder, files)

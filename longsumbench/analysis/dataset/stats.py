@@ -19,11 +19,10 @@ import pandas as pd
 from longsumbench import core
 from longsumbench.analysis.sampled import find_split
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
-from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
-from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
@@ -76,12 +75,12 @@ class Reading:
 
 @dataclass
 class FittedReader:
-    """A system that is ready to read; `tokenizer` is the identity of its tokenizer, and `count` counts its tokens."""
+    """A system that is ready to read; `count` counts the tokens of a tokenizer with the identity `tokenizer`."""
 
     system: core.System
     reading: Reading
-    tokenizer: str | None = None
-    count: Callable[[list[str]], int] | None = None
+    tokenizer: str = ""
+    count: Callable[[list[str]], int] | None = None  # None: it has no tokenizer
 
 
 class SharedTokenizer(NamedTuple):
@@ -114,49 +113,51 @@ def fit_reader(
         EnvironmentProblem: a tokenizer is not available.
     """
     model, note = config.model, ""
-    ranker = model.rank
+    ranker = getattr(model, "rank", core.UNRANKED)
     if not train_ranker and core.learned_ranker(ranker):
         model = replace(model, rank=core.UNRANKED)
-        note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
-        note = f"{note}; train_ranker=true ranks them as a run does"
-    system = core.new_system(model)
+        note = (
+            f"its ranker, {ranker}, is not trained: texts are read in the order of the source; "
+            "train_ranker=true ranks them as a run does"
+        )
+    system: core.System = core.registry.systems.load(model.name)(model)
     system.prepare(core.FitContext.of(splits, config, stages))
-    reader = FittedReader(system, Reading(model.name, variant, note))
-    # Only a neural system has tokens. Its class imports torch, its settings do not.
-    if isinstance(model, NeuralConfig):
-        from longsumbench.modeling.neural_system import NeuralSystem
+    # of a NeuralSystem; importing that class would import torch
+    units: Any = getattr(system, "reader", None)
+    reader = FittedReader(system, Reading(model.name, variant, note, units is not None))
+    if units is not None:
         from longsumbench.modeling.tokenizer import tokenizer_identity
 
-        assert isinstance(system, NeuralSystem)
-        units = system.reader
-        reader.reading.has_tokens = True
         reader.tokenizer = tokenizer_identity(units.tokenizer)
-        reader.count = lambda sentences: sum(
-            len(sentence.ids) for sentence in units.encode(sentences)
-        )
+        reader.count = lambda texts: sum(len(text.ids) for text in units.encode(texts))
     return reader
 
 
 def tokenizers(readers: Sequence[FittedReader]) -> list[SharedTokenizer]:
     """Return the distinct tokenizers, in the order of the systems."""
-    models: dict[str, dict[str, None]] = {}  # tokenizer → names of its systems
+    shared: dict[str, SharedTokenizer] = {}
+    names: dict[str, dict[str, None]] = {}  # tokenizer → names of its systems
     for reader in readers:
-        if reader.tokenizer is not None:
-            models.setdefault(reader.tokenizer, {})[reader.reading.model] = None
-    counts = {
-        reader.tokenizer: reader.count for reader in reversed(readers) if reader.count
-    }  # the first system's
-    return [
-        SharedTokenizer(f"tokens of {', '.join(names)}", counts[tokenizer])
-        for tokenizer, names in models.items()
-    ]
+        if reader.count is not None:
+            names.setdefault(reader.tokenizer, {})[reader.reading.model] = None
+            label = f"tokens of {', '.join(names[reader.tokenizer])}"
+            first = shared.get(reader.tokenizer, SharedTokenizer(label, reader.count))
+            shared[reader.tokenizer] = first._replace(label=label)
+    return list(shared.values())
+
+
+def token_columns(num_tokenizers: int) -> list[str]:
+    """Return the columns of `SplitStats.sampled` with the tokens of each tokenizer."""
+    columns = []
+    for place in range(num_tokenizers):
+        columns += [f"source_tokens_{place}", f"target_tokens_{place}"]
+    return columns
 
 
 _log = logging.getLogger(__name__)
 
 STRUCTURE = ("documents", "sections", "paragraphs", "sentences", "references", "queries")
 COUNTED = ("source_words", "target_words", *STRUCTURE)
-_TOKEN_COUNTS = ("source_tokens", "target_tokens")  # a column's name adds the tokenizer's index
 _ALL_RUNS = "all"
 
 
@@ -227,11 +228,18 @@ def describe_dataset(
         DataError: the dataset has no split `dataset.split`, or a system's training split is missing.
     """
     results = Results(Path(settings.results_dir).expanduser())
-    names = [name.strip() for name in settings.run.split(",")]
-    folders = [results.find(name) for name in dict.fromkeys(names) if name not in ("", _ALL_RUNS)]
+    names = dict.fromkeys(name.strip() for name in settings.run.split(","))
+    runs = [RunRecord.read(results.find(name)) for name in names if name not in ("", _ALL_RUNS)]
     stages = user_cache()
     texts = load_texts(dataset, stages)
-    runs = _read_runs(settings, results, folders, texts)
+    if settings.run.strip() == _ALL_RUNS:
+        records = results.records(texts.name)
+        runs = [record for record in records if record.key.fingerprint == texts.fingerprint]
+    for record in runs:
+        if record.key.fingerprint != texts.fingerprint:
+            details = f"({record.key.dataset}, fingerprint {record.key.fingerprint[:12]}; these have {texts.fingerprint[:12]})"
+            advice = "set dataset=… dataset.* as in that run's config.yaml"
+            raise UsageError(f"{run_label(record)} has read other texts {details}: {advice}")
     if systems:
         find_split(texts, dataset.split)
     for split in texts.splits.values():
@@ -243,9 +251,7 @@ def describe_dataset(
         except SuiteError as error:
             if len(systems) == 1:
                 raise
-            _log.warning(
-                f"left out: {' '.join([config.model.name, *split_variant(variant)])}: {error}"
-            )
+            _log.warning(f"left out: {Reading(config.model.name, variant).label}: {error}")
     splits = read_splits(texts.splits, settings, readers, dataset.split)
     return DatasetStats(
         dataset=texts.name,
@@ -256,29 +262,9 @@ def describe_dataset(
         tokens=tuple(tokens.label for tokens in tokenizers(readers)),
         read_split=dataset.split,
         readings=tuple(reader.reading for reader in readers),
-        runs=runs,
+        runs=tuple(runs),
         oracle_signature=Rouge(settings.score).signature(0).replace("|n:0", ""),
     )
-
-
-def _read_runs(
-    settings: StatsSettings, results: Results, paths: Sequence[Path], texts: Texts
-) -> tuple[RunRecord, ...]:
-    """Return the records of the runs in `paths`, or of all finished runs on the same texts."""
-    if settings.run.strip() == _ALL_RUNS:
-        return tuple(
-            record
-            for record in results.records(texts.name)
-            if record.key.fingerprint == texts.fingerprint
-        )
-    records = tuple(map(RunRecord.read, paths))
-    for record in records:
-        if record.key.fingerprint != texts.fingerprint:
-            fingerprint = record.key.fingerprint[:12]
-            details = f"({record.key.dataset}, fingerprint {fingerprint}; these have {texts.fingerprint[:12]})"
-            advice = "set dataset=… dataset.* as in that run's config.yaml"
-            raise UsageError(f"{run_label(record)} has read other texts {details}: {advice}")
-    return records
 
 
 def read_splits(
@@ -291,25 +277,25 @@ def read_splits(
 
     Systems read the sampled sources of `read_split`, and the sampled targets of "train".
     """
-    split_stats = {}
+    split_stats = []
     measure = _SampleMeasures(settings.score, tokenizers(readers))
     for name, split in splits.items():
-        counts = np.zeros((len(split), len(COUNTED)), np.int32)
-        sampled_places, rows = frozenset(sample_places(name, len(split), settings)), {}
+        counts = []
+        places, rows = frozenset(sample_places(name, len(split), settings)), {}
         for index, example in enumerate(track(split, f"reading {name}", len(split))):
-            counts[index] = count_example(example)
-            if index in sampled_places:
-                rows[example.id] = measure(example)
-                for reader in readers:
-                    source, target = reader.system.ledgers(example)
-                    if name == read_split:
-                        reader.reading.see_source(source)
-                    if name == "train":
-                        reader.reading.see_target(target)
-        split_stats[name] = SplitStats(
-            name, pd.DataFrame(counts, columns=list(COUNTED)), measure.table(rows)
-        )
-    return tuple(split_stats[name] for name in splits)
+            counts.append(count_example(example))
+            if index not in places:
+                continue
+            rows[example.id] = measure(example)
+            for reader in readers:
+                source, target = reader.system.ledgers(example)
+                if name == read_split:
+                    reader.reading.see_source(source)
+                if name == "train":
+                    reader.reading.see_target(target)
+        table = pd.DataFrame(counts, columns=list(COUNTED), dtype=np.int32)
+        split_stats.append(SplitStats(name, table, measure.table(rows)))
+    return tuple(split_stats)
 
 
 def sample_places(split: str, size: int, settings: StatsSettings) -> list[int]:
@@ -340,20 +326,14 @@ class _SampleMeasures:
         self._metrics = Extractive(scoring), NovelNgrams(scoring)
         self._rouge, self._scorer = Rouge(scoring), SuiteScorer(scoring)
 
-    @property
-    def columns(self) -> list[str]:
-        token_counts = [
-            f"{kind}_{place}" for place, _ in enumerate(self._tokens) for kind in _TOKEN_COUNTS
-        ]
-        return [
-            *(name for metric in self._metrics for name in metric.columns),
-            *self._rouge.columns,
-            *token_counts,
-        ]
-
     def __call__(self, example: core.Example) -> dict[str, float]:
         """Return column → number, only for measures that apply."""
-        measures = {**self._kept(example), **self._best_extract(example)}
+        measures = self._kept(example)
+        if self._rouge.can_score(example):  # the sentences that the system `oracle` selects
+            sentences = list(example.sentences())
+            selected = oracle_sentences(example, self._scorer)
+            extract = "\n".join(sentences[index] for index in selected)
+            measures |= self._rouge.score(extract, example)
         for place, tokens in enumerate(self._tokens):
             measures[f"source_tokens_{place}"] = tokens.of_source(example)
             if any(example.references[:1]):
@@ -362,24 +342,16 @@ class _SampleMeasures:
 
     def _kept(self, example: core.Example) -> dict[str, float]:
         """Return copied fragments and novel n-grams: means over the references to which a measure applies."""
-        texts = [" ".join(reference) for reference in example.references if reference]
-        rows = [
-            {k: v for metric in self._metrics for k, v in metric.score(text, example).items()}
-            for text in texts
-        ]
-        return (
-            {str(name): float(mean) for name, mean in pd.DataFrame(rows).mean().items()}
-            if rows
-            else {}
-        )
-
-    def _best_extract(self, example: core.Example) -> dict[str, float]:
-        """Return the scores of the sentences that the system `oracle` selects."""
-        if not self._rouge.can_score(example):
-            return {}
-        sentences, selected = list(example.sentences()), oracle_sentences(example, self._scorer)
-        return self._rouge.score("\n".join(sentences[index] for index in selected), example)
+        rows = []
+        for reference in filter(None, example.references):
+            row: dict[str, float] = {}
+            for metric in self._metrics:
+                row |= metric.score(" ".join(reference), example)
+            rows.append(row)
+        return {str(name): float(mean) for name, mean in pd.DataFrame(rows).mean().items()}
 
     def table(self, rows: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
+        columns = [*Extractive.columns, *NovelNgrams.columns, *Rouge.columns]
+        columns += token_columns(len(self._tokens))
         index = pd.Index(list(rows), name="id", dtype=object)
-        return pd.DataFrame(list(rows.values()), index=index, columns=self.columns, dtype=float)
+        return pd.DataFrame(list(rows.values()), index=index, columns=columns, dtype=float)

@@ -17,6 +17,7 @@ from longsumbench.analysis.dataset.stats import (
     DatasetStats,
     Reading,
     SplitStats,
+    token_columns,
 )
 from longsumbench.core import Cut, Truncation
 from longsumbench.formatting import format_count, percent
@@ -24,7 +25,7 @@ from longsumbench.leaderboards.columns import cut_shares, format_share, ledger_b
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.runs.record import RunRecord, run_label, source_seen
-from longsumbench.views.tables import Block, markdown
+from longsumbench.views.tables import Block
 
 _PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")
 _SEAL = ("SEAL, Table 1", "subwords, 1.3 a word; split not said")
@@ -75,12 +76,14 @@ def read_printed_size(text: str) -> float | None:
 
 ROUGE = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
 _NO_VALUE = "–"
-_QUANTILE = 0.95
 _EXTRACTIVE_HEADINGS = {
-    Extractive.columns[2]: "compression",
-    Extractive.columns[0]: "coverage\n(%)",
-    Extractive.columns[1]: "density\n(words)",
-    **{column: f"novel\n{n} (%)" for n, column in enumerate(NovelNgrams.columns, start=1)},
+    "extractive_compression": "compression",
+    "extractive_coverage": "coverage\n(%)",
+    "extractive_density": "density\n(words)",
+    "novel_ngrams_1": "novel\n1 (%)",
+    "novel_ngrams_2": "novel\n2 (%)",
+    "novel_ngrams_3": "novel\n3 (%)",
+    "novel_ngrams_4": "novel\n4 (%)",
 }
 
 
@@ -106,8 +109,13 @@ class _LengthSpread(NamedTuple):
 def summarize_lengths(values: "pd.Series[Any]") -> _LengthSpread:
     """Return mean, median, 95th percentile (interpolated linearly) and maximum; NaN without values."""
     values = values.dropna()
-    numbers = values.mean(), values.median(), values.quantile(_QUANTILE), values.max()
-    return _LengthSpread(len(values), *map(float, numbers))
+    return _LengthSpread(
+        n=len(values),
+        mean=float(values.mean()),
+        median=float(values.median()),
+        p95=float(values.quantile(0.95)),
+        longest=float(values.max()),
+    )
 
 
 def format_number(value: float) -> str:
@@ -119,9 +127,8 @@ def lengths(split: SplitStats, num_tokenizers: int) -> dict[str, "pd.Series[Any]
     """Return column → lengths; targets only of examples with a first reference."""
     targets = split.counts["target_words"]
     columns = {"source_words": split.counts["source_words"], "target_words": targets[targets > 0]}
-    for place in range(num_tokenizers):
-        for kind in ("source_tokens", "target_tokens"):
-            columns[f"{kind}_{place}"] = split.sampled[f"{kind}_{place}"].dropna()
+    for name in token_columns(num_tokenizers):
+        columns[name] = split.sampled[name].dropna()
     return columns
 
 
@@ -136,16 +143,6 @@ def oracle_scores(split: SplitStats) -> tuple[int, dict[str, RougeMeans]]:
     columns = [f"{kind}_{part}" for kind in ROUGE for part in "prf"]
     scored = split.sampled[columns].dropna()
     return len(scored), aggregate(scored) if len(scored) else {}
-
-
-def stats_title(stats: DatasetStats) -> str:
-    """Return the heading of the page."""
-    return f"{stats.dataset}: dataset statistics"
-
-
-def stats_markdown(stats: DatasetStats) -> str:
-    """Return all tables as Markdown."""
-    return f"{markdown(stats_title(stats), stats_blocks(stats))}\n`{stats.oracle_signature}`\n"
 
 
 def stats_blocks(stats: DatasetStats) -> list[Block]:
@@ -166,33 +163,26 @@ def describe_texts(stats: DatasetStats) -> list[str]:
     facts = stats.facts
     origins = [f"{name}: {facts[name]}" for name in ("source", "licence") if facts.get(name)]
     lines = [f"Texts {stats.fingerprint[:12]}; {'; '.join(origins)}."]
-    for name, label in (
-        ("skipped", "Rows that could not be used"),
-        ("left_out", "Left out on purpose"),
-    ):
-        reasons = [
-            (split, *entry)
-            for split, counts in (facts.get(name) or {}).items()
-            for entry in counts.items()
-        ]
+    headings = {"skipped": "Rows that could not be used", "left_out": "Left out on purpose"}
+    for name, label in headings.items():
+        reasons = []
+        for split, counts in (facts.get(name) or {}).items():
+            reasons += [f"{split} {count:,} × {why}" for why, count in counts.items()]
         if reasons:
-            lines.append(
-                f"{label}: {', '.join(f'{split} {count:,} × {why}' for split, why, count in reasons)}."
-            )
+            lines.append(f"{label}: {', '.join(reasons)}.")
     return lines
 
 
 def describe_sample(stats: DatasetStats) -> str:
     """Describe the sample of the slow statistics."""
-    sampled = [split for split in stats.splits if not split.is_whole]
-    sizes = ", ".join(
-        f"{len(split.sampled):,} of {len(split.counts):,} {split.name}" for split in sampled
-    )
-    return (
-        f"of a sample drawn by seed {stats.seed}: {sizes} examples"
-        if sampled
-        else "of all examples"
-    )
+    sizes = [
+        f"{len(split.sampled):,} of {len(split.counts):,} {split.name}"
+        for split in stats.splits
+        if not split.is_whole
+    ]
+    if not sizes:
+        return "of all examples"
+    return f"of a sample drawn by seed {stats.seed}: {', '.join(sizes)} examples"
 
 
 def describe_examples_read(stats: DatasetStats, name: str) -> str:
@@ -209,29 +199,18 @@ def _lengths_block(stats: DatasetStats) -> Block:
     for split in stats.splits:
         for name, values in lengths(split, len(stats.tokens)).items():
             size = summarize_lengths(values)
-            cells = [
-                f"{size.mean:,.1f}",
-                format_number(size.median),
-                f"{size.p95:,.0f}",
-                f"{size.longest:,.0f}",
-            ]
-            rows.append(
-                [
-                    split.name,
-                    _format_length_name(name),
-                    f"{size.n:,}",
-                    *(cells if size.n else [_NO_VALUE] * 4),
-                ]
-            )
-    notes = [
-        *describe_texts(stats),
+            cells = [_NO_VALUE] * 4
+            if size.n:
+                mean, median = f"{size.mean:,.1f}", format_number(size.median)
+                cells = [mean, median, f"{size.p95:,.0f}", f"{size.longest:,.0f}"]
+            rows.append([split.name, _format_length_name(name), f"{size.n:,}", *cells])
+    notes = describe_texts(stats)
+    notes.append(
         "Words are separated by whitespace; titles, section names and queries are not counted. The target is the"
-        " first reference.",
-    ]
-    sample = describe_sample(stats)
-    notes += [
-        f"tokens {number}: {label}, {sample}." for number, label in enumerate(stats.tokens, start=1)
-    ]
+        " first reference."
+    )
+    for number, label in enumerate(stats.tokens, start=1):
+        notes.append(f"tokens {number}: {label}, {describe_sample(stats)}.")
     columns = ("split", "text", "examples", "mean", "median", "95 %", "longest")
     return Block("Lengths", tuple(notes), columns, "llrrrrr", rows)
 
@@ -239,7 +218,8 @@ def _lengths_block(stats: DatasetStats) -> Block:
 def _format_length_name(name: str) -> str:
     """Format the name of a column of lengths: "source, tokens 1"."""
     kind, unit, *place = name.split("_")
-    return f"{kind}, {unit}" + (f" {int(place[0]) + 1}" if place else "")
+    number = f" {int(place[0]) + 1}" if place else ""
+    return f"{kind}, {unit}{number}"
 
 
 def _structure_block(stats: DatasetStats) -> Block:
@@ -260,11 +240,10 @@ def _extractive_block(stats: DatasetStats) -> Block:
     for split in stats.splits:
         measures = kept_measures(split)
         n = max((measure.n for measure in measures.values()), default=0)
-        estimates = [
-            f"{measures[name].estimate:,.2f}" if name in measures else _NO_VALUE
-            for name in _EXTRACTIVE_HEADINGS
-        ]
-        rows.append([split.name, f"{n:,}", *estimates])
+        cells = [split.name, f"{n:,}"]
+        for name in _EXTRACTIVE_HEADINGS:
+            cells.append(f"{measures[name].estimate:,.2f}" if name in measures else _NO_VALUE)
+        rows.append(cells)
     notes = (
         "Compression: source words per reference word. Coverage: the share of the reference's words that are in"
         " fragments copied from the source; density: the mean length of a word's fragment (Grusky et al. 2018)."
@@ -272,13 +251,7 @@ def _extractive_block(stats: DatasetStats) -> Block:
         f"Means ± half the 95 % interval, {describe_sample(stats)}; averaged over an example's references.",
     )
     columns = ("split", "examples", *_EXTRACTIVE_HEADINGS.values())
-    return Block(
-        "What the references keep of the source",
-        notes,
-        columns,
-        "l" + "r" * (len(columns) - 1),
-        rows,
-    )
+    return Block("What the references keep of the source", notes, columns, "lrrrrrrrr", rows)
 
 
 def _oracle_block(stats: DatasetStats) -> Block:
@@ -289,13 +262,8 @@ def _oracle_block(stats: DatasetStats) -> Block:
         rows.append([split.name, f"{n:,}", *cells])
     selection = "Sentences selected by a greedy search for the highest ROUGE, as by model=oracle"
     notes = (f"{selection}: F1 (0–100) ± half the 95 % interval, {describe_sample(stats)}.",)
-    return Block(
-        "What the best extract scores",
-        notes,
-        ("split", "examples", *ROUGE.values()),
-        "lrrrrr",
-        rows,
-    )
+    columns = ("split", "examples", *ROUGE.values())
+    return Block("What the best extract scores", notes, columns, "lrrrrr", rows)
 
 
 def _readings_block(stats: DatasetStats) -> Block:
@@ -304,17 +272,17 @@ def _readings_block(stats: DatasetStats) -> Block:
         if reading.num_whole is None:
             rows.append([reading.label, *[_NO_VALUE] * 5])
             continue
-        first = (reading.label, format_share(reading.num_whole, reading.sources))
+        label, whole = reading.label, format_share(reading.num_whole, reading.sources)
         for cause, tokens, words in ledger_entries(reading.source):
             share = percent(tokens, reading.source.tokens) or 0.0
             token_cell = f"{tokens:,}" if reading.has_tokens else _NO_VALUE
-            rows.append([first[0], cause, token_cell, f"{words:,}", f"{share:.1f}", first[1]])
-            first = ("", "")
-    contents = (
-        "the text that a system reads, and the cuts by each of its settings. No weights are trained"
-    )
-    notes = [f"{describe_examples_read(stats, stats.read_split)}: {contents}."]
-    notes += _notes_of(stats.readings)
+            rows.append([label, cause, token_cell, f"{words:,}", f"{share:.1f}", whole])
+            label = whole = ""  # in the system's first row only
+    notes = [
+        f"{describe_examples_read(stats, stats.read_split)}: the text that a system reads, and the cuts by each of "
+        "its settings. No weights are trained.",
+        *_notes_of(stats.readings),
+    ]
     columns = ("system", "", "tokens", "words", "%", "examples read whole")
     return Block("What each system would see", tuple(notes), columns, "llrrrr", rows)
 
@@ -330,38 +298,30 @@ def _notes_of(readings: Sequence[Reading]) -> Iterator[str]:
             )
         for note in filter(None, notes):
             labels.setdefault(note, []).append(reading.label)
-    yield from (f"{', '.join(systems)}: {note}." for note, systems in labels.items())
+    for note, systems in labels.items():
+        yield f"{', '.join(systems)}: {note}."
 
 
 def ledger_entries(ledger: Truncation) -> list[tuple[str, int, int]]:
     """Return (cause, tokens, words) for "seen", then for each cut, largest first; their sum is the whole text."""
     cuts: list[Cut] = sorted(ledger.cuts, key=lambda cut: (-cut.tokens, cut.cause))
-    return [
-        ("seen", ledger.tokens_seen, ledger.words_seen),
-        *((cut.cause, cut.tokens, cut.words) for cut in cuts),
-    ]
+    entries = [(cut.cause, cut.tokens, cut.words) for cut in cuts]
+    return [("seen", ledger.tokens_seen, ledger.words_seen), *entries]
 
 
 def _target_blocks(stats: DatasetStats) -> Iterator[Block]:
     rows = []
     for reading in stats.readings:
-        if (target := reading.target) is not None:
+        target = reading.target
+        if target is not None:
             cut_targets = format_share(reading.targets_cut, reading.targets)
             cut_tokens = format_share(target.tokens - target.tokens_seen, target.tokens)
-            rows.append(
-                [
-                    reading.label,
-                    f"{reading.targets:,}",
-                    cut_targets,
-                    f"{target.tokens:,}",
-                    cut_tokens,
-                ]
-            )
-    columns = ("system", "targets", "cut", "tokens", "tokens cut")
+            counts = f"{reading.targets:,}", cut_targets, f"{target.tokens:,}", cut_tokens
+            rows.append([reading.label, *counts])
     if rows:
-        notes = (
-            f"{describe_examples_read(stats, 'train')}: first references longer than model.decode_length.",
-        )
+        examples = describe_examples_read(stats, "train")
+        notes = (f"{examples}: first references longer than model.decode_length.",)
+        columns = ("system", "targets", "cut", "tokens", "tokens cut")
         yield Block("What training would cut from the targets", notes, columns, "lrrrr", rows)
 
 
@@ -370,7 +330,9 @@ def number_rows(stats: DatasetStats) -> pd.DataFrame:
 
     Lengths are in words or tokens. Scores, measures and shares are 0–100, or in the measure's unit.
     """
-    numbers = [number for split in stats.splits for number in _numbers_of(split, stats)]
+    numbers: list[_Stat] = []
+    for split in stats.splits:
+        numbers += _numbers_of(split, stats)
     for reading in stats.readings:
         numbers += _numbers_of_reading(reading, stats.read_split)
     for record in stats.runs:
@@ -381,17 +343,18 @@ def number_rows(stats: DatasetStats) -> pd.DataFrame:
 
 
 def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Stat]:
-    every = lengths(split, len(stats.tokens)) | {name: split.counts[name] for name in STRUCTURE}
-    for name, values in every.items():
+    structure = {name: split.counts[name] for name in STRUCTURE}
+    for name, values in (lengths(split, len(stats.tokens)) | structure).items():
         kind, _, place = name.rpartition("_")
         label = f"{kind} ({stats.tokens[int(place)]})" if place.isdecimal() else name
-        group = "structure" if name in STRUCTURE else "length"
+        group = "structure" if name in structure else "length"
         n, *spread = summarize_lengths(values)
         for statistic, value in zip(("mean", "median", "p95", "max"), spread, strict=True):
             yield _Stat(split.name, group, label, statistic, value, n)
     for name, measure in kept_measures(split).items():
-        for statistic in ("mean", "lo", "hi"):
-            yield _Stat(split.name, "kept", name, statistic, getattr(measure, statistic), measure.n)
+        bounds = {"mean": measure.mean, "lo": measure.lo, "hi": measure.hi}
+        for statistic, value in bounds.items():
+            yield _Stat(split.name, "kept", name, statistic, value, measure.n)
     n, scores = oracle_scores(split)
     for kind, score in scores.items():
         for statistic, value in asdict(score).items():
@@ -399,48 +362,35 @@ def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Stat]:
 
 
 def _numbers_of_reading(reading: Reading, split: str) -> Iterator[_Stat]:
+    label, n = reading.label, reading.sources
     if reading.num_whole is not None:
-        yield _Stat(
-            split, "reading", reading.label, "read_whole", reading.num_whole, reading.sources
-        )
-        units = ("tokens", "words") if reading.has_tokens else ("words",)
-        yield from _numbers_of_ledger(
-            reading.source, units, (split, "reading", reading.label), reading.sources
-        )
+        yield _Stat(split, "reading", label, "read_whole", reading.num_whole, n)
+        for statistic, value in _ledger_numbers(reading.source):
+            if reading.has_tokens or statistic.endswith("_words"):
+                yield _Stat(split, "reading", label, statistic, value, n)
     if reading.target is not None:
-        yield _Stat("train", "targets", reading.label, "cut", reading.targets_cut, reading.targets)
-        labels = ("train", "targets", reading.label)
-        yield from _numbers_of_ledger(reading.target, ("tokens", "words"), labels, reading.targets)
+        numbers = [("cut", reading.targets_cut), *_ledger_numbers(reading.target)]
+        for statistic, value in numbers:
+            yield _Stat("train", "targets", label, statistic, value, reading.targets)
 
 
-def _numbers_of_ledger(
-    ledger: Truncation, units: Sequence[str], labels: tuple[str, str, str], n: int
-) -> Iterator[_Stat]:
+def _ledger_numbers(ledger: Truncation) -> Iterator[tuple[str, int]]:
     for cause, tokens, words in ledger_entries(ledger):
-        counts = {"tokens": tokens, "words": words}
-        yield from (_Stat(*labels, f"{cause}_{unit}", counts[unit], n) for unit in units)
+        yield f"{cause}_tokens", tokens
+        yield f"{cause}_words", words
 
 
 def _numbers_of_run(record: RunRecord) -> Iterator[_Stat]:
-    examples = record.num_outputs
-    if (seen := source_seen(record)) is not None:
-        yield _Stat(record.key.split, "run", run_label(record), "source_seen", seen, examples)
+    label = run_label(record)
+    numbers: dict[str, float] = {}
+    seen = source_seen(record)
+    if seen is not None:
+        numbers["source_seen"] = seen
     for cause, share in cut_shares(record).items():
-        yield _Stat(record.key.split, "run", run_label(record), f"source_{cause}", share, examples)
+        numbers[f"source_{cause}"] = share
+    for statistic, value in numbers.items():
+        yield _Stat(record.key.split, "run", label, statistic, value, record.num_outputs)
     if record.fit.targets:
-        yield _Stat(
-            "train",
-            "run",
-            run_label(record),
-            "targets_cut",
-            record.fit.targets_cut,
-            record.train_examples,
-        )
-    yield _Stat(
-        record.key.split,
-        "run",
-        run_label(record),
-        "outputs_cut",
-        record.ledger.outputs_cut,
-        examples,
-    )
+        cut, n = record.fit.targets_cut, record.train_examples
+        yield _Stat("train", "run", label, "targets_cut", cut, n)
+    yield _Stat(record.key.split, "run", label, "outputs_cut", record.ledger.outputs_cut, record.num_outputs)
