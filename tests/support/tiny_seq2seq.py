@@ -1,11 +1,7 @@
 """Encoder-decoders of a few thousand random weights with a trained tokenizer, configured as on the hub."""
 
-import atexit
 import json
-import shutil
-import tempfile
 from copy import deepcopy
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +34,7 @@ from transformers import (
 )
 
 from longsumbench.modeling.tokenizer import train_tokenizer
+from support.built_once import built_once
 from support.toys import ToySplit
 
 SEPARATOR = "<doc-sep>"
@@ -247,9 +244,7 @@ def write_seq2seq(
     return folder
 
 
-@cache
 def tiny_checkpoint() -> str:
-    """Return the folder of a tiny BART that all tests of a process share."""
-    folder = tempfile.mkdtemp(prefix="longsumbench-bart-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return str(write_seq2seq(Path(folder), init_std=0.1, max_position_embeddings=512))
+    """Return the folder of a tiny BART that all tests share."""
+    sizes = {"init_std": 0.1, "max_position_embeddings": 512}
+    return str(built_once("bart", lambda folder: write_seq2seq(folder, **sizes)))
