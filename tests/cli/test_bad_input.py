@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 from support.permissions import heeded
-from support.toys import heed_interrupts, tiny_overrides, told_in, write_jsonl
-from support.waiting import PATIENCE, wait_until
+from support.processes import start_command
+from support.toys import tiny_overrides, told_in, write_jsonl
+from support.waiting import wait_until
 
 from longsumbench.cli.main import main
 
@@ -492,9 +493,7 @@ def test_an_interrupt_is_continued(
     command = ["run", *words, f"results_dir={results}"]
     monkeypatch.setenv("LONGSUMBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    pipes: dict[str, Any] = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    program = [sys.executable, "-m", "longsumbench"]
-    process = subprocess.Popen([*program, *command], **pipes, preexec_fn=heed_interrupts)
+    process = start_command(*command)
     seen = {
         "training": lambda: any((tmp_path / "cache").glob("checkpoint/*/trainer/checkpoint-*")),
         "summarizing": lambda: any(
@@ -503,7 +502,7 @@ def test_an_interrupt_is_continued(
     }[during]
     wait_until(seen, process)
     process.send_signal(sent)
-    _, error = process.communicate(timeout=PATIENCE)
+    _, error = process.communicate()
     assert process.returncode == 130, error
     saving = ["interrupted: saves a checkpoint after this step; interrupt again to end at once"]
     ended = ["longsumbench: interrupted; finished work is kept, the same command continues it"]

@@ -169,6 +169,7 @@ def serve_requests(descriptor: int) -> dict[str, Any]:
         for name in table.built_in:
             table.load(name)
     gc.freeze()  # else a collection in a copy would write to, and so copy, all of its memory
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how reporters end
     requests = socket.socket(fileno=descriptor)
     while True:
         text, descriptors, _, _ = socket.recv_fds(requests, _LONGEST_REQUEST, 4)
@@ -188,6 +189,7 @@ def serve_requests(descriptor: int) -> dict[str, Any]:
 
 def _fork_reported(reports: socket.socket) -> bool:
     """Return True in a new process; this one reports its number and how it ends, and ends itself."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     process = os.fork()
     if process == 0:
         reports.close()
