@@ -122,6 +122,12 @@ def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def without_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw figures, but save them as empty files: where numbers are tested, pictures take most of the time."""
+    monkeypatch.setattr("longsumbench.render.figures._save_figure", lambda *_, **__: b"<svg/>")
+
+
+@pytest.fixture
 def log_lines() -> Iterator[list[str]]:
     """The lines that the suite logs in a test."""
     lines: list[str] = []

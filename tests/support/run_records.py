@@ -1,6 +1,7 @@
 """Records of runs, made up for tests of tables."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -36,6 +37,17 @@ def judged(outcome: str) -> JudgedDifference:
     return JudgedDifference(-1.0, -2.0, 0.5, 0.4, 1.0, 1, outcome)
 
 
+_CONFIG: dict[str, Any] = {
+    "dataset": asdict(DatasetSettings("arxiv")),
+    "train": asdict(Recipe(accumulation=1)),
+    "decode": asdict(Decoding(evidence="none")),
+    "score": asdict(Scoring()),
+    "scale": "tiny",
+    "name": None,
+    "results_dir": "results",
+}
+
+
 def record(model: str, f: float, **changes: object) -> RunRecord:
     measures: Any = changes.get("measures", {})
     made = RunRecord(
@@ -61,16 +73,7 @@ def record(model: str, f: float, **changes: object) -> RunRecord:
         decode_tokens_per_second=12.5,
         timings=StepSeconds(),
         peak_memory_gb=1.5,
-        config={
-            "model": {"name": model},
-            "dataset": asdict(DatasetSettings("arxiv")),
-            "train": asdict(Recipe(accumulation=1)),
-            "decode": asdict(Decoding(evidence="none")),
-            "score": asdict(Scoring()),
-            "scale": "tiny",
-            "name": None,
-            "results_dir": "results",
-        },
+        config={"model": {"name": model}, **deepcopy(_CONFIG)},
         environment=Environment("0.1"),
         command=(),
         finished="2026-01-01T00:00:00+00:00",
