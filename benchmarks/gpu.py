@@ -10,6 +10,7 @@ train: forward, backward, clipping and fused AdamW of one batch, in bfloat16 (au
     default, without TF32), with or without gradient checkpointing. Tokens are those of the input.
 greedy, beam: `generate` in float32, as the suite writes; ms a token is (time of n tokens - time of 2) / (n - 2), so
     reading does not count. Tokens are those of the summaries.
+
 MFU = 3 × FLOPs of a forward pass / (seconds a step × rate of a bfloat16 product of two 8,192 × 8,192 matrices, measured
     first). FLOPs are two for each multiply-add of a matrix product (longsumbench/modeling/flops.py); what checkpointing
     computes again does not count. LED's attention multiplies more than its window needs, which counts.
@@ -29,7 +30,6 @@ from typing import Any
 
 import torch
 import transformers
-from measuring import product_rate, timed
 from torch import Tensor
 from transformers import LEDConfig, LEDForConditionalGeneration
 
@@ -110,6 +110,24 @@ CASES = {
     "tdmca": Case("tdmca", 3, (1, 3_000), 140, 4),
 }
 LED_EXAMPLES = {"seal": 2}  # where LED cannot hold as many
+
+
+def product_rate(device: str, size: int, dtype: torch.dtype) -> float:
+    """Return FLOPs a second of a product of two square matrices, the best of a few."""
+    left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+    left @ right
+    return max(2 * size**3 / timed(lambda: left @ right, device)[0] for _ in range(5))
+
+
+def timed(work: Callable[[], Any], device: str) -> tuple[float, Any]:
+    """Return the seconds of some work, and what it returned."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+    started = time.perf_counter()
+    found = work()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - started, found
 
 
 def main() -> None:

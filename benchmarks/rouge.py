@@ -1,4 +1,4 @@
-"""Scoring pair by pair, compared with rouge_score, in one process: every ROUGE type, stemmed; the drop-in; all-pairs.
+"""Scoring pair by pair, compared with rouge_score, in one process: every ROUGE type, stemmed; the drop-in.
 
 OMP_NUM_THREADS=1 python benchmarks/rouge.py
 
@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
 
-import rouge_pairs
 from rouge_score.rouge_scorer import RougeScorer as Library
 from tabulate import tabulate
 
@@ -171,7 +170,6 @@ def main() -> None:
         of_drop_in += drop_in_rows(tokens, pairs)
     print(tabulate(rows, HEADERS, tablefmt="github"), end="\n\n")
     print(tabulate(of_drop_in, DROP_IN_HEADERS, tablefmt="github"), end="\n\n")
-    rouge_pairs.main()
 
 
 if __name__ == "__main__":

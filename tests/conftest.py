@@ -1,12 +1,16 @@
 """Options and fixtures of all tests: nothing is read from or written to the user's own cache."""
 
+import atexit
 import os
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.built_once import FOLDER_VARIABLE
 from support.logs import listening
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
@@ -17,54 +21,70 @@ UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("any machine", deadline=None, suppress_health_check=UNCHECKED)
 settings.load_profile("any machine")
 
+# Marker of tests that are run only when asked for → what they are.
 ASKED_FOR = {
-    "slow": "takes minutes",
+    "slow": "takes minutes, or repeats a property on more inputs",
+    "numbers": "compares numbers in the documentation with results/reference",
     "slurm": "needs a SLURM, which tests/slurm/start.sh starts",
     "api_server": "needs `transformers serve` (pip install 'transformers[serving]') or `vllm`",
     "latex": "needs a LaTeX with siunitx (Debian: texlive-latex-extra, texlive-science)",
 }
 DEVICES = {"cuda": "a GPU", "virtual": "a virtual one, on any machine (support/virtual_gpu.py)"}
 
-os.environ[CONFIG_VARIABLE] = (
-    os.devnull
-)  # fixtures of a module do not find the user's own datasets either
-os.environ.setdefault(
-    "SUBMITIT_LOG_LEVEL", "NOCONFIG"
-)  # submitit would close the handlers of all other loggers
-os.environ.pop("COLUMNS", None)  # that pytest-xdist sets: output to a pipe is as wide as it wants
-if (
-    "PYTEST_XDIST_WORKER" in os.environ
-):  # before torch counts the cores: test processes side by side share them
+# Fixtures of a module do not find the user's own datasets either.
+os.environ[CONFIG_VARIABLE] = os.devnull
+# submitit would close the handlers of all other loggers.
+os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")
+# pytest-xdist sets it; output to a pipe is as wide as it wants.
+os.environ.pop("COLUMNS", None)
+# The first process of the session makes this folder; those that pytest-xdist starts find it in their environment.
+if FOLDER_VARIABLE not in os.environ:
+    os.environ[FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="longsumbench-tests-")
+    atexit.register(shutil.rmtree, os.environ[FOLDER_VARIABLE], ignore_errors=True)
+# Before torch counts the cores: test processes side by side share them.
+if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+def _option_of(marker: str) -> str:
+    return f"--{marker.replace('_', '-')}"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --slow, --slurm, --api-server, --latex, --axe and --device."""
-    for name, what in ASKED_FOR.items():
-        parser.addoption(
-            f"--{name.replace('_', '-')}", action="store_true", help=f"also run what {what}"
-        )
+    """Add an option for each of `ASKED_FOR`, --axe and --device."""
+    for marker, about in ASKED_FOR.items():
+        parser.addoption(_option_of(marker), action="store_true", help=f"also run what {about}")
     parser.addoption(
         "--axe",
         type=Path,
         metavar="FILE",
         help="axe.min.js of axe-core: also check the site's pages",
     )
-    shown = ", ".join(f"{name}: {what}" for name, what in DEVICES.items())
+    devices = ", ".join(f"{name}: {about}" for name, about in DEVICES.items())
     parser.addoption(
-        "--device", choices=tuple(DEVICES), help=f"also run what needs a GPU ({shown})"
+        "--device", choices=tuple(DEVICES), help=f"also run what needs a GPU ({devices})"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Describe the markers."""
+    for marker, about in ASKED_FOR.items():
+        config.addinivalue_line("markers", f"{marker}: {about}; run with {_option_of(marker)}")
+    config.addinivalue_line("markers", "cuda: needs a GPU; run with --device cuda or virtual")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that are run only when asked for."""
-    left_out = {name: f"--{name.replace('_', '-')}: {what}" for name, what in ASKED_FOR.items()}
-    left_out = {name: reason for name, reason in left_out.items() if not config.getoption(name)}
+    reasons = {
+        marker: f"{_option_of(marker)}: {about}"
+        for marker, about in ASKED_FOR.items()
+        if not config.getoption(marker)
+    }
     if not config.getoption("device"):
-        left_out["cuda"] = "--device cuda, or --device virtual: needs a GPU"
+        reasons["cuda"] = "--device cuda, or --device virtual: needs a GPU"
     for item in items:
-        for name, reason in left_out.items():
-            if item.get_closest_marker(name):
+        for marker, reason in reasons.items():
+            if item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
@@ -80,7 +100,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep stages in a folder of the test session, shared between its tests as a user's runs share theirs."""
+    """Keep stages in a folder of this process, shared between its tests as a user's runs share theirs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(CACHE_VARIABLE, str(tmp_path_factory.getbasetemp() / "cache"))
         yield
@@ -99,6 +119,12 @@ def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print no line because something took long: what a test compares must not depend on speed."""
     monkeypatch.setattr("longsumbench.progress.SECONDS_UNTIL_SHOWN", 1e6)
     monkeypatch.setattr("longsumbench.progress.SECONDS_BETWEEN_LINES", 1e6)
+
+
+@pytest.fixture
+def without_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw figures, but save them as empty files: where numbers are tested, pictures take most of the time."""
+    monkeypatch.setattr("longsumbench.views.figures._save_figure", lambda *_, **__: b"<svg/>")
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,27 +60,16 @@ def test_an_example_and_a_figure_are_shown(toy: dict[str, Any]) -> None:
     assert sorted(Path("results").rglob("*")) == before
 
 
-def lead_of(words: int, toy: dict[str, Any]) -> Any:
-    """Run Lead with a length in words."""
-    return longsumbench.run(model="lead", **{**toy, "model.length": words})
-
-
 def test_frames_have_a_row_for_each_example(toy: dict[str, Any]) -> None:
     """Their means are those of the record and of the comparison; references are there while the texts are."""
-    short, long = lead_of(5, toy), lead_of(9, toy)
+    short, long = longsumbench.sweep(model="lead", **{**toy, "model.length": [5, 9]})
     outputs = longsumbench.load_outputs(long)
-    test = longsumbench.load_dataset("jsonl", path=toy["dataset"]["path"]).splits["test"]
-    assert outputs["references"].to_dict() == {
-        one.id: [" ".join(text) for text in one.references] for one in test
-    }
-    assert long.outputs is not None
-    assert outputs["words"].mean() == long.outputs.words == 9
+    assert set(outputs["references"].map(len)) == {1}
+    assert outputs["words"].mean() == 9
     comparison = longsumbench.compare(short, long)
     changes = comparison.examples()
     assert set(changes["id"]) == set(outputs.index)
-    assert changes["difference"].tolist() == sorted(
-        changes["score"] - changes["baseline_score"], reverse=True
-    )
+    assert changes["difference"].is_monotonic_decreasing
     assert changes["difference"].mean() == pytest.approx(comparison.pairs[0].main.difference)
     shutil.rmtree(Path("results/runs/jsonl/lead") / long.run_id / "work")
     assert set(longsumbench.load_outputs(long)["references"]) == {None}
@@ -91,34 +79,19 @@ def test_statistics_and_analyses_are_those_of_the_commands(
     toy: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each returns what its command prints, and writes nothing."""
-    path = toy["dataset"]["path"]
-    capsys.readouterr()
-    for function, words, settings in (
-        (longsumbench.stats, ["stats"], {"sample": 3}),
-        (longsumbench.stats, ["stats"], {"rank": ["lexrank", "none"]}),
-        (partial(longsumbench.analyze, "locality"), ["analyze", "locality"], {"sample": 3}),
-        (partial(longsumbench.analyze, "fusion"), ["analyze", "fusion"], {"sample": 3, "bins": 5}),
+    data = ["dataset=jsonl", f"dataset.path={toy['dataset']['path']}", "sample=3"]
+    stats = longsumbench.stats(dataset=toy["dataset"], sample=3)
+    fusion = longsumbench.analyze("fusion", dataset=toy["dataset"], sample=3, bins=5)
+    assert not Path("results").exists()
+    for report, words in (
+        (stats, ["stats", *data]),
+        (fusion, ["analyze", "fusion", *data, "bins=5", "--output", "out"]),
     ):
-        report = function(dataset=toy["dataset"], **settings)
-        assert not Path("results").exists()
-        typed = [
-            f"{key}={','.join(value) if isinstance(value, list) else value}"
-            for key, value in settings.items()
-        ]
-        folder = ["--output", "out"] if words[0] == "analyze" else []
-        assert main([*words, "dataset=jsonl", f"dataset.path={path}", *typed, *folder]) == 0
+        capsys.readouterr()
+        assert main(words) == 0
         assert capsys.readouterr().out.startswith(report.render())
     with pytest.raises(UnknownName, match="did you mean 'fusion'"):
         longsumbench.analyze("fusoin")
-
-
-def test_a_leaderboard_of_all_datasets(toy: dict[str, Any]) -> None:
-    """Without a name the frame has the runs of every dataset."""
-    for name in ("jsonl", "other"):
-        longsumbench.run(
-            model="lead", **{**toy, "dataset": {**toy["dataset"], "name": name, "reader": "jsonl"}}
-        )
-    assert sorted(longsumbench.leaderboard()["dataset"]) == ["jsonl", "other"]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +123,6 @@ def test_a_leaderboard_of_all_datasets(toy: dict[str, Any]) -> None:
             True,
             ["hydra.launcher.n_jobs=2", "overwrite=true"],
         ),
-        ({"dataset": {"name": "jsonl", "path": "1"}}, False, ["dataset=jsonl", "dataset.path='1'"]),
     ],
 )
 def test_settings_become_overrides(settings: dict[str, Any], swept: bool, words: list[str]) -> None:
@@ -188,21 +160,11 @@ def test_a_run_is_that_of_the_command(
     assert Path("results/leaderboard/jsonl.csv").is_file()
     assert main(record.command[1:]) == 0
     assert "already finished" in capsys.readouterr().err
-    for named in (
-        record,
-        record.run_id,
-        record.run_id[:8],
-        Path("results/runs/jsonl/lead") / record.run_id,
-    ):
-        assert longsumbench.load_run(named).run_id == record.run_id
+    for run in (record, record.run_id[:8], Path("results/runs/jsonl/lead") / record.run_id):
+        assert longsumbench.load_run(run).run_id == record.run_id
     outputs = longsumbench.load_outputs(record)
     assert outputs["rouge1_f"].mean() * 100 == pytest.approx(record.evaluation.scores["rouge1"].f)
     assert all(isinstance(text, str) for text in outputs["prediction"])
-
-
-def test_a_baseline_is_not_what_a_run_returns(toy: dict[str, Any]) -> None:
-    """With baselines, the record is that of the system that was asked for."""
-    assert longsumbench.run(**{**toy, "model": "lexrank", "baselines": True}).key.model == "lexrank"
 
 
 def test_a_sweep_returns_a_record_for_each_point(
@@ -216,7 +178,6 @@ def test_a_sweep_returns_a_record_for_each_point(
         ("lead", None),
         ("lead", None),
     ]
-    assert longsumbench.sweep(model=["random", "lead"], seed=(2, 1), **toy) == found
     assert longsumbench.run(model="random", seed=1, **toy) == found[1]
     assert capsys.readouterr().out == ""
     table = longsumbench.leaderboard("jsonl")
@@ -225,17 +186,6 @@ def test_a_sweep_returns_a_record_for_each_point(
     pair, other = longsumbench.compare(found[2], *found[:2]).pairs
     assert pair.run.record == found[0]
     assert other.rows[0].mean == pytest.approx(found[1].evaluation.scores["rouge1"].f)
-
-
-def test_tables_and_comparisons_need_no_torch(toy: dict[str, Any]) -> None:
-    """In a fresh process, they read finished runs without it."""
-    found = longsumbench.sweep(model=["lead", "lexrank"], **toy)
-    code = (
-        "import sys, longsumbench\n"
-        "longsumbench.leaderboard('jsonl'), longsumbench.compare(*sys.argv[1:]), longsumbench.load_run(sys.argv[1])\n"
-        "assert not {'torch', 'transformers'} & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", code, *(one.run_id for one in found)], check=True)
 
 
 def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Path) -> None:
@@ -260,10 +210,6 @@ def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Pat
     [
         ({"model": "leed"}, ["model=leed"]),
         ({"model": {"name": "lead", "lenght": 3}}, ["model=lead", "model.lenght=3"]),
-        (
-            {"dataset": {"name": "jsonl", "path": "nowhere"}},
-            ["dataset=jsonl", "dataset.path=nowhere"],
-        ),
         ({"seed": [1, 2]}, ["seed=[1,2]"]),
         ({"config_dir": "nowhere"}, ["--config-dir", "nowhere"]),
     ],
@@ -390,14 +336,11 @@ def test_dictionaries_are_matched_by_id() -> None:
         ["A cat sat down.", ["Snow fell.", "It rained a lot."]],
     )
     names = ["b", "a"]
-    both = (
-        dict(zip(names, predictions, strict=True)),
-        dict(reversed(list(zip(names, references, strict=True)))),
-    )
-    by_id, by_place = longsumbench.score(*both), longsumbench.score(predictions, references)
+    by_place = longsumbench.score(predictions, references)
+    references_by_id = {"a": references[1], "b": references[0]}
+    by_id = longsumbench.score(dict(zip(names, predictions, strict=True)), references_by_id)
     assert list(by_id.scored.per_example.index) == names
     assert by_id.f1 == by_place.f1
-    assert longsumbench.score({"a": "cats"}, {"a": "dogs"}).f1["rouge1"] == 0
     assert longsumbench.score({1: "cats"}, {"1": "cats"}).f1["rouge1"] == 100  # type: ignore[dict-item] # numbers, too
 
 
@@ -405,7 +348,6 @@ def test_dictionaries_are_matched_by_id() -> None:
     ("predictions", "references", "options", "problem"),
     [
         ({"a": "x"}, ["x"], {}, "one is a dictionary: give two dictionaries, or two lists"),
-        ({}, {}, {}, "0 predictions, 0 references"),
         (
             {"a": "x", "b": "y"},
             {"a": "x", "c": "z"},
@@ -413,10 +355,7 @@ def test_dictionaries_are_matched_by_id() -> None:
             r"1 prediction without references \(ids 'b'\) and 1 ref.*out",
         ),
         ({"a": "x"}, {"b": "x"}, {}, "predictions and references have no id in common"),
-        ({"a": "x", None: "y"}, {"a": "x"}, {}, "example None: the field 'id' is missing"),
         ({1: "x", "1": "y"}, {"1": "x"}, {}, "the id '1' occurs twice"),
-        ({"a": 3}, {"a": "x"}, {}, "example 'a': the field 'predictions' must be text"),
-        ("text", ["text"], {}, "put a single text into a list"),
         ([], [], {}, "0 predictions, 0 references"),
         (
             ["a", "b"],
@@ -430,9 +369,7 @@ def test_dictionaries_are_matched_by_id() -> None:
             {},
             "example 2: the field 'predictions' must be text or a list of .*, not null",
         ),
-        (["a"], [3], {}, "example 1: the field 'references' must be text"),
         (["a"], ["a"], {"mode": "prl"}, r"mode=prl \(did you mean 'perl'\?\)"),
-        (["a"], ["a"], {"resampling": "perl"}, "--resampling perl needs --mode perl"),
         (["a"], ["a"], {"resamples": 5}, "--resamples=5 is below 100"),
     ],
 )
@@ -450,11 +387,5 @@ def test_what_is_not_there(tmp_path: Path) -> None:
         longsumbench.load_run("abc", tmp_path)
     with pytest.raises(UsageError, match="no finished run under"):
         longsumbench.leaderboard("pydoc", tmp_path)
-    with pytest.raises(UsageError, match="no finished run is called 'abc' under"):
-        longsumbench.inspect("abc", 0, tmp_path)
-    with pytest.raises(UsageError, match="no finished run under"):
-        longsumbench.leaderboard_figure("pydoc", tmp_path)
     with pytest.raises(UsageError, match="name two or more runs"):
         longsumbench.compare("abc", results_dir=tmp_path)
-    with pytest.raises(UsageError, match="no finished run is called 'abc'"):
-        longsumbench.load_system("abc", tmp_path)

@@ -1,8 +1,6 @@
 """The Python of CONTRIBUTING.md and README.md works as it is written there."""
 
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from support.paths import ROOT
+from support.processes import run_python
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
@@ -114,7 +113,4 @@ def test_python_of_the_readme(tmp_path: Path) -> None:
         r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
     )
     code = code.replace("100", "8")  # examples, for speed
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
-    )
-    assert "rouge1" in done.stdout
+    assert "rouge1" in run_python(code, cwd=tmp_path)

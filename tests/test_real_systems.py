@@ -1,7 +1,6 @@
 """Released outputs of real systems: what is committed, what follows from it, and the figures of the release."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,6 +18,8 @@ from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+
+pytestmark = pytest.mark.numbers
 
 RESULTS = Results(probe_claims.RESULTS)
 OUTPUTS = SHARED / "data" / "qmsum_outputs"
@@ -41,15 +42,6 @@ def test_the_findings_have_the_numbers_of_the_scores() -> None:
     assert probe_claims.differences(claims.tables_of_qmsum(rows), sentences) == []
 
 
-def test_the_picture_shows_all_systems() -> None:
-    """Of the 16 systems nine were trained on QMSum; language models and baselines have other colours."""
-    rows = claims.Rows(RESULTS)
-    kinds = Counter(
-        claims.kind_of(row) for row in rows.blocks[claims.QMSUM].rows if not row.first.oracle
-    )
-    assert [kinds[kind] for kind in claims.KINDS] == [9, 7, len(real_systems.BASELINES) - 1]
-
-
 @pytest.mark.parametrize("dataset", real_systems.SETS)
 def test_each_mean_is_that_of_the_scores(dataset: str) -> None:
     """F1, precision and recall in records and tables are the means of the committed scores of the examples."""
@@ -59,9 +51,7 @@ def test_each_mean_is_that_of_the_scores(dataset: str) -> None:
     for record in table.records():
         means = 100 * scores[record.run_id].frame().mean()
         for kind in ROUGE_HEADINGS:
-            parts = [getattr(record.evaluation.scores[kind], part) for part in "pr"] + [
-                record.evaluation.scores[kind].f
-            ]
+            parts = [getattr(record.evaluation.scores[kind], part) for part in "pr"] + [record.evaluation.scores[kind].f]
             assert parts == pytest.approx([means[f"{kind}_{part}"] for part in "prf"], abs=1e-9)
             assert frame.loc[record.run_id, kind] == pytest.approx(means[f"{kind}_f"], abs=1e-4)
 
@@ -80,17 +70,13 @@ def test_all_systems_and_baselines_have_the_same_examples(dataset: str, examples
     assert {file for file, _ in imported(dataset)} == {*real_systems.SETS[dataset][-1]}
 
 
-def test_records_name_source_and_licence_and_no_folder_of_a_machine() -> None:
-    """Paths are relative; each import has its source, its licence and the hash of its file."""
+def test_records_name_source_and_licence() -> None:
+    """Each import has its source, its licence and the hash of its file."""
     for dataset in real_systems.SETS:
         for _, record in imported(dataset):
             assert record.imported is not None
             assert record.imported.origin.endswith(("Apache-2.0", "BSD-3-Clause", "CC BY 4.0"))
             assert len(record.imported.sha256) == 64
-        for record in RESULTS.records(dataset):
-            text = json.dumps([record.config, record.command, record.texts])
-            assert '"/' not in text
-            assert "=/" not in text
 
 
 @needs_outputs

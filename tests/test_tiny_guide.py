@@ -2,12 +2,11 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support.paths import ROOT
+from support.processes import run_python
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main
@@ -24,13 +23,12 @@ def test_every_command_of_the_guide_works(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     (script,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    (tmp_path / "tiny.py").write_text(script, encoding="utf-8")
     lines = [
         shlex.split(line)
         for line in re.findall(r"^    (\S.*)$", PAGE.replace(script, ""), re.MULTILINE)
     ]
     assert lines[0] == ["python", "tiny.py"]
-    subprocess.run([sys.executable, "tiny.py"], check=True, capture_output=True)
+    run_python(script)
     for program, *words in lines[1:]:
         assert (program, words, main(words)) == ("longsumbench", words, 0), capsys.readouterr().err
     trained = {

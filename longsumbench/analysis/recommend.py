@@ -107,7 +107,10 @@ def describe_recommendation(runs: Sequence[RunRecord], scores: ScoresOfRuns) -> 
     """Return the table of runs on the same examples as the first one, and the sentences of `describe_choice`."""
     first = runs[0]
     same = [
-        run for run in runs if (run.evaluation.examples, run.evaluation.signature) == (first.evaluation.examples, first.evaluation.signature)
+        run
+        for run in runs
+        if (run.evaluation.examples, run.evaluation.signature)
+        == (first.evaluation.examples, first.evaluation.signature)
     ]
     comparable = judge_rows(group_by_seed(same, scores), scores)
     columns = columns_of(same)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.toys import start_python
+from support.processes import start_python
 from support.waiting import PATIENCE, wait_until
 
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact

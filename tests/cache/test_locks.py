@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import next_line, start_python
+from support.processes import next_line, start_python
 from support.waiting import PATIENCE
 
 from longsumbench.cache.locks import Holder, exclusive_lock, lock_holder

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.toys import next_line, start_python
+from support.processes import next_line, start_python
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache

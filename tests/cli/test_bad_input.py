@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 from support.permissions import heeded
-from support.toys import heed_interrupts, tiny_overrides, told_in, write_jsonl
-from support.waiting import PATIENCE, wait_until
+from support.processes import start_command
+from support.toys import tiny_overrides, told_in, write_jsonl
+from support.waiting import wait_until
 
 from longsumbench.cli.main import main
 from longsumbench.runs.record import RunRecord
@@ -24,72 +25,36 @@ GOOD = {"id": "good", "document": "One two three. Four five six.", "summary": "O
 TEXT = json.dumps(GOOD) + "\n"
 BAD_ROWS = {
     "malformed": (b'{"id": oops}\n', "test.jsonl:2: not a JSON object"),
-    "cut off": (TEXT.encode()[:30] + b"\n", "test.jsonl:2: not a JSON object"),
     "a list": (b"[1, 2]\n", "test.jsonl:2: not a JSON object on one line: it is a list"),
     "no summary": (
         b'{"id": "x", "document": "One."}\n',
         "test.jsonl:2: the fields 'summary' and 'references' are missing",
     ),
-    "no id": (
-        b'{"document": "One.", "summary": "One."}\n',
-        "test.jsonl:2: the field 'id' is missing",
-    ),
-    "number for text": (
-        b'{"id": "x", "document": 5, "summary": "One."}\n',
-        "test.jsonl:2: the field 'document' must be",
-    ),
-    "empty document": (
-        b'{"id": "x", "document": "", "summary": "One."}\n',
-        "test.jsonl:2: the document is empty",
-    ),
-    "same id": (TEXT.encode(), "test.jsonl:2: the id is used twice"),
     "not UTF-8": (
         b'{"id": "x", "document": "\xff", "summary": "One."}\n',
         "test.jsonl:2: not UTF-8: byte 26",
     ),
-    "half a character": (
-        b'{"id": "x", "document": "\\ud800.", "summary": "One."}\n',
-        "test.jsonl:2: half a character",
-    ),
 }
 USAGE = {
     "model=led": "unknown model 'led' (did you mean 'lead'?)",
-    "model=": "unknown model ''",
     "dataset=pubmd": "unknown dataset 'pubmd' (did you mean 'pubmed'?)",
-    "scale=tyny": "unknown scale 'tyny' (did you mean 'tiny'?)",
     "modle=lead": "unknown setting 'modle' (did you mean 'model'?)",
-    "trian.max_steps=5": "unknown setting 'trian.max_steps' (did you mean 'train'?)",
     "train.max_stps=5": "unknown setting 'train.max_stps' (did you mean 'max_steps'?)",
     "model.lenth=5": "unknown setting 'model.lenth' (did you mean 'length'?)",
     "train.max_steps=abc": "train.max_steps='abc' is not of type int",
-    "train.max_steps=-1": "train.max_steps=-1 is below 0",
     "train.learning_rate=0": "train.learning_rate=0.0 must be above 0",
-    "train.learning_rate=nan": "train.learning_rate=nan is not a finite number",
-    "train.label_smoothing=1": "train.label_smoothing=1.0 must be at least 0 and below 1",
-    "train.adam_beta1=-0.1": "train.adam_beta1=-0.1 must be at least 0 and below 1",
     "decode.limit=0": "decode.limit=0 is below 1",
-    "model.length=abc": "model.length=abc; allowed: train, reference, or a number of words",
     "model.length=-5": "model.length=-5; allowed",
     "dataset.split=nonsense": "dataset.split=nonsense; allowed: train, validation, test",
-    "device=tpu": "device=tpu (did you mean 'cpu'?); allowed: auto, cpu, cuda",
-    "seed=": "seed='' is not of type int",
     "seed": "'seed' is not an override: write key=value",
     "dataset=[pydoc,probe]": "has several names: choose one, or sweep over them with -m dataset=pydoc,probe",
-    "seed='${'": "'seed='${'' is invalid: no viable alternative",
     "seed=1,2": "'seed=1,2' has several values: sweep over them with -m",
-    "seed=[1": "cannot read 'seed=[1': quote its value",
-    "overwrite=perhaps": "overwrite='perhaps' is not of type bool",
-    "model.length.x=5": "model.length={'x': 5} is not of type str",
     "hydra.verbose=true": "of Hydra's own settings, only hydra/launcher=…, hydra.launcher.…",
-    "--shw": "unknown flag '--shw' (did you mean '--show'?)",
     "--config-dir=nowhere": "--config-dir nowhere: no such folder",
 }
 TRUNC_USAGE = {
     "model.num_heads=7": "model.d_model=128 cannot be shared equally by model.num_heads=7",
-    "model.rank=tfdif": "model.rank=tfdif (did you mean 'tfidf'?); allowed: none, tfidf, bm25, title",
     "decode.max_length=65": "decode.max_length=65 is above model.decode_length=64",
-    "decode.min_length=65": "decode.min_length=65 is above model.decode_length=64",
-    "model.vocabulary_size=259": "model.vocabulary_size=259 is below 260",
 }
 
 
@@ -184,7 +149,7 @@ def test_a_missing_folder_is_named(tmp_path: Path, fails: Callable[..., str]) ->
     assert "no split files" in fails(3, f"dataset.path={tmp_path}")
 
 
-@pytest.mark.parametrize("name", ["p.jsonl", "p.txt", "p.csv", "p.jsonl.gz"])
+@pytest.mark.parametrize("name", ["p.jsonl", "p.txt"])
 def test_a_pipe_is_refused(
     name: str, toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,7 +191,7 @@ def test_no_reference_at_all_cannot_be_scored(toy: Path, fails: Callable[..., st
     assert "no example can be scored" in fails(3, f"dataset.path={toy}")
 
 
-@pytest.mark.parametrize("model", ["lead", "random", "trunc"])
+@pytest.mark.parametrize("model", ["lead", "trunc"])
 def test_a_missing_train_split_is_told(
     model: str, tmp_path: Path, fails: Callable[..., str]
 ) -> None:
@@ -258,25 +223,19 @@ def test_one_file_without_a_split_is_told_how_to_get_some(
     assert advice in fails(3, f"dataset.path={file}", "model=oracle", "dataset.split=train")
 
 
-@pytest.mark.parametrize("model", ["lead", "random", "oracle", "trunc"])
+@pytest.mark.parametrize("model", ["lead", "trunc"])
 def test_odd_documents_simply_work(model: str, toy: Path, tmp_path: Path) -> None:
     """A huge sentence, a huge document and odd characters are summarized like any other."""
-    odd = ["w" * 500_000 + ". One two three.", "Some words stand here now. " * 20_000]
-    odd += ["One\u2028two\x00three.\u0085Four."]
-    rows = [{**GOOD, "id": f"{number}", "document": text} for number, text in enumerate(odd)] + [
-        GOOD
-    ]
-    (toy / "test.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-    )
-    settings = [
-        word
-        for word in tiny_overrides(toy, steps=1)
-        if model == "trunc" or not word.startswith("model.")
-    ]
-    folder = works(toy, tmp_path, *settings, f"model={model}")
-    predictions = (folder / "predictions.jsonl").read_text(encoding="utf-8").split("\n")
-    assert [json.loads(line)["id"] for line in predictions if line] == ["0", "1", "2", "good"]
+    huge_sentence = "w" * 500_000 + ". One two three."
+    huge_document = "Some words stand here now. " * 20_000
+    documents = [huge_sentence, huge_document, "One\u2028two\x00three.\u0085Four."]
+    with (toy / "test.jsonl").open("w", encoding="utf-8") as file:
+        for number, document in enumerate(documents):
+            file.write(json.dumps({**GOOD, "id": f"{number}", "document": document}) + "\n")
+    settings = tiny_overrides(toy, steps=1) if model == "trunc" else ["model=lead"]
+    folder = works(toy, tmp_path, *settings)
+    predictions = (folder / "predictions.jsonl").read_text(encoding="utf-8").strip()
+    assert [json.loads(line)["id"] for line in predictions.split("\n")] == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("setting", ["results_dir", "cache"])
@@ -295,36 +254,6 @@ def test_an_unwritable_folder_is_told(
     assert ("results_dir=" if setting == "results_dir" else "LONGSUMBENCH_CACHE") in expected
 
 
-def no_space(*_: Any, **__: Any) -> None:
-    """Fail as a full disk does."""
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def full_after_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the disk be full in the middle of the second batch of predictions."""
-    usual: Any = Path.open
-    batches: list[str] = []
-
-    def opened(self: Path, mode: str = "r", **options: Any) -> Any:
-        file: Any = usual(self, mode, **options)
-        if self.name != "predictions.jsonl" or mode != "a":
-            return file
-        write = file.write
-
-        def limited(text: str) -> Any:
-            batches.append(text)
-            if len(batches) == 1:
-                return write(text)
-            write(text[: len(text) // 2])
-            no_space()
-            raise AssertionError
-
-        file.write = limited
-        return file
-
-    monkeypatch.setattr(Path, "open", opened)
-
-
 def full_at_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the disk be full when training writes its second checkpoint."""
     import torch
@@ -333,29 +262,23 @@ def full_at_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def limited(content: Any, file: Any) -> None:
         if content["state"]["step"] == 4:
-            no_space()
+            raise OSError(errno.ENOSPC, "No space left on device")
         usual(content, file)
 
     monkeypatch.setattr(torch, "save", limited)
 
 
-@pytest.mark.parametrize("fill", [full_after_a_batch, full_at_a_checkpoint])
-def test_a_full_disk_loses_nothing(
-    fill: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, fails: Callable[..., str]
-) -> None:
+def test_a_full_disk_loses_nothing(tmp_path: Path, fails: Callable[..., str]) -> None:
     """ENOSPC ends with exit code 4; the same command afterwards ends as if nothing had happened."""
-    folder = write_jsonl(
-        tmp_path / "toy", train=31 if fill is full_at_a_checkpoint else 24
-    )  # a training of its own
+    folder = write_jsonl(tmp_path / "toy", train=31)  # a training that no other test has
     overrides = [*tiny_overrides(folder), "model=trunc", "seed=7", "baselines=false"]
     with pytest.MonkeyPatch.context() as monkeypatch:
-        fill(monkeypatch)
+        full_at_a_checkpoint(monkeypatch)
         assert "the disk is full" in fails(4, *overrides)
     interrupted = works(folder, tmp_path, *overrides)
     undisturbed = works(folder, tmp_path / "again", *overrides)
-    assert (interrupted / "predictions.jsonl").read_bytes() == (
-        undisturbed / "predictions.jsonl"
-    ).read_bytes()
+    for name in ("predictions.jsonl", "scores.csv"):
+        assert (interrupted / name).read_bytes() == (undisturbed / name).read_bytes()
     assert json.loads((interrupted / "record.json").read_text())["fit"]["steps"] == 6
 
 
@@ -491,9 +414,7 @@ def test_an_interrupt_is_continued(
     command = ["run", *words, f"results_dir={results}"]
     monkeypatch.setenv("LONGSUMBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    pipes: dict[str, Any] = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    program = [sys.executable, "-m", "longsumbench"]
-    process = subprocess.Popen([*program, *command], **pipes, preexec_fn=heed_interrupts)
+    process = start_command(*command)
     seen = {
         "training": lambda: any((tmp_path / "cache").glob("checkpoint/*/trainer/checkpoint-*")),
         "summarizing": lambda: any(
@@ -502,7 +423,7 @@ def test_an_interrupt_is_continued(
     }[during]
     wait_until(seen, process)
     process.send_signal(sent)
-    _, error = process.communicate(timeout=PATIENCE)
+    _, error = process.communicate()
     assert process.returncode == 130, error
     saving = ["interrupted: saves a checkpoint after this step; interrupt again to end at once"]
     ended = ["longsumbench: interrupted; finished work is kept, the same command continues it"]
@@ -513,42 +434,25 @@ def test_an_interrupt_is_continued(
     assert RunRecord.read(record.parent).evaluation.n == 24
 
 
-TORN = {"half": b'{\n "run_id": "0123', "no record": b"{}", "a field of another kind": None}
-
-
-@pytest.mark.parametrize("kind", TORN)
 def test_a_torn_record_is_made_again(
-    kind: str, toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Commands that need it end with exit code 3 and name the file; the same run makes it again, and says so."""
     folder = works(toy, tmp_path, "model=lead")
-    path, whole = (
-        folder / "record.json",
-        json.loads((folder / "record.json").read_text(encoding="utf-8")),
-    )
-    path.write_bytes(TORN[kind] or json.dumps({**whole, "command": 5}).encode())
-    where = ["--results-dir", str(tmp_path / "results")]
-    for words in (
-        ["leaderboard"],
-        ["compare", folder.name, folder.name],
-        ["inspect", folder.name, "0"],
-    ):
-        capsys.readouterr()
-        assert main([*words, *where]) == 3
-        error, *more = capsys.readouterr().err.splitlines()
-        named = "left out" if words == ["leaderboard"] else "longsumbench"
-        assert error.startswith(f"{named}: {path}: not a run's record (")
-        assert "the same `longsumbench run` command makes it again" in error
-        assert len(more) == (words == ["leaderboard"])  # which then has no run at all
+    path = folder / "record.json"
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text('{\n "run_id": "0123', encoding="utf-8")
+    capsys.readouterr()
+    words = ["compare", folder.name, folder.name, "--results-dir", str(tmp_path / "results")]
+    assert main(words) == 3
+    (error,) = capsys.readouterr().err.splitlines()
+    assert error.startswith(f"longsumbench: {path}: not a run's record (")
+    assert "the same `longsumbench run` command makes it again" in error
     assert works(toy, tmp_path, "model=lead") == folder
-    assert (
-        f"the record of this run cannot be read; the run is repeated: {path}"
-        in capsys.readouterr().err
-    )
+    repeated = f"the record of this run cannot be read; the run is repeated: {path}"
+    assert repeated in capsys.readouterr().err
     again = json.loads(path.read_text(encoding="utf-8"))
-    assert {
-        again[name] == whole[name] for name in ("run_id", "scores", "n", "config", "signature")
-    } == {True}
+    assert (again["run_id"], again["scores"]) == (whole["run_id"], whole["scores"])
 
 
 def test_results_that_may_only_be_read(

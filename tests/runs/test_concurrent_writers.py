@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from support.processes import next_line, start_python
 from support.run_records import record
-from support.toys import next_line, start_python
 
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.runs.results import Results
@@ -43,12 +43,7 @@ def test_the_last_table_holds_all(tmp_path: Path, pattern: Path) -> None:
     results = Results(tmp_path / "results")
     process = start_python(UPDATERS, results.root, pattern, 8)
     assert next_line(process) == "ready"
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.close()
-    assert process.stdout.read().strip() == "0"
-    process.stdout.close()
-    process.wait()
+    assert process.communicate()[0].strip() == "0"
     table = (results.root / "leaderboard" / "arxiv.csv").read_text(encoding="utf-8").splitlines()
     column = table[0].split(",").index("run_id")
     assert {line.split(",")[column] for line in table[1:]} == {

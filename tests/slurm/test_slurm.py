@@ -3,7 +3,6 @@
 They take minutes, and the cores of the whole machine.
 """
 
-import csv
 import os
 import re
 import signal
@@ -13,20 +12,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from support.sweeping import Swept
 from support.toys import tiny_overrides, write_jsonl
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cache.locks import lock_holder
 from longsumbench.sweeps.state import PointState, sweeps_in
 
 pytestmark = pytest.mark.slurm
 
-MEASURED = (
-    "train_seconds",
-    "tokens_per_second",
-    "peak_memory_gb",
-)  # columns that no two runs share
 POINTS, STEPS, SAVED_EVERY = 6, 600, 50
 SEEDS = f"seed={','.join(map(str, range(1, POINTS + 1)))}"
 LONGEST = 420.0  # seconds that anything is waited for
@@ -61,56 +56,28 @@ def cores() -> int:
     return int(lines[0][1])
 
 
-class Sweep:
-    """A `longsumbench run -m` of Trunc with a cache and results of its own.
-
-    Args:
-        texts: a jsonl dataset.
-        folder: for cache and results.
-        words: what is typed.
-    """
+class SlurmSweep(Swept):
+    """A sweep of Trunc with a cache and results of its own; what it says is in a file."""
 
     def __init__(self, texts: Path, folder: Path, *words: str) -> None:
-        self.results = folder / "results"
-        budget = [f"train.eval_steps={SAVED_EVERY}", f"results_dir={self.results}"]
-        self.command = [
-            *self.longsumbench("run", "-m"),
-            *tiny_overrides(texts, STEPS),
-            *budget,
-            *words,
-        ]
-        self.environment = {
-            **os.environ,
-            CACHE_VARIABLE: str(folder / "cache"),
-            "OMP_NUM_THREADS": "1",
-        }
-        self.said = folder / "said.txt"
+        budget = [*tiny_overrides(texts, STEPS), f"train.eval_steps={SAVED_EVERY}"]
+        super().__init__(texts, folder, [*budget, *words])
+        self.log = folder / "said.txt"
 
-    @staticmethod
-    def longsumbench(*words: str) -> list[str]:
-        """Return a command of the suite."""
-        return [sys.executable, "-m", "longsumbench", *words]
-
-    def start(self) -> "subprocess.Popen[bytes]":
-        """Start it in the background."""
-        with self.said.open("wb") as said:
+    def start_real(self) -> "subprocess.Popen[bytes]":
+        """Start it in the background, in a Python of its own, whose jobs know its environment."""
+        with self.log.open("wb") as log:
             return subprocess.Popen(
-                self.command, stdout=subprocess.DEVNULL, stderr=said, env=self.environment
+                [sys.executable, "-m", "longsumbench", *self.words],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                env=self.environment,
             )
-
-    def finish(self) -> str:
-        """Run it to its end; return what it said."""
-        assert self.start().wait(LONGEST) == 0, self.said.read_text()
-        return self.said.read_text()
-
-    def status(self) -> str:
-        """Return what `longsumbench status` says of it, in a process that knows its results folder alone."""
-        return message(*self.longsumbench("status", "--results-dir", str(self.results)))
 
     def states(self) -> dict[int, PointState]:
         """Return the states of its points by number."""
-        found = [state for sweep in sweeps_in(self.results) for state in sweep.present_states()]
-        return dict(enumerate(found, start=1))
+        states = [state for sweep in sweeps_in(self.results) for state in sweep.present_states()]
+        return dict(enumerate(states, start=1))
 
     def kill(self, number: int, kind: signal.Signals) -> None:
         """Send a signal to the process that works on a point, on this machine."""
@@ -119,21 +86,6 @@ class Sweep:
         assert holder is not None
         os.kill(holder.pid, kind)
 
-    def table(self) -> list[dict[str, str]]:
-        """Return the leaderboard without what was measured."""
-        with (self.results / "leaderboard" / "jsonl.csv").open(
-            encoding="utf-8", newline=""
-        ) as file:
-            return [
-                {key: cell for key, cell in row.items() if key not in MEASURED}
-                for row in csv.DictReader(file)
-            ]
-
-    def predictions(self) -> dict[str, bytes]:
-        """Return run and file → predictions."""
-        found = self.results.rglob("predictions*.jsonl")
-        return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in found}
-
 
 def step(state: PointState) -> int:
     """Return the step at which a training is; 0 of a point that does something else."""
@@ -141,7 +93,7 @@ def step(state: PointState) -> int:
     return int(found[1]) if found else 0
 
 
-def in_training(sweep: Sweep, but: Sequence[int]) -> int:
+def in_training(sweep: SlurmSweep, but: Sequence[int]) -> int:
     """Wait for a point in the midst of its first training, with some checkpoints behind it; return its number."""
     found: list[int] = []
 
@@ -183,9 +135,9 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+def undisturbed(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> SlurmSweep:
     """The sweep in process."""
-    sweep = Sweep(texts, tmp_path_factory.mktemp("here"), SEEDS)
+    sweep = SlurmSweep(texts, tmp_path_factory.mktemp("here"), SEEDS)
     sweep.finish()
     return sweep
 
@@ -204,14 +156,14 @@ def ended(tmp_path: Path) -> Iterator[list["subprocess.Popen[bytes]"]]:
 def test_an_array_job_survives_kill_preemption_and_time_out(
     cores: int,
     texts: Path,
-    undisturbed: Sweep,
+    undisturbed: SlurmSweep,
     tmp_path: Path,
     ended: list["subprocess.Popen[bytes]"],
 ) -> None:
     """One task killed, one preempted, one out of its time: all ends complete, equal to what no disturbance gives."""
-    sweep = Sweep(texts, tmp_path, *CPU, SEEDS)
+    sweep = SlurmSweep(texts, tmp_path, *CPU, SEEDS)
     began = time.monotonic()
-    ended.append(process := sweep.start())
+    ended.append(process := sweep.start_real())
 
     killed = in_training(sweep, but=())
     task = job_of(sweep.states()[killed])
@@ -248,7 +200,7 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
     )
     show("longsumbench status, from another shell", sweep.status())
     until("the sweep has ended", look)
-    said = sweep.said.read_text()
+    said = sweep.log.read_text()
     show(
         f"the sweep ended after {time.monotonic() - began:.0f} s, exit code {process.returncode}",
         said,
@@ -275,7 +227,7 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
         number for number, state in sweep.states().items() if state.attempts > 1
     }
     assert all(first > SAVED_EVERY for first in resumed.values()), "resumed, not begun anew"
-    assert sweep.table() == undisturbed.table()
+    assert sweep.tables() == undisturbed.tables()
     assert sweep.predictions() == undisturbed.predictions()
 
 
@@ -283,9 +235,9 @@ def test_a_partition_that_does_not_exist_is_one_line(
     cores: int, texts: Path, tmp_path: Path
 ) -> None:
     """A misspelt partition costs no point, and says what SLURM said, in one line."""
-    sweep = Sweep(texts, tmp_path, *CPU, "hydra.launcher.partition=lwo", "seed=1,2")
-    assert sweep.start().wait(LONGEST) == 2
-    started, complaint = sweep.said.read_text().splitlines()[-2:]
+    sweep = SlurmSweep(texts, tmp_path, *CPU, "hydra.launcher.partition=lwo", "seed=1,2")
+    assert sweep.start_real().wait(LONGEST) == 2
+    started, complaint = sweep.log.read_text().splitlines()[-2:]
     assert started.startswith("points run by slurm_cpu")
     assert "invalid partition specified: lwo" in complaint
 
@@ -293,15 +245,15 @@ def test_a_partition_that_does_not_exist_is_one_line(
 def test_two_tasks_train_one_point_together(
     cores: int,
     texts: Path,
-    undisturbed: Sweep,
+    undisturbed: SlurmSweep,
     tmp_path: Path,
     ended: list["subprocess.Popen[bytes]"],
 ) -> None:
     """Two tasks a job are two processes that train a point together, on as many steps, examples and tokens as one."""
     assert cores >= 2
-    sweep = Sweep(texts, tmp_path, *CPU, "hydra.launcher.tasks_per_node=2", "seed=1,2")
-    ended.append(process := sweep.start())
-    assert process.wait(LONGEST) == 0, sweep.said.read_text()
+    sweep = SlurmSweep(texts, tmp_path, *CPU, "hydra.launcher.tasks_per_node=2", "seed=1,2")
+    ended.append(process := sweep.start_real())
+    assert process.wait(LONGEST) == 0, sweep.log.read_text()
     array = job_of(sweep.states()[1]).partition("_")[0]
     until("the jobs have ended", lambda: {"COMPLETED"} == {state for _, state in records_of(array)})
     tasks = message("sacct", "-j", array, "-n", "-P", "-o", "JobID,NTasks,State").splitlines()
@@ -309,10 +261,14 @@ def test_two_tasks_train_one_point_together(
         f"{array}_{index}.0|2|COMPLETED" for index in (0, 1)
     }
     show("two tasks for each point: sacct", "\n".join(tasks))
-    trained = [key for key in sweep.table()[0] if key == "seed" or key.startswith("train_")]
-    expected = [
-        row for row in undisturbed.table() if row["seed"] in ("1", "2") and row["model"] == "trunc"
-    ]
-    found = [row for row in sweep.table() if row["model"] == "trunc"]
-    by_seed = {row["seed"]: [row[key] for key in trained] for row in expected}
-    assert {row["seed"]: [row[key] for key in trained] for row in found} == by_seed
+    trained = [by_seed(sweep), by_seed(undisturbed)]
+    assert trained[0] == {seed: trained[1][seed] for seed in ("1", "2")}
+
+
+def by_seed(sweep: SlurmSweep) -> dict[str, dict[str, str]]:
+    """Return seed → the cells that say how Trunc was trained."""
+    file = sweep.results / "leaderboard" / "jsonl.csv"
+    frame = pd.read_csv(file, dtype=str).query("model == 'trunc'").set_index("seed")
+    frame = frame.filter(like="train_").drop(columns="train_seconds")
+    cells: dict[str, dict[str, str]] = frame.to_dict("index")
+    return cells

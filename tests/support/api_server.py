@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from longsumbench.core import Answer, Decoding, Request, build_settings
 from longsumbench.models.prompt.api_engine import ApiEngine
 from longsumbench.models.prompt.config import PromptConfig
+from support.serving import QuietHandler, serving
 
 Message = Mapping[str, str]
 PASSING_FAULTS = (
@@ -87,25 +87,19 @@ class ApiServer:
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the JSON of a good answer; a token is a word."""
         text = self.answer(body["messages"])
-        sizes = (sum(len(one["content"].split()) for one in body["messages"]), len(text.split()))
+        prompt_tokens = sum(len(message["content"].split()) for message in body["messages"])
+        message = {"role": "assistant", "content": text}
         return {
             "id": "1",
             "object": "chat.completion",
             "model": body["model"],
-            "choices": [
-                {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": text},
-                    "finish_reason": "stop",
-                }
-            ],
-            "usage": dict(zip(("prompt_tokens", "completion_tokens"), sizes, strict=True)),
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": len(text.split())},
             **self.reply(body),
         }
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(QuietHandler):
     state: ApiServer
 
     def do_POST(self) -> None:
@@ -159,17 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
         self, status: int, text: str, headers: Mapping[str, str] | None = None, missing: int = 0
     ) -> None:
         content = text.encode()
-        self.send_response(status)
         kind = "text/html" if text.startswith("<") else "application/json"
         length = str(len(content) + missing)
-        for name, value in {
-            "Content-Type": kind,
-            "Content-Length": length,
-            **(headers or {}),
-        }.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
+        described = {"Content-Type": kind, "Content-Length": length, **(headers or {})}
+        self.send(status, content, described)
         self.wfile.flush()
 
     def handle(self) -> None:
@@ -180,27 +167,16 @@ class _Handler(BaseHTTPRequestHandler):
         with suppress(OSError, ValueError):
             super().finish()
 
-    def log_message(self, format: str, *values: object) -> None:
-        """Say nothing."""
-
 
 @contextmanager
 def api_server(**settings: Any) -> Iterator[ApiServer]:
     state = ApiServer(**settings)
-    handler = type("Handler", (_Handler,), {"state": state})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        state.base_url = f"http://127.0.0.1:{server.server_port}/v1"
-        thread = threading.Thread(
-            target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        )
-        thread.start()
+    with serving(_Handler, state) as address:
+        state.base_url = f"{address}/v1"
         try:
             yield state
         finally:
             state.released.set()
-            server.shutdown()
-            thread.join()
 
 
 def open_api(base_url: str, **settings: Any) -> ApiEngine:

@@ -1,20 +1,18 @@
 """Counts what every system launches on a GPU, and how often the host waits for it, on the virtual GPU.
 
-    cd tests && python -m support.gpu_counts [SYSTEM ...]   (prints a table: bound in gpu_counts.json → now)
-    cd tests && python -m support.gpu_counts --write        (what is counted now becomes the bounds)
+    cd tests && python -m support.gpu_counts   # what is counted becomes the bounds in gpu_counts.json
+
+`git diff` shows what has changed.
 
 A system is tiny: one layer in encoder and decoder. A step trains on eight texts in bfloat16; a token is written for
 three texts, greedily or by three beams with blocked n-grams. The counts of a token are (those of 18 tokens - those of
 6) / 12.
 """
 
-import argparse
 import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-
-from tabulate import tabulate
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, FitContext, registry
@@ -96,31 +94,14 @@ def _counts(name: str, total: Mark, times: int) -> Counts:
 
 def bounds() -> dict[str, Counts]:
     """Return system → the most launches and waits that it may have."""
-    found: dict[str, Counts] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    counts: dict[str, Counts] = json.loads(FILE.read_text(encoding="utf-8"))
+    return counts
 
 
 def main() -> None:
-    """Print the table, or write the bounds."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("systems", nargs="*", help="some systems")
-    parser.add_argument("--write", action="store_true", help="write the bounds")
-    options = parser.parse_args()
-    systems = {
-        name: which
-        for name, which in counted_systems().items()
-        if name in (options.systems or [name])
-    }
-    counts = {name: count_system(**which) for name, which in systems.items()}
-    if options.write:
-        FILE.write_text(json.dumps({**bounds(), **counts}, indent=1) + "\n", encoding="utf-8")
-    else:
-        before = bounds()
-        rows = [
-            [name, *(f"{before[name][kind]:g} → {of[kind]:g}" for kind in of)]
-            for name, of in counts.items()
-        ]
-        print(tabulate(rows, ["", *next(iter(counts.values()))], tablefmt="github"))
+    """Write the bounds."""
+    counts = {name: count_system(**settings) for name, settings in counted_systems().items()}
+    FILE.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,11 +3,9 @@
 import base64
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import huggingface_hub
 import pytest
 
 from longsumbench.corpora.reading import hub
+from support.serving import QuietHandler, serving
 
 
 def offer_on_hub(
@@ -93,15 +92,13 @@ class ModelHub:
 
     def tree(self, repository: str) -> list[dict[str, Any]]:
         """List the files of a repository."""
-        contents = self.files[repository].items()
-        facts = [(path, len(content), _digest(content)) for path, content in contents]
         return [
-            {"type": "file", "path": path, "size": size, "oid": oid} for path, size, oid in facts
+            {"type": "file", "path": path, "size": len(content), "oid": _digest(content)}
+            for path, content in self.files[repository].items()
         ]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(QuietHandler):
     state: ModelHub
 
     def do_POST(self) -> None:
@@ -114,13 +111,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif path == "/api/repos/create":
             self._send(200, self.state.create(json.loads(body)))
         elif "/preupload/" in path:
-            asked = [
-                {"path": file["path"], "uploadMode": "regular"}
-                for file in json.loads(body)["files"]
-            ]
-            self._send(
-                200, {"files": [{**file, "shouldIgnore": False, "oid": None} for file in asked]}
-            )
+            answer = {"uploadMode": "regular", "shouldIgnore": False, "oid": None}
+            paths = [file["path"] for file in json.loads(body)["files"]]
+            self._send(200, {"files": [{"path": path, **answer} for path in paths]})
         elif "/commit/" in path:
             self._send(
                 200, self.state.commit(repository, [json.loads(line) for line in body.splitlines()])
@@ -150,43 +143,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
         content = value if isinstance(value, bytes) else json.dumps(value).encode()
-        self.send_response(status)
-        for name, text in {"Content-Length": str(len(content)), **(headers or {})}.items():
-            self.send_header(name, text)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
-
-    def log_message(self, format: str, *values: object) -> None:
-        """Say nothing."""
+        self.send(status, content, {"Content-Length": str(len(content)), **(headers or {})})
 
 
 @contextmanager
 def model_hub(folder: Path) -> Iterator[ModelHub]:
     """Serve an empty hub, and let the library use it, with a token and a cache below a folder."""
     state = ModelHub()
-    handler = type("Handler", (_Handler,), {"state": state})
-    with (
-        ThreadingHTTPServer(("127.0.0.1", 0), handler) as server,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        server.daemon_threads = True
-        state.endpoint = f"http://127.0.0.1:{server.server_port}"
-        patch.setattr(huggingface_hub.constants, "ENDPOINT", state.endpoint)
-        address = "{endpoint}/{repo_id}/resolve/{revision}/{filename}"
-        patch.setattr(
-            huggingface_hub.constants,
-            "HUGGINGFACE_CO_URL_TEMPLATE",
-            state.endpoint + address[len("{endpoint}") :],
-        )
-        patch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder / "hub"))
+    with serving(_Handler, state) as address, pytest.MonkeyPatch.context() as patch:
+        state.endpoint = address
+        constants = huggingface_hub.constants
+        patch.setattr(constants, "ENDPOINT", address)
+        template = "/{repo_id}/resolve/{revision}/{filename}"
+        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + template)
+        patch.setattr(constants, "HF_HUB_CACHE", str(folder / "hub"))
         patch.setenv("HF_TOKEN", "a token for tests")
-        thread = threading.Thread(
-            target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-        )
-        thread.start()
-        try:
-            yield state
-        finally:
-            server.shutdown()
-            thread.join()
+        yield state

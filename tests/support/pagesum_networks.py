@@ -7,25 +7,16 @@ from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration
 
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig
+from support import networks
 
 VOCABULARY, START, PAD, END = 60, 0, 1, 2
 SIZES = {
+    **networks.SIZES,
+    **networks.special_tokens(PAD, END, END),
     "vocab_size": VOCABULARY,
-    "d_model": 32,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_attention_heads": 2,
-    "decoder_attention_heads": 2,
-    "max_position_embeddings": 40,
-    "dropout": 0.0,
-    "init_std": 0.2,
-    "pad_token_id": PAD,
     "bos_token_id": START,
-    "eos_token_id": END,
-    "decoder_start_token_id": END,
-    "forced_eos_token_id": None,
+    "max_position_embeddings": 40,
+    "init_std": 0.2,
 }
 DECODINGS = ["page", "global"]
 
@@ -58,15 +49,7 @@ def network(**changes: Any) -> Any:
 
 def batch(*examples: tuple[int, ...]) -> dict[str, Tensor]:
     """Return a batch of examples whose pages have the given numbers of tokens; a page of 0 is absent."""
-    generator = torch.Generator().manual_seed(2)
-    pages, length = max(map(len, examples)), max(max(example) for example in examples)
-    ids = torch.full((len(examples), pages, length), PAD)
-    mask = torch.zeros_like(ids, dtype=torch.bool)
-    for i, example in enumerate(examples):
-        for j, tokens in enumerate(example):
-            ids[i, j, :tokens] = torch.randint(3, VOCABULARY, (tokens,), generator=generator)
-            mask[i, j, :tokens] = True
-    return {"input_ids": ids, "unit_mask": mask}
+    return networks.ragged_units(examples, VOCABULARY, PAD, seed=2)
 
 
 RAGGED = ((8, 5, 8), (7,), (3, 0, 8, 1, 6))  # the third has an absent page between others
@@ -81,10 +64,8 @@ def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
 
 def targets(*lengths: int) -> Tensor:
     """Return labels of the given lengths, from the start token to the end token."""
-    generator = torch.Generator().manual_seed(3)
-    labels = torch.full((len(lengths), max(lengths)), -100)
+    labels = networks.ragged_labels(lengths, VOCABULARY, seed=3)
     for label, length in zip(labels, lengths, strict=True):
-        label[:length] = torch.randint(3, VOCABULARY, (length,), generator=generator)
         label[0], label[length - 1] = START, END
     return labels
 

@@ -16,6 +16,7 @@ from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable
 from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from support.paper_tables import toy_paper_table
 from support.run_records import record
 
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
@@ -55,6 +56,20 @@ def finished_run(
     return found
 
 
+def _row_runs(
+    rows: Mapping[str, PaperRow],
+    dataset: str,
+    runs: Mapping[str, Sequence[RunRecord | None]],
+    config: RunConfig,
+) -> tuple[RowRuns, ...]:
+    """Return each row with its points, one for each of its runs."""
+    point = Point(config, name="a point")
+    return tuple(
+        RowRuns(label, rows[label], dataset, (point,) * len(of_row), tuple(of_row))
+        for label, of_row in runs.items()
+    )
+
+
 def paper_job(
     paper_table: PaperTable,
     results: Path,
@@ -71,11 +86,7 @@ def paper_job(
         dataset: the paper's name of the only dataset that is read.
         settings: of that dataset; default: arxiv from the hub.
     """
-    point = Point(RunConfig(model=None), name="a point")
-    rows = tuple(
-        RowRuns(label, paper_table.rows[label], dataset, (point,) * len(found), tuple(found))
-        for label, found in runs.items()
-    )
+    rows = _row_runs(paper_table.rows, dataset, runs, RunConfig(model=None))
     datasets = {dataset: settings or DatasetSettings("arxiv")}
     return Job(paper_table, "probe", datasets, rows, {}, (), Results(results))
 
@@ -97,24 +108,18 @@ def row_job(
         changes: fields of the paper table; `options` are also those of the job.
     """
     rows = {label: PaperRow(published={"system": label}) for label in runs}
-    facts = {"title": "t", "default": "probe", "scales": {}, "datasets": {"Toys": {}}, "rows": rows}
-    about = {
-        "name": "toys-table1",
-        "prints": "Table 1",
-        "source": "toys",
-        "citation": "Toy 2020, TOYS",
-    }
-    paper_table = PaperTable(**{"kind": kind, **facts, **about, **changes})
+    paper_table = toy_paper_table(kind=kind, datasets={"Toys": {}}, rows=rows, **changes)
     config = RunConfig(model=None)  # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
-    point = Point(config, name="a point")
-    found = tuple(
-        RowRuns(label, rows[label], "Toys", (point,) * len(several), tuple(several))
-        for label, several in runs.items()
+    return Job(
+        paper_table,
+        "probe",
+        {"Toys": dataset or DatasetSettings("arxiv")},
+        _row_runs(rows, "Toys", runs, config),
+        paper_table.options,
+        (),
+        Results(results),
     )
-    datasets = {"Toys": dataset or DatasetSettings("arxiv")}
-    options: Mapping[str, Any] = paper_table.options
-    return Job(paper_table, "probe", datasets, found, options, (), Results(results))
 
 
 def run_row(results: Path, *words: object) -> RunRecord:

@@ -17,25 +17,17 @@ from longsumbench.models.seal.model import (
     TruncForConditionalGeneration,
     TruncModelConfig,
 )
+from support import networks
 
 VOCABULARY, PAD, START, END = 60, 0, 1, 2
-SIZES: dict[str, Any] = {
+SIZES = {
+    **networks.SIZES,
+    **networks.special_tokens(PAD, START, END),
     "vocab_size": VOCABULARY,
-    "d_model": 32,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
-    "encoder_layers": 2,
     "decoder_layers": 3,
-    "encoder_attention_heads": 2,
-    "decoder_attention_heads": 2,
     "max_position_embeddings": 64,
     "scale_embedding": True,
     "activation_function": "relu",
-    "dropout": 0.0,
-    "pad_token_id": PAD,
-    "eos_token_id": END,
-    "decoder_start_token_id": START,
-    "forced_eos_token_id": None,
 }
 SELECTING = {"extractive_length": 30, "max_documents": 4}
 FAMILY = {
@@ -66,16 +58,10 @@ def network(name: str, **changes: Any) -> Any:
 
 def batch(*examples: tuple[int, ...]) -> dict[str, Tensor]:
     """Return a batch of examples whose units have the given numbers of tokens; unit i belongs to document i // 2."""
-    generator = torch.Generator().manual_seed(1)
-    units, length = max(map(len, examples)), max(max(example) for example in examples)
-    ids = torch.zeros(len(examples), units, length, dtype=torch.long)
-    mask = torch.zeros_like(ids, dtype=torch.bool)
-    for i, example in enumerate(examples):
-        for j, tokens in enumerate(example):
-            ids[i, j, :tokens] = torch.randint(3, VOCABULARY, (tokens,), generator=generator)
-            mask[i, j, :tokens] = True
-    documents = (torch.arange(units) // 2).expand(len(examples), units) * mask.any(-1)
-    return {"input_ids": ids, "unit_mask": mask, "unit_documents": documents}
+    inputs = networks.ragged_units(examples, VOCABULARY, PAD, seed=1)
+    real = inputs["unit_mask"].any(-1)
+    inputs["unit_documents"] = (torch.arange(real.shape[1]) // 2).expand_as(real) * real
+    return inputs
 
 
 RAGGED = ((8, 5, 8, 7, 8, 8, 3, 8, 8), (8, 8, 1, 8), (6, 7, 3, 8, 8, 2))
@@ -92,10 +78,9 @@ def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
 
 
 def targets(*lengths: int) -> Tensor:
-    generator = torch.Generator().manual_seed(2)
-    labels = torch.full((len(lengths), max(lengths)), -100)
+    """Return targets of the given lengths, which end with the end token."""
+    labels = networks.ragged_labels(lengths, VOCABULARY, seed=2)
     for label, length in zip(labels, lengths, strict=True):
-        label[:length] = torch.randint(3, VOCABULARY, (length,), generator=generator)
         label[length - 1] = END
     return labels
 

@@ -7,17 +7,14 @@ import csv
 import io
 import json
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from longsumbench.cache.locks import lock_holder
 from longsumbench.sweeps.state import render_status, sweeps_in
+from support.processes import ForkedProcess, start_command
 from support.toys import TINY
-from support.waiting import PATIENCE
 
 RECIPE = (
     "train.max_steps=12",
@@ -69,16 +66,15 @@ class Swept:
         if path is not None:
             self.environment["PYTHONPATH"] = str(path)
 
-    def start(self) -> "subprocess.Popen[str]":
+    def start(self) -> ForkedProcess:
         """Start it in the background."""
-        command = [sys.executable, "-m", "longsumbench", *self.words]
-        null, pipe = subprocess.DEVNULL, subprocess.PIPE
-        return subprocess.Popen(command, stdout=null, stderr=pipe, text=True, env=self.environment)
+        return start_command(*self.words, env=self.environment)
 
     def finish(self, code: int = 0) -> str:
         """Run it to the end; return what it said."""
-        ended, said = said_by(self.start())
-        assert ended == code, said
+        process = self.start()
+        _, said = process.communicate()
+        assert process.returncode == code, said
         return said
 
     def traces(self) -> int:
@@ -148,21 +144,6 @@ def untrained(texts: Path, folder: Path) -> list[str]:
         f"results_dir={folder / 'r'}",
         "score.resamples=100",
     ]
-
-
-def said_by(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    """Wait for the end of a process; return its exit code and what it said."""
-    _, said = process.communicate(timeout=PATIENCE)
-    return process.returncode, said
-
-
-def killed(process: "subprocess.Popen[str]") -> None:
-    """End a process as the machine does that runs out of memory."""
-    assert process.poll() is None, "it ended before it could be killed"
-    process.send_signal(signal.SIGKILL)
-    assert process.wait(timeout=PATIENCE) == -signal.SIGKILL
-    if process.stderr is not None:
-        process.stderr.close()
 
 
 def bytes_of(path: Path) -> bytes:

@@ -1,9 +1,5 @@
 """Causal language models of a few thousand random weights with a chat template, as `save_pretrained` writes them."""
 
-import atexit
-import shutil
-import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +7,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from longsumbench.modeling.tokenizer import train_tokenizer
+from support.built_once import built_once
 from support.toys import ToySplit
 
 CHAT_TEMPLATE = (
@@ -67,9 +64,6 @@ def write_causal(
     return folder
 
 
-@cache
 def causal_folder() -> str:
-    """Return the folder of such a model, which all tests of a process share."""
-    folder = tempfile.mkdtemp(prefix="longsumbench-causal-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return str(write_causal(Path(folder)))
+    """Return the folder of such a model, which all tests share."""
+    return str(built_once("causal", write_causal))

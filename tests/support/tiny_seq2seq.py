@@ -1,11 +1,7 @@
 """Encoder-decoders of a few thousand random weights with a trained tokenizer, configured as on the hub."""
 
-import atexit
 import json
-import shutil
-import tempfile
 from copy import deepcopy
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,21 +34,28 @@ from transformers import (
 )
 
 from longsumbench.modeling.tokenizer import train_tokenizer
+from support.built_once import built_once
 from support.toys import ToySplit
 
 SEPARATOR = "<doc-sep>"
-_BART: dict[str, Any] = {
+
+
+def _of_both(**sizes: int) -> dict[str, int]:
+    """Return sizes of the encoder and of the decoder, which are the same."""
+    return {
+        f"{stack}_{name}": size for stack in ("encoder", "decoder") for name, size in sizes.items()
+    }
+
+
+# `init_std` and the like are large, so that other inputs give other outputs.
+_POSITIONS = {"max_position_embeddings": 64}
+_WITHOUT_POSITIONS: dict[str, Any] = {
     "d_model": 16,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
-    "encoder_attention_heads": 2,
-    "decoder_attention_heads": 2,
-    "max_position_embeddings": 64,
-    "init_std": 0.5,  # large, so that other inputs give other outputs
+    **_of_both(layers=2, ffn_dim=24, attention_heads=2),
+    "init_std": 0.5,
 }
-_T5 = {
+_BART = {**_WITHOUT_POSITIONS, **_POSITIONS}
+_T5: dict[str, Any] = {
     "d_model": 16,
     "d_kv": 8,
     "d_ff": 24,
@@ -60,58 +63,6 @@ _T5 = {
     "num_heads": 2,
     "initializer_factor": 3.0,
 }
-_LED: dict[str, Any] = {
-    "max_encoder_position_embeddings": 64,
-    "max_decoder_position_embeddings": 32,
-    "attention_window": 8,
-}
-_LED |= {name: value for name, value in _BART.items() if name != "max_position_embeddings"}
-_SPARSE = {"block_size": 4, "num_random_blocks": 1}
-_BERT: dict[str, Any] = {
-    "model_type": "bert",
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-}
-_BERT |= {
-    "intermediate_size": 24,
-    "vocab_size": 320,
-    "max_position_embeddings": 64,
-    "initializer_range": 0.5,
-}
-_GEMMA: dict[str, Any]
-_GEMMA = {
-    "hidden_size": 16,
-    "intermediate_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "head_dim": 8,
-}
-_GEMMA |= {
-    "num_key_value_heads": 1,
-    "vocab_size": 322,
-    "sliding_window": 64,
-    "initializer_range": 0.5,
-}
-_GEMMA |= {
-    "max_position_embeddings": 64,
-    "query_pre_attn_scalar": 8,
-    "bos_token_id": 1,
-    "pad_token_id": 0,
-}
-_PROPHET = {
-    "hidden_size": 16,
-    "num_encoder_layers": 2,
-    "num_decoder_layers": 2,
-    "encoder_ffn_dim": 24,
-    "init_std": 0.5,
-}
-_PROPHET |= {
-    "decoder_ffn_dim": 24,
-    "num_encoder_attention_heads": 2,
-    "num_decoder_attention_heads": 2,
-}
-_PROPHET |= {"max_position_embeddings": 64}
 _GATED = {
     **_T5,
     "initializer_factor": 1.0,
@@ -119,6 +70,45 @@ _GATED = {
     "num_decoder_layers": 2,
     "tie_word_embeddings": False,
 }
+_LOCAL = {**_T5, "encoder_attention_type": "local", "local_radius": 5}
+_GLOBAL = {**_LOCAL, "encoder_attention_type": "transient-global", "global_block_size": 4}
+_LED = {
+    **_WITHOUT_POSITIONS,
+    "max_encoder_position_embeddings": 64,
+    "max_decoder_position_embeddings": 32,
+    "attention_window": 8,
+}
+_STACK: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "initializer_range": 0.5,
+    **_POSITIONS,
+}
+_BERT = {**_STACK, "model_type": "bert", "vocab_size": 320}
+_GEMMA = {
+    **_STACK,
+    "head_dim": 8,
+    "num_key_value_heads": 1,
+    "vocab_size": 322,
+    "sliding_window": 64,
+    "query_pre_attn_scalar": 8,
+    "bos_token_id": 1,
+    "pad_token_id": 0,
+}
+_PROPHET = {
+    "hidden_size": 16,
+    **_of_both(ffn_dim=24),
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 2,
+    "num_encoder_attention_heads": 2,
+    "num_decoder_attention_heads": 2,
+    "init_std": 0.5,
+    **_POSITIONS,
+}
+_DECODER = {"is_decoder": True}
+_PAIR = {"encoder": _BERT, "decoder": {**_BERT, **_DECODER, "add_cross_attention": True}}
 # name → configuration class and its sizes; names before "-" are model types
 ARCHITECTURES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
     "bart": (BartConfig, _BART),
@@ -127,29 +117,18 @@ ARCHITECTURES: dict[str, tuple[type[PreTrainedConfig], dict[str, Any]]] = {
     "t5-flan": (T5Config, _GATED),
     "mt5": (MT5Config, _GATED),
     "umt5": (UMT5Config, _GATED),
-    "longt5-local": (LongT5Config, {**_T5, "encoder_attention_type": "local", "local_radius": 5}),
-    "longt5-tglobal": (
-        LongT5Config,
-        {
-            **_T5,
-            "encoder_attention_type": "transient-global",
-            "local_radius": 5,
-            "global_block_size": 4,
-        },
-    ),
+    "longt5-local": (LongT5Config, _LOCAL),
+    "longt5-tglobal": (LongT5Config, _GLOBAL),
     "led": (LEDConfig, _LED),
-    "bigbird_pegasus": (BigBirdPegasusConfig, {**_BART, **_SPARSE}),
+    "bigbird_pegasus": (BigBirdPegasusConfig, {**_BART, "block_size": 4, "num_random_blocks": 1}),
     "pegasus_x": (PegasusXConfig, {**_BART, "num_global_tokens": 4, "block_size": 8}),
     "mbart": (MBartConfig, _BART),
     "mbart-50": (MBartConfig, _BART),
     "m2m_100": (M2M100Config, _BART),
     "marian": (MarianConfig, {**_BART, "init_std": 1.5}),
     "prophetnet": (ProphetNetConfig, _PROPHET),
-    "encoder-decoder": (
-        EncoderDecoderConfig,
-        {"encoder": _BERT, "decoder": {**_BERT, "is_decoder": True, "add_cross_attention": True}},
-    ),
-    "t5gemma": (T5GemmaConfig, {"encoder": _GEMMA, "decoder": {**_GEMMA, "is_decoder": True}}),
+    "encoder-decoder": (EncoderDecoderConfig, _PAIR),
+    "t5gemma": (T5GemmaConfig, {"encoder": _GEMMA, "decoder": {**_GEMMA, **_DECODER}}),
 }
 # The special tokens on the cards of the hub: the others are in no file. Of a start token: what it is.
 _ALL = {"pad": "pad", "bos": "bos", "eos": "eos", "decoder_start": "eos"}
@@ -247,9 +226,7 @@ def write_seq2seq(
     return folder
 
 
-@cache
 def tiny_checkpoint() -> str:
-    """Return the folder of a tiny BART that all tests of a process share."""
-    folder = tempfile.mkdtemp(prefix="longsumbench-bart-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return str(write_seq2seq(Path(folder), init_std=0.1, max_position_embeddings=512))
+    """Return the folder of a tiny BART that all tests share."""
+    sizes = {"init_std": 0.1, "max_position_embeddings": 512}
+    return str(built_once("bart", lambda folder: write_seq2seq(folder, **sizes)))

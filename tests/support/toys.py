@@ -1,11 +1,9 @@
-"""Small texts that tests train on: the summary is the document's first sentence; and how tests start commands."""
+"""Small texts that tests train on: the summary is the document's first sentence; and what commands say."""
 
 import json
 import random
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,17 +202,6 @@ def tiny_overrides(folder: Path, steps: int = 6) -> list[str]:
     ]
     groups = ["model=trunc", "scale=tiny", "dataset=jsonl"]
     return [*groups, f"dataset.path={folder}", "score.resamples=100", *train, *model]
-
-
-def start_python(code: str, *words: object) -> subprocess.Popen[str]:
-    """Start Python on some code, with words on its command line and both ends of its pipes here."""
-    command = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def next_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
 
 
 def heed_interrupts() -> None:

@@ -1,15 +1,23 @@
 """What tests do instead of trusting the speed of the machine: wait for long, and compare times with each other."""
 
-import subprocess
 import time
 from collections.abc import Callable
+from typing import Any, Protocol
 
 PATIENCE = 3600.0  # seconds until a test gives up on another process
 
 
-def wait_until(
-    condition: Callable[[], object], process: "subprocess.Popen[str] | None" = None
-) -> None:
+class Process(Protocol):
+    """Another process: of the library, or forked."""
+
+    def poll(self) -> int | None:
+        """Return the exit code; None while it runs."""
+
+    def communicate(self) -> tuple[Any, Any]:
+        """Return what it has written."""
+
+
+def wait_until(condition: Callable[[], object], process: Process | None = None) -> None:
     """Wait until a condition holds that another process brings about; fail if that process ends before."""
     end = time.monotonic() + PATIENCE
     while not condition():

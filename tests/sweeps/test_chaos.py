@@ -3,12 +3,12 @@
 import os
 import random
 import signal
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.sweeping import JOBLIB, POINTS, Swept, assert_same, killed, said_by
+from support.processes import ForkedProcess
+from support.sweeping import JOBLIB, POINTS, Swept, assert_same
 from support.toys import write_jsonl
 from support.waiting import wait_until
 
@@ -32,9 +32,7 @@ def undisturbed(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Swept:
     return sweep
 
 
-def workers_after(
-    sweep: Swept, process: "subprocess.Popen[str]", finished: int, traces: int
-) -> list[int]:
+def workers_after(sweep: Swept, process: ForkedProcess, finished: int, traces: int) -> list[int]:
     """Return the processes at work once there are so many finished runs, and then so many more traces."""
     wait_until(lambda: len(sweep.finished()) >= finished, process)
     least = sweep.traces() + traces
@@ -58,12 +56,11 @@ def test_a_killed_sweep_continues(texts: Path, undisturbed: Swept, tmp_path: Pat
         with suppress(ProcessLookupError):  # it has ended this moment, which does no harm either
             os.kill(chance.choice(workers), signal.SIGKILL)
         if victim == "both":
-            killed(process)
+            process.send_signal(signal.SIGKILL)  # as the machine does that runs out of memory
+            assert process.wait() == -signal.SIGKILL
             assert ": interrupted; the same command continues it\n" in sweep.status()
             process = sweep.start()
-    if said_by(process)[
-        0
-    ]:  # a point whose process was killed twice; the same command tries it again
+    if process.wait():  # a point's process was killed twice; the same command tries the point again
         sweep.finish()
     assert_same(sweep, undisturbed)
     wait_until(lambda: not sweep.left_behind())

@@ -2,12 +2,11 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from support.processes import next_line, start_python
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
@@ -50,13 +49,11 @@ def test_a_point_whose_process_was_killed_is_waiting(sweep: Sweep, tmp_path: Pat
         "    sweep.write_state(2, PointState('seed=2', RUNNING, started=time.time(), process='node7 11'))\n"
         "    print('ready', flush=True)\n    time.sleep(3600)\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        assert [state.state for state in sweep.present_states()] == [WAITING, RUNNING, WAITING]
-        process.send_signal(signal.SIGKILL)
+    process = start_python(code)
+    assert next_line(process) == "ready"
+    assert [state.state for state in sweep.present_states()] == [WAITING, RUNNING, WAITING]
+    process.send_signal(signal.SIGKILL)
+    process.wait()
     assert [state.state for state in sweep.present_states()] == [WAITING] * 3
     assert "its process ended (node7 11)" in render_status(tmp_path, "abcd")
 

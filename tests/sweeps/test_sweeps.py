@@ -4,16 +4,15 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from support.processes import start_command
 from support.sweeping import JOBLIB, untrained
 from support.toys import tiny_overrides, write_jsonl
-from support.waiting import PATIENCE
+from support.waiting import wait_until
 
 from longsumbench import interrupts
 from longsumbench.cache.locks import exclusive_lock
@@ -169,24 +168,11 @@ def test_a_second_process_waits_for_the_first(words: list[str], log_lines: list[
     """Two processes that run one sweep take turns; the second one says for whom it waits."""
     launch = started([*words, "model=lead", "model.length=3,5"])
     (sweep,) = sweeps_in(Path(launch.points[0].config.results_dir))
-    command = [
-        sys.executable,
-        "-m",
-        "longsumbench",
-        "run",
-        "-m",
-        *words,
-        "model=lead",
-        "model.length=3,5",
-    ]
+    holder = f"waiting for the process that runs this sweep: process {os.getpid()} on "
     with exclusive_lock(sweep.lock):
-        process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-        )
-        assert process.stderr is not None
-        line = next(line for line in process.stderr if "waiting" in line)
-        assert f"waiting for the process that runs this sweep: process {os.getpid()} on " in line
-    assert "2 runs: 0 done, 2 found finished" in process.communicate(timeout=PATIENCE)[1]
+        process = start_command("run", "-m", *words, "model=lead", "model.length=3,5")
+        wait_until(lambda: holder in process.stderr.read(), process)
+    assert "2 runs: 0 done, 2 found finished" in process.communicate()[1]
 
 
 def test_joblib_gives_what_one_process_gives(

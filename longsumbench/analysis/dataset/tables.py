@@ -393,4 +393,6 @@ def _numbers_of_run(record: RunRecord) -> Iterator[_Stat]:
     if record.fit.targets:
         cut, n = record.fit.targets_cut, record.train_examples
         yield _Stat("train", "run", label, "targets_cut", cut, n)
-    yield _Stat(record.key.split, "run", label, "outputs_cut", record.ledger.outputs_cut, record.num_outputs)
+    yield _Stat(
+        record.key.split, "run", label, "outputs_cut", record.ledger.outputs_cut, record.num_outputs
+    )

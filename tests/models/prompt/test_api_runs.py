@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 from support.api_server import KEY_VARIABLE, PASSING_FAULTS, ApiServer, api_server, stored_answers
+from support.processes import start_python
 from support.tiny_causal import CHAT_TEMPLATE
-from support.toys import WORDS, ToySplit, start_python, write_jsonl
+from support.toys import WORDS, ToySplit, write_jsonl
 from support.waiting import wait_until
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE

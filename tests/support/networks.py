@@ -1,0 +1,55 @@
+"""What small networks of all families share: sizes, ragged batches and targets, the same every time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+WIDTH = 32
+_STACKS = ("encoder", "decoder")
+SIZES: dict[str, Any] = {
+    "d_model": WIDTH,
+    **{f"{stack}_ffn_dim": 24 for stack in _STACKS},
+    **{f"{stack}_layers": 2 for stack in _STACKS},
+    **{f"{stack}_attention_heads": 2 for stack in _STACKS},
+    "dropout": 0.0,
+    "forced_eos_token_id": None,
+}
+
+
+def special_tokens(pad: int, start: int, end: int) -> dict[str, int]:
+    """Return the entries of a configuration that name the special tokens."""
+    return {"pad_token_id": pad, "eos_token_id": end, "decoder_start_token_id": start}
+
+
+def perturb(model: Any) -> Any:
+    """Change all weights, so that none is zero or one."""
+    for weight in model.parameters():
+        weight.data += (0.05 if weight.dim() == 1 else 0.15) * torch.randn_like(weight)
+    return model
+
+
+def ragged_units(
+    examples: Sequence[Sequence[int]], vocabulary: int, pad: int, seed: int
+) -> dict[str, Tensor]:
+    """Return a batch of examples whose units have the given numbers of tokens; a unit of 0 is absent."""
+    generator = torch.Generator().manual_seed(seed)
+    num_units = max(map(len, examples))
+    longest = max(1, *(max(example, default=0) for example in examples))
+    ids = torch.full((len(examples), num_units, longest), pad)
+    mask = torch.zeros_like(ids, dtype=torch.bool)
+    for row, example in enumerate(examples):
+        for unit, length in enumerate(example):
+            ids[row, unit, :length] = torch.randint(3, vocabulary, (length,), generator=generator)
+            mask[row, unit, :length] = True
+    return {"input_ids": ids, "unit_mask": mask}
+
+
+def ragged_labels(lengths: Sequence[int], vocabulary: int, seed: int) -> Tensor:
+    """Return targets of the given lengths."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.full((len(lengths), max(lengths)), -100)
+    for label, length in zip(labels, lengths, strict=True):
+        label[:length] = torch.randint(3, vocabulary, (length,), generator=generator)
+    return labels
