@@ -48,7 +48,7 @@ def test_the_picture_of_the_readme_has_the_rows_of_its_table(seal_runs: claims.R
         for model, row in rows.items()
     }
     lines = best_of_models(recall_lines([*rows.values()]))
-    assert {line.label: line.learned for line in lines} == {
+    assert {line.label: line.row.learned for line in lines} == {
         model: row.learned for model, row in rows.items()
     }
 

@@ -7,11 +7,11 @@ A distance is a share of the source's sentences. h is a reference sentence, s1 a
 """
 
 import json
-import textwrap
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -37,25 +37,15 @@ from longsumbench.core import (
 )
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
-from longsumbench.metrics.aggregate import MEAN_RESAMPLES
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
 from longsumbench.runs.results import Results
 from longsumbench.runs.scoring import warn_of_other_scripts
 from longsumbench.sentences import split_summary
-from longsumbench.views.figures import (
-    COLOURS,
-    GREY,
-    add_title_and_notes,
-    plain_axes,
-    render_picture,
-)
+from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure, draw_series
 from longsumbench.views.tables import Block
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
 _NEITHER, _FIRST, _SECOND, _BOTH = (
@@ -318,8 +308,8 @@ class FusionsFound(AnalysisResult):
         )
 
     def pictures(self) -> dict[str, bytes]:
-        """Draw the bars; return "png" and "svg" → bytes."""
-        return render_picture((_WIDTH, _HEIGHT), lambda figure: _draw_bars(figure, self))
+        """Draw the shares by distance; return "png" and "svg" → bytes."""
+        return draw_series(_distances_figure(self), ("png", "svg"))
 
     def more_files(self) -> dict[str, str]:
         """Return all pairs as JSON lines, and the table of the runs if there are any."""
@@ -529,53 +519,21 @@ def stated_shares(
     return shares[0], shares[1]
 
 
-_WIDTH, _HEIGHT = 7.4, 4.3  # inches
-_NOTE_WIDTH = 98  # characters
-_BACKGROUND = {
-    "facecolor": "white",
-    "edgecolor": "none",
-    "alpha": 0.85,
-    "pad": 0.8,
-}  # of a label on a line
-_COUNT: dict[str, Any] = {
-    **{"xytext": (0, 4), "textcoords": "offset points", "ha": "center", "fontsize": 8.5},
-    **{"bbox": _BACKGROUND, "zorder": 5},
-}
-
-
-def _draw_bars(figure: "Figure", result: FusionsFound) -> None:
-    caption = f"{result.notes()[0]}. Whiskers and bands: 95 % intervals over examples."
-    heading = f"{result.dataset}: distance of the sentences that a summary fuses"
-    add_title_and_notes(figure, heading, textwrap.fill(caption, _NOTE_WIDTH))
-    plot = figure.subplots()
-    _draw_distance_bars(plot, result)
-    plot.set_xlim(-0.01, 1.01)
-    plot.set_xticks(np.linspace(0, 1, 11), [f"{tenth / 10:g}" for tenth in range(11)])
-    plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
-    plain_axes(plot)
-
-
-def _draw_distance_bars(plot: "Axes", result: FusionsFound) -> None:
-    bars = result.bars()
-    width = 1 / result.settings.bins
-    middles = bars["from"] + width / 2
-    plot.bar(middles, bars["share"], width * 0.86, color=COLOURS[0])
-    mask = bars["low"].notna() & (bars["pairs"] > 0)
-    share, low, high = (bars[name][mask] for name in ("share", "low", "high"))
-    whiskers = [(share - low).clip(lower=0), (high - share).clip(lower=0)]
-    plot.errorbar(
-        middles[mask], share, whiskers, fmt="none", ecolor="black", elinewidth=1.0, alpha=0.6
+def _distances_figure(result: FusionsFound) -> SeriesFigure:
+    """Return the shares of the pairs by distance, and the shares by chance."""
+    shares, by_chance = {}, {}
+    for row in result.bars().to_dict("records"):
+        middle = (row["from"] + row["to"]) / 2
+        shares[middle] = Estimate(row["share"], row["low"], row["high"])
+        by_chance[middle] = Estimate(row["chance"], math.nan, math.nan)
+    series = [
+        Series("fused in summaries", "", shares),
+        Series("by chance", "", by_chance, grey=True),
+    ]
+    ticks = {tenth / 10: f"{tenth / 10:g}" for tenth in range(0, 11, 2)}
+    axis = "distance of the two source sentences, as a share of the source"
+    return SeriesFigure(
+        f"{result.dataset}: distance of the sentences that a summary fuses",
+        [PanelRow("% of the pairs", [Panel("", axis, ticks, series)])],
+        [f"{result.notes()[0]}. Bands: 95 % intervals over examples."],
     )
-    tops = bars[["share", "high"]].max(axis=1)
-    for middle, top, count in zip(middles, tops, bars["pairs"], strict=True):
-        plot.annotate(f"{count:,}", (middle, top), **_COUNT)
-    dashed: dict[str, Any] = {
-        "color": GREY,
-        "linestyle": "--",
-        "linewidth": 1.2,
-        "marker": "o",
-        "markersize": 3,
-    }
-    plot.plot(middles, bars["chance"], **dashed, label="by chance")
-    plot.set_ylabel("% of the pairs (above: number)", fontsize=9.5)
-    plot.legend(frameon=False, fontsize=9, loc="upper right")

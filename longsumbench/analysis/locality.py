@@ -30,15 +30,7 @@ from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.ranking import tfidf
 from longsumbench.runs.results import Results
-from longsumbench.views.figures import (
-    COLOURS,
-    Level,
-    Panel,
-    PanelLine,
-    PanelRow,
-    Series,
-    draw_panels,
-)
+from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure, draw_series
 from longsumbench.views.tables import Block
 
 _ENCODER_SETTING = "encoder"
@@ -406,7 +398,7 @@ class Locality(AnalysisResult):
 
     def pictures(self) -> dict[str, bytes]:
         """Draw the curve and the mean over all pairs; return "png" and "svg" → bytes."""
-        return _draw_curve(self)
+        return draw_series(_curve_figure(self), ("png", "svg"))
 
 
 def _half(low: float, high: float) -> str:
@@ -556,24 +548,25 @@ _FEWEST_EXAMPLES = 5  # examples; points of fewer are not drawn, unless there ar
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 
-def _draw_curve(result: Locality) -> dict[str, bytes]:
+def _curve_figure(result: Locality) -> SeriesFigure:
     table = result.table()
     (mean,) = table[table["pairs of"] == ALL]["similarity"]
-    curve = table[
-        (table["pairs of"] == "a distance")
-        & (table["examples"] >= min(_FEWEST_EXAMPLES, len(result.sums)))
-    ]
-    places = np.log(curve["from"] * curve["to"]) / 2  # the middle, on an axis of ratios
+    enough = table["examples"] >= min(_FEWEST_EXAMPLES, len(result.sums))
+    curve = table[(table["pairs of"] == "a distance") & enough]
+    middles = np.log2(curve["from"] * curve["to"]) / 2  # on an axis of ratios
     numbers = map(Estimate._make, curve[["similarity", "low", "high"]].to_numpy().tolist())
-    last = max(2.0, math.exp(max(places, default=0.0)))
-    ticks = {math.log(tick): f"{tick:,}" for tick in _TICKS if tick <= last}
-    ends = math.log(0.9), math.log(last * 1.12)
+    points = dict(zip(middles.tolist(), numbers, strict=True))
+    last = max(1.0, *points)
+    ticks = {math.log2(tick): f"{tick:,}" for tick in _TICKS if math.log2(tick) <= last}
     unit = "distance of the two sentences, in sentences (1: neighbours)"
-    panel = Panel("", unit, ends, ticks, [Level(f"all pairs {mean:.3f}", mean)])
-    style = {"color": COLOURS[0], "marker": "o", "markersize": 3}
-    line = PanelLine("by distance", style, [Series(dict(zip(places, numbers, strict=True)))])
-    heading = f"{result.dataset}: similarity of sentences by distance ({result.vectors})"
-    caption = f"{result.sample}. Band: 95 % interval over examples."
-    caption += f" Distances of fewer than {_FEWEST_EXAMPLES} examples: CSV only."
-    row = PanelRow(f"mean cosine ({result.vectors})", [panel], [line])
-    return draw_panels(heading, [caption], [row], ("png", "svg"))
+    levels = {f"all pairs {mean:.3f}": mean}
+    panel = Panel("", unit, ticks, [Series("by distance", "", points)], levels)
+    caption = (
+        f"{result.sample}. Band: 95 % interval over examples. "
+        f"Distances of fewer than {_FEWEST_EXAMPLES} examples: CSV only."
+    )
+    return SeriesFigure(
+        f"{result.dataset}: similarity of sentences by distance ({result.vectors})",
+        [PanelRow(f"mean cosine ({result.vectors})", [panel])],
+        [caption],
+    )

@@ -8,13 +8,6 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from support.swept_runs import baseline, trained
-
-from longsumbench.cli.main import main
-from longsumbench.core import Cut, Truncation
-from longsumbench.errors import UsageError
-from longsumbench.leaderboards import curves
-from longsumbench.leaderboards.curves import SweepCurves, sweep_of
 from longsumbench.leaderboards.curves_picture import (
     Axis,
     draw_layout,
@@ -22,6 +15,13 @@ from longsumbench.leaderboards.curves_picture import (
     sweep_csv,
     update_curves,
 )
+from support.swept_runs import baseline, trained
+
+from longsumbench.cli.main import main
+from longsumbench.core import Cut, Truncation
+from longsumbench.errors import UsageError
+from longsumbench.leaderboards import curves
+from longsumbench.leaderboards.curves import SweepCurves, sweep_of
 from longsumbench.leaderboards.seed_groups import (
     LEARNED,
     NOT_LEARNED,
