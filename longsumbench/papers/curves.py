@@ -41,7 +41,7 @@ def curves_page(job: Job) -> Page:
                 numbers.append(means.table_number(OURS, label, dataset, measure, number))
     pictures = {}
     if means.groups:
-        figure = curves_figure(job, means, measures)
+        figure = paper_series(job, means, measures)
         pictures[f"{job.paper_table.name}-curves.png"] = draw_series(figure)["png"]
     return Page(
         blocks=_panel_blocks(job, means, measures),
@@ -100,7 +100,7 @@ def _heading(measure: str) -> str:
     return printed.FACTS_HEADING if measure == PLANTED else heading_of(measure)
 
 
-def curves_figure(job: Job, means: printed.RowMeans, measures: Sequence[str]) -> SeriesFigure:
+def paper_series(job: Job, means: printed.RowMeans, measures: Sequence[str]) -> SeriesFigure:
     """Return the figure: a column for each panel of the paper; a row for its first measure, and one for planted facts."""
     panels: dict[str, dict[str, list[_Point]]] = {}
     groups = []

@@ -115,19 +115,15 @@ def _styles_of(content: SeriesFigure) -> _Styles:
     """Return label → keywords of `Axes.plot`, in the order of the legend: series, then levels."""
     series: dict[str, Series] = {}
     levels: dict[str, float] = {}
-    with_points: set[str] = set()
     for row in content.rows:
         for panel in row.panels:
             levels |= panel.levels
             series |= {line.label: line for line in panel.series}
-            with_points.update(line.label for line in panel.series if line.points)
     models = [line.model for line in series.values()]
     styles = dict(zip(series, system_styles(models), strict=True))
     for label, line in series.items():
         if line.grey:
             styles[label]["color"] = GREY
-        if label not in with_points:
-            styles[label]["marker"] = ""
     for order, label in enumerate(levels):
         styles[label] = {"color": GREY, "linestyle": _LEVEL_STYLES[order % len(_LEVEL_STYLES)]}
     return styles
@@ -204,5 +200,6 @@ def _draw_across(plot: "Axes", panel: Panel, styles: _Styles) -> None:
         if series.across:
             heights[series.label] = series.across.mean
     for label, height in heights.items():
-        style = styles[label]
-        plot.axhline(height, color=style["color"], linestyle=style["linestyle"], zorder=2)
+        # From end to end of the panel, at a height of the vertical axis
+        across = plot.get_yaxis_transform()
+        plot.plot([0.01, 0.99], [height, height], transform=across, **styles[label])
