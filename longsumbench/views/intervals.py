@@ -79,6 +79,7 @@ class IntervalFigure:
             _draw_rows(plot, panel.rows)
             plot.set_title(textwrap.fill(panel.heading, _HEADING_WIDTH), fontsize=TEXT, loc="left")
             plot.set_xlabel(self.axis, fontsize=TEXT)
+            plot.tick_params(labelbottom=True)
             for label, value in panel.levels.items():
                 is_known = label in labels
                 labels += [] if is_known else [label]
@@ -86,7 +87,7 @@ class IntervalFigure:
                 name = (
                     f"_{label}" if is_known else label
                 )  # of a label that is already in the legend
-                plot.axvline(value, color=COLOURS[order - 1], linestyle="--", label=name)
+                plot.axvline(value, color=COLOURS[1 + order % (len(COLOURS) - 1)], linestyle="--", label=name)
         for plot in plots[len(self.panels) :]:
             plot.set_axis_off()
         if labels:
