@@ -47,12 +47,19 @@ from longsumbench.leaderboards.lengths import (
     LengthCurves,
     systems_at_lengths,
 )
-from longsumbench.leaderboards.recall import PANELS, RecallPanel, draw_lines, headline, recall_lines
+from longsumbench.leaderboards.recall import (
+    PANELS,
+    RecallPanel,
+    headline,
+    recall_figure,
+    recall_lines,
+)
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.series import draw_series
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "reference"
@@ -387,7 +394,10 @@ def readme_picture(runs: Runs) -> bytes:
         if title
         else ""
     )
-    return draw_lines(about, recall_lines(rows), PANELS, "facts stated right (%)", title, [rule])
+    figure = recall_figure(
+        about, recall_lines(rows), PANELS, "facts stated right (%)", title, [rule]
+    )
+    return draw_series(figure)["png"]
 
 
 def readme_title(rows: Sequence[SeedGroup]) -> str:

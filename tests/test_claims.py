@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import extractive_claims as extracts
@@ -10,7 +9,7 @@ import pandas as pd
 import probe_claims as claims
 import pytest
 from support.paths import ROOT
-from support.run_records import record
+from support.run_records import changed, record
 
 from longsumbench.formatting import format_duration
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -127,13 +126,10 @@ def made(seed: int, **changes: object) -> RunRecord:
         "max_steps": 1_500,
     }
     texts = {"name": "probe", "reader": "probe"}
-    run = record("seal", 30, dataset="probe", scale="probe", n=400, run_id=f"seal{seed:08d}")
-    config = {
-        **run.config,
-        "dataset": {**run.config["dataset"], **texts},
-        "train": {**run.config["train"], **trained},
-    }
-    return replace(run, config=config, seed=seed, **changes)  # type: ignore[arg-type]
+    config = {"dataset": texts, "train": trained}
+    facts = {"dataset": "probe", "scale": "probe", "n": 400, "config": config}
+    run = record("seal", 30, **facts, run_id=f"seal{seed:08d}", seed=seed)
+    return changed(run, **changes)
 
 
 def write_run(run: RunRecord, root: Path) -> Path:
@@ -213,7 +209,7 @@ def trained_to_write(dataset: str, **facts: object) -> list[RunRecord]:
     trained = (
         record
         for record in RESULTS.records(dataset)
-        if record.fit.steps and record.scale != extracts.SCALE
+        if record.fit.steps and record.config.scale != extracts.SCALE
     )
     return [
         record
@@ -239,7 +235,11 @@ def baseline(model: str, compared: list[RunRecord]) -> float:
     }
     of_model = (run for run in RESULTS.records(dataset) if run.key.model == model)
     (score,) = set(
-        lsum(run for run in of_model if (run.key.fingerprint, run.evaluation.examples) == (texts, examples))
+        lsum(
+            run
+            for run in of_model
+            if (run.key.fingerprint, run.evaluation.examples) == (texts, examples)
+        )
     )
     return score
 

@@ -3,10 +3,9 @@
 texts of each row --Coherence (PageSum, Eq. 12)--> one score per example --table--> means, intervals, paired tests
 """
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -23,17 +22,9 @@ from longsumbench.metrics.aggregate import Estimate, estimate_mean
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
-from longsumbench.views.figures import (
-    GREY,
-    add_title_and_notes,
-    draw_intervals,
-    render_picture,
-    system_styles,
-)
+from longsumbench.views.figures import render_picture
+from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.tables import Block, Tied
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
@@ -143,8 +134,8 @@ class CoherenceFound(AnalysisResult):
 
     def pictures(self) -> dict[str, bytes]:
         """Draw each mean with its interval; return "png" and "svg" → bytes."""
-        size = _WIDTH, _MARGINS + _ROW * len(self.scores)
-        return render_picture(size, lambda figure: _draw_rows(figure, self))
+        figure = _coherence_figure(self)
+        return render_picture(figure.size, figure.draw)
 
 
 def analyze_coherence(
@@ -207,30 +198,14 @@ def shuffled(reference: Sequence[str], seed: str) -> Sentences:
     return mixed
 
 
-# Inches: the figure's width, a row's height, the margins' height
-_WIDTH, _ROW, _MARGINS = 7.4, 0.42, 1.55
-_NUMBER: dict[str, Any] = {"xytext": (7, 0), "textcoords": "offset points"}
-_NUMBER |= {"va": "center", "fontsize": 9}
-_TICK_LABEL_WIDTH, _TITLE_WIDTH, _NOTE_WIDTH = 30, 60, 105  # characters
-
-
-def _draw_rows(figure: "Figure", result: CoherenceFound) -> None:
-    table, rows = result.table(), []
-    caption = f"{result.sample}. Bars: 95 % intervals over summaries of two sentences or more (n)."
-    title = textwrap.fill(result.title, _TITLE_WIDTH)
-    add_title_and_notes(figure, title, textwrap.fill(caption, _NOTE_WIDTH))
-    plot = figure.subplots()
-    styles = system_styles([label.split()[0] for label in table["label"]])
-    for place, (row, style) in enumerate(zip(table.itertuples(), styles, strict=True)):
-        number = Estimate(row.coherence, row.low, row.high)
-        label = textwrap.fill(f"{row.label}, n = {row.n:,}", _TICK_LABEL_WIDTH)
-        is_reference = row.row in (REFERENCE, SHUFFLED)
-        rows.append((label, number, {"color": GREY} if is_reference else style))
-        if np.isfinite(number.mean):
-            right = number.high if np.isfinite(number.high) else number.mean
-            plot.annotate(f"{number.mean:.2f}", (right, place), **_NUMBER)
-    draw_intervals(plot, rows)
-    plot.margins(x=0.12)
-    plot.set_xlabel(
-        "coherence, 0–100: how likely each sentence follows the one before", fontsize=9.5
-    )
+def _coherence_figure(result: CoherenceFound) -> IntervalFigure:
+    """Return the mean of each row with its interval; rows of references are grey."""
+    rows = []
+    for row in result.table().to_dict("records"):
+        is_reference = row["row"] in (REFERENCE, SHUFFLED)
+        number = Estimate(row["coherence"], row["low"], row["high"])
+        label = f"{row['label']}, n = {row['n']:,}"
+        rows.append(IntervalRow(label, number, row["label"].split()[0], is_reference))
+    axis = "coherence, 0–100: how likely each sentence follows the one before"
+    note = f"{result.sample}. Bars: 95 % intervals over summaries of two sentences or more (n)."
+    return IntervalFigure(result.title, [IntervalPanel("", rows)], axis, note)

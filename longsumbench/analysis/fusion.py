@@ -7,11 +7,11 @@ A distance is a share of the source's sentences. h is a reference sentence, s1 a
 """
 
 import json
-import textwrap
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -37,18 +37,15 @@ from longsumbench.core import (
 )
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
-from longsumbench.metrics.aggregate import MEAN_RESAMPLES
+from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
 from longsumbench.metrics.statistics import interval_of_shares, resampled_means
 from longsumbench.rouge.fusion import best_pairs
 from longsumbench.rouge.scorer import IMPLEMENTATION, SuiteScorer
 from longsumbench.runs.results import Results
 from longsumbench.runs.scoring import warn_of_other_scripts
 from longsumbench.sentences import split_summary
-from longsumbench.views import figures
+from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure, draw_series
 from longsumbench.views.tables import Block
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _VERSION = 1  # increase if the same texts give other numbers
 # What an output states: (the first source sentence, the second) → name
@@ -255,8 +252,8 @@ class FusionsFound(AnalysisResult):
         return self.bars()
 
     def pictures(self) -> dict[str, bytes]:
-        """Draw the bars; return "png" and "svg" → bytes."""
-        return figures.render_picture(_SIZE, lambda figure: _draw_bars(figure, self))
+        """Draw the shares by distance; return "png" and "svg" → bytes."""
+        return draw_series(_distances_figure(self), ("png", "svg"))
 
     def more_files(self) -> dict[str, str]:
         """Return all pairs as JSON lines, in the order of the data, and the table of the runs if there are any."""
@@ -457,34 +454,21 @@ def stated_shares(
     return shares[0], shares[1]
 
 
-_SIZE = 7.4, 4.3  # inches
-_NOTE_WIDTH = 98  # characters
-_GREY_LINE: dict[str, Any] = {"color": figures.GREY, "linestyle": "--", "linewidth": 1.2}
-_WHISKERS: dict[str, Any] = {"fmt": "none", "ecolor": "black", "elinewidth": 1.0, "alpha": 0.6}
-# The background lets a label be read on a line
-_BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.8}
-_COUNT: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center"}
-_COUNT |= {"fontsize": 8.5, "bbox": _BACKGROUND, "zorder": 5}
-
-
-def _draw_bars(figure: "Figure", result: FusionsFound) -> None:
-    caption = f"{result.notes()[0]}. Whiskers and bands: 95 % intervals over examples."
-    heading = f"{result.dataset}: distance of the sentences that a summary fuses"
-    figures.add_title_and_notes(figure, heading, textwrap.fill(caption, _NOTE_WIDTH))
-    plot, bars = figure.subplots(), result.bars()
-    middles = bars["from"] + 0.5 / len(bars)
-    plot.bar(middles, bars["share"], 0.86 / len(bars), color=figures.COLOURS[0])
-    mask = bars["low"].notna() & (bars["pairs"] > 0)
-    share, low, high = (bars[name][mask] for name in ("share", "low", "high"))
-    ends = [(share - low).clip(lower=0), (high - share).clip(lower=0)]
-    plot.errorbar(middles[mask], share, ends, **_WHISKERS)
-    tops = bars[["share", "high"]].max(axis=1)
-    for middle, top, count in zip(middles, tops, bars["pairs"], strict=True):
-        plot.annotate(f"{count:,}", (middle, top), **_COUNT)
-    plot.plot(middles, bars["chance"], **_GREY_LINE, marker="o", markersize=3, label="by chance")
-    plot.set_ylabel("% of the pairs (above: number)", fontsize=9.5)
-    plot.legend(frameon=False, fontsize=9, loc="upper right")
-    plot.set_xlim(-0.01, 1.01)
-    plot.set_xticks(np.linspace(0, 1, 11), [f"{tenth / 10:g}" for tenth in range(11)])
-    plot.set_xlabel("distance of the two source sentences, as a share of the source", fontsize=9.5)
-    figures.plain_axes(plot)
+def _distances_figure(result: FusionsFound) -> SeriesFigure:
+    """Return the shares of the pairs by distance, and the shares by chance."""
+    shares, by_chance = {}, {}
+    for row in result.bars().to_dict("records"):
+        middle = (row["from"] + row["to"]) / 2
+        shares[middle] = Estimate(row["share"], row["low"], row["high"])
+        by_chance[middle] = Estimate(row["chance"], math.nan, math.nan)
+    series = [
+        Series("fused in summaries", "", shares),
+        Series("by chance", "", by_chance, grey=True),
+    ]
+    ticks = {tenth / 10: f"{tenth / 10:g}" for tenth in range(0, 11, 2)}
+    axis = "distance of the two source sentences, as a share of the source"
+    return SeriesFigure(
+        f"{result.dataset}: distance of the sentences that a summary fuses",
+        [PanelRow("% of the pairs", [Panel("", axis, ticks, series)])],
+        [f"{result.notes()[0]}. Bands: 95 % intervals over examples."],
+    )

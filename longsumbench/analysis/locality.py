@@ -30,7 +30,7 @@ from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.ranking import tfidf
 from longsumbench.runs.results import Results
-from longsumbench.views import figures
+from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure, draw_series
 from longsumbench.views.tables import Block
 
 _ENCODER_SETTING = "encoder"
@@ -305,7 +305,7 @@ class Locality(AnalysisResult):
 
     def pictures(self) -> dict[str, bytes]:
         """Draw the curve and the mean over all pairs; return "png" and "svg" → bytes."""
-        return _draw_curve(self)
+        return draw_series(_curve_figure(self), ("png", "svg"))
 
 
 def _half(low: float, high: float) -> str:
@@ -449,29 +449,25 @@ _FEWEST_EXAMPLES = 5  # examples; points of fewer are not drawn, unless there ar
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 
 
-def _draw_curve(result: Locality) -> dict[str, bytes]:
+def _curve_figure(result: Locality) -> SeriesFigure:
     table = result.table()
     (mean,) = table[table["pairs of"] == ALL]["similarity"]
     enough = table["examples"] >= min(_FEWEST_EXAMPLES, len(result.sums))
-    curve = table[(table["pairs of"] == A_DISTANCE) & enough]
-    points = {}
-    last = 2.0
-    for row in curve.itertuples():
-        first, end = row[2], row[3]
-        place = np.log(first * end) / 2  # the middle, on an axis of ratios
-        points[place] = Estimate(row.similarity, row.low, row.high)
-        last = max(last, math.exp(place))
-    panel = figures.Panel(
-        heading="",
-        unit="distance of the two sentences, in sentences (1: neighbours)",
-        ends=(math.log(0.9), math.log(last * 1.12)),
-        ticks={math.log(tick): f"{tick:,}" for tick in _TICKS if tick <= last},
-        levels=[figures.Level(f"all pairs {mean:.3f}", mean)],
+    curve = table[(table["pairs of"] == "a distance") & enough]
+    middles = np.log2(curve["from"] * curve["to"]) / 2  # on an axis of ratios
+    numbers = map(Estimate._make, curve[["similarity", "low", "high"]].to_numpy().tolist())
+    points = dict(zip(middles.tolist(), numbers, strict=True))
+    last = max(1.0, *points)
+    ticks = {math.log2(tick): f"{tick:,}" for tick in _TICKS if math.log2(tick) <= last}
+    unit = "distance of the two sentences, in sentences (1: neighbours)"
+    levels = {f"all pairs {mean:.3f}": mean}
+    panel = Panel("", unit, ticks, [Series("by distance", "", points)], levels)
+    caption = (
+        f"{result.sample}. Band: 95 % interval over examples. "
+        f"Distances of fewer than {_FEWEST_EXAMPLES} examples: CSV only."
     )
-    style = {"color": figures.COLOURS[0], "marker": "o", "markersize": 3}
-    line = figures.PanelLine("by distance", style, [figures.Series(points)])
-    heading = f"{result.dataset}: similarity of sentences by distance ({result.vectors})"
-    caption = f"{result.sample}. Band: 95 % interval over examples."
-    caption += f" Distances of fewer than {_FEWEST_EXAMPLES} examples: CSV only."
-    panels = figures.PanelRow(f"mean cosine ({result.vectors})", [panel], [line])
-    return figures.draw_panels(heading, [caption], [panels], ("png", "svg"))
+    return SeriesFigure(
+        f"{result.dataset}: similarity of sentences by distance ({result.vectors})",
+        [PanelRow(f"mean cosine ({result.vectors})", [panel])],
+        [caption],
+    )

@@ -184,9 +184,9 @@ def _draw_against(
         )
     if not options.against:
         return []
-    from longsumbench.leaderboards import curves_picture as sweep
+    from longsumbench.leaderboards.curves_figure import update_curves
 
-    return sweep.update_curves(results, names[0], options.against, options.kind)
+    return update_curves(results, names[0], options.against, options.kind)
 
 
 leaderboard_command = Command(

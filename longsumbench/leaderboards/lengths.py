@@ -1,7 +1,7 @@
 """Fact recall against length: systems that were trained on short texts and tested on longer ones.
 
     records --systems_at_lengths--> LengthCurves of each model and variant: its runs by length of the test texts
-        --draw_lengths--> PNG   --lengths_csv--> CSV
+        --lengths_figure--> SeriesFigure   --lengths_csv--> CSV
 
 A curve has the runs of one system with the same settings and the same generated training texts. The same generator
 makes the test texts, at several lengths.
@@ -9,9 +9,9 @@ makes the test texts, at several lengths.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log2
-from typing import Any
+from typing import Any, NamedTuple
 
 from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.learned import judge_learning
@@ -20,18 +20,18 @@ from longsumbench.leaderboards.recall import (
     KINDS,
     RecallLine,
     RecallPanel,
-    draw_recall,
+    facts_figure,
     headline,
 )
 from longsumbench.leaderboards.seed_groups import Learned, ScoresOfRuns, SeedGroup, average_seeds
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID, RunRecord, source_seen, split_variant
+from longsumbench.views.series import SeriesFigure
 from longsumbench.views.tables import csv_text, with_bounds
 
 _OVERALL = "fact_recall"
-FACT_PANELS = {
-    f"fact_recall_{kind}": heading for kind, heading in KINDS.items()
-}  # measure → heading of its panel
+# Measure → heading of its panel
+FACT_PANELS = {f"fact_recall_{kind}": heading for kind, heading in KINDS.items()}
 WHOLE = 99.0  # percent of the source; markers of systems that see less are hollow
 
 
@@ -53,12 +53,8 @@ class LengthCurves:
 
     def seen(self, length: int) -> float | None:
         """Return the smallest share of the source that a run saw, in percent; None without a ledger."""
-        shares = [
-            share
-            for record in self.tested[length].runs
-            if (share := source_seen(record)) is not None
-        ]
-        return min(shares, default=None)
+        shares = [source_seen(record) for record in self.tested[length].runs]
+        return min((share for share in shares if share is not None), default=None)
 
     def is_cut(self, length: int) -> bool:
         """Return True if a run saw less than `WHOLE` percent of the source."""
@@ -77,23 +73,28 @@ def systems_at_lengths(
 
     Runs on texts without a generated length are skipped. Without scores, means over several seeds have no interval.
     """
-    systems: dict[tuple[str, ...], dict[int, list[RunRecord]]] = {}
+    systems: dict[_System, dict[int, list[RunRecord]]] = {}
     for record in records:
-        if (
-            not record.oracle
-            and record.trained
-            and _OVERALL in record.evaluation.measures
-            and _text_lengths(record, record.key.split)
-        ):
-            tested = systems.setdefault(_belongs_to(record), {})
-            tested.setdefault(max(_text_lengths(record, record.key.split)), []).append(record)
-    several = {key: tested for key, tested in systems.items() if len(tested) > 1}
-    names = [key[0] for key in several]
-    curves = [
-        _system(name, names.count(name) > 1, tested, scores or {})
-        for (name, *_), tested in several.items()
-    ]
+        lengths = _text_lengths(record, record.key.split)
+        has_recall = record.trained and not record.oracle and _OVERALL in record.evaluation.measures
+        if lengths and has_recall:
+            tested = systems.setdefault(_system_of(record), {})
+            tested.setdefault(max(lengths), []).append(record)
+    several = {system: tested for system, tested in systems.items() if len(tested) > 1}
+    names = [system.name for system in several]
+    curves = []
+    for system, tested in several.items():
+        is_shared = names.count(system.name) > 1
+        curves.append(_length_curves(system.name, is_shared, tested, scores or {}))
     return tuple(sorted(curves, key=_best_first))
+
+
+class _System(NamedTuple):
+    """What the runs of one system share."""
+
+    name: str
+    data: str
+    settings: str
 
 
 def _text_lengths(record: RunRecord, split: str) -> tuple[int, ...]:
@@ -101,21 +102,20 @@ def _text_lengths(record: RunRecord, split: str) -> tuple[int, ...]:
     return texts.lengths if texts else ()
 
 
-def _belongs_to(record: RunRecord) -> tuple[str, ...]:
-    """Return a key that runs of one system share; the name comes first."""
+def _system_of(record: RunRecord) -> _System:
     texts = record.texts
-    options = (f"{option}={value}" for option, value in texts.options.items())
+    options = [f"{option}={value}" for option, value in texts.options.items()]
     name = " ".join([record.key.model, *split_variant(record.variant), *options])
     trained = (texts.generator, texts.options, texts.generated.get("train"), record.train_examples)
-    return (
+    return _System(
         name,
         repr((record.key.dataset, record.key.split, trained)),
         json.dumps(settings_of(record, "speed"), sort_keys=True),
     )
 
 
-def _system(
-    name: str, shared: bool, tested: dict[int, list[RunRecord]], scores: ScoresOfRuns
+def _length_curves(
+    name: str, is_shared: bool, tested: dict[int, list[RunRecord]], scores: ScoresOfRuns
 ) -> LengthCurves:
     """Make the curve of a system; of several runs with the same seed and length, the largest counts."""
     groups: dict[int, SeedGroup] = {}
@@ -128,11 +128,10 @@ def _system(
         groups[length] = average_seeds(SeedGroup(tuple(ordered)), scores)
     shortest = groups[min(groups)]
     first = shortest.first
-    label = f"{name} [{first.run_id[:SHORT_ID]}]" if shared else name
+    label = f"{name} [{first.run_id[:SHORT_ID]}]" if is_shared else name
     learned = judge_learning([shortest], scores)[shortest.key]
-    return LengthCurves(
-        first.key.model, label, max(_text_lengths(first, "train"), default=0), groups, learned
-    )
+    trained = max(_text_lengths(first, "train"), default=0)
+    return LengthCurves(first.key.model, label, trained, groups, learned)
 
 
 def _best_first(system: LengthCurves) -> tuple[float, str]:
@@ -140,27 +139,21 @@ def _best_first(system: LengthCurves) -> tuple[float, str]:
     return (-longest.mean if longest else 0.0), system.label
 
 
-def draw_lengths(subject: str, systems: Sequence[LengthCurves]) -> bytes:
-    """Draw recall against length, a panel per kind of fact; return a PNG. `systems` has at least one."""
+def lengths_figure(subject: str, systems: Sequence[LengthCurves]) -> SeriesFigure:
+    """Return the figure of recall against length, a panel per kind of fact. `systems` has at least one."""
     lengths = sorted({length for system in systems for length in system.tested})
     ticks = {log2(length): in_thousands(length) for length in lengths}
-    panels = [
-        RecallPanel(
-            heading,
-            "tokens of a text",
-            {_recall_at(kind, length): log2(length) for length in lengths},
-            ticks,
-        )
-        for kind, heading in FACT_PANELS.items()
-    ]
-    cut = any(system.is_cut(length) for system in systems for length in system.tested)
-    note = f"Hollow: less than {WHOLE:.0f} % of the text is seen." if cut else ""
-    lines = list(map(_recall_line, systems))
+    panels = []
+    for kind, heading in FACT_PANELS.items():
+        places = {_recall_at(kind, length): log2(length) for length in lengths}
+        panels.append(RecallPanel(heading, "tokens of a text", places, ticks))
+    lines = [_recall_line(system) for system in systems]
+    is_cut = any(line.hollow for line in lines)
+    note = f"Hollow: less than {WHOLE:.0f} % of the text is seen." if is_cut else ""
     topic = f"Trained on {_training_lengths(systems)} tokens, tested on {in_thousands(lengths[-1])}"
-    title = headline(
-        topic, lines, _recall_at(next(iter(FACT_PANELS)), lengths[-1]), "most single facts"
-    )
-    return draw_recall(subject, lines, panels, title, note)
+    most_singles = _recall_at(next(iter(FACT_PANELS)), lengths[-1])
+    title = headline(topic, lines, most_singles, "most single facts")
+    return facts_figure(subject, lines, panels, title, note)
 
 
 def title_of(dataset: str, systems: Sequence[LengthCurves]) -> str:
@@ -170,36 +163,26 @@ def title_of(dataset: str, systems: Sequence[LengthCurves]) -> str:
 
 
 def _training_lengths(systems: Sequence[LengthCurves]) -> str:
-    return ", ".join(
-        in_thousands(length) for length in sorted({system.trained for system in systems})
-    )
+    lengths = sorted({system.trained for system in systems})
+    return ", ".join(in_thousands(length) for length in lengths)
 
 
 def _recall_line(system: LengthCurves) -> RecallLine:
-    places = {
-        _recall_at(kind, length): system.point(kind, length)
-        for kind in FACT_PANELS
-        for length in system.tested
-    }
-    points = {name: point for name, point in places.items() if point is not None}
-    groups, chance = system.tested.values(), system.point(CHANCE, min(system.tested))
-    hollow = {
-        _recall_at(kind, length)
-        for kind in FACT_PANELS
-        for length in system.tested
-        if system.is_cut(length)
-    }
-    seeds = [len(group.runs) for group in groups]
-    return RecallLine(
-        system.model,
-        system.label,
-        points,
-        chance.mean if chance else None,
-        hollow,
-        system.learned,
-        one_seed=any(group.one_seed for group in groups),
-        several_seeds=min(seeds) > 1,
-    )
+    """Return the line of a system; its row has the measures of all lengths, and the runs of the fewest seeds."""
+    points, hollow = {}, set()
+    for kind in FACT_PANELS:
+        for length in system.tested:
+            point = system.point(kind, length)
+            if point:
+                points[_recall_at(kind, length)] = point
+            if system.is_cut(length):
+                hollow.add(_recall_at(kind, length))
+    chance = system.point(CHANCE, min(system.tested))
+    if chance:
+        points[CHANCE] = chance
+    fewest = min(system.tested.values(), key=lambda group: len(group.runs))
+    row = replace(fewest, numbers=points, learned=system.learned)
+    return RecallLine(system.label, row, hollow)
 
 
 def _recall_at(kind: str, length: int) -> str:
@@ -223,8 +206,6 @@ def lengths_csv(systems: Sequence[LengthCurves]) -> str:
                 "system": system.label,
                 "train_length": system.trained,
                 "document_length": length,
-            }
-            row |= {
                 "seeds": len(group.runs),
                 "n": min(run.evaluation.n for run in group.runs),
                 "source_seen": system.seen(length),

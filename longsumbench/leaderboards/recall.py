@@ -1,11 +1,9 @@
-"""Draw recall by place: of planted facts, and of the sentences that the oracle selects.
+"""Recall by place: of planted facts, and of the sentences that the oracle selects.
 
-    rows of a table --recall_lines--> RecallLine of each system, the mean over seeds --draw_recall--> PNG
-    rows of a table --oracle_lines--> RecallLine of each system, the mean over seeds --draw_oracle_recall--> PNG
+    rows of a table --recall_lines--> RecallLine of each system --facts_figure--> SeriesFigure
+    rows of a table --oracle_lines--> RecallLine of each system --oracle_figure--> SeriesFigure
 
-Single facts and sentences are drawn by position, other facts by the distance between their two places.
-
-The same records give the same bytes, with the same release of matplotlib.
+Single facts and sentences are placed by position, other facts by the distance between their two places.
 """
 
 import math
@@ -14,23 +12,16 @@ from dataclasses import dataclass, field, replace
 
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import describe_intervals, describe_mark, join
-from longsumbench.leaderboards.seed_groups import LEARNED, Learned, SeedGroup
-from longsumbench.metrics.aggregate import Estimate
-from longsumbench.views.figures import (
-    GREY,
-    Level,
-    Panel,
-    PanelLine,
-    PanelRow,
-    Series,
-    draw_panels,
-    system_styles,
-)
+from longsumbench.leaderboards.seed_groups import LEARNED, SeedGroup
+from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure
 
 CHANCE = "fact_recall_chance"
 MOST_SYSTEMS = 6  # in a picture
 _FOUND = 50.0  # percent; also what a guess between the two bids of a silent fact gives
+_MOST_NAMED = 3  # systems in a title
 _VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
+_ORACLE = "oracle"
+_PERCENT_LIMITS = (-4, 104)
 
 
 @dataclass(frozen=True)
@@ -39,49 +30,47 @@ class RecallPanel:
 
     Attributes:
         heading: two lines.
-        places: measure → position on that axis; evenly spaced.
+        axis: label of the horizontal axis.
+        places: measure → position on that axis.
         ticks: position of a tick → its label.
-        guesses: recall in percent of a system that guesses → its label.
+        guesses: label → recall in percent of a system that guesses.
     """
 
     heading: str
-    unit: str
+    axis: str
     places: Mapping[str, float]
     ticks: Mapping[float, str]
-    guesses: Mapping[float, str] = field(default_factory=dict)
+    guesses: Mapping[str, float] = field(default_factory=dict)
 
 
 KINDS = {  # kind of fact → heading of its panel
     "single": "Single facts\none place",
-    "relayed": "Relayed facts\ntwo places, link stated",
-    "silent": "Silent facts\ntwo places, link unstated",
+    "relayed": "Relayed facts\nlink stated",
+    "silent": "Silent facts\nlink unstated",
 }
-_GUESSES: dict[str, dict[float, str]] = {"silent": {_FOUND: "guess of two"}}
 
 
-def _by_place(heading: str, measure: str) -> RecallPanel:
-    places = {f"{measure}_position_{tenth}": 10.0 * tenth + 5 for tenth in range(10)}
-    return RecallPanel(heading, "place in the source (%)", places, {0: "0", 50: "50", 100: "100"})
+def _by_position(heading: str, measure: str) -> RecallPanel:
+    places = {f"{measure}_position_{tenth}": tenth + 1.0 for tenth in range(10)}
+    ticks = {float(tenth): f"{tenth}" for tenth in (1, 4, 7, 10)}
+    return RecallPanel(heading, "tenth of the source", places, ticks)
+
+
+def _by_distance(kind: str, guesses: Mapping[str, float]) -> RecallPanel:
+    places = {f"fact_recall_{kind}_distance_{sections}": float(sections) for sections in range(8)}
+    ticks = {float(sections): f"{sections}" for sections in (0, 2, 4, 6)}
+    return RecallPanel(KINDS[kind], "sections apart", places, ticks, guesses)
 
 
 PANELS = (
-    _by_place(KINDS["single"], "fact_recall_single"),
-    *(
-        RecallPanel(
-            KINDS[kind],
-            "sections apart",
-            {f"fact_recall_{kind}_distance_{distance}": float(distance) for distance in range(8)},
-            {distance: f"{distance}" for distance in (0, 2, 4, 6)},
-            _GUESSES.get(kind, {}),
-        )
-        for kind in ("relayed", "silent")
-    ),
+    _by_position(KINDS["single"], "fact_recall_single"),
+    _by_distance("relayed", {}),
+    _by_distance("silent", {"guess of two": _FOUND}),
 )
 ORACLE_PANELS = (
-    _by_place("Recall\nof the oracle's sentences there", "oracle_recall"),
-    _by_place("Where it looks\ncopied sentences from there", "extracted"),
+    _by_position("Recall\nof the oracle's sentences there", "oracle_recall"),
+    _by_position("Where it looks\ncopied sentences from there", "extracted"),
 )
-_ORACLE = "oracle"
 
 
 @dataclass(frozen=True)
@@ -89,54 +78,41 @@ class RecallLine:
     """The line of a system.
 
     Attributes:
-        points: measure → its mean and 95 % interval, in percent.
-        chance: expected recall of a random guess, in percent; None if unknown.
+        label: its name in the legend.
+        row: its runs; `numbers` has the measures of the panels, in percent.
         hollow: measures that are drawn with hollow markers.
-        learned: whether the system learned; if not, the line is grey, and no title names it.
-        one_seed: True if the system was trained with one seed; then the picture has no title about the systems.
-        several_seeds: True if all numbers are means over several seeds.
     """
 
-    model: str
     label: str
-    points: Mapping[str, Estimate]
-    chance: float | None
+    row: SeedGroup
     hollow: Set[str] = frozenset()
-    learned: Learned = field(default_factory=Learned)
-    one_seed: bool = False
-    several_seeds: bool = False
 
 
 def recall_lines(
     rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS
-) -> tuple[RecallLine, ...]:
+) -> list[RecallLine]:
     """Return the lines of comparable rows in their order; oracles, and systems without any point, are left out."""
     measures = {name for panel in panels for name in panel.places}
-    return tuple(
-        RecallLine(
-            row.first.key.model,
-            row.label,
-            {measure: number for measure, number in row.numbers.items() if measure in measures},
-            row.numbers[CHANCE].mean if CHANCE in row.numbers else None,
-            learned=row.learned,
-            one_seed=row.one_seed,
-            several_seeds=len(row.runs) > 1,
-        )
-        for row in rows
-        if not row.first.oracle and measures & set(row.numbers)
-    )
+    lines = []
+    for row in rows:
+        if not row.first.oracle and measures & row.numbers.keys():
+            lines.append(RecallLine(row.label, row))
+    return lines
 
 
-def oracle_lines(rows: Sequence[SeedGroup]) -> tuple[RecallLine, ...]:
+def oracle_lines(rows: Sequence[SeedGroup]) -> list[RecallLine]:
     """Return the lines of comparable rows in their order; the first one shows where the oracle looks.
 
     Systems without oracle recall are left out.
     """
     lines = recall_lines(rows, ORACLE_PANELS)
-    looks = ORACLE_PANELS[-1].places
-    oracle = next((row.numbers for row in rows if row.first.key.model == _ORACLE), {})
-    points = {measure: number for measure, number in oracle.items() if measure in looks}
-    return (RecallLine(_ORACLE, _ORACLE, points, None), *lines) if lines and points else lines
+    oracle = next((row for row in rows if row.first.key.model == _ORACLE), None)
+    if oracle and lines:
+        looks = ORACLE_PANELS[-1].places.keys() & oracle.numbers.keys()
+        points = {measure: oracle.numbers[measure] for measure in looks}
+        if points:
+            lines.insert(0, RecallLine(_ORACLE, replace(oracle, numbers=points)))
+    return lines
 
 
 def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
@@ -144,15 +120,17 @@ def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
 
     A label has the settings only if the model has other lines.
     """
-    models = [line.model for line in lines]
-    best: dict[str, RecallLine] = {}
-    for line in sorted(lines, key=lambda line: not line.learned.comparable):
-        best.setdefault(line.model, line)
-    best_lines = [line for line in lines if best[line.model] is line]
-    return [
-        line if models.count(line.model) > 1 else replace(line, label=line.model)
-        for line in best_lines
-    ]
+    by_model: dict[str, list[RecallLine]] = {}
+    for line in lines:
+        by_model.setdefault(line.row.first.key.model, []).append(line)
+    best = []
+    for line in lines:
+        model = line.row.first.key.model
+        learned = [other for other in by_model[model] if other.row.learned.comparable]
+        if line is (learned or by_model[model])[0]:
+            alone = len(by_model[model]) == 1
+            best.append(replace(line, label=model) if alone else line)
+    return best
 
 
 def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str = "them") -> str:
@@ -163,135 +141,137 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
     best line of each model counts. If any of these did not learn, the title is about those that did.
     """
     best = best_of_models(lines)
-    all_comparable = all(line.learned.comparable for line in best)
-    judged = [line for line in best if all_comparable or line.learned.word == LEARNED]
+    all_comparable = all(line.row.learned.comparable for line in best)
+    judged = [line for line in best if all_comparable or line.row.learned.word == LEARNED]
+    numbers = {line.label: line.row.numbers.get(measure) for line in judged}
+    known = {label: number for label, number in numbers.items() if number}
+    if not judged or len(known) < len(judged) or any(line.row.one_seed for line in judged):
+        return ""
+    if any(math.isnan(number.low) for number in known.values()):
+        return ""
+    finders = [label for label, number in known.items() if number.low > _FOUND]
+    undecided = any(number.low <= _FOUND < number.high for number in known.values())
+    can_be_named = 0 < len(finders) <= _MOST_NAMED
+    if undecided and not can_be_named:
+        return ""
+
     learned = "" if all_comparable else " that learned"
-    lows = {line.label: line.points[measure].low for line in judged if measure in line.points}
-    if any(line.one_seed for line in judged):
-        return ""
-    if not judged or len(lows) < len(judged) or any(map(math.isnan, lows.values())):
-        return ""
-    finders = [label for label, low in lows.items() if low > _FOUND]
-    undecided = any(
-        line.points[measure].low <= _FOUND < line.points[measure].high for line in judged
-    )
-    if undecided and not 0 < len(finders) <= MOST_SYSTEMS // 2:
-        return ""
-    if len(finders) in (0, len(lows)):
-        return f"{topic}: {f'all systems{learned} find' if finders else f'no system{learned} finds'} {facts}"
-    if len(finders) > MOST_SYSTEMS // 2:
-        return f"{topic}: {len(finders)} of {len(lows)} systems{learned} find {facts}"
-    *labels, last = finders
-    names = f"{', '.join(labels)} and {last} find" if labels else f"{last} finds"
-    only = "" if undecided else "only " if all_comparable else "of the systems that learned, only "
-    return f"{topic}: {only}{names} {facts}"
+    if not finders:
+        subject = f"no system{learned} finds"
+    elif len(finders) == len(known):
+        subject = f"all systems{learned} find"
+    elif not can_be_named:
+        subject = f"{len(finders)} of {len(known)} systems{learned} find"
+    else:
+        subject = f"{_name_all(finders)} {'find' if finders[1:] else 'finds'}"
+        if not undecided:
+            among = "" if all_comparable else "of the systems that learned, "
+            subject = f"{among}only {subject}"
+    return f"{topic}: {subject} {facts}"
 
 
-def draw_recall(
+def _name_all(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def facts_figure(
     topic: str,
     lines: Sequence[RecallLine],
     panels: Sequence[RecallPanel] = PANELS,
     title: str = "",
     note: str = "",
-) -> bytes:
-    """Draw fact recall by `draw_lines`; return a PNG.
+) -> SeriesFigure:
+    """Return the figure of fact recall; see `recall_figure`.
 
     The title is what was found; default: the systems that find silent facts at the largest distance, if that is known.
     """
-    if not title and (measures := _reached(PANELS[-1], lines)):
-        sections = format_count(round(PANELS[-1].places[measures[-1]]), "section")
+    silent = PANELS[-1]
+    measures = _measured_places(silent, lines)
+    if measures and not title:
+        sections = format_count(round(silent.places[measures[-1]]), "section")
         title = headline(f"Silent facts, {sections} apart", lines, measures[-1])
     rule = f"The title: a system finds facts if its interval at the right end is above {_FOUND:.0f}\N{NO-BREAK SPACE}%."
-    return draw_lines(
-        topic, lines, panels, "facts stated right (%)", title, [rule, note] if title else [note]
-    )
+    notes = [rule, note] if title else [note]
+    return recall_figure(topic, lines, panels, "facts stated right (%)", title, notes)
 
 
-def draw_oracle_recall(topic: str, lines: Sequence[RecallLine]) -> bytes:
-    """Draw oracle recall by `draw_lines`; return a PNG. `lines` has at least one."""
-    return draw_lines(topic, lines, ORACLE_PANELS, "sentences (%)", "", [])
+def oracle_figure(topic: str, lines: Sequence[RecallLine]) -> SeriesFigure:
+    """Return the figure of oracle recall; see `recall_figure`."""
+    return recall_figure(topic, lines, ORACLE_PANELS, "sentences (%)")
 
 
-def draw_lines(
+def recall_figure(
     topic: str,
     lines: Sequence[RecallLine],
     panels: Sequence[RecallPanel],
-    unit: str,
-    title: str,
-    notes: Sequence[str],
-) -> bytes:
-    """Draw the panels side by side, with labels of the lines on the right; return a PNG.
+    measured: str,
+    title: str = "",
+    notes: Sequence[str] = (),
+) -> SeriesFigure:
+    """Return a figure with the panels side by side. `lines` has at least one.
 
     The best line of each model is drawn, of `MOST_SYSTEMS` models at most. Panels without any points are left out.
-    Without a title, the topic is the title. `unit` is the label of the vertical axis.
+    Without a title, the topic is the title. `measured` is the label of the vertical axis.
     """
     best = best_of_models(lines)
-    top_lines = best[:MOST_SYSTEMS]
-    panels = [panel for panel in panels if _reached(panel, top_lines)]
-    drawn = _panel_lines(panels, top_lines)
-    one_seed = [line.label for line in top_lines if line.one_seed]
-    over = describe_intervals([line.several_seeds for line in top_lines])
-    below = [
+    drawn = best[:MOST_SYSTEMS]
+    rows = [line.row for line in drawn]
+    one_seed = [line.label for line in drawn if line.row.one_seed]
+    words = [row.learned.word for row in rows if not row.learned.comparable]
+    over = describe_intervals([len(row.runs) > 1 for row in rows])
+    left_out = ""
+    if len(drawn) < len(lines):
+        left_out = f"{len(drawn)} of {len(best)} models, each with its best settings; the table has all {len(lines)} rows."
+    measured_panels = [panel for panel in panels if _measured_places(panel, drawn)]
+    plots = [_panel(panel, drawn) for panel in measured_panels]
+    is_vague = any(not series.band for plot in plots for series in plot.series)
+    vague = f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much."
+    note = join(
         f"{topic}." if title else "",
         f"Lines are means over {over}, bands their 95 % intervals.",
-    ]
-    if one_seed:
-        below.append(f"One seed, another may differ: {', '.join(one_seed)}.")
-    if not all(series.band for line in drawn for series in line.series):
-        below.append(
-            f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much."
-        )
-    words = [line.learned.word for line in top_lines if not line.learned.comparable]
-    below += [describe_mark("Grey", words), *notes]
-    if len(top_lines) < len(lines):
-        of = f"{len(top_lines)} of {len(best)} models, each with its best settings"
-        below.append(f"{of}; the table has all {len(lines)} rows.")
-    plots = [_panel(panel, top_lines) for panel in panels]
-    return draw_panels(
-        title or topic, [join(*below)], [PanelRow(unit, plots, drawn, (-4, 104), (0, 50, 100))]
-    )["png"]
+        f"One seed, another may differ: {', '.join(one_seed)}." if one_seed else "",
+        vague if is_vague else "",
+        describe_mark("Grey", words),
+        *notes,
+        left_out,
+    )
+    return SeriesFigure(title or topic, [PanelRow(measured, plots, _PERCENT_LIMITS)], [note])
 
 
-def _reached(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:
-    return [measure for measure in panel.places if any(measure in line.points for line in lines)]
+def _measured_places(panel: RecallPanel, lines: Sequence[RecallLine]) -> list[str]:
+    """Return the measures of a panel that a system has."""
+    measures: set[str] = set()
+    for line in lines:
+        measures |= line.row.numbers.keys()
+    return [measure for measure in panel.places if measure in measures]
 
 
 def _panel(panel: RecallPanel, lines: Sequence[RecallLine]) -> Panel:
-    first, second, *_ = panel.places.values()
-    room, last = 0.5 * (second - first), panel.places[_reached(panel, lines)[-1]]
-    ticks = {place: name for place, name in panel.ticks.items() if place <= last + room}
-    chances = sorted({line.chance for line in lines if line.chance is not None})
-    levels = {**panel.guesses, **{chance: f"chance {chance:.1f}" for chance in chances}}
-    return Panel(
-        panel.heading,
-        panel.unit,
-        (first - room, last + room),
-        ticks,
-        [Level(name, height) for height, name in levels.items()],
+    last = panel.places[_measured_places(panel, lines)[-1]]
+    ticks = {place: name for place, name in panel.ticks.items() if place <= last}
+    levels = dict(panel.guesses)
+    for line in lines:
+        if CHANCE in line.row.numbers:
+            chance = line.row.numbers[CHANCE].mean
+            levels[f"chance {chance:.1f}"] = chance
+    return Panel(panel.heading, panel.axis, ticks, [_series(panel, line) for line in lines], levels)
+
+
+def _series(panel: RecallPanel, line: RecallLine) -> Series:
+    numbers, learned = line.row.numbers, line.row.learned
+    points = {place: numbers[name] for name, place in panel.places.items() if name in numbers}
+    hollow = {place for name, place in panel.places.items() if name in line.hollow}
+    label = line.label if learned.comparable else f"{line.label} ({learned.word})"
+    width = sum(point.high - point.low for point in points.values())
+    return Series(
+        label,
+        line.row.first.key.model,
+        points,
+        hollow=hollow & points.keys(),
+        grey=not learned.comparable,
+        band=not width > _VAGUE * len(points),
     )
-
-
-def _panel_lines(panels: Sequence[RecallPanel], lines: Sequence[RecallLine]) -> list[PanelLine]:
-    panel_lines = []
-    for line, style in zip(lines, system_styles([line.model for line in lines]), strict=True):
-        series = []
-        for panel in panels:
-            points = {
-                place: line.points[name]
-                for name, place in panel.places.items()
-                if name in line.points
-            }
-            hollow = {place for name, place in panel.places.items() if name in line.hollow}
-            series.append(Series(points, hollow=hollow, band=not _is_vague([*points.values()])))
-        known = line.learned.comparable
-        label = line.label if known else f"{line.label} ({line.learned.word})"
-        panel_lines.append(PanelLine(label, style if known else {**style, "color": GREY}, series))
-    return panel_lines
-
-
-def _is_vague(points: Sequence[Estimate]) -> bool:
-    """Return True if the intervals of a line are so wide that their band would cover the others."""
-    return bool(points) and sum(point.high - point.low for point in points) > _VAGUE * len(points)
 
 
 @dataclass(frozen=True)
@@ -301,21 +281,21 @@ class RecallPicture:
     Attributes:
         name: end of its file's name, after the dataset.
         lines: returns the lines of comparable rows; empty if there is nothing to draw.
-        draw: draws lines; returns a PNG.
+        figure: returns the figure of a topic and lines.
     """
 
     name: str
     topic: str
-    lines: Callable[[Sequence[SeedGroup]], tuple[RecallLine, ...]]
-    draw: Callable[[str, Sequence[RecallLine]], bytes]
+    lines: Callable[[Sequence[SeedGroup]], list[RecallLine]]
+    figure: Callable[[str, Sequence[RecallLine]], SeriesFigure]
 
 
 FACTS = RecallPicture(
-    "recall", "planted facts that the summaries state right", recall_lines, draw_recall
+    "recall", "planted facts that the summaries state right", recall_lines, facts_figure
 )
 RECALL_PICTURES = (
     FACTS,
     RecallPicture(
-        "oracle-recall", "sentences that the summaries copy", oracle_lines, draw_oracle_recall
+        "oracle-recall", "sentences that the summaries copy", oracle_lines, oracle_figure
     ),
 )

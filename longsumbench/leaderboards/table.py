@@ -7,7 +7,6 @@ numbers have separate blocks. Planted facts, and the sentences that an oracle se
 """
 
 import math
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
@@ -49,7 +48,9 @@ from longsumbench.runs.record import (
 )
 from longsumbench.runs.results import Results, is_verified
 from longsumbench.views import tables
-from longsumbench.views.figures import draw_figure, draw_intervals, system_styles
+from longsumbench.views.figures import draw_figure
+from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
+from longsumbench.views.series import draw_series
 from longsumbench.views.tables import Block, Stressed, Tied, csv_text, rounded_frame, with_bounds
 
 if TYPE_CHECKING:
@@ -85,12 +86,6 @@ _OUTPUT_COLUMNS = {  # column → fact in the record; left out if no record has 
     "outputs_distinct": "distinct",
     "outputs_repetitive": "repetitive",
 }
-_WIDTH, _ROW, _MARGINS = (
-    8.0,
-    0.4,
-    1.2,
-)  # inches of a figure: its width, a row's height, title and axis
-_ROW_LABEL_WIDTH = 40  # characters
 
 
 def leaderboard_block(
@@ -365,11 +360,10 @@ class Table:
             f", ROUGE {comparability.ROUGE_PARTS[self.part]}" if self.part != "f" else ""
         )
 
-    def lines(self, picture: RecallPicture = FACTS) -> tuple[RecallLine, ...]:
+    def lines(self, picture: RecallPicture = FACTS) -> list[RecallLine]:
         """Return the lines of a picture, of the first block that has any; empty if none has."""
-        return next(
-            (lines for block in self.comparable if (lines := picture.lines(block.rows))), ()
-        )
+        lines = map(picture.lines, [block.rows for block in self.comparable])
+        return next(filter(None, lines), [])
 
     def at_lengths(self) -> tuple[lengths.LengthCurves, ...]:
         """Return the systems that were tested on texts of several lengths, across blocks."""
@@ -387,12 +381,13 @@ class Table:
         if draw:
             for picture in RECALL_PICTURES:
                 lines = self.lines(picture)
-                image = picture.draw(self.title(picture), lines) if lines else None
+                figure = picture.figure(self.title(picture), lines) if lines else None
+                image = draw_series(figure)["png"] if figure else None
                 contents[f"{self.dataset}-{picture.name}.png"] = image
             title = lengths.title_of(self.dataset, curves) if curves else ""
-            contents[f"{self.dataset}-lengths.png"] = (
-                lengths.draw_lengths(title, curves) if curves else None
-            )
+            figure = lengths.lengths_figure(title, curves) if curves else None
+            image = draw_series(figure)["png"] if figure else None
+            contents[f"{self.dataset}-lengths.png"] = image
         return contents
 
     def pictures(self) -> list[str]:
@@ -498,27 +493,18 @@ def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Fi
     """
     results = Results(Path(results_dir).expanduser())
     find_datasets(results, dataset)
-    return _draw_first_block(read_table(results, dataset))
+    figure = _first_block_figure(read_table(results, dataset))
+    return draw_figure(figure.size, figure.draw)
 
 
-def _draw_first_block(table: Table) -> "Figure":
-    """Draw the ranking score of each row of the first block with its 95 % interval, best first."""
-    rows, number = table.comparable[0].rows, table.comparable[0].rows[0].first.evaluation.ranked_by
-
-    def draw(figure: "Figure") -> None:
-        figure.set_layout_engine("constrained")
-        plot = figure.subplots()
-        styles = system_styles([row.first.key.model for row in rows])
-        labels = [textwrap.fill(row.label, _ROW_LABEL_WIDTH) for row in rows]
-        draw_intervals(
-            plot, [*zip(labels, (row.numbers[number] for row in rows), styles, strict=True)]
-        )
-        plot.set_xlabel(f"{comparability.heading_of(number)}, with 95 % intervals")
-        plot.set_title(
-            f"{table.dataset}, {describe_block(table.comparable[0], table.comparable)}", loc="left"
-        )
-
-    return draw_figure((_WIDTH, _MARGINS + _ROW * len(rows)), draw)
+def _first_block_figure(table: Table) -> IntervalFigure:
+    """Return the ranking score of each row of the first block with its 95 % interval, best first."""
+    block = table.comparable[0]
+    number = block.rows[0].first.evaluation.ranked_by
+    rows = [IntervalRow(row.label, row.numbers[number], row.first.key.model) for row in block.rows]
+    title = f"{table.dataset}, {describe_block(block, table.comparable)}"
+    axis = f"{comparability.heading_of(number)}, with 95 % intervals"
+    return IntervalFigure(title, [IntervalPanel("", rows)], axis)
 
 
 def find_datasets(results: Results, dataset: str | None = None) -> list[str]:

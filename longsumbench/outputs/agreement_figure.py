@@ -1,86 +1,33 @@
-"""Draws and writes what `longsumbench agreement` found: a plot for each aspect, with metrics as points."""
+"""Draws and writes what `longsumbench agreement` found: a panel for each aspect, with metrics as points."""
 
-import textwrap
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.outputs.agreement import ANNOTATORS, Agreement, measure_heading
 from longsumbench.outputs.judgements import CONTROLS
-from longsumbench.views.figures import (
-    COLOURS,
-    GREY,
-    TEXT,
-    draw_intervals,
-    render_picture,
-    write_pictures,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-_COLUMNS, _WIDTH, _ROW, _REST = (
-    3,
-    3.1,
-    0.27,
-    1.1,
-)  # plots side by side; inches of a plot, of a metric, of its titles
-_LINES = dict(zip((ANNOTATORS, *CONTROLS), ("#000000", *COLOURS[1:4]), strict=True))
+from longsumbench.views.figures import render_picture, write_pictures
+from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 
 
 def write_agreement(result: Agreement, folder: Path) -> list[Path]:
     """Write `agreement.csv`, `.png` and `.svg`; return their paths."""
-    columns, metrics = (
-        min(_COLUMNS, len(result.aspects)),
-        sum(name not in _LINES for name in result.shown),
-    )
-    height = 0.9 + (_REST + _ROW * metrics) * -(-len(result.aspects) // columns)
-    pictures = render_picture(
-        (1.6 + _WIDTH * max(2, columns), height), partial(_draw_agreement, result)
-    )
+    figure = agreement_figure(result)
+    pictures = render_picture(figure.size, figure.draw)
     files = {f"agreement.{kind}": image for kind, image in pictures.items()}
     return write_pictures(folder, {"agreement.csv": result.csv(), **files})
 
 
-def _draw_agreement(result: Agreement, figure: "Figure") -> None:
-    """Draw τ within documents of each metric, with its 95 % interval, and lines of the annotators and the controls."""
-    columns = min(_COLUMNS, len(result.aspects))
-    figure.set_layout_engine("constrained")
-    grid = figure.subplots(
-        -(-len(result.aspects) // columns), columns, sharex=True, sharey=True, squeeze=False
-    ).flat
-    for plot, aspect in zip(grid, result.aspects, strict=False):
-        _draw_aspect(plot, result, aspect)
-    for plot in grid[len(result.aspects) :]:
-        plot.set_axis_off()
-    lines = {line.get_label(): line for plot in grid for line in plot.get_lines() if line.get_gid()}
-    figure.legend(
-        lines.values(),
-        lines.keys(),
-        loc="outside lower center",
-        ncols=4,
-        frameon=False,
-        fontsize=TEXT,
-    )
-    figure.suptitle(
-        f"{result.name}: agreement with people, τ within documents", fontsize=14, fontweight="bold"
-    )
-
-
-def _draw_aspect(plot: "Axes", result: Agreement, aspect: str) -> None:
-    rows = result.rows_of(aspect)
-    metrics = rows[rows["kind"] == "metric"]
-    for name, colour in _LINES.items():
-        for tau in rows["tau"][rows.index == name].dropna():
-            style, label = "-" if name == ANNOTATORS else "--", measure_heading(name)
-            plot.axvline(tau, color=colour, linestyle=style, label=label, gid=name)
-    numbers = map(Estimate._make, metrics[["tau", "tau_lo", "tau_hi"]].to_numpy(float).tolist())
-    labels = [measure_heading(str(name)) for name in metrics.index]
-    draw_intervals(
-        plot, [(*row, {"color": COLOURS[0]}) for row in zip(labels, numbers, strict=True)]
-    )
-    plot.axvline(0, color=GREY, linewidth=1)
-    plot.tick_params(labelbottom=True)
-    plot.set_title("\n".join(textwrap.wrap(aspect, 28)), fontsize=TEXT + 1, loc="left")
+def agreement_figure(result: Agreement) -> IntervalFigure:
+    """Return τ within documents of each metric, with its 95 % interval, and levels of the annotators and the controls."""
+    panels = []
+    for aspect in result.aspects:
+        rows, levels = [], {}
+        for measure, number in result.rows_of(aspect).iterrows():
+            heading = measure_heading(str(measure))
+            if number["kind"] == "metric":
+                estimate = Estimate(number["tau"], number["tau_lo"], number["tau_hi"])
+                rows.append(IntervalRow(heading, estimate))
+            elif measure in (ANNOTATORS, *CONTROLS) and number["tau"] == number["tau"]:
+                levels[heading] = number["tau"]
+        panels.append(IntervalPanel(aspect, rows, levels))
+    return IntervalFigure(f"{result.name}: agreement with people, τ within documents", panels, "τ")

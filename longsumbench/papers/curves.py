@@ -2,25 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import NamedTuple
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
-from longsumbench.leaderboards.curves_picture import Axis
 from longsumbench.leaderboards.notes import PLANTED, describe_intervals, describe_mark, join
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, long_table
 from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.page import Job, Page, RowRuns
-from longsumbench.views.figures import (
-    Level,
+from longsumbench.views.series import (
     Panel,
-    PanelLine,
     PanelRow,
     Series,
-    draw_panels,
-    system_styles,
+    SeriesFigure,
+    draw_series,
+    place_numbers,
 )
 from longsumbench.views.tables import Block
 
@@ -32,31 +29,26 @@ class _Point(NamedTuple):
     group: SeedGroup
 
 
-_Panels = Mapping[str, Mapping[str, Sequence[_Point]]]  # panel → line → points from left to right
-
-
 def curves_page(job: Job) -> Page:
     """Return the page of a figure: the picture, a table of its points, and the verdicts."""
     means = printed.read_row_means(job)
     measures, verdicts = printed.measures_shown(job, means), printed.decide_claims(job, means)
-    numbers = [
-        means.table_number(OURS, label, dataset, measure, group.numbers[measure])
-        for (label, dataset), group in means.groups.items()
-        for measure in measures
-        if measure in group.numbers
-    ]
-    panels = _panels(job, means)
-    main_measures = [
-        name for name in dict.fromkeys([job.paper_table.measures[0], PLANTED]) if name in measures
-    ]
+    numbers = []
+    for (label, dataset), group in means.groups.items():
+        for measure in measures:
+            if measure in group.numbers:
+                number = group.numbers[measure]
+                numbers.append(means.table_number(OURS, label, dataset, measure, number))
+    pictures = {}
+    if means.groups:
+        figure = paper_series(job, means, measures)
+        pictures[f"{job.paper_table.name}-curves.png"] = draw_series(figure)["png"]
     return Page(
         blocks=_panel_blocks(job, means, measures),
         numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, means),
-        pictures={f"{job.paper_table.name}-curves.png": _draw_panels(job, panels, main_measures)}
-        if panels
-        else {},
+        pictures=pictures,
     )
 
 
@@ -69,9 +61,8 @@ def _panel_blocks(job: Job, means: printed.RowMeans, measures: Sequence[str]) ->
     if means.groups:
         part = f"ROUGE {ROUGE_PARTS[job.paper_table.part]}, 0–100. {means.describe_interval()}"
         texts = [compare_texts(job, dataset) for dataset in job.datasets]
-        blocks[-1] = replace(
-            blocks[-1], footnotes=(part, printed.LEARNED_NOTE, *filter(None, texts))
-        )
+        footnotes = (part, printed.LEARNED_NOTE, *filter(None, texts))
+        blocks[-1] = replace(blocks[-1], footnotes=footnotes)
     return tuple(blocks)
 
 
@@ -83,22 +74,12 @@ def _panel_block(
         estimates = [means.number(row.label, row.dataset, measure) for measure in measures]
         numbers = [f"{number:.1f}" if number else "" for number in estimates]
         learned = means.learned_cells(row.label, row.dataset)
-        cells.append(
-            [_line_name(row), f"{_x(job, row):g}", *numbers, *learned, printed.count_runs(row)]
-        )
-    return Block(
-        _panel_name(job, rows[0]),
-        (),
-        (
-            "line",
-            "x",
-            *(_heading(measure).replace(" right", "\nright") for measure in measures),
-            *printed.LEARNED_COLUMNS,
-            "runs",
-        ),
-        "lr" + "r" * len(measures) + "lrrr",
-        cells,
-    ).without_empty_columns()
+        name, x = _line_name(row), f"{_x(job, row):g}"
+        cells.append([name, x, *numbers, *learned, printed.count_runs(row)])
+    headings = [_heading(measure).replace(" right", "\nright") for measure in measures]
+    columns = ("line", "x", *headings, *printed.LEARNED_COLUMNS, "runs")
+    align = "lr" + "r" * len(measures) + "lrrr"
+    return Block(_panel_name(job, rows[0]), (), columns, align, cells).without_empty_columns()
 
 
 def _line_name(row: RowRuns) -> str:
@@ -119,82 +100,54 @@ def _heading(measure: str) -> str:
     return printed.FACTS_HEADING if measure == PLANTED else heading_of(measure)
 
 
-def _panels(job: Job, means: printed.RowMeans) -> _Panels:
+def paper_series(job: Job, means: printed.RowMeans, measures: Sequence[str]) -> SeriesFigure:
+    """Return the figure: a column for each panel of the paper; a row for its first measure, and one for planted facts."""
     panels: dict[str, dict[str, list[_Point]]] = {}
-    for row in sorted(job.rows, key=lambda row: _x(job, row)):
-        if group := means.groups.get((row.label, row.dataset)):
+    groups = []
+    for row in job.rows:
+        group = means.groups.get((row.label, row.dataset))
+        if group:
+            groups.append(group)
             lines = panels.setdefault(_panel_name(job, row), {})
             lines.setdefault(_line_name(row), []).append(_Point(_x(job, row), group))
-    return dict(sorted(panels.items()))
-
-
-def _draw_panels(job: Job, panels: _Panels, measures: Sequence[str]) -> bytes:
-    """Draw a column of plots for each panel and a row for each measure; return a PNG."""
-    models = {
-        name: points[0].group.first.key.model
-        for lines in panels.values()
-        for name, points in lines.items()
-    }
-    styles = dict(zip(models, system_styles([*models.values()]), strict=True))
-    axes, rows = [_axis(lines) for lines in panels.values()], list[PanelRow]()
-    for measure in measures:
-        part = ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
-        plots, lines = [], []
-        for (panel, panel_lines), axis in zip(panels.items(), axes, strict=True):
-            ticks = {place: value for value, place in axis.places.items()}
-            heading = "" if rows else panel.replace(": ", "\n")
-            plots.append(Panel(heading, "", axis.ends, ticks, _floor_level(panel_lines, measure)))
-        for name, style in styles.items():
-            pairs = zip(panels.values(), axes, strict=True)
-            series = [
-                _series(panel_lines.get(name, ()), axis, measure) for panel_lines, axis in pairs
-            ]
-            if any(one.points for one in series):
-                lines.append(PanelLine(name if series[-1].points else "", style, series))
-        rows.append(PanelRow(f"{_heading(measure)} {part}".strip(), plots, lines))
-    title = f"{job.paper_table.prints} of {job.paper_table.citation}, at scale={job.scale}"
-    points = chain.from_iterable(
-        chain.from_iterable(panel_lines.values() for panel_lines in panels.values())
-    )
-    groups = [point.group for point in points]
-    plots_of_rows = chain.from_iterable(row.panels for row in rows)
-    levels = chain.from_iterable(plot.levels for plot in plots_of_rows)
-    kinds = dict.fromkeys(level.label.split()[0] for level in levels)
+    panel_rows: list[PanelRow] = []
+    for measure in dict.fromkeys([job.paper_table.measures[0], PLANTED]):
+        if measure in measures:
+            plots = []
+            for name in sorted(panels):
+                heading = "" if panel_rows else name.replace(": ", "\n")
+                plots.append(_panel(heading, panels[name], measure))
+            part = ROUGE_PARTS[job.paper_table.part] if measure in ROUGE_HEADINGS else ""
+            panel_rows.append(PanelRow(join(_heading(measure), part), plots))
     over = describe_intervals([len(group.runs) > 1 for group in groups])
-    notes = [
-        f"Bands and whiskers: 95 % intervals over {over}.",
-        f"Dashed: {', '.join(kinds)}." if kinds else "",
-    ]
     words = {group.learned.word for group in groups if not group.learned.comparable}
-    notes.append(describe_mark("Hollow points", words))
-    return draw_panels(title, [join(*notes)], rows)["png"]
+    note = join(
+        f"Bands and whiskers: 95 % intervals over {over}.", describe_mark("Hollow points", words)
+    )
+    title = f"{job.paper_table.prints} of {job.paper_table.citation}, at scale={job.scale}"
+    return SeriesFigure(title, panel_rows, [note])
 
 
-def _axis(lines: Mapping[str, Sequence[_Point]]) -> Axis:
-    values = sorted({point.x for points in lines.values() for point in points})
-    return Axis.of("", [f"{value:g}" for value in values])
-
-
-def _series(points: Sequence[_Point], axis: Axis, measure: str) -> Series:
-    groups = {
-        axis.places[f"{point.x:g}"]: point.group
-        for point in points
-        if measure in point.group.numbers
-    }
-    hollow = {place for place, group in groups.items() if not group.learned.comparable}
-    return Series({place: group.numbers[measure] for place, group in groups.items()}, hollow=hollow)
-
-
-def _floor_level(lines: Mapping[str, Sequence[_Point]], measure: str) -> list[Level]:
-    """Return the mean floor of a panel's points; empty if it is unknown."""
-    floors = [
-        floor
-        for points in lines.values()
-        for point in points
-        if (floor := _floor(point.group, measure))
-    ]
-    word = "chance" if measure == PLANTED else "floor"
-    return [Level(f"{word} {(mean := sum(floors) / len(floors)):.1f}", mean)] if floors else []
+def _panel(heading: str, lines: Mapping[str, Sequence[_Point]], measure: str) -> Panel:
+    """Return a panel with the lines, and the mean floor of its points if it is known."""
+    numbers: set[float] = set()
+    floors = []
+    for points in lines.values():
+        numbers.update(point.x for point in points)
+        floors += [_floor(point.group, measure) for point in points]
+    ordered = sorted(numbers)
+    places = dict(zip(ordered, place_numbers(ordered), strict=True))
+    known = [floor for floor in floors if floor]
+    levels = {}
+    if known:
+        levels["chance" if measure == PLANTED else "floor"] = sum(known) / len(known)
+    series = []
+    for label, points in lines.items():
+        measured = {places[x]: group for x, group in points if measure in group.numbers}
+        estimates = {place: group.numbers[measure] for place, group in measured.items()}
+        hollow = {place for place, group in measured.items() if not group.learned.comparable}
+        series.append(Series(label, points[0].group.first.key.model, estimates, hollow=hollow))
+    return Panel(heading, "", {places[x]: f"{x:g}" for x in ordered}, series, levels)
 
 
 def _floor(group: SeedGroup, measure: str) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import escape_lines
 from longsumbench.leaderboards.after_run import UpdatedTable
-from longsumbench.leaderboards.curves_picture import update_curves
+from longsumbench.leaderboards.curves_figure import update_curves
 from longsumbench.leaderboards.table import update_table
 from longsumbench.modeling.processes import started_processes
 from longsumbench.progress import phase

@@ -3,27 +3,24 @@
 import csv
 import io
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from support.run_records import changed, measured, record
+from support.run_records import measured, record
 
 from longsumbench.core import Cut, DatasetSettings, FitReport, Truncation
 from longsumbench.corpora.probe import probe
 from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.lengths import (
     FACT_PANELS,
-    draw_lengths,
     in_thousands,
     lengths_csv,
+    lengths_figure,
     systems_at_lengths,
-    title_of,
 )
 from longsumbench.leaderboards.seed_groups import LEARNED, NO_INTERVAL, NOT_LEARNED
-from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
@@ -46,7 +43,7 @@ def run_at(
     measures |= measured({"fact_recall_chance": 4.2})
     made = {
         "run_id": f"{model}{length}{changes.get('seed', 1)}000000000000"[:12],
-        "texts": {"examples": {"train": 9_000}, **probe.probe_inputs(settings)},
+        "corpus": {"examples": {"train": 9_000}, **probe.probe_inputs(settings)},
         "source": Truncation(1000, 900, (Cut("num_snippets", round(1000 - 10 * seen), 0),)),
         "fit": FitReport(steps=300),
         "measures": measures,
@@ -81,108 +78,89 @@ def test_runs_of_one_training_are_one_system() -> None:
     assert (trunc.is_cut(65536), trunc.is_cut(1024)) == (True, False)
 
 
-def test_who_is_not_drawn() -> None:
-    """One length, other training texts, other options, other settings, oracles, baselines, other datasets: no line."""
-    base = run_at("ea", 90, 1024)
-    recipe = {"model": {}, "train": {"batch_size": 8}}
-    for other in (
-        run_at("ea", 50, 1024, seed=2),
-        run_at("ea", 50, 4096, train=4096),
-        run_at("ea", 50, 4096, train=None),
-        run_at("ea", 50, 4096, options={"sources": 4}),
-        run_at("ea", 50, 4096, variant="num_snippets=9"),
-        run_at("ea", 50, 4096, config=recipe),
-        run_at("ea", 50, 4096, oracle=True),
-        run_at("ea", 50, 4096, fit=FitReport()),
-        run_at("ea", 50, 4096, measures={}),
-        run_at("ea", 50, 4096, texts={"examples": {"train": 60}}),
-        run_at("ea", 50, 4096, split="validation"),
-    ):
-        assert systems_at_lengths([base, other]) == ()
-    assert systems_at_lengths([base, run_at("ea", 50, 4096)])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"length": 1024, "seed": 2},
+        {"train": 4096},
+        {"train": None},
+        {"options": {"contradiction": 0.5}},
+        {"variant": "num_snippets=9"},
+        {"config": {"model": {}, "train": {"batch_size": 8}}},
+        {"oracle": True},
+        {"fit": FitReport()},
+        {"measures": {}},
+        {"corpus": {"examples": {"train": 60}}},
+        {"split": "validation"},
+    ],
+)
+def test_who_is_not_drawn(changes: dict[str, Any]) -> None:
+    """One length, other training texts, options or settings, oracles, baselines, other datasets: no line."""
+    other = run_at("ea", 50, **{"length": 4096, **changes})
+    assert systems_at_lengths([run_at("ea", 90, 1024), other]) == ()
 
 
 def test_numbers_by_hand() -> None:
-    """A row a system and length in the CSV, with what was seen."""
-    found = systems_at_lengths(
+    """The CSV has a row for a system and length, with what was seen; the figure has it at its logarithm, to the base 2."""
+    systems = systems_at_lengths(
         [
             run_at("ea", 90, 1024),
-            run_at("ea", 50, 65536),
+            run_at("ea", 60, 65536),
             run_at("trunc", 20, 1024),
             run_at("trunc", 4, 65536, seen=1),
         ]
     )
-    rows = list(csv.DictReader(io.StringIO(lengths_csv(found))))
-    assert [
-        (row["system"], row["train_length"], row["document_length"], row["source_seen"])
-        for row in rows
-    ] == [
-        ("ea", "1024", "1024", "100.0"),
-        ("ea", "1024", "65536", "100.0"),
-        ("trunc", "1024", "1024", "100.0"),
-        ("trunc", "1024", "65536", "1.0"),
+    rows = list(csv.DictReader(io.StringIO(lengths_csv(systems))))
+    names = ("system", "train_length", "document_length", "source_seen", "fact_recall_relayed_lo")
+    assert [" ".join(row[name] for name in names) for row in rows] == [
+        "ea 1024 1024 100.0 86.0",
+        "ea 1024 65536 100.0 56.0",
+        "trunc 1024 1024 100.0 16.0",
+        "trunc 1024 65536 1.0 0.0",
     ]
-    assert (rows[1]["fact_recall_relayed"], rows[1]["fact_recall_relayed_lo"], rows[1]["n"]) == (
-        "50.0",
-        "46.0",
-        "20",
-    )
-    assert list(map(in_thousands, (300, 1024, 1536, 2000, 65536, 2**20))) == [
-        "300",
-        "1k",
-        "1.5k",
-        "2k",
-        "64k",
-        "1M",
-    ]
+    figure = lengths_figure("about", systems)
+    silent = figure.rows[0].panels[-1]
+    assert silent.ticks == {10: "1k", 16: "64k"}
+    ea, trunc = silent.series
+    assert ea.points == {10: Estimate(90, 86, 92), 16: Estimate(60, 56, 62)}
+    assert (ea.hollow, trunc.hollow) == (set(), {16})
+    assert "Hollow: less than 99 % of the text is seen." in figure.notes[0]
 
 
-def picture(records: Sequence[RunRecord]) -> bytes:
-    found = systems_at_lengths(records)
-    return draw_lengths(title_of("probe", found), found)
+def test_lengths_are_short() -> None:
+    """Thousands and millions are 1,024 tokens, or 1,000 if they are round."""
+    names = [in_thousands(length) for length in (300, 1024, 1536, 2000, 65536, 2**20)]
+    assert names == ["300", "1k", "1.5k", "2k", "64k", "1M"]
 
 
-def test_beside_the_table(tmp_path: Path) -> None:
-    """Picture and CSV exist while runs are in several blocks of the table, and are removed after that."""
-    results = Results(tmp_path)
+def test_files_of_a_table(tmp_path: Path) -> None:
+    """Picture and CSV exist while systems have several lengths; the picture is drawn if it is missing, or numbers changed."""
+    results, folder = Results(tmp_path), tmp_path / "leaderboard"
+    drawn = folder / "probe-lengths.png"
     runs = [run_at("ea", 90, 1024), run_at("ea", 50, 65536)]
-    for run in runs:
-        run.write(results.run_folder(run))
-    table = leaderboard.update_table(results, "probe")
-    folder = tmp_path / "leaderboard"
-    assert table.pictures() == ["probe-lengths.png"]
-    assert "trained on 1k tokens at most](probe-lengths.png)" in (
-        folder / "probe.md"
-    ).read_text().replace(")]", "]")
-    assert (folder / "probe-lengths.png").read_bytes() == picture(runs)
+
+    def write_runs() -> Table:
+        for run in runs:
+            run.write(results.run_folder(run))
+        return leaderboard.update_table(results, "probe")
+
+    assert write_runs().pictures() == ["probe-lengths.png"]
+    assert "trained on 1k tokens at most)](probe-lengths.png)" in (folder / "probe.md").read_text()
     assert (folder / "probe-lengths.csv").read_text() == lengths_csv(systems_at_lengths(runs))
+    first = drawn.read_bytes()
+    drawn.write_bytes(b"kept")
+    (folder / "probe.md").unlink()
+    write_runs()
+    assert (drawn.read_bytes(), (folder / "probe.md").is_file()) == (b"kept", True)
+    drawn.unlink()
+    write_runs()
+    assert drawn.read_bytes() == first
+    runs[1] = run_at("ea", 40, 65536)
+    write_runs()
+    assert drawn.read_bytes() != first
     (results.run_folder(runs[0]) / "record.json").unlink()
     assert leaderboard.update_table(results, "probe").pictures() == []
     assert not list(folder.glob("probe-lengths*"))
-    assert Table("probe", comparable_rows(runs)).at_lengths()
-
-
-def test_pictures_are_drawn_when_the_numbers_change_or_one_is_missing(tmp_path: Path) -> None:
-    """The same table does not draw them again; a deleted picture comes back, and so does that of other numbers."""
-    results, drawn = Results(tmp_path), tmp_path / "leaderboard" / "probe-lengths.png"
-    runs = [run_at("ea", 90, 1024), run_at("ea", 50, 65536)]
-    for run in runs:
-        run.write(results.run_folder(run))
-    leaderboard.update_table(results, "probe")
-    drawn.write_bytes(b"kept")
-    (tmp_path / "leaderboard" / "probe.md").unlink()
-    leaderboard.update_table(results, "probe")
-    assert (drawn.read_bytes(), (tmp_path / "leaderboard" / "probe.md").is_file()) == (
-        b"kept",
-        True,
-    )
-    drawn.unlink()
-    leaderboard.update_table(results, "probe")
-    assert drawn.read_bytes() == picture(runs)
-    runs[1] = changed(runs[1], measures=run_at("ea", 40, 65536).evaluation.measures)
-    runs[1].write(results.run_folder(runs[1]))
-    leaderboard.update_table(results, "probe")
-    assert drawn.read_bytes() == picture(runs)
 
 
 def test_whether_a_system_learned_is_judged_on_the_shortest_texts() -> None:

@@ -1,19 +1,17 @@
-"""What is drawn of fact recall, how seeds are pooled, and that the same records give the same picture."""
+"""What is drawn of fact recall and oracle recall, how seeds are pooled, and what a title says."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import pytest
 from support.run_records import TRAINED, measured, record
 
-from longsumbench.leaderboards import recall
 from longsumbench.leaderboards.recall import (
     ORACLE_PANELS,
     PANELS,
     RecallLine,
     best_of_models,
-    draw_recall,
+    facts_figure,
     headline,
     oracle_lines,
 )
@@ -24,6 +22,7 @@ from longsumbench.leaderboards.seed_groups import (
     STILL_LEARNING,
     UNKNOWN,
     Learned,
+    SeedGroup,
 )
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
@@ -31,102 +30,76 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.oracle_recall import OracleRecall
 from longsumbench.runs.record import RunRecord
-from longsumbench.views.figures import GREY, Panel, PanelLine, PanelRow
+from longsumbench.views.series import SeriesFigure
 
 MEASURE = "fact_recall_silent_distance_3"
+CHANCE = {"fact_recall_chance": Estimate(4.2, 4, 5)}
 
 
-def found(model: str, mean: float, **changes: object) -> RunRecord:
+def stating(model: str, mean: float, **changes: object) -> RunRecord:
     """A run that stated `mean` percent of all facts right, at every place and distance."""
     measures = measured(dict.fromkeys(FactRecall.columns, mean), below=4, above=2)
     return record(model, mean, measures=measures | measured({"fact_recall_chance": 5.0}), **changes)
 
 
-def picture(records: Sequence[RunRecord]) -> bytes:
-    table = Table("toy", comparable_rows(records))
-    return draw_recall(table.title(), table.lines())
+def copying(model: str, mean: float, **changes: object) -> RunRecord:
+    """A run that copied `mean` percent of the oracle's sentences, at every place."""
+    measures = measured(dict.fromkeys(OracleRecall.columns, mean))
+    return record(model, mean, measures=measures, **changes)
 
 
-def lines_of(records: Sequence[RunRecord]) -> tuple[RecallLine, ...]:
+def lines_of(records: Sequence[RunRecord]) -> list[RecallLine]:
     return Table("toy", comparable_rows(records)).lines()
 
 
-def test_what_is_drawn_is_what_the_metric_measures() -> None:
-    """Every place of every panel is a column of fact recall, and no position or distance is left out."""
-    drawn = [name for panel in PANELS for name in panel.places]
-    assert drawn == [
-        name for name in FactRecall.columns if "_position_" in name or "_distance_" in name
-    ]
+def line(
+    model: str, numbers: Mapping[str, Estimate], word: str = LEARNED, seeds: int = 1
+) -> RecallLine:
+    runs = (record(model, 9),) * seeds
+    return RecallLine(model, SeedGroup(runs, numbers=numbers, learned=Learned(word)))
+
+
+def test_every_place_is_measured() -> None:
+    """Every place of every panel is a column of its metric, and no position or distance is left out."""
+    for panels, metric in ((PANELS, FactRecall), (ORACLE_PANELS, OracleRecall)):
+        drawn = [name for panel in panels for name in panel.places]
+        assert drawn == [
+            name for name in metric.columns if "_position_" in name or "_distance_" in name
+        ]
 
 
 def test_seeds_are_one_line() -> None:
     """The mean of the seeds' means; without per-example scores, it has no whisker."""
     lines = lines_of(
-        [found("seal", 60, seed=1), found("seal", 50, seed=2), found("trunc", 10, seed=1)]
+        [stating("seal", 60, seed=1), stating("seal", 50, seed=2), stating("trunc", 10, seed=1)]
     )
-    assert [line.label for line in lines] == ["seal", "trunc"]
-    assert lines[0].points[MEASURE] == Estimate(55.0, *NO_INTERVAL)
-    assert lines[1].points[MEASURE] == Estimate(10.0, 6.0, 12.0)
-    assert {line.chance for line in lines} == {5.0}
-
-
-def test_what_is_not_one_system_is_not_pooled() -> None:
-    """Variants are separate lines, and so are runs with other training settings, whose labels have these."""
-    recipe = {
-        "model": {},
-        "train": {"batch_size": 16, "accumulation": 1, "max_steps": 100, "seed": 1},
-    }
-    longer = {**recipe, "train": {**recipe["train"], "max_steps": 200}}
-    other_seed = {**recipe, "train": {**recipe["train"], "seed": 2}}
-    lines = lines_of(
-        [
-            found("ea", 60, run_id="aaaaaaaaaaaa", seed=1, config=recipe, fit=TRAINED),
-            found("ea", 60, run_id="bbbbbbbbbbbb", seed=2, config=other_seed, fit=TRAINED),
-            found("ea", 50, run_id="cccccccccccc", seed=1, config=longer, fit=TRAINED),
-            found("ea", 40, variant="num_beams=2,x=1", config=recipe),
-        ]
-    )
-    assert [line.label for line in lines] == [
-        "ea max_steps=100",
-        "ea max_steps=200",
-        "ea num_beams=2 x=1",
-    ]
+    assert [one.label for one in lines] == ["seal", "trunc"]
+    numbers = [one.row.numbers for one in lines]
+    assert numbers[0][MEASURE] == Estimate(55.0, *NO_INTERVAL)
+    assert numbers[1][MEASURE] == Estimate(10.0, 6.0, 12.0)
 
 
 def test_a_model_has_one_line() -> None:
     """Its best row; the label has settings only if the model has other rows."""
     lines = lines_of(
         [
-            found("ea", 60, variant="num_beams=2"),
-            found("ea", 50),
-            found("seal", 40, variant="page_size=9"),
+            stating("ea", 60, variant="num_beams=2"),
+            stating("ea", 50),
+            stating("seal", 40, variant="page_size=9"),
         ]
     )
-    assert [line.label for line in best_of_models(lines)] == ["ea num_beams=2", "seal"]
+    assert [one.label for one in best_of_models(lines)] == ["ea num_beams=2", "seal"]
 
 
-def points(**lows: float) -> list[RecallLine]:
-    """Lines with intervals that begin there; the word of a system follows its name ("ea_learned")."""
-    words = {
-        "learned": LEARNED,
-        "still": STILL_LEARNING,
-        "not": NOT_LEARNED,
-        "unknown": UNKNOWN,
-        "": "",
-    }
-    return [
-        RecallLine(
-            model,
-            model,
-            {MEASURE: Estimate(low, low, 95 if low > 50 else 50)},
-            5.0,
-            learned=Learned(words[word]),
-        )
-        for (model, _, word), low in ((name.partition("_"), low) for name, low in lows.items())
-    ]
-
-
+WORDS = {
+    "learned": LEARNED,
+    "still": STILL_LEARNING,
+    "not": NOT_LEARNED,
+    "unknown": UNKNOWN,
+    "": "",
+}
 ONLY_EA = "Facts: of the systems that learned, only ea finds them"
+FOUND = ("a_learned", "b_learned", "c_learned", "d_learned")
 FOUR = "Facts: 4 of 5 systems that learned find them"
 
 
@@ -139,10 +112,7 @@ FOUR = "Facts: 4 of 5 systems that learned find them"
         ({"ea": 9, "seal": 9}, "Facts: no system finds them"),
         ({**dict.fromkeys("abcd", 60.0), "e": 9}, "Facts: 4 of 5 systems find them"),
         ({"ea": 60, "seal": float("nan")}, ""),
-        (
-            {"ea_learned": 60, "ca_learned": 9, "seal_still": 80},
-            "Facts: of the systems that learned, only ea finds them",
-        ),
+        ({"ea_learned": 60, "ca_learned": 9, "seal_still": 80}, ONLY_EA),
         (
             {"ea_learned": 60, "ca_learned": 60, "seal_not": 9},
             "Facts: all systems that learned find them",
@@ -152,105 +122,84 @@ FOUR = "Facts: 4 of 5 systems that learned find them"
             "Facts: no system that learned finds them",
         ),
         ({"ea_learned": 60, "ca_learned": 9, "lead": 70, "trunc_unknown": float("nan")}, ONLY_EA),
-        (
-            {
-                **dict.fromkeys(("a_learned", "b_learned", "c_learned", "d_learned"), 60.0),
-                "e_learned": 9,
-                "f_not": 9,
-            },
-            FOUR,
-        ),
+        ({**dict.fromkeys(FOUND, 60.0), "e_learned": 9, "f_not": 9}, FOUR),
         ({"ea_still": 60, "lead": 9}, ""),
     ],
 )
 def test_the_title_says_what_was_found(lows: dict[str, float], title: str) -> None:
     """It names the systems whose interval is above 50 % and that learned, and nobody if an interval is unknown."""
-    assert headline("Facts", points(**lows), MEASURE) == title
-    unmeasured = RecallLine("other", "other", {}, 5.0, learned=Learned(LEARNED))
-    assert headline("Facts", [*points(**lows), unmeasured], MEASURE) == ""
+    lines = []
+    for name, low in lows.items():
+        model, _, word = name.partition("_")
+        number = Estimate(low, low, 95 if low > 50 else 50)
+        lines.append(line(model, {MEASURE: number}, WORDS[word]))
+    assert headline("Facts", lines, MEASURE) == title
+    assert headline("Facts", [*lines, line("other", {})], MEASURE) == ""
 
 
-def silent_by_distance(model: str, lows: Sequence[float], word: str = LEARNED) -> RecallLine:
+def silent_by_distance(
+    model: str, lows: Sequence[float], word: str = LEARNED, seeds: int = 1
+) -> RecallLine:
     """A line whose intervals of silent facts begin there, by distance; single facts are at 99 %."""
-    found = {
-        measure: Estimate(low + 5, low, low + 9)
-        for measure, low in zip(PANELS[-1].places, lows, strict=False)
-    }
-    return RecallLine(
-        model,
-        model,
-        {"fact_recall_single_position_9": Estimate(99, 98, 100), **found},
-        4.2,
-        learned=Learned(word),
-    )
+    numbers = {"fact_recall_single_position_9": Estimate(99, 98, 100), **CHANCE}
+    for measure, low in zip(PANELS[-1].places, lows, strict=False):
+        numbers[measure] = Estimate(low + 5, low, low + 9)
+    return line(model, numbers, word, seeds)
 
 
-class Drawn(NamedTuple):
-    """What `draw_panels` is given."""
-
-    title: str
-    notes: Sequence[str]
-    panels: Sequence[Panel]
-    lines: Sequence[PanelLine]
+def figure_of(*lines: RecallLine) -> SeriesFigure:
+    return facts_figure("about", lines)
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[RecallLine]], Drawn]:
-    """Return what is drawn of lines, instead of the picture."""
-    given: list[Drawn] = []
-
-    def draw_panels(title: str, notes: Sequence[str], rows: Sequence[PanelRow]) -> dict[str, bytes]:
-        (row,) = rows
-        given.append(Drawn(title, notes, row.panels, row.lines))
-        return {"png": b""}
-
-    monkeypatch.setattr(recall, "draw_panels", draw_panels)
-
-    def draw(lines: Sequence[RecallLine]) -> Drawn:
-        draw_recall("about", lines)
-        return given[-1]
-
-    return draw
-
-
-def test_the_title_is_about_the_largest_distance_of_silent_facts(
-    drawn: Callable[[Sequence[RecallLine]], Drawn],
-) -> None:
+def test_the_title_is_about_the_largest_distance_of_silent_facts() -> None:
     """A system that finds near facts and misses far ones is not named, and the title says which distance counts."""
     far, near = silent_by_distance("seal", [60] * 8), silent_by_distance("pagesum", [90] * 7 + [40])
-    assert drawn([far, near]).title == "Silent facts, 7 sections apart: only seal finds them"
-    far, near = (replace(line, points=dict([*line.points.items()][:3])) for line in (far, near))
-    assert drawn([far, near]).title == "Silent facts, 1 section apart: all systems find them"
+    title = "Silent facts, 7 sections apart: only seal finds them"
+    assert figure_of(far, near).title == title
+    far, near = (silent_by_distance(model, [60] * 2) for model in ("seal", "pagesum"))
+    assert figure_of(far, near).title == "Silent facts, 1 section apart: all systems find them"
 
 
-def test_systems_that_did_not_learn_are_grey(
-    drawn: Callable[[Sequence[RecallLine]], Drawn],
-) -> None:
+def test_systems_that_did_not_learn_are_grey() -> None:
     """The label has the word, a line below says what grey means, and the title does not name them."""
-    learned, other = (
-        silent_by_distance("seal", [60] * 8),
-        silent_by_distance("trunc", [70] * 8, STILL_LEARNING),
-    )
-    title, (note,), panels, lines = drawn([other, learned])
-    assert title == "Silent facts, 7 sections apart: all systems that learned find them"
-    assert "Grey: systems that did not learn" in note
-    grey = {line.label: line.style["color"] == GREY for line in lines}
+    learned = silent_by_distance("seal", [60] * 8)
+    figure = figure_of(silent_by_distance("trunc", [70] * 8, STILL_LEARNING), learned)
+    title = "Silent facts, 7 sections apart: all systems that learned find them"
+    assert figure.title == title
+    assert "Grey: systems that did not learn" in figure.notes[0]
+    silent = figure.rows[0].panels[-1]
+    grey = {series.label: series.grey for series in silent.series}
     assert grey == {"seal": False, "trunc (still learning)": True}
-    assert [level.label for level in panels[-1].levels] == ["guess of two", "chance 4.2"]
-    assert "Grey" not in drawn([learned]).notes[0]
+    assert silent.levels == {"guess of two": 50, "chance 4.2": 4.2}
+    assert "Grey" not in figure_of(learned).notes[0]
 
 
-def copying(model: str, mean: float, **changes: object) -> RunRecord:
-    """A run that copied `mean` percent of the oracle's sentences, at every place."""
-    return record(
-        model, mean, measures=measured(dict.fromkeys(OracleRecall.columns, mean)), **changes
-    )
+def test_one_trained_seed_is_no_title() -> None:
+    """Another seed may give another number: the note names the system, and the title is the topic."""
+    seal = silent_by_distance("seal", [60] * 8)
+    run = record("seal", 9, seed=1, fit=TRAINED)
+    figure = figure_of(replace(seal, row=replace(seal.row, runs=(run,))))
+    assert figure.title == "about"
+    assert "One seed, another may differ: seal." in figure.notes[0]
 
 
-def test_oracle_recall_is_drawn_like_the_metric_measures_it() -> None:
-    """Every place of both panels is a column of the metric; the others are no places."""
-    drawn = [name for panel in ORACLE_PANELS for name in panel.places]
-    assert drawn == [name for name in OracleRecall.columns if "_position_" in name]
+def test_wide_intervals_have_no_band() -> None:
+    """A note says what dashed lines are, only if there are some."""
+    vague = line("seal", {MEASURE: Estimate(50, 10, 90)})
+    figure = figure_of(vague)
+    assert [series.band for series in figure.rows[0].panels[0].series] == [False]
+    assert "Dashed lines: intervals of more than 60 points" in figure.notes[0]
+    assert "Dashed" not in figure_of(silent_by_distance("seal", [60] * 8)).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "over"),
+    [((1,), "examples,"), ((2,), "examples and seeds,"), ((1, 2), "examples (and seeds, ")],
+)
+def test_the_note_says_over_what_lines_are(seeds: Sequence[int], over: str) -> None:
+    """Means are over seeds only where there are several, and baselines have none."""
+    lines = [silent_by_distance(f"s{number}", [60] * 8, "", number) for number in seeds]
+    assert f"Lines are means over {over}" in figure_of(*lines).notes[0]
 
 
 def test_the_oracle_shows_where_it_looks_but_not_its_recall() -> None:
@@ -258,19 +207,19 @@ def test_the_oracle_shows_where_it_looks_but_not_its_recall() -> None:
     runs = [copying("ea", 30), copying("lead", 20), copying("oracle", 100, oracle=True)]
     oracle, *lines = oracle_lines(comparable_rows(runs)[0].rows)
     assert oracle.label == "oracle"
-    assert set(oracle.points) == set(ORACLE_PANELS[1].places)
-    assert [line.label for line in lines] == ["ea", "lead"]
-    assert [line.label for line in oracle_lines(comparable_rows(runs[:2])[0].rows)] == [
+    assert set(oracle.row.numbers) == set(ORACLE_PANELS[1].places)
+    assert [one.label for one in lines] == ["ea", "lead"]
+    assert [one.label for one in oracle_lines(comparable_rows(runs[:2])[0].rows)] == [
         "ea",
         "lead",
     ]
-    assert oracle_lines(comparable_rows(runs[2:])[0].rows) == ()
+    assert oracle_lines(comparable_rows(runs[2:])[0].rows) == []
 
 
 def test_a_table_has_the_pictures_that_its_runs_have() -> None:
     """Fact recall and oracle recall have each their file, with a link; a run that copies nothing is drawn, too."""
     table = Table(
-        "toy", comparable_rows([copying("ea", 30), copying("lead", 20), found("seal", 60)])
+        "toy", comparable_rows([copying("ea", 30), copying("lead", 20), stating("seal", 60)])
     )
     assert table.pictures() == ["toy-recall.png", "toy-oracle-recall.png"]
     files = table.files()
@@ -279,20 +228,5 @@ def test_a_table_has_the_pictures_that_its_runs_have() -> None:
         assert isinstance(content, bytes)
         assert content.startswith(b"\x89PNG")
         assert f"]({name})" in table.markdown()
-    none = record(
-        "trunc", 9, measures=measured({"oracle_recall": 0.0, "oracle_recall_position_0": 0.0})
-    )
-    assert Table("toy", comparable_rows([none])).files()["toy-oracle-recall.png"]
+    assert Table("toy", comparable_rows([copying("trunc", 0)])).pictures() == table.pictures()[1:]
     assert Table("toy", comparable_rows([record("lead", 30)])).pictures() == []
-
-
-def test_the_note_says_over_what_lines_are(drawn: Callable[[Sequence[RecallLine]], Drawn]) -> None:
-    """Means are over seeds only where there are several, and baselines have none."""
-    once = silent_by_distance("lead", [60] * 8)
-    often = replace(silent_by_distance("seal", [60] * 8), several_seeds=True)
-    for lines, over in (
-        ([once], "examples,"),
-        ([often], "examples and seeds,"),
-        ([once, often], "examples (and seeds, "),
-    ):
-        assert f"Lines are means over {over}" in drawn(lines).notes[0]

@@ -237,7 +237,8 @@ def describe_dataset(
         runs = [record for record in records if record.key.fingerprint == texts.fingerprint]
     for record in runs:
         if record.key.fingerprint != texts.fingerprint:
-            details = f"({record.key.dataset}, fingerprint {record.key.fingerprint[:12]}; these have {texts.fingerprint[:12]})"
+            fingerprint = record.key.fingerprint[:12]
+            details = f"({record.key.dataset}, fingerprint {fingerprint}; these have {texts.fingerprint[:12]})"
             advice = "set dataset=… dataset.* as in that run's config.yaml"
             raise UsageError(f"{run_label(record)} has read other texts {details}: {advice}")
     if systems:
