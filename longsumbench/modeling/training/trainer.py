@@ -292,10 +292,9 @@ class _Training:
         save_checkpoint(self.folder, self.state, self.model, self.optimizer)
         self.saved = time.monotonic()
         if process_index() == 0:
-            best = [
-                weights_folder(self.folder, step) for step, _ in self.state.best(self.most_kept)
-            ]
-            for surpassed in set(self.folder.glob("weights-*")).difference(best):
+            kept_steps = dict(self.state.best(self.most_kept))
+            best = {weights_folder(self.folder, step) for step in kept_steps}
+            for surpassed in set(self.folder.glob("weights-*")) - best:
                 shutil.rmtree(surpassed)
 
     def finish(self) -> FitReport:
