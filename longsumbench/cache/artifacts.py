@@ -99,20 +99,18 @@ class ArtifactCache:
                 if not self._is_ready(folder, rebuild):  # another process may have finished it
                     with self._publishing(folder, inputs, rebuild) as partial:
                         build(partial)
-        self.folders[
-            name
-            if name not in self.folders or self.folders[name] == folder
-            else f"{name}-{key[:8]}"
-        ] = folder
+        # a run may have two stages of a kind, such as the tokenizers of its system and its ranker
+        is_second = self.folders.get(name, folder) != folder
+        self.folders[f"{name}-{key[:8]}" if is_second else name] = folder
         return folder
 
     def _is_ready(self, folder: Path, rebuild: bool) -> bool:
-        if not (folder / CHECKSUMS).is_file() or (
-            rebuild and is_older(folder / INPUTS, self.cutoff)
-        ):
+        if not (folder / CHECKSUMS).is_file():
+            return False
+        if rebuild and is_older(folder / INPUTS, self.cutoff):
             return False
         if problems := find_damage(folder):
-            raise DataError(f"this stage is damaged ({problems[0]}); {_advice(folder)}", folder)
+            raise _damage(folder, problems[0])
         return True
 
     @contextmanager
@@ -190,11 +188,15 @@ def reading_artifact(folder: Path) -> Iterator[None]:
         # a full disk is no damage; an error of `check_content` says already how to repair it
         if isinstance(as_suite_error(error), EnvironmentProblem) or _advice(folder) in f"{error}":
             raise
-        reason = (
-            f"{error}" if isinstance(error, SuiteError) else f"{type(error).__name__}: {error}"
-        ).splitlines()[0]
+        kind = "" if isinstance(error, SuiteError) else f"{type(error).__name__}: "
+        reason = f"{kind}{error}".splitlines()[0]
         problem = f"this finished {folder.parent.name} cannot be read ({reason})"
         raise DataError(f"{problem}; {_advice(folder)}", folder) from error
+
+
+def _damage(folder: Path, problem: str) -> DataError:
+    stage = folder.resolve()  # a run links to its stages
+    return DataError(f"this stage is damaged ({problem}); {_advice(stage)}", stage)
 
 
 def _advice(folder: Path) -> str:
@@ -203,20 +205,18 @@ def _advice(folder: Path) -> str:
 
 def write_checksums(folder: Path) -> None:
     """Write the size and the SHA-256 of all files in a folder and its subfolders."""
-    files = [
-        path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != CHECKSUMS
-    ]
-    entries = {
-        path.relative_to(folder).as_posix(): (path.stat().st_size, hash_of_file(path))
-        for path in files
-    }
+    entries = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != CHECKSUMS:
+            name = path.relative_to(folder).as_posix()
+            entries[name] = path.stat().st_size, hash_of_file(path)
     (folder / CHECKSUMS).write_text(json.dumps(entries), encoding="ascii")
 
 
 def find_damage(folder: Path, in_full: bool = False) -> list[str]:
     """Return a line for each damaged file of a finished stage: its size differs or, with `in_full`, its content."""
     try:
-        checksums = read_json(folder / CHECKSUMS, dict[str, tuple[int, str]])
+        checksums = _read_checksums(folder)
     except BadFile as error:
         return [f"{CHECKSUMS}: {error}"]
     problems = []
@@ -238,18 +238,18 @@ def check_content(path: Path) -> None:
     Raises:
         DataError: a file has other content; the message names it and how to build it again.
     """
-    stage = next(
-        (folder for folder in (path, *path.parents[:2]) if (folder / CHECKSUMS).is_file()), None
-    )
-    if stage is None:
+    for stage in (path, *path.parents[:2]):
+        if not (stage / CHECKSUMS).is_file():
+            continue
+        try:
+            checksums = _read_checksums(stage)
+        except BadFile as error:
+            raise _damage(stage, str(error)) from error
+        for name, (_, sha256) in checksums.items():
+            file = stage / name
+            if path in (file, file.parent) and file.is_file() and hash_of_file(file) != sha256:
+                raise _damage(stage, f"{name} has other content")
         return
-    for name, (_, sha256) in _read_checksums(stage).items():
-        file = stage / name
-        if path in (file, file.parent) and file.is_file() and hash_of_file(file) != sha256:
-            folder = stage.resolve()  # a run links to its stages
-            raise DataError(
-                f"this stage is damaged ({name} has other content); {_advice(folder)}", folder
-            )
 
 
 def hash_of_file(path: Path) -> str:
@@ -266,14 +266,5 @@ def _hash_once(path: Path, size: int, modified: int) -> str:
 
 
 def _read_checksums(folder: Path) -> dict[str, tuple[int, str]]:
-    """Return name → size and SHA-256 of the files of a finished stage.
-
-    Raises:
-        DataError: the file of checksums is damaged.
-    """
-    try:
-        return read_json(folder / CHECKSUMS, dict[str, tuple[int, str]])
-    except BadFile as error:
-        raise DataError(
-            f"this stage is damaged ({error}); {_advice(folder.resolve())}", folder
-        ) from error
+    """Return name → size and SHA-256 of the files of a finished stage; BadFile if this is damaged."""
+    return read_json(folder / CHECKSUMS, dict[str, tuple[int, str]])

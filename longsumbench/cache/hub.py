@@ -3,8 +3,9 @@
 import http.client
 import os
 import re
-import threading
 import urllib.request
+
+from longsumbench.interrupts import within_seconds
 
 HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name; it may also be that of a folder
 _PROBE_SECONDS = 2.5
@@ -14,20 +15,13 @@ def unreachable() -> str | None:
     """Return why the hub cannot be reached, or None; takes 2.5 s at most."""
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE or os.environ.get("HF_DATASETS_OFFLINE", "").upper() in (
-        "1",
-        "ON",
-        "YES",
-        "TRUE",
-    ):
+    datasets_offline = os.environ.get("HF_DATASETS_OFFLINE", "").upper()
+    if constants.HF_HUB_OFFLINE or datasets_offline in constants.ENV_VARS_TRUE_VALUES:
         return "offline mode is set"
-    outcome: list[str | None] = []
-    prober = threading.Thread(
-        target=lambda: outcome.append(_probe(constants.ENDPOINT)), daemon=True
-    )
-    prober.start()  # in a thread, because looking up a host name has no time limit
-    prober.join(_PROBE_SECONDS)
-    return outcome[0] if outcome else f"no answer within {_PROBE_SECONDS} s"
+    try:  # looking up a host name has no time limit of its own
+        return within_seconds(_PROBE_SECONDS, lambda: _probe(constants.ENDPOINT))
+    except TimeoutError:
+        return f"no answer within {_PROBE_SECONDS} s"
 
 
 def _probe(endpoint: str) -> str | None:
@@ -37,5 +31,7 @@ def _probe(endpoint: str) -> str | None:
             return None
     except urllib.error.HTTPError as error:
         return f"HTTP {error.code}" if error.code >= 500 else None
+    except urllib.error.URLError as error:
+        return str(error.reason)
     except (OSError, ValueError, http.client.HTTPException) as error:
-        return str(getattr(error, "reason", error)) or type(error).__name__
+        return str(error) or type(error).__name__

@@ -4,7 +4,6 @@ A stage that is being built is never deleted. What a killed builder left can be 
 """
 
 import math
-import os
 import re
 import time
 from collections import Counter
@@ -20,11 +19,9 @@ from longsumbench.formatting import format_bytes, format_rough_time, plain_table
 
 _DAY = 86_400.0  # seconds
 _STAGE = re.compile(r"([0-9a-f]{24})(\.partial|\.old-[0-9a-f]{8})?")
-_NAMES_IN_INPUTS = re.compile(
-    r'"(?:corpus|name|system|ranker)": (?:\[\s*)?"([^"]+)"'
-)  # in the inputs
+# of a dataset, system or ranker, in the stored inputs of a stage
+_NAMES_IN_INPUTS = re.compile(r'"(?:corpus|name|system|ranker)": (?:\[\s*)?"([^"]+)"')
 _LEFT_OVER = "left over"  # by a killed builder or an interrupted deletion
-_ON_THE_RIGHT = ("number", "size", "last used", _LEFT_OVER)  # columns
 
 
 @dataclass(frozen=True)
@@ -54,29 +51,24 @@ class CachedArtifact:
 
 def artifacts_in(root: Path) -> list[CachedArtifact]:
     """Return all stages of a cache folder, the last used first; ignore other files."""
-    stages = [
-        _read_artifact(path)
-        for path in root.glob("*/*")
-        if path.is_dir() and _STAGE.fullmatch(path.name)
-    ]
-    return sorted(stages, key=lambda stage: -stage.last_used)
+    folders = [path for path in root.glob("*/*") if _STAGE.fullmatch(path.name) and path.is_dir()]
+    return sorted(map(_read_artifact, folders), key=lambda stage: -stage.last_used)
 
 
 def _read_artifact(folder: Path) -> CachedArtifact:
     key, _, suffix = folder.name.partition(".")
     builder = lock_holder(folder.with_name(f"{key}.lock")) if suffix == "partial" else None
-    state = f"being built by {builder}" if builder else _LEFT_OVER if suffix else "finished"
+    state = _LEFT_OVER if suffix else "finished"
+    if builder:
+        state = f"being built by {builder}"
     size, changed = 0, 0.0
     with suppress(FileNotFoundError):  # another process deletes it
         changed = folder.stat().st_mtime
-    for inside, _, names in os.walk(folder):
-        for name in names:
-            with suppress(FileNotFoundError):
-                status = os.lstat(os.path.join(inside, name))
-                size, changed = (
-                    size + status.st_size,
-                    max(changed, status.st_mtime) if suffix else changed,
-                )
+        for path in folder.rglob("*"):
+            status = path.lstat()
+            size += status.st_size
+            if suffix:
+                changed = max(changed, status.st_mtime)
     return CachedArtifact(folder, folder.parent.name, key, state, size, changed)
 
 
@@ -87,47 +79,36 @@ def select_artifacts(stages: Sequence[CachedArtifact], keys: Sequence[str]) -> l
         UsageError: no key, or several keys, begin with a text.
     """
     for start in keys:
-        if (matches := len({stage.key for stage in stages if stage.key.startswith(start)})) != 1:
+        matches = {stage.key for stage in stages if stage.key.startswith(start)}
+        if len(matches) != 1:
             raise UsageError(
-                f"{matches or 'no'} stages begin with '{start}'; `longsumbench cache list` lists them"
+                f"{len(matches) or 'no'} stages begin with '{start}'; "
+                "`longsumbench cache list` lists them"
             )
     return [stage for stage in stages if not keys or stage.key.startswith(tuple(keys))]
 
 
 def list_kinds(root: Path, stages: Sequence[CachedArtifact]) -> str:
-    """Return the table of the kinds of stages, and a line for each stage that is being built."""
-    rows, kinds = [], sorted({stage.kind for stage in stages})
-    for kind in [*kinds, "all"] if kinds[1:] else kinds:
-        members = [stage for stage in stages if kind in (stage.kind, "all")]
-        ready, leftovers = (
-            [stage for stage in members if stage.state == state]
-            for state in ("finished", _LEFT_OVER)
-        )
-        rests = f"{len(leftovers)} ({_total(leftovers)})" if leftovers else ""
-        rows.append([kind, f"{len(ready)}", _total(ready), _ago(members[0]), rests])
-    built = [
-        f"{stage.kind} {stage.key[:8]}: {stage.state}"
-        for stage in stages
-        if stage.state.startswith("being")
-    ]
-    return "\n".join(
-        [_stage_table(root, ["stage", "number", "size", "last used", _LEFT_OVER], rows), *built]
-    )
+    """Return the table of the kinds of stages, with a row for all if there are several kinds."""
+    members: dict[str, list[CachedArtifact]] = {}
+    for stage in sorted(stages, key=lambda stage: stage.kind):  # a stable sort: last used first
+        members.setdefault(stage.kind, []).append(stage)
+    if len(members) > 1:
+        members["all"] = list(stages)
+    rows = []
+    for kind, group in members.items():
+        size = sum(stage.size for stage in group)
+        rows.append([kind, f"{len(group)}", format_bytes(size), _ago(group[0])])
+    return _stage_table(root, ["stage", "number", "size", "last used"], rows)
 
 
 def list_artifacts(root: Path, stages: Sequence[CachedArtifact]) -> str:
     """Return the table of stages."""
-    rows = [
-        [
-            stage.kind,
-            stage.key[:12],
-            format_bytes(stage.size),
-            _ago(stage),
-            stage.state,
-            _describe_inputs(stage.folder),
-        ]
-        for stage in stages
-    ]
+    rows = []
+    for stage in stages:
+        names = _describe_inputs(stage.folder)
+        size = format_bytes(stage.size)
+        rows.append([stage.kind, stage.key[:12], size, _ago(stage), stage.state, names])
     return _stage_table(root, ["stage", "key", "size", "last used", "state", "of"], rows)
 
 
@@ -135,34 +116,28 @@ def _ago(stage: CachedArtifact) -> str:
     return f"{format_rough_time(time.time() - stage.last_used)} ago"
 
 
-def _total(stages: Sequence[CachedArtifact]) -> str:
-    return format_bytes(sum(stage.size for stage in stages))
-
-
 def _stage_table(root: Path, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    table = plain_table(rows, headers, _ON_THE_RIGHT)
+    table = plain_table(rows, headers, ("number", "size", "last used"))
     return f"{root}\n\n{table}" if rows else f"{root}: no stages"
 
 
 def _describe_inputs(folder: Path) -> str:
     try:
-        names = _NAMES_IN_INPUTS.findall(
-            (folder / INPUTS).read_text(encoding="utf-8", errors="replace")
-        )
+        inputs = (folder / INPUTS).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    return ", ".join(dict.fromkeys(names))
+    return ", ".join(dict.fromkeys(_NAMES_IN_INPUTS.findall(inputs)))
 
 
 def outdated_artifacts(stages: Sequence[CachedArtifact], unused_for: float) -> list[CachedArtifact]:
     """Return the stages that were not used for some seconds, and what was left over for a day."""
-    current_time = time.time()
     limits = {"finished": unused_for, _LEFT_OVER: min(unused_for, _DAY)}
-    return [
-        stage
-        for stage in stages
-        if current_time - stage.last_used > limits.get(stage.state, math.inf)
-    ]
+    outdated = []
+    for stage in stages:
+        # a stage that is being built has no limit
+        if time.time() - stage.last_used > limits.get(stage.state, math.inf):
+            outdated.append(stage)
+    return outdated
 
 
 def delete_artifacts(stages: Sequence[CachedArtifact], dry_run: bool = False) -> str:
@@ -188,8 +163,7 @@ def delete_artifacts(stages: Sequence[CachedArtifact], dry_run: bool = False) ->
 def _reason_to_keep(stage: CachedArtifact) -> str:
     if builder := lock_holder(stage.lock):
         return f"it is being built by {builder}"
-    return (
-        "it was used meanwhile"
-        if stage.folder.is_dir() and stage.folder.stat().st_mtime > stage.last_used
-        else ""
-    )
+    with suppress(FileNotFoundError):  # another process deleted it
+        if stage.folder.stat().st_mtime > stage.last_used:
+            return "it was used meanwhile"
+    return ""

@@ -28,35 +28,32 @@ _SAME_MEANING = {  # the library's name → ours
     "min_new_tokens": "min_length",
     "max_new_tokens": "max_length",
 }
-_WITH_START = {
-    "min_length": "min_length",
-    "max_length": "max_length",
-}  # the library counts the start token in these
-_ONES = (
-    "num_beam_groups",
-    "num_return_sequences",
+_WITH_START = ("min_length", "max_length")  # the library counts the start token in these
+# without effect if 1
+_ONES = {
     "encoder_repetition_penalty",
     "guidance_scale",
-)  # no effect if 1
-_UNUSED = (  # settings of the library that the suite does not have; each is without effect if it is empty, false or 0
+    "num_beam_groups",
+    "num_return_sequences",
+}
+# settings of the library that the suite does not have; each is without effect if it is empty, false or 0
+_UNUSED = {
     *_ONES,
-    *(
-        "constraints",
-        "diversity_penalty",
-        "do_sample",
-        "dola_layers",
-        "exponential_decay_length_penalty",
-        "max_time",
-    ),
-    *(
-        "force_words_ids",
-        "penalty_alpha",
-        "remove_invalid_values",
-        "renormalize_logits",
-        "sequence_bias",
-    ),
-    *("stop_strings", "token_healing", "watermarking_config"),
-)
+    "constraints",
+    "diversity_penalty",
+    "do_sample",
+    "dola_layers",
+    "exponential_decay_length_penalty",
+    "force_words_ids",
+    "max_time",
+    "penalty_alpha",
+    "remove_invalid_values",
+    "renormalize_logits",
+    "sequence_bias",
+    "stop_strings",
+    "token_healing",
+    "watermarking_config",
+}
 _NO_WARNING = re.compile(  # token ids, which are used; notes; values of sampling; what changes speed or memory only
     r".*_token_id|bad_words_ids|(begin_)?suppress_tokens|_.*|.*version|temperature|top_.|min_p|typical_p|.*_cutoff"
     r"|.*cache.*|.*compile.*|output_.*|return_.*|use_mtp|low_memory|.*assistant.*|.*lookup.*|.*lookbehind|.*_matching_.*"
@@ -98,22 +95,18 @@ def _translate(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the values of `decode.*`, and the names of settings that are not used."""
     task = (config.get("task_specific_params") or {}).get("summarization") or {}
-    card = {
-        key: value
-        for layer in (task, config, generation)
-        for key, value in layer.items()
-        if value is not None
-    }
-    values = {name: card[key] - 1 for key, name in _WITH_START.items() if card.get(key)}
+    card: dict[str, Any] = {}
+    for layer in (task, config, generation):  # a later one decides
+        card |= {key: value for key, value in layer.items() if value is not None}
+    values = {name: card[name] - 1 for name in _WITH_START if card.get(name)}
     values |= {name: card[key] for key, name in _SAME_MEANING.items() if key in card}
     values |= {"forced_eos": True} if "forced_eos_token_id" in card else {}
-    unused = {*_UNUSED, *(key for key in generation if not _NO_WARNING.fullmatch(key))} - {
-        *_SAME_MEANING,
-        *_WITH_START,
-    }
-    ignored = [
-        key for key in card if key in unused and card[key] and not (key in _ONES and card[key] == 1)
-    ]
+    unused = {*_UNUSED, *(key for key in generation if not _NO_WARNING.fullmatch(key))}
+    unused -= {*_SAME_MEANING, *_WITH_START}
+    ignored = []
+    for key, value in card.items():
+        if key in unused and value and not (key in _ONES and value == 1):
+            ignored.append(key)
     if values.get("early_stopping") == "never":
         del values["early_stopping"]
         ignored.append("early_stopping=never")

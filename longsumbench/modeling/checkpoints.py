@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,7 +23,6 @@ from longsumbench.cache.hub import unreachable
 from longsumbench.errors import (
     DataError,
     EnvironmentProblem,
-    SuiteError,
     UsageError,
     as_suite_error,
 )
@@ -34,20 +34,13 @@ if TYPE_CHECKING:
     from torch import nn
     from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-    NetworkClass: TypeAlias = type[
-        PreTrainedModel | AutoModel
-    ]  # or another of the library's Auto classes
+    # or another of the library's Auto classes
+    NetworkClass: TypeAlias = type[PreTrainedModel | AutoModel]
 
-_MODEL_FILES = (
-    "*.json",
-    "*.txt",
-    "*.model",
-    "*.jinja",
-    "*.safetensors",
-)  # settings, tokenizer and weights of a model
-SAFE_LOADING = MappingProxyType(
-    {"local_files_only": True, "trust_remote_code": False}
-)  # for `from_pretrained`
+# settings, tokenizer and weights of a model
+_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
+# arguments of `from_pretrained`
+SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": False})
 FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
 _CONFIG, _SAFETENSORS, _PICKLES = "config.json", "*.safetensors", "pytorch_model*.bin"
 _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder has one of these
@@ -109,7 +102,7 @@ def model_folder(
         raise UsageError(
             f"{setting}={name}: no {_CONFIG} in the model's folder; save it with save_pretrained"
         )
-    if (weights := weights_format(folder)) is None or (weights == "bin" and not pickled):
+    if weights_format(folder) not in ("safetensors", "bin" if pickled else "safetensors"):
         raise UsageError(
             f"{setting}={name}: no {_SAFETENSORS} in the model's folder; save it with save_pretrained"
         )
@@ -119,20 +112,17 @@ def model_folder(
 def split_revision(name: str) -> tuple[str, str | None]:
     """Split "NAME@REVISION" of the hub; a folder, or a name that begins or ends with @, has no revision."""
     base, _, revision = name.partition("@")
+    if not base or not revision:
+        return name, None
     is_folder = any(Path(path).expanduser().is_dir() for path in (name, base))
-    return (name, None) if is_folder or not (base and revision) else (base, revision)
+    return (name, None) if is_folder else (base, revision)
 
 
 def weights_format(folder: Path) -> str | None:
     """Return "safetensors", "bin" (a pickle, where there are no safetensors) or None (no weights)."""
-    return next(
-        (
-            name
-            for name, files in (("safetensors", _SAFETENSORS), ("bin", _PICKLES))
-            if any(folder.glob(files))
-        ),
-        None,
-    )
+    if any(folder.glob(_SAFETENSORS)):
+        return "safetensors"
+    return "bin" if any(folder.glob(_PICKLES)) else None
 
 
 def resolved_revision(folder: Path) -> str | None:
@@ -159,10 +149,10 @@ def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
 def model_digest(folder: Path) -> str:
     """Return eight hexadecimal digits of the SHA-256 of a model's files."""
     _check_files(folder)
-    pickles = (_PICKLES,) if weights_format(folder) == "bin" else ()
-    paths: set[Path] = set()
-    for pattern in (*_MODEL_FILES, *pickles):
-        paths.update(folder.glob(pattern))
+    patterns = _MODEL_FILES
+    if weights_format(folder) == "bin":
+        patterns += (_PICKLES,)
+    paths = chain.from_iterable(map(folder.glob, patterns))
     sha256 = hashlib.sha256()
     for path in sorted(paths):
         sha256.update(path.name.encode() + bytes.fromhex(hash_of_file(path)))
@@ -201,23 +191,25 @@ def load_network(
         EnvironmentProblem: the network does not fit into memory.
     """
     check_content(folder)
-    if config is None:
-        config = load_config(kind, folder, shown_as)
+    config = config or load_config(kind, folder, shown_as)
     with reading_checkpoint(shown_as):
-        build = getattr(kind, "from_config", kind)
+        build = getattr(kind, "from_config", kind)  # Auto classes are not called
         if "device_map" not in options:  # else it may use the memory of several devices
             check_memory(lambda: build(deepcopy(config)).to(dtype=options.get("dtype")), shown_as)
-        reporting = {
-            "output_loading_info": True,
-            "ignore_mismatched_sizes": True,
-        }  # the caller reports what is missing
-        options = {"use_safetensors": True, **reporting, **options, **SAFE_LOADING}
-        network, info = kind.from_pretrained(folder, config=config, weights_only=True, **options)
+        network, info = kind.from_pretrained(
+            folder,
+            config=config,
+            weights_only=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # `check_complete` reports them
+            **{"use_safetensors": True, **options, **SAFE_LOADING},
+        )
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
+    # sinusoidal positions, which the library computes and does not store
     missing -= {
         f"{name}.weight" for name, part in network.named_modules() if hasattr(part, "create_weight")
     }
-    if may_lack is not None:
+    if may_lack:
         missing = {name for name in missing if may_lack not in name}
     unexpected = {name for name in info["unexpected_keys"] if not _HARMLESS_KEYS.search(name)}
     if other_heads:
@@ -256,10 +248,8 @@ def load_config(kind: "NetworkClass", folder: Path, shown_as: str) -> Any:
     """Load the configuration of a checkpoint's network; arguments and errors as in `load_network`."""
     from transformers import CONFIG_MAPPING, AutoConfig
 
-    model_type, config_class = (
-        read_config(folder)["model_type"],
-        getattr(kind, "config_class", None),
-    )
+    model_type = read_config(folder)["model_type"]
+    config_class: Any = getattr(kind, "config_class", None)  # None: an Auto class
     if config_class is not None and model_type != config_class.model_type:
         raise UsageError(
             f"{shown_as} is a checkpoint of '{model_type}', not of '{config_class.model_type}'"
@@ -277,10 +267,9 @@ def is_language_model(config: "PreTrainedConfig") -> bool:
     """Return whether a configuration is of a causal language model; encoders such as BERT have a class of them, too."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
-    is_encoder = type(config) in MODEL_FOR_MASKED_LM_MAPPING and not getattr(
-        config, "is_decoder", False
-    )
-    return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and not is_encoder
+    kind = type(config)
+    is_encoder = kind in MODEL_FOR_MASKED_LM_MAPPING and not config.to_dict().get("is_decoder")
+    return kind in MODEL_FOR_CAUSAL_LM_MAPPING and not is_encoder
 
 
 def read_tokenizer(folder: Path, shown_as: str) -> Any:
@@ -299,11 +288,11 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
         try:
             return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(folder))
         except (OSError, ValueError, ImportError) as error:
-            pieces = [path.name for path in folder.glob("*.model")]
-            if pieces and not (is_protobuf_available() and is_sentencepiece_available()):
-                needs = f"{pieces[0]}, which is read with the packages sentencepiece and protobuf"
+            can_read_pieces = is_protobuf_available() and is_sentencepiece_available()
+            for path in () if can_read_pieces else folder.glob("*.model"):
                 raise EnvironmentProblem(
-                    f"the tokenizer of {shown_as} is {needs}: install them"
+                    f"the tokenizer of {shown_as} is {path.name}, which is read with the packages"
+                    " sentencepiece and protobuf: install them"
                 ) from error
             if any(any(folder.glob(pattern)) for pattern in _VOCABULARIES):
                 raise
@@ -338,12 +327,14 @@ def check_complete(missing: Collection[str], unexpected: Collection[str], shown_
     Raises:
         DataError: there are missing or unexpected weights.
     """
-    for names, problem in (
-        (missing, "weights are missing or have another shape"),
-        (unexpected, f"{len(unexpected)} weights have no place in the model of its configuration"),
-    ):
-        if names:
-            raise DataError(f"{shown_as}: {problem}: {', '.join(sorted(names)[:3])}; {FETCH_AGAIN}")
+    if missing:
+        problem = "weights are missing or have another shape"
+    elif unexpected:
+        problem = f"{len(unexpected)} weights have no place in the model of its configuration"
+    else:
+        return
+    names = ", ".join(sorted(missing or unexpected)[:3])
+    raise DataError(f"{shown_as}: {problem}: {names}; {FETCH_AGAIN}")
 
 
 def check_token_ids(name: str, ids: object, entries: int, shown_as: str) -> None:
@@ -376,13 +367,11 @@ def check_vocabulary(tokenizer: "PreTrainedTokenizerBase", entries: int, shown_a
         DataError: an embedding is missing.
     """
     ids = tokenizer.get_vocab()
-    special = [
-        getattr(tokenizer, f"{name}_token") for name in ("pad", "bos", "eos", "unk", "cls", "sep")
-    ]
-    tokens_of_texts = (ids.keys() - set(tokenizer.all_special_tokens)) | {
-        token for token in special if token in ids
-    }
-    if tokens_of_texts and (largest := max(ids[token] for token in tokens_of_texts)) >= entries:
+    special = tokenizer.special_tokens_map
+    unused = set(tokenizer.all_special_tokens)
+    unused -= {special.get(f"{name}_token") for name in ("pad", "bos", "eos", "unk", "cls", "sep")}
+    largest = max((ids[token] for token in ids.keys() - unused), default=-1)
+    if largest >= entries:
         raise DataError(
             f"{shown_as}: its tokenizer has token {largest:,}, its network {entries:,} embeddings; {FETCH_AGAIN}"
         )
@@ -405,11 +394,9 @@ def check_weights(network: "nn.Module", shown_as: str) -> None:
         DataError: a weight is infinite or NaN.
     """
     for name, weight in network.named_parameters():
-        if (
-            weight.is_floating_point()
-            and weight.element_size() > 1
-            and not (weight.is_meta or weight.isfinite().all())
-        ):
+        if not weight.is_floating_point() or weight.element_size() == 1 or weight.is_meta:
+            continue  # quantized, or not loaded
+        if not weight.isfinite().all():
             raise DataError(
                 f"{shown_as}: the weights {name} have numbers that are not finite; {FETCH_AGAIN}"
             )
@@ -433,12 +420,12 @@ def check_memory(build: Callable[[], Any], shown_as: str) -> None:
                 f"the weights of {shown_as} fit into no memory: choose smaller ones"
             ) from error
         return  # the same error is raised again when the network is built with its weights
-    tensors = {id(tensor): tensor for tensor in (*network.parameters(), *network.buffers())}
-    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
-    if size > (free := psutil.virtual_memory().available):
-        sizes = f"{size / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB are free"
+    size = sum(tensor.nbytes for tensor in (*network.parameters(), *network.buffers()))
+    free = psutil.virtual_memory().available
+    if size > free:
         raise EnvironmentProblem(
-            f"the weights of {shown_as} need {sizes}: choose smaller ones, or free some memory"
+            f"the weights of {shown_as} need {size / 1e9:,.1f} GB of memory, {free / 1e9:,.1f} GB"
+            " are free: choose smaller ones, or free some memory"
         )
 
 
@@ -456,17 +443,11 @@ def reading_checkpoint(shown_as: str) -> Iterator[None]:
         with _quiet():
             yield
     except BaseException as error:
-        panic = (
-            type(error).__name__ == "PanicException"
-        )  # raised by libraries in Rust; not an Exception
-        if isinstance(error, SuiteError) or not (panic or isinstance(error, Exception)):
-            raise
-        if as_suite_error(error) or (isinstance(error, OSError) and error.errno):
-            raise  # a problem of the machine; transformers' own errors have no errno
-        is_setting = isinstance(error, ImportError) or "Unrecognized configuration class" in str(
-            error
-        )
-        kind = UsageError if is_setting else DataError
+        is_panic = type(error).__name__ == "PanicException"  # of Rust; it is not an Exception
+        if not (is_panic or isinstance(error, Exception)) or as_suite_error(error):
+            raise  # an interrupt, or a problem of the machine
+        other_type = "Unrecognized configuration class" in str(error)
+        kind = UsageError if other_type or isinstance(error, ImportError) else DataError
         raise kind(f"{shown_as} cannot be read ({describe_error(error)}); {FETCH_AGAIN}") from error
 
 
@@ -501,9 +482,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not isinstance(described.get("model_type"), str):
         raise DataError(f"model_type is missing or not a text; {FETCH_AGAIN}", path)
     for key, value in described.items():
-        if "_implementation" in key and "/" in str(
-            value
-        ):  # transformers would fetch and run a kernel's code
+        # transformers would fetch and run a kernel's code
+        if "_implementation" in key and "/" in str(value):
             raise DataError(
                 f"{key}={value} names code on the hub, which is never run; {FETCH_AGAIN}", path
             )
@@ -516,9 +496,7 @@ def _check_entries(described: Mapping[str, Any], path: Path) -> None:
     for key, value in described.items():
         if isinstance(value, dict) and "model_type" in value:
             _check_entries(value, path)
-        if not isinstance(value, int | float):
-            continue
-        for names, least, largest in _ENTRY_BOUNDS:
+        for names, least, largest in _ENTRY_BOUNDS if isinstance(value, int | float) else ():
             if names.search(key) and not least <= value <= largest:
                 raise DataError(
                     f"{key}={value} is not from {least} to {largest:,}; {FETCH_AGAIN}", path

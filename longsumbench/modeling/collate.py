@@ -23,19 +23,18 @@ from longsumbench.cache.artifacts import (
 )
 from longsumbench.modeling.units import Units
 
-_WRITTEN_TOGETHER = (
-    100  # rows; the library's 1,000 would take a gigabyte as Python lists of token ids
-)
+# rows; the library's 1,000 would take a gigabyte as Python lists of token ids
+_WRITTEN_TOGETHER = 100
 IGNORED = -100  # the label of a position without a target token; torch's cross-entropy ignores it
 
 
 def row_of_units(units: Units, labels: Sequence[int] = ()) -> dict[str, Any]:
     """Return the plain values from which a batch is collated; the stage "units" stores them."""
     return {
-        "units": [list(ids) for ids in units.ids],
-        "unit_documents": list(units.documents),
-        "labels": list(labels),
-        "length": sum(len(ids) for ids in units.ids),
+        "units": units.ids,
+        "unit_documents": units.documents,
+        "labels": labels,
+        "length": sum(map(len, units.ids)),
         **units.columns,
     }
 
@@ -97,31 +96,32 @@ class UnitCollator:
             absent unit; `labels` [B, T], -100 after the end, left out if no row has any; matrices [B, lines, U], 0
             for absent units and lines.
         """
-        sizes = [
-            torch.tensor([len(ids) for ids in item["units"]], dtype=torch.long) for item in rows
-        ]
-        lengths = pad_sequence([*sizes, torch.zeros(1, dtype=torch.long)], batch_first=True)[
-            :-1
-        ]  # [B, U], U ≥ 1
+        size = max(1, *(len(item["units"]) for item in rows))
+        lengths = torch.zeros(len(rows), size, dtype=torch.long)  # [B, U]
+        unit_documents = torch.zeros_like(lengths)
+        tokens: list[int] = []  # of all units of the batch, in reading order
+        for row, item in enumerate(rows):
+            units, documents = item["units"], item["unit_documents"]
+            lengths[row, : len(units)] = torch.tensor(list(map(len, units)))
+            unit_documents[row, : len(documents)] = torch.tensor(documents)
+            tokens += chain.from_iterable(units)
         unit_mask = torch.arange(max(1, int(lengths.max()))) < lengths[..., None]  # [B, U, L]
         input_ids = torch.full(unit_mask.shape, self.pad_token_id)
-        every = chain.from_iterable(chain.from_iterable(item["units"] for item in rows))
-        input_ids[unit_mask] = torch.tensor(list(every), dtype=torch.long)
-        unit_documents = torch.zeros_like(lengths)
-        for documents, item in zip(unit_documents, rows, strict=True):
-            documents[: len(item["unit_documents"])] = torch.as_tensor(
-                item["unit_documents"], dtype=torch.long
-            )
+        input_ids[unit_mask] = torch.tensor(tokens, dtype=torch.long)
         batch = {"input_ids": input_ids, "unit_mask": unit_mask, "unit_documents": unit_documents}
-        targets = [torch.as_tensor(item["labels"], dtype=torch.long) for item in rows]
-        if any(len(target) for target in targets):
+        targets = [torch.tensor(item["labels"], dtype=torch.long) for item in rows]
+        if any(map(len, targets)):
             batch["labels"] = pad_sequence(targets, batch_first=True, padding_value=IGNORED)
         for name in self.matrices:
             if name in rows[0]:
-                batch[name] = torch.zeros(
-                    len(rows), max(len(item[name]) for item in rows), lengths.shape[1]
-                )
-                for matrix, item in zip(batch[name], rows, strict=True):
-                    for line, values in zip(matrix, item[name], strict=False):
-                        line[: len(values)] = torch.as_tensor(values)
+                batch[name] = _stack_matrices([item[name] for item in rows], size)
         return batch
+
+
+def _stack_matrices(matrices: Sequence[Sequence[Sequence[float]]], width: int) -> Tensor:
+    """Stack matrices of several sizes, padded with zeros: [B, lines, width]."""
+    stacked = torch.zeros(len(matrices), max(map(len, matrices)), width)
+    for row, matrix in enumerate(matrices):
+        for line, values in enumerate(matrix):
+            stacked[row, line, : len(values)] = torch.as_tensor(values)
+    return stacked

@@ -37,9 +37,8 @@ class ScoredSpans:
     # (first, last + 1) of each part, as indices of `list(example.sentences())`; disjoint, in the order of the source
     spans: Sequence[tuple[int, int]]
     scores: Scores  # one for each span, finite; higher is better
-    truncation: Truncation | None = (
-        None  # what was cut from the source before it was scored; None if nothing was
-    )
+    # what was cut from the source before it was scored; None if nothing was
+    truncation: Truncation | None = None
 
 
 def score_spans(
@@ -49,11 +48,10 @@ def score_spans(
 
     `spans` are in any order; `weights` is [spans, steps].
     """
-    order = sorted((span, index) for index, span in enumerate(spans) if span[0] < span[1])
     means = weights.sum(1, dtype=np.float64) / max(1, weights.shape[1])
-    return ScoredSpans(
-        [span for span, _ in order], means[[index for _, index in order]], truncation
-    )
+    indices = [index for index, (first, end) in enumerate(spans) if first < end]
+    indices.sort(key=spans.__getitem__)
+    return ScoredSpans([spans[index] for index in indices], means[indices], truncation)
 
 
 def chosen_sentences(
@@ -72,11 +70,9 @@ def chosen_sentences(
             Goldstein 1998).
     """
     sentences = list(example.sentences())
-    ranked = (
-        _ranked_with_redundancy(sentences, scored, redundancy)
-        if redundancy
-        else rank(scored.scores)
-    )
+    ranked: Iterable[int] = rank(scored.scores)
+    if redundancy:
+        ranked = _ranked_with_redundancy(sentences, scored, redundancy)
     order = chain.from_iterable(range(*scored.spans[index]) for index in ranked)
     return _within_length(sentences, length, _without_copies(sentences, order))
 
@@ -88,9 +84,8 @@ def _ranked_with_redundancy(
     if not len(scored.scores):
         return
     cosines = similarities([" ".join(sentences[first:end]) for first, end in scored.spans])
-    values = (
-        (1 - redundancy) * (scored.scores - scored.scores.min()) / (np.ptp(scored.scores) or 1.0)
-    )
+    scores = scored.scores
+    values = (1 - redundancy) * (scores - scores.min()) / (np.ptp(scores) or 1.0)
     closest = np.zeros(len(values))  # cosine with the most similar chosen span
     available = np.ones(len(values), np.bool_)
     while available.any():
@@ -117,11 +112,8 @@ def leading_sentences(
 
     With `order`, these are the first of some indices, in the order of `sentences`.
     """
-    return list(
-        _within_length(
-            sentences, length, range(len(sentences)) if order is None else order
-        ).values()
-    )
+    order = range(len(sentences)) if order is None else order
+    return list(_within_length(sentences, length, order).values())
 
 
 def _within_length(sentences: Sequence[str], length: int, order: Iterable[int]) -> dict[int, str]:
@@ -131,12 +123,11 @@ def _within_length(sentences: Sequence[str], length: int, order: Iterable[int]) 
     for index in order:
         if length <= 0:
             break
-        words = list(pattern.finditer(sentences[index]))
-        selected[index] = (
-            sentences[index]
-            if len(words) <= length
-            else sentences[index][: words[length - 1].end()]
-        )
+        sentence = sentences[index]
+        words = list(pattern.finditer(sentence))
+        if len(words) > length:
+            sentence = sentence[: words[length - 1].end()]
+        selected[index] = sentence
         length -= len(words)
     return dict(sorted(selected.items()))
 
@@ -186,12 +177,12 @@ def extracts(
 
 def _evidence(example: Example, scored: ScoredSpans, selected: Mapping[int, str]) -> Evidence:
     sentences = list(example.sentences())
-    texts = tuple(" ".join(sentences[first:end]) for first, end in scored.spans)
-    words = [
-        count_words(selected.get(index, "") for index in range(*span)) for span in scored.spans
-    ]
+    texts, words = [], []
+    for first, end in scored.spans:
+        texts.append(" ".join(sentences[first:end]))
+        words.append(count_words(selected.get(index, "") for index in range(first, end)))
     arrays: dict[str, NDArray[Any]] = {
         "scores": np.asarray(scored.scores)[None],
         "selected_words": np.array(words, np.int32)[None],
     }
-    return Evidence(arrays, dict.fromkeys(arrays, ("segment", "unit")), {"unit": texts})
+    return Evidence(arrays, dict.fromkeys(arrays, ("segment", "unit")), {"unit": tuple(texts)})

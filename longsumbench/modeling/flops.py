@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import (
-    TorchDispatchMode,
-)  # in the tutorials of PyTorch, but not exported elsewhere
+
+# in the tutorials of PyTorch, but not exported elsewhere
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter, tree_map
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from transformers.initialization import no_init_weights
@@ -24,17 +24,13 @@ from longsumbench.core import Document, Example, Section, registry
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.tokenizer import train_tokenizer
 
-_SENTENCE, _PARAGRAPH, _SECTION = (
-    25,
-    100,
-    1_000,
-)  # words of a made text's parts: sections as in arXiv and Multi-News
+# words of a made text's parts: sections as in arXiv and Multi-News
+_SENTENCE, _PARAGRAPH, _SECTION = 25, 100, 1_000
 _MADE_WORD = "word"  # one token
 _AS_SPECIAL = (0, 1, 2)  # ids of padding, start and end of the tokenizer that is made here
 _META = torch.device("meta")
-_CPU_ATTENTION = (
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-)  # FlopCounterMode does not know it
+# FlopCounterMode does not know it
+_CPU_ATTENTION = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 
 
 class ForwardCount(NamedTuple):
@@ -63,14 +59,14 @@ def count_forward(
         model.tie_weights()  # the initialization does it, too
         model.eval()(**batch)
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    tokens, sizes = int(batch["unit_mask"].sum()), model.config.to_dict()
-    layers = next(
-        sizes[name]
-        for name in ("decoder_layers", "num_decoder_layers", "num_layers")
-        if name in sizes
-    )
+    sizes = model.config.to_dict()
+    of_t5 = sizes.get("num_decoder_layers") or sizes.get("num_layers")
     return ForwardCount(
-        parameters, counter.get_total_flops(), tokens, batch["labels"].shape[1], layers
+        parameters=parameters,
+        flops=counter.get_total_flops(),
+        source_tokens=int(batch["unit_mask"].sum()),
+        target_tokens=batch["labels"].shape[1],
+        decoder_layers=sizes.get("decoder_layers") or of_t5,
     )
 
 
@@ -84,10 +80,8 @@ def made_batch(
     example = _made_example(source_words, target_words, multi_document)
     reader.tokenizer = train_tokenizer([example], vocabulary_size=5, kind="words")
     batch = reader.collator()([reader.row(example)])
-    return system, {
-        **batch,
-        **{name: 1 for name in ("num_items_in_batch", *batch) if name.startswith("num_")},
-    }
+    counts = [name for name in batch if name.startswith("num_")]
+    return system, batch | dict.fromkeys([*counts, "num_items_in_batch"], 1)
 
 
 def count_parameters(settings: NeuralConfig, multi_document: bool = False) -> dict[str, int]:
@@ -106,22 +100,17 @@ def _without_other_models(settings: NeuralConfig) -> NeuralConfig:
 
 
 def _made_example(source_words: int, target_words: int, multi_document: bool) -> Example:
-    sections = [
-        Section(
-            _MADE_WORD,
-            tuple(tuple(_made_texts(words, _SENTENCE)) for words in _part_sizes(size, _PARAGRAPH)),
-        )
-        for size in _part_sizes(source_words, _SECTION)
-    ]
+    sections = []
+    for size in _part_sizes(source_words, _SECTION):
+        paragraphs = tuple(map(_made_sentences, _part_sizes(size, _PARAGRAPH)))
+        sections.append(Section(_MADE_WORD, paragraphs))
     groups = [(section,) for section in sections] if multi_document else [tuple(sections)]
     documents = tuple(Document(None, group) for group in groups)
-    return Example(
-        "made", _MADE_WORD, None, documents, (tuple(_made_texts(target_words, _SENTENCE)),)
-    )
+    return Example("made", _MADE_WORD, None, documents, (_made_sentences(target_words),))
 
 
-def _made_texts(words: int, longest: int) -> Iterator[str]:
-    return (" ".join([_MADE_WORD] * size) for size in _part_sizes(words, longest))
+def _made_sentences(words: int) -> tuple[str, ...]:
+    return tuple(" ".join([_MADE_WORD] * size) for size in _part_sizes(words, _SENTENCE))
 
 
 def _part_sizes(total: int, longest: int) -> Iterator[int]:

@@ -6,6 +6,7 @@ Letters: B examples, K beams, U units, L unit tokens, T output tokens, V vocabul
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -24,12 +25,8 @@ from longsumbench.modeling.units import Units
 from longsumbench.progress import note_progress
 
 _HASH_FACTOR = 6_364_136_223_846_793_005  # odd and large; its powers weight the tokens of an n-gram
-TOKEN_RULES = (
-    "forced_bos_token_id",
-    "bad_words_ids",
-    "suppress_tokens",
-    "begin_suppress_tokens",
-)  # of checkpoints
+# of checkpoints
+TOKEN_RULES = ("forced_bos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens")
 
 
 @dataclass(frozen=True)
@@ -48,34 +45,29 @@ def generate_texts(
     model: PreTrainedModel, reader: UnitReader, examples: Sequence[Example], decoding: Decoding
 ) -> list[GeneratedText]:
     """Decode one batch; summaries are sampled one by one, so that they depend on no other text."""
+    texts: list[GeneratedText] = []
     if decoding.temperature and len(examples) > 1:
-        return [
-            text
-            for example in examples
-            for text in generate_texts(model, reader, [example], decoding)
-        ]
+        for example in examples:
+            texts += generate_texts(model, reader, [example], decoding)
+        return texts
     units = [reader.units(example) for example in examples]
     seeded = replace(decoding, seed=decoding.seed_of(examples[0].id))
-    outputs, complete = decode(
-        model, collate_units(reader, units), seeded, reader.config.decode_length
-    )
-    of_reference = decoding.reference_evidence and decoding.evidence != "none"
-    references = [
-        reader.reference(example)[1].ids if of_reference else None for example in examples
-    ]
-    return [
-        GeneratedText(*parts)
-        for parts in zip(examples, units, outputs, complete, references, strict=True)
-    ]
+    batch = collate_units(reader, units)
+    outputs, complete = decode(model, batch, seeded, reader.config.decode_length)
+    for example, *parts in zip(examples, units, outputs, complete, strict=True):
+        reference = None
+        if decoding.reference_evidence and decoding.evidence != "none":
+            reference = reader.reference(example)[1].ids
+        texts.append(GeneratedText(example, *parts, reference))
+    return texts
 
 
 def text_batch(
     model: PreTrainedModel, reader: UnitReader, text: GeneratedText
 ) -> dict[str, Tensor]:
     """Return the batch of one text's units on the model's device."""
-    return {
-        name: value.to(model.device) for name, value in collate_units(reader, [text.units]).items()
-    }
+    batch = collate_units(reader, [text.units])
+    return {name: value.to(model.device) for name, value in batch.items()}
 
 
 @torch.inference_mode()
@@ -91,12 +83,10 @@ def generate_arguments(decoding: Decoding, longest: int) -> dict[str, Any]:
     Two are missing, which depend on more than the settings: `decode.forced_eos` on the end token, and
     `decode.encoder_no_repeat_ngram` on the source (`SourceNgrams`). Use them `without_defaults` of the model.
     """
-    samples, has_beams = decoding.temperature > 0, decoding.num_beams > 1
-    sampling = (
-        {"temperature": decoding.temperature, "top_p": decoding.top_p, "top_k": 0}
-        if samples
-        else {}
-    )
+    has_beams = decoding.num_beams > 1
+    sampling: dict[str, Any] = {"do_sample": decoding.temperature > 0}
+    if decoding.temperature:
+        sampling |= {"temperature": decoding.temperature, "top_p": decoding.top_p, "top_k": 0}
     return {
         "num_beams": decoding.num_beams,
         "length_penalty": decoding.length_penalty if has_beams else None,
@@ -105,7 +95,6 @@ def generate_arguments(decoding: Decoding, longest: int) -> dict[str, Any]:
         "min_new_tokens": min(decoding.min_length, longest) or None,
         "no_repeat_ngram_size": decoding.no_repeat_ngram,
         "repetition_penalty": decoding.repetition_penalty,
-        "do_sample": samples,
         "use_cache": True,
         **sampling,
     }
@@ -119,23 +108,24 @@ def generation_config(model: PreTrainedModel, decoding: Decoding, limit: int) ->
         bos_token_id=model.config.bos_token_id,
         eos_token_id=model.config.eos_token_id,
         decoder_start_token_id=model.config.decoder_start_token_id,
-        **{name: getattr(model.generation_config, name) for name in TOKEN_RULES},
+        **_token_rules(model),
         forced_eos_token_id=model.config.eos_token_id if decoding.forced_eos else None,
     )
 
 
 def check_special_tokens(model: PreTrainedModel, shown_as: str) -> None:
     """Check that the tokens that decoding writes or forbids are in the vocabulary; errors as in `check_token_ids`."""
-    entries = len(model.get_output_embeddings().weight)
-    rules = model.generation_config.to_dict()
-    tokens = {
-        "pad_token_id": model.config.pad_token_id,
-        "eos_token_id": model.config.eos_token_id,
-        "decoder_start_token_id": model.config.decoder_start_token_id,
-        **{name: rules.get(name) for name in TOKEN_RULES},
-    }
+    entries, config = len(model.get_output_embeddings().weight), model.config.to_dict()
+    special = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
+    tokens = {name: config.get(name) for name in special} | _token_rules(model)
     for name, ids in tokens.items():
         check_token_ids(name, ids, entries, shown_as)
+
+
+def _token_rules(model: PreTrainedModel) -> dict[str, Any]:
+    """Return which tokens a checkpoint forces or forbids; None for a rule that it lacks."""
+    rules = model.generation_config.to_dict()
+    return {name: rules.get(name) for name in TOKEN_RULES}
 
 
 def longest_output(decoding: Decoding, limit: int) -> int:
@@ -170,11 +160,11 @@ class SourceNgrams(LogitsProcessor):
         `ids` and `mask` are [B, U, L] or [B, L]; the mask is True where a token is real.
         """
         self.size, self.num_sources = size, len(ids)
-        units, real = (
-            F.pad(part, (0, size - 1)).unfold(-1, size, 1) for part in (ids, mask.bool())
-        )
-        complete = real.all(-1)
-        ngrams = torch.cat([complete.nonzero()[:, :1], units[complete]], 1)  # each with its source
+        windows = F.pad(ids, (0, size - 1)).unfold(-1, size, 1)
+        complete = F.pad(mask.bool(), (0, size - 1)).unfold(-1, size, 1).all(-1)
+        ngrams = torch.cat(
+            [complete.nonzero()[:, :1], windows[complete]], 1
+        )  # each with its source
         ngrams = F.pad(ngrams, (0, 0, 0, 1), value=-1)  # [G, 1 + n], G > 0
         self.factors = torch.full((size,), _HASH_FACTOR, device=ids.device).cumprod(0)
         hashes, order = (ngrams[:, :-1] * self.factors).sum(-1).sort()
@@ -186,20 +176,18 @@ class SourceNgrams(LogitsProcessor):
         """Forbid the tokens that would complete an n-gram of the source: [B·K, T], [B·K, V] → [B·K, V]."""
         if input_ids.shape[1] < self.size - 1:
             return scores
-        rows = torch.arange(len(scores), device=scores.device)[:, None] // (
-            len(scores) // self.num_sources
-        )
+        num_rows, vocabulary = scores.shape
+        beams = num_rows // self.num_sources
+        rows = torch.arange(num_rows, device=scores.device)[:, None] // beams
         begun = torch.cat([rows, input_ids[:, input_ids.shape[1] - self.size + 1 :]], 1)  # [B·K, n]
         first = torch.searchsorted(self.hashes, (begun * self.factors).sum(-1))
         places = first[:, None] + torch.arange(self.most, device=scores.device)
         candidates = self.ngrams[places.clamp(max=len(self.ngrams) - 1)]  # [B·K, most, 1 + n]
         matches = (candidates[..., :-1] == begun[:, None]).all(-1)
-        tokens = candidates[..., -1].where(
-            matches, scores.shape[1]
-        )  # others go to a column that is not read
-        forbidden = scores.new_zeros(len(scores), scores.shape[1] + 1, dtype=torch.bool).scatter_(
-            1, tokens, True
-        )
+        # tokens of other n-grams go to a column that is not read
+        tokens = candidates[..., -1].where(matches, vocabulary)
+        forbidden = scores.new_zeros(num_rows, vocabulary + 1, dtype=torch.bool)
+        forbidden.scatter_(1, tokens, True)
         allowed = scores.masked_fill(forbidden[:, :-1], -torch.inf)
         return torch.where(allowed.isneginf().all(-1, keepdim=True), scores, allowed)
 
@@ -280,13 +268,14 @@ def decode(
     Returns:
         Token ids of each summary without start and end token; whether the model ended the summary itself.
     """
-    if not hasattr(model, "hf_device_map"):  # else its weights are where `device_map` says
+    if "hf_device_map" not in vars(model):  # else its weights are where `device_map` says
         # not in inference mode: weights that are moved in it cannot be trained
         model.to(choose_device(decoding.device))
     model.eval()
     inputs = {name: value.to(model.device) for name, value in batch.items() if name != "labels"}
     config = generation_config(model, decoding, limit)
-    processors = LogitsProcessorList([TokenProgress(longest_output(decoding, limit))])
+    longest = longest_output(decoding, limit)
+    processors = LogitsProcessorList([TokenProgress(longest)])
     if decoding.encoder_no_repeat_ngram:
         ids = inputs["input_ids"]
         mask = inputs["unit_mask" if "unit_mask" in inputs else "attention_mask"].reshape(ids.shape)
@@ -296,18 +285,9 @@ def decode(
     checked = checked_logits(model, config.do_sample)
     with torch.inference_mode(), checked, ranked_search(model, decoding), without_defaults(model):
         outputs = model.generate(**inputs, generation_config=config, logits_processor=processors)
-    rows = [ids[1:] for ids in outputs.tolist()]  # without the start token
-    ends = (
-        set(config.eos_token_id) if isinstance(config.eos_token_id, list) else {config.eos_token_id}
-    )
-    lengths = [
-        next((place for place, token in enumerate(ids) if token in ends), len(ids)) for ids in rows
-    ]
-    last = (
-        longest_output(decoding, limit) - 1
-        if decoding.forced_eos
-        else longest_output(decoding, limit)
-    )
-    return [ids[:length] for ids, length in zip(rows, lengths, strict=True)], [
-        length < last for length in lengths
-    ]
+    ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
+    texts = []
+    for _, *ids in outputs.tolist():  # the first is the start token
+        texts.append(list(takewhile(lambda token: token not in ends, ids)))
+    last = longest - decoding.forced_eos  # the place where an end token is forced
+    return texts, [len(ids) < last for ids in texts]

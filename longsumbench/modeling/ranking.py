@@ -21,9 +21,8 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.errors import UsageError
 
 _WORD_PATTERN = re.compile(r"\w+")  # words of one letter count too
-_BLANKS = {
-    code: " " for code in range(128) if not _WORD_PATTERN.match(chr(code))
-}  # ASCII characters between words
+# ASCII characters between words
+_BLANKS = {code: " " for code in range(128) if not _WORD_PATTERN.match(chr(code))}
 _DAMPING = 0.85  # Erkan & Radev 2004, as in PageRank
 _BM25_K1, _BM25_B = 1.2, 0.75  # as in Lucene
 _TOLERANCE = 1e-12  # LexRank stops when a step changes the scores (sum 1) by at most this in total
@@ -90,7 +89,7 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> core.Scores
     """
     if not paragraphs:
         return np.zeros(0)
-    vectors = _normalized_tfidf(paragraphs)
+    vectors = _normalized(tfidf(paragraphs))
     by_word = vectors.T.tocsr()
     is_zero = np.diff(vectors.indptr) == 0
 
@@ -113,10 +112,9 @@ def similarities(paragraphs: Sequence[str]) -> NDArray[np.float64]:
 
     The matrix is symmetric, each value 0–1. The diagonal is 1, also for a zero vector.
     """
-    vectors = _normalized_tfidf(paragraphs)
-    cosines: NDArray[np.float64] = np.minimum(
-        (vectors @ vectors.T).toarray(), 1
-    )  # rounding errors can exceed 1
+    vectors = _normalized(tfidf(paragraphs))
+    # rounding errors can exceed 1
+    cosines: NDArray[np.float64] = np.minimum((vectors @ vectors.T).toarray(), 1)
     np.fill_diagonal(cosines, 1)
     return cosines
 
@@ -134,9 +132,8 @@ def tfidf(paragraphs: Sequence[str]) -> Any:
 
 def rank(scores: Sequence[float] | core.Scores) -> list[int]:
     """Return the indices from the best score to the worst; ties keep their order."""
-    return [
-        int(index) for index in np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
-    ]
+    order: list[int] = np.argsort(-np.asarray(scores, np.float64), kind="stable").tolist()
+    return order
 
 
 def _counts_with_title(title: str | None, paragraphs: Sequence[str]) -> Any:
@@ -175,26 +172,20 @@ def _weighted(counts: Any, among: Any) -> Any:
     return weighted
 
 
-def _normalized_tfidf(paragraphs: Sequence[str]) -> Any:
-    """Return the paragraphs' `tfidf` vectors with length 1; zero vectors stay zero."""
-    vectors = tfidf(paragraphs)
+def _normalized(vectors: Any) -> Any:
+    """Return vectors with length 1; zero vectors stay zero."""
+    if not vectors.nnz:  # scikit-learn rejects a matrix without columns
+        return vectors
     from sklearn.preprocessing import normalize  # here: its import takes more than a second
 
-    return (
-        normalize(vectors) if vectors.nnz else vectors
-    )  # scikit-learn rejects a matrix without columns
+    return normalize(vectors)
 
 
 def _cosine_with_first(vectors: Any) -> core.Scores:
     """Return the cosine of the first row with each of the others; 0 for a zero vector."""
-    if (
-        vectors.shape[0] < 2 or not vectors.nnz
-    ):  # scikit-learn rejects a matrix without rows or columns
-        return np.zeros(max(0, vectors.shape[0] - 1))
-    from sklearn.metrics.pairwise import cosine_similarity
-
-    similar: core.Scores = cosine_similarity(vectors[1:], vectors[:1])[:, 0]
-    return similar
+    vectors = _normalized(vectors)
+    cosines: core.Scores = (vectors[1:] @ vectors[:1].T).toarray()[:, 0]
+    return cosines
 
 
 def find_ranker(
@@ -244,9 +235,8 @@ class Ranking:
 
     def __init__(self, name: str, ranker_settings: Callable[[], core.RankerSettings]) -> None:
         self.name, self.ranker_settings = name, ranker_settings  # "none", or a registered ranker
-        self.ranker: core.Ranker | None = (
-            None  # set by `prepare` and `load`; a plain one by its first use
-        )
+        # set by `prepare` and `load`; a plain one by its first use
+        self.ranker: core.Ranker | None = None
 
     @property
     def learned(self) -> core.LearnedRanker | None:

@@ -32,9 +32,8 @@ from longsumbench.modeling.versions import TOKENIZER_VERSION, WORDS_VERSION
 from longsumbench.progress import track
 
 _PAD, _START, _END, _UNKNOWN = _MARKS = ["<pad>", "<s>", "</s>", "<unk>"]
-_TRAINING_WORDS = (
-    5_000_000  # beyond this the merges of a vocabulary of tens of thousands hardly change
-)
+# beyond this the merges of a vocabulary of tens of thousands hardly change
+_TRAINING_WORDS = 5_000_000
 
 _SIGN = r"\p{L}\p{M}\p{N}_"  # the characters of words
 _PIECES = Regex(
@@ -56,9 +55,8 @@ _WORD_NORMALIZER = normalizers.Sequence(
 )
 _WORD_DECODER = decoders.Sequence(
     [
-        decoders.WordPiece(
-            prefix="  ", cleanup=False
-        ),  # a space before each but the first; no word begins with two
+        # a space before each but the first; no word begins with two
+        decoders.WordPiece(prefix="  ", cleanup=False),
         decoders.Fuse(),
         decoders.Replace(Regex(r" (?=[.,;:!?…)\]}%”'/])"), ""),
         decoders.Replace(Regex(r"(?<=[(\[{$£€#@“‘/]) "), ""),
@@ -79,13 +77,9 @@ def train_tokenizer(
     Raises:
         UsageError: the texts have fewer different words than `vocabulary_size`.
     """
-    tokenizer = (
-        _word_level(train, vocabulary_size)
-        if kind == "words"
-        else _byte_pairs(train, vocabulary_size)
-    )
+    train_kind = _word_level if kind == "words" else _byte_pairs
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
+        tokenizer_object=train_kind(train, vocabulary_size),
         pad_token=_PAD,
         bos_token=_START,
         eos_token=_END,
@@ -111,12 +105,11 @@ def trained_tokenizer(
         texts = track((train[index] for index in sample), "training the tokenizer", len(sample))
         train_tokenizer(texts, vocabulary_size, kind).save_pretrained(folder)
 
-    decided_by = (
-        {"kind": kind, "version": WORDS_VERSION}
-        if kind == "words"
-        else {"version": TOKENIZER_VERSION}
-    )
-    inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size, **decided_by}
+    inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size}
+    if kind == "words":
+        inputs |= {"kind": kind, "version": WORDS_VERSION}
+    else:
+        inputs["version"] = TOKENIZER_VERSION
     folder = stages.get("tokenizer", inputs, build)
     with reading_artifact(folder):
         return load_tokenizer(folder)
@@ -186,33 +179,33 @@ def load_tokenizer(
         EnvironmentProblem: it is on the hub, and the hub cannot be reached.
     """
     tokenizer_name = f"tokenizer '{name}'"
-    tokenizer = (
-        read_tokenizer(Path(name), tokenizer_name)
-        if Path(name).is_dir()
-        else _fetch(str(name), of_system)
-    )
+    if Path(name).is_dir():
+        tokenizer = read_tokenizer(Path(name), tokenizer_name)
+    else:
+        tokenizer = _fetch_tokenizer(str(name), of_system)
     if fast and not tokenizer.is_fast:
         raise UsageError(f"{tokenizer_name} has no fast version, which the suite needs")
     if not any(encode_texts(tokenizer, ["a"])):  # the library built one without files
         raise UsageError(
             f"{tokenizer_name} makes no token of any text: its vocabulary is missing; give another"
         )
-    if of_system and tokenizer.eos_token is None:
+    if not of_system:
+        return tokenizer
+    if tokenizer.eos_token is None:
         tokenizer.eos_token = tokenizer.sep_token  # BERT's end of a text
-    if of_system and (tokenizer.pad_token_id is None or tokenizer.eos_token_id is None):
+    if tokenizer.pad_token_id is None or tokenizer.eos_token_id is None:
         raise UsageError(
             f"{tokenizer_name} lacks a padding or an end token, which a summarizer needs"
         )
     return tokenizer
 
 
-def _fetch(name: str, of_system: bool) -> PreTrainedTokenizerBase:
+def _fetch_tokenizer(name: str, of_system: bool) -> PreTrainedTokenizerBase:
     problem = unreachable()  # checked first, because the library tries for most of a minute
     with reading_checkpoint(f"tokenizer '{name}'"):
         try:
-            return AutoTokenizer.from_pretrained(
-                name, **{**SAFE_LOADING, "local_files_only": problem is not None}
-            )
+            loading = SAFE_LOADING | {"local_files_only": problem is not None}
+            return AutoTokenizer.from_pretrained(name, **loading)
         except (OSError, ValueError) as error:
             if problem is not None:
                 trained = ", or use model.tokenizer=trained or words" if of_system else ""
@@ -263,11 +256,9 @@ def encode_sentences(
     tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str]
 ) -> list[EncodedSentence]:
     """Tokenize consecutive sentences as running text: all but the first begin with a space."""
-    texts = [sentence if index == 0 else f" {sentence}" for index, sentence in enumerate(sentences)]
-    encoded = encode_texts(tokenizer, texts)
-    return [
-        EncodedSentence(ids, count_words([text])) for ids, text in zip(encoded, texts, strict=True)
-    ]
+    texts = [*sentences[:1], *(f" {sentence}" for sentence in sentences[1:])]
+    pairs = zip(encode_texts(tokenizer, texts), texts, strict=True)
+    return [EncodedSentence(ids, count_words([text])) for ids, text in pairs]
 
 
 def token_texts(
@@ -280,9 +271,7 @@ def token_texts(
     text_so_far = ""
     for end in range(1, len(ids) + 1):
         text = tokenizer.decode(ids[:end], skip_special_tokens=skip_special_tokens)
-        if end < len(ids):
-            text = text.rstrip(
-                "\N{REPLACEMENT CHARACTER}"
-            )  # later tokens may complete this character
+        if end < len(ids):  # later tokens may complete a character
+            text = text.rstrip("\N{REPLACEMENT CHARACTER}")
         yield text[len(text_so_far) :]
         text_so_far = text

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import Any, ClassVar, TypeAlias
 
 import datasets
@@ -30,9 +30,8 @@ from longsumbench.progress import track
 
 Rows: TypeAlias = datasets.Dataset
 
-_ORDERS_VERSION = (
-    1  # rises, with the version of every learned ranker, when the same scores give another order
-)
+# rises, with the version of every learned ranker, when the same scores give another order
+_ORDERS_VERSION = 1
 _IDS = datasets.List(datasets.Value("int32"))
 _COUNTS = (
     "length",
@@ -64,9 +63,8 @@ class UnitReader(ABC):
         self.config = config
         self.multi_document = False  # True if the training texts have several documents each
         self.queries_version: int | None = None  # None if the training texts have no queries
-        self.columns: dict[
-            str, Any
-        ] = {}  # name → feature of a further column, which units have in their `columns`
+        # name → feature of a further column, which units have in their `columns`
+        self.columns: dict[str, Any] = {}
         self.ranking = Ranking(config.rank, config.ranker_settings)  # for readers that use it
 
     @abstractmethod
@@ -106,9 +104,9 @@ class UnitReader(ABC):
 
         Choice, not in the papers: the query is the first sentence of every unit, and counts in `unit_length`.
         """
-        return (
-            Query.within(self.encode([example.query])[0], unit_length) if example.query else Query()
-        )
+        if not example.query:
+            return Query()
+        return Query.within(self.encode([example.query])[0], unit_length)
 
     def encode_target(self, text: str) -> EncodedSentence:
         """Tokenize a target, without special tokens."""
@@ -120,11 +118,9 @@ class UnitReader(ABC):
 
     def reference(self, example: Example) -> tuple[EncodedSentence, EncodedSentence]:
         """Return an example's first reference, and its leading tokens that fit into a target."""
-        target = (
-            self.encode_target(" ".join(example.references[0]))
-            if example.references
-            else EncodedSentence([], 0)
-        )
+        target = EncodedSentence([], 0)
+        if example.references:
+            target = self.encode_target(" ".join(example.references[0]))
         return target, target.head(self.config.decode_length - len(self.target([])))
 
     def rows(
@@ -196,22 +192,23 @@ class BestParagraphs(UnitReader):
         self, split: Split, examples: int, stages: ArtifactCache
     ) -> Iterator[list[int]]:
         """Yield the orders of the paragraphs of a split's first examples: the stage "orders", made when first read."""
-        unit, counts = self.config.unit, {"split": split.fingerprint, "examples": examples}
+        unit = self.config.unit
         inputs = {
             **self.ranking.fitted_identity(),
             "unit": unit,
-            **counts,
+            "split": split.fingerprint,
+            "examples": examples,
             "version": _ORDERS_VERSION,
         }
-        tracked = track(range(examples), f"ranking {split.name}", examples)
-        texts = ((split[index], packing.paragraphs_of(split[index], unit)) for index in tracked)
-        orders = (
-            {"order": self.ranking.order(example, [part.text for part in parts])}
-            for example, parts in texts
-        )
-        yield from stored_rows(
-            "orders", inputs, datasets.Features({"order": _IDS}), orders, stages
-        )["order"]
+
+        def rows() -> Iterator[dict[str, Any]]:
+            for index in track(range(examples), f"ranking {split.name}", examples):
+                example = split[index]
+                texts = [part.text for part in packing.paragraphs_of(example, unit)]
+                yield {"order": self.ranking.order(example, texts)}
+
+        features = datasets.Features({"order": _IDS})
+        yield from stored_rows("orders", inputs, features, rows(), stages)["order"]
 
     def training_units(self, example: Example) -> Units:
         """Return the units of an example of the training or validation split."""
@@ -224,9 +221,9 @@ class BestParagraphs(UnitReader):
     def limits(self, training: bool) -> Limits:
         """Return the limits of the input."""
         config = self.config
-        length = (
-            config.input_length if training else config.test_input_length or config.input_length
-        )
+        length = config.input_length
+        if not training and config.test_input_length:
+            length = config.test_input_length
         return Limits(None, config.paragraph_length, length)
 
     def read(self, example: Example, limits: Limits) -> Units:
@@ -264,38 +261,30 @@ class BestParagraphs(UnitReader):
         """
         unit = self.config.unit
         paragraphs = packing.paragraphs_of(example, "sentence" if unit == "snippet" else unit)
-        sentences = self.encode(
-            [sentence for paragraph in paragraphs for sentence in paragraph.sentences]
-        )
-        encoded, start = [], 0
+        # all sentences are tokenized in one call, as running text
+        texts = chain.from_iterable(paragraph.sentences for paragraph in paragraphs)
+        sentences = iter(self.encode(list(texts)))
+        encoded = []
         for paragraph in paragraphs:
-            encoded.append(
-                packing.join_sentences(sentences[start : start + len(paragraph.sentences)])
-            )
-            start += len(paragraph.sentences)
-        return (
-            _packed(paragraphs, encoded, snippet_length)
-            if unit == "snippet"
-            else (paragraphs, encoded)
-        )
+            own = islice(sentences, len(paragraph.sentences))
+            encoded.append(packing.join_sentences(list(own)))
+        if unit == "snippet":
+            return _pack_snippets(paragraphs, encoded, snippet_length)
+        return paragraphs, encoded
 
 
-def _packed(
+def _pack_snippets(
     sentences: Sequence[Paragraph], encoded: Sequence[EncodedSentence], length: int
 ) -> tuple[list[Paragraph], list[EncodedSentence]]:
     """Pack consecutive sentences of a document into snippets; a sentence above `length` tokens is its own snippet."""
     snippets, packed = [], []
-    for document, members in groupby(
-        range(len(sentences)), key=lambda index: sentences[index].place[0]
-    ):
-        indices = list(members)
-        for number, span in enumerate(
-            packing.pack_sentences([encoded[index] for index in indices], length)
-        ):
-            group = [sentences[index] for index in indices[span]]
-            texts = tuple(text for sentence in group for text in sentence.sentences)
-            snippets.append(
-                Paragraph((document, number), texts, (group[0].span[0], group[-1].span[1]))
-            )
-            packed.append(packing.join_sentences([encoded[index] for index in indices[span]]))
+    pairs = zip(sentences, encoded, strict=True)
+    for document, members in groupby(pairs, key=lambda pair: pair[0].place[0]):
+        texts, tokens = zip(*members, strict=True)
+        for number, span in enumerate(packing.pack_sentences(tokens, length)):
+            group = texts[span]
+            contents = tuple(chain.from_iterable(sentence.sentences for sentence in group))
+            extent = group[0].span[0], group[-1].span[1]
+            snippets.append(Paragraph((document, number), contents, extent))
+            packed.append(packing.join_sentences(tokens[span]))
     return snippets, packed

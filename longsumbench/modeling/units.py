@@ -6,8 +6,7 @@ special ones; the caller adds those and reserves their places.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain, groupby, islice
-from operator import itemgetter
+from itertools import chain, groupby
 from typing import Any
 
 from longsumbench.core import Cut, Example, Sentences, Truncation
@@ -43,14 +42,12 @@ class Units:
     """The units of one example, and the ledger of what they leave out."""
 
     ids: tuple[list[int], ...]  # a list of token ids per unit; empty for an absent unit
-    documents: tuple[
-        int, ...
-    ]  # unit → index of its document (that of its first token, for a unit that joins several)
+    # unit → index of its document (that of its first token, for a unit that joins several)
+    documents: tuple[int, ...]
     words: tuple[int, ...]  # unit → number of whole words in it
     truncation: Truncation  # the example's ledger: the size of the input, and what no unit contains
-    query_length: int = (
-        0  # number of query tokens at the start of every unit with text; not counted in `words`
-    )
+    # number of query tokens at the start of every unit with text; not counted in `words`
+    query_length: int = 0
     # further values of the example's row, such as a graph between the units
     columns: Mapping[str, Any] = field(default_factory=dict)
     # unit → its sentences, first and last + 1, as indices of all sentences of the source; (0, 0) if it has none; empty
@@ -62,11 +59,9 @@ class Units:
 class Query:
     """A query, which starts every unit of an example."""
 
-    text: EncodedSentence = field(
-        default_factory=lambda: EncodedSentence((), 0)
-    )  # the query as given
+    text: EncodedSentence = EncodedSentence((), 0)  # the query as given
     # its first tokens, at most half of a unit's length; the other half is for the text
-    head: EncodedSentence = field(default_factory=lambda: EncodedSentence((), 0))
+    head: EncodedSentence = EncodedSentence((), 0)
 
     @classmethod
     def within(cls, text: EncodedSentence, unit_length: int) -> "Query":
@@ -95,38 +90,53 @@ def split_snippets(
     than `snippet_length` is cut to it (cause "snippet_length"). Sentences after the last snippet are left out (cause
     "num_snippets"). Sentences without tokens are ignored.
     """
-    every = (
-        (index, span)
-        for index, document in enumerate(encoded)
-        for span in pack_sentences(document, snippet_length)
-        if any(sentence.ids for sentence in document[span])
-    )
-    places = list(islice(every, num_snippets))
-    snippets = [(index, encoded[index][span]) for index, span in places]
-    heads = [[sentence.head(snippet_length) for sentence in packed] for _, packed in snippets]
-    ids = tuple(list(chain.from_iterable(sentence.ids for sentence in unit)) for unit in heads)
-    words = tuple(sum(sentence.words for sentence in unit) for unit in heads)
+    documents, whole, snippets, spans = [], [], [], []
+    start = 0  # of a document, as an index of all sentences
+    for index, document in enumerate(encoded):
+        for span in pack_sentences(document, snippet_length):
+            snippet = join_sentences(document[span])
+            if not snippet.ids or len(snippets) == num_snippets:
+                continue
+            documents.append(index)
+            whole.append(snippet)
+            # only a snippet of one sentence can be longer
+            heads = [sentence.head(snippet_length) for sentence in document[span]]
+            snippets.append(join_sentences(heads))
+            spans.append((start + span.start, start + span.stop))
+        start += len(document)
+    stages = [tokens_and_words(chain.from_iterable(encoded))]
+    stages += [tokens_and_words(whole), tokens_and_words(snippets)]
+    causes = ("num_snippets", "snippet_length")
+    ids, words = ids_and_words(snippets)
+    truncation = Truncation(*stages[0], _cuts_between(stages, causes)[::-1])
+    return Units(ids, tuple(documents), words, truncation, spans=tuple(spans))
 
-    counts = tokens_and_words(sentence for document in encoded for sentence in document)
-    packed_counts = tokens_and_words(sentence for _, packed in snippets for sentence in packed)
-    seen = (sum(map(len, ids)), sum(words))
-    cuts = (
-        Cut("snippet_length", packed_counts[0] - seen[0], packed_counts[1] - seen[1]),
-        Cut("num_snippets", counts[0] - packed_counts[0], counts[1] - packed_counts[1]),
-    )
-    truncation = Truncation(*counts, tuple(cut for cut in cuts if cut.tokens))
-    starts = [0, *accumulate(map(len, encoded))]
-    spans = tuple((starts[index] + span.start, starts[index] + span.stop) for index, span in places)
-    return Units(ids, tuple(index for index, _ in snippets), words, truncation, spans=spans)
+
+def ids_and_words(
+    texts: Iterable[EncodedSentence],
+) -> tuple[tuple[list[int], ...], tuple[int, ...]]:
+    """Return the token ids and the number of words of each text, as `Units` has them."""
+    texts = list(texts)
+    ids = tuple(list(text.ids) for text in texts)
+    return ids, tuple(text.words for text in texts)
+
+
+def _cuts_between(stages: Sequence[tuple[int, int]], causes: Sequence[str]) -> tuple[Cut, ...]:
+    """Return what each cause cut: the difference of two successive (tokens, words), if tokens differ."""
+    cuts = []
+    for cause, before, after in zip(causes, stages, stages[1:], strict=False):
+        if before[0] > after[0]:
+            cuts.append(Cut(cause, before[0] - after[0], before[1] - after[1]))
+    return tuple(cuts)
 
 
 def reorder(units: Units, order: Sequence[int]) -> Units:
     """Return the units in another order, a permutation of their indices; the ledger stays."""
-    ids = tuple(units.ids[index] for index in order)
-    documents = tuple(units.documents[index] for index in order)
-    words = tuple(units.words[index] for index in order)
-    spans = tuple(units.spans[index] for index in order) if units.spans else ()
-    return replace(units, ids=ids, documents=documents, words=words, spans=spans)
+    values = {}
+    for name in ("ids", "documents", "words", "spans"):
+        of_units = getattr(units, name)
+        values[name] = tuple(of_units[index] for index in order) if of_units else ()
+    return replace(units, **values)
 
 
 def join_units(units: Units, input_length: int) -> Units:
@@ -136,12 +146,12 @@ def join_units(units: Units, input_length: int) -> Units:
     """
     if not units.ids:
         return units
-    head = join_sentences(first_tokens(map(EncodedSentence, units.ids, units.words), input_length))
-    joined, words = list(head.ids), head.words
-    left_out = Cut("input_length", sum(map(len, units.ids)) - len(joined), sum(units.words) - words)
+    texts = list(map(EncodedSentence, units.ids, units.words))
+    head = join_sentences(first_tokens(texts, input_length))
     ledger = units.truncation
-    cuts = (*ledger.cuts, left_out) if left_out.tokens else ledger.cuts
-    return Units((joined,), units.documents[:1], (words,), replace(ledger, cuts=cuts))
+    stages = [tokens_and_words(texts), tokens_and_words([head])]
+    ledger = replace(ledger, cuts=ledger.cuts + _cuts_between(stages, ["input_length"]))
+    return Units((list(head.ids),), units.documents[:1], (head.words,), ledger)
 
 
 def group_units(units: Units, keys: Sequence[int]) -> Units:
@@ -149,13 +159,14 @@ def group_units(units: Units, keys: Sequence[int]) -> Units:
 
     Nothing is cut.
     """
-    members = [
-        [index for index, _ in run] for _, run in groupby(enumerate(keys), key=itemgetter(1))
-    ]
-    ids = tuple([token for index in run for token in units.ids[index]] for run in members)
-    documents = tuple(units.documents[run[0]] for run in members)
-    words = tuple(sum(units.words[index] for index in run) for run in members)
-    return Units(ids, documents, words, units.truncation)
+    texts = list(map(EncodedSentence, units.ids, units.words))
+    joined, documents = [], []
+    for _, run in groupby(range(len(keys)), key=keys.__getitem__):
+        indices = list(run)
+        joined.append(join_sentences([texts[index] for index in indices]))
+        documents.append(units.documents[indices[0]])
+    ids, words = ids_and_words(joined)
+    return Units(ids, tuple(documents), words, units.truncation)
 
 
 def prepend_query(units: Units, query: Query) -> Units:
@@ -212,9 +223,8 @@ class Paragraph:
 
     place: tuple[int, int]  # its document, and its number in that document
     sentences: Sentences  # its text
-    span: tuple[
-        int, int
-    ]  # its sentences, first and last + 1, as indices of all sentences of the example
+    # its sentences, first and last + 1, as indices of all sentences of the example
+    span: tuple[int, int]
 
     @property
     def text(self) -> str:
@@ -227,12 +237,15 @@ def paragraphs_of(example: Example, unit: str) -> list[Paragraph]:
 
     The unit is "paragraph", "section" (without its name) or "sentence".
     """
-    places = iter([place for place, sentence in enumerate(example.sentences()) if sentence.strip()])
-    paragraphs = []  # in the order of `places`: blank sentences are skipped, all others are in one of them
+    places = [place for place, sentence in enumerate(example.sentences()) if sentence.strip()]
+    paragraphs = []
+    start = 0  # every sentence with text is in one paragraph, in this order
     for index, document in enumerate(example.documents):
         for number, sentences in enumerate(document.texts(unit)):
-            indices = list(islice(places, sum(bool(sentence.strip()) for sentence in sentences)))
-            paragraphs.append(Paragraph((index, number), sentences, (indices[0], indices[-1] + 1)))
+            end = start + sum(bool(sentence.strip()) for sentence in sentences)
+            span = places[start], places[end - 1] + 1
+            paragraphs.append(Paragraph((index, number), sentences, span))
+            start = end
     return paragraphs
 
 
@@ -265,21 +278,19 @@ def best_paragraphs(
     """
     first = title or EncodedSentence([], 0)
     best = ranked[: limits.num_paragraphs]
-    heads = [first, *(paragraph.head(limits.paragraph_length) for paragraph in best)]
+    heads = [first]
+    heads += [paragraph.head(limits.paragraph_length) for paragraph in best]
     fitting, room = [], limits.input_length
     for head in heads:
         fitting.append(head.head(max(0, room - limits.reserved)))
         room -= len(fitting[-1].ids) + limits.reserved * bool(fitting[-1].ids)
     while len(fitting) > 1 and not fitting[-1].ids:
         fitting.pop()
-    stages = [[first, *ranked], [first, *best], heads, fitting]
-    counts = [tokens_and_words(stage) for stage in stages]
-    causes = ("num_paragraphs", "paragraph_length", "input_length")
-    cuts = tuple(
-        Cut(cause, count[0] - next_count[0], count[1] - next_count[1])
-        for cause, count, next_count in zip(causes, counts, counts[1:], strict=False)
-        if count[0] > next_count[0]
-    )
-    unit_documents = (documents[0] if documents else 0, *documents)
-    ids, words = tuple(list(unit.ids) for unit in fitting), tuple(unit.words for unit in fitting)
+    counts = [
+        tokens_and_words(stage) for stage in ([first, *ranked], [first, *best], heads, fitting)
+    ]
+    cuts = _cuts_between(counts, ("num_paragraphs", "paragraph_length", "input_length"))
+    # the title counts as text of the best paragraph's document
+    unit_documents = (*documents[:1], *documents) or (0,)
+    ids, words = ids_and_words(fitting)
     return Units(ids, unit_documents[: len(fitting)], words, Truncation(*counts[0], cuts))

@@ -3,7 +3,6 @@
 Letters: Q query rows, R memory rows, T new tokens, S memory tokens, H heads, D width, E width of a head.
 """
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -60,20 +59,28 @@ def decode_steps(
 def _run_layer(
     layer: Any, states: Tensor, memory: Tensor, mask: Tensor | None, cache: FoldedCache
 ) -> Tensor:
-    attend_to_memory = partial(
-        layer.encoder_attn, key_value_states=memory, attention_mask=mask, past_key_values=cache
-    )
-    parts = (
-        (
-            layer.self_attn_layer_norm,
-            lambda states: _attend_to_target(layer.self_attn, states, cache),
-        ),
-        (layer.encoder_attn_layer_norm, lambda states: attend_to_memory(states)[0]),
-        (layer.final_layer_norm, lambda states: layer.fc2(layer.activation_fn(layer.fc1(states)))),
-    )
-    for norm, function in parts:
-        norm_first = isinstance(layer, PegasusDecoderLayer)
-        states = states + function(norm(states)) if norm_first else norm(states + function(states))
+    def attend_to_target(states: Tensor) -> Tensor:
+        return _attend_to_target(layer.self_attn, states, cache)
+
+    def attend_to_memory(states: Tensor) -> Tensor:
+        attended: Tensor = layer.encoder_attn(
+            states, key_value_states=memory, attention_mask=mask, past_key_values=cache
+        )[0]
+        return attended
+
+    def feed_forward(states: Tensor) -> Tensor:
+        changed: Tensor = layer.fc2(layer.activation_fn(layer.fc1(states)))
+        return changed
+
+    for norm, function in (
+        (layer.self_attn_layer_norm, attend_to_target),
+        (layer.encoder_attn_layer_norm, attend_to_memory),
+        (layer.final_layer_norm, feed_forward),
+    ):
+        if isinstance(layer, PegasusDecoderLayer):
+            states = states + function(norm(states))
+        else:
+            states = norm(states + function(states))
     return states
 
 

@@ -21,8 +21,9 @@ def choose_device(device: str) -> torch.device:
         raise EnvironmentProblem(
             "device=cuda, but PyTorch finds no GPU: choose device=auto or a CUDA build of PyTorch"
         )
-    best_device = "cuda" if torch.cuda.is_available() else "cpu"
-    chosen = torch.device(best_device if device == "auto" else device)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    chosen = torch.device(device)
     if chosen.type == "cuda" and started_processes() > 1:
         torch.cuda.set_device(gpu_index(torch.cuda.device_count()))
     return chosen

@@ -18,9 +18,8 @@ from longsumbench.modeling.nn.folded_attention import FoldedAttention, FoldedCac
 from longsumbench.modeling.nn.masks import at_least_single, attention_mask
 from longsumbench.modeling.nn.penalties import RankedGeneration
 
-EncoderOutput: TypeAlias = (
-    Any  # what a network's encoder returns: a `Memory`, or a tuple that its own `decode` takes
-)
+# what a network's encoder returns: a `Memory`, or a tuple that its own `decode` takes
+EncoderOutput: TypeAlias = Any
 
 
 def token_cross_entropy(

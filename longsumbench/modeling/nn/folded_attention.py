@@ -5,7 +5,7 @@ Letters: Q query rows, R key rows, K beams of a document, H heads, T target toke
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -55,22 +55,18 @@ class FoldedAttention(PegasusAttention):
         queries, length, width = hidden_states.shape
         rows = key_value_states.shape[0]
         if queries > rows and attention_mask is not None and attention_mask.shape[0] == queries:
-            beams, memory = queries // rows, attention_mask.shape[-1]
-            per_beam = attention_mask.view(rows, beams, 1, memory).expand(
-                rows, beams, length, memory
-            )
-            attention_mask = per_beam.reshape(rows, 1, beams * length, memory)
+            # each beam keeps its own mask: [R, 1, K·T, S]
+            per_token = attention_mask.repeat_interleave(length, 0)
+            attention_mask = per_token.view(rows, 1, -1, attention_mask.shape[-1])
         folded = hidden_states.reshape(rows, -1, width)  # [R, K·T, D] or [R, T/m, D]
         output, weights = super().forward(
             folded, key_value_states=key_value_states, attention_mask=attention_mask, **kwargs
         )
         if self.recorded_weights is not None:
-            cache = kwargs.get("past_key_values")
-            recorded = (
-                self.weigh(folded, key_value_states, attention_mask, cache)
-                if weights is None
-                else weights
-            )
+            recorded = weights
+            if recorded is None:
+                cache = kwargs.get("past_key_values")
+                recorded = self.weigh(folded, key_value_states, attention_mask, cache)
             self.recorded_weights.append(recorded)
         return output.view(queries, length, width), weights
 
@@ -137,16 +133,14 @@ class FoldedCache(EncoderDecoderCache):
     The target's keys and values have room for later tokens, so that a step writes them in place.
     """
 
-    coverage: Tensor | None = (
-        None  # [Q, S], the sum of a beam's attention to each memory token so far; None: not used
-    )
+    # [Q, S], the sum of a beam's attention to each memory token so far; None: not used
+    coverage: Tensor | None = None
 
     def __init__(self, *caches: Any) -> None:
         super().__init__(*caches)
         self.length = 0  # number of target tokens
-        self.target: dict[
-            int, Tensor
-        ] = {}  # layer → keys and values, [2, Q, H, `length` or more, E]
+        # layer → keys and values, [2, Q, H, `length` or more, E]
+        self.target: dict[int, Tensor] = {}
         self.joined: dict[int, tuple[Tensor, Tensor]] = {}  # layer → the output of `join`
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
@@ -157,9 +151,8 @@ class FoldedCache(EncoderDecoderCache):
         """Return weight and bias of queries, keys and values together: [3·D, D], [3·D]; made once for a search."""
         if attention.layer_idx not in self.joined:
             parts: list[nn.Linear] = [attention.q_proj, attention.k_proj, attention.v_proj]
-            weight, bias = (
-                torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias")
-            )
+            weight = torch.cat([part.weight for part in parts])
+            bias = torch.cat([part.bias for part in parts])
             if torch.is_autocast_enabled(weight.device.type):  # converted once, not at every step
                 dtype = torch.get_autocast_dtype(weight.device.type)
                 weight, bias = weight.to(dtype), bias.to(dtype)
@@ -195,20 +188,17 @@ class LaterEnd(LogitsProcessor):
     def __init__(
         self, processor: MinLengthLogitsProcessor | MinNewTokensLengthLogitsProcessor
     ) -> None:
-        new_tokens = isinstance(processor, MinNewTokensLengthLogitsProcessor)
-        skipped = processor.prompt_length_to_skip if new_tokens else 0
-        self.min_length = skipped + (
-            processor.min_new_tokens if new_tokens else processor.min_length
-        )
+        if isinstance(processor, MinNewTokensLengthLogitsProcessor):
+            self.min_length = processor.prompt_length_to_skip + processor.min_new_tokens
+        else:
+            self.min_length = processor.min_length
         self.end_ids = processor.eos_token_id  # a tensor
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Forbid: [Q, T], [Q, V] → [Q, V]."""
-        return (
-            scores.index_fill(1, self.end_ids, -torch.inf)
-            if input_ids.shape[1] < self.min_length
-            else scores
-        )
+        if input_ids.shape[1] >= self.min_length:
+            return scores
+        return scores.index_fill(1, self.end_ids, -torch.inf)
 
 
 def leading_tokens(scores: Tensor, count: int) -> Tensor:
@@ -219,9 +209,8 @@ def leading_tokens(scores: Tensor, count: int) -> Tensor:
     size = scores.shape[-1]
     blocks = scores[..., : size - size % _BLOCK].reshape(*scores.shape[:-1], -1, _BLOCK).amax(-1)
     best = blocks.topk(min(count, blocks.shape[-1])).indices[..., None] * _BLOCK
-    rest = torch.arange(size - size % _BLOCK, size, device=scores.device).expand(
-        *scores.shape[:-1], -1
-    )
+    rest = torch.arange(size - size % _BLOCK, size, device=scores.device)
+    rest = rest.expand(*scores.shape[:-1], -1)
     return torch.cat([(best + torch.arange(_BLOCK, device=scores.device)).flatten(-2), rest], -1)
 
 
@@ -243,11 +232,9 @@ class FoldedGeneration:
         **model_kwargs: Any,
     ) -> tuple[Tensor | None, dict[str, Any]]:
         # Only the start tokens are repeated; the units are already encoded.
-        other_kwargs = {
-            name: value for name, value in model_kwargs.items() if not name.startswith("unit_")
-        }
+        others = {name: model_kwargs[name] for name in model_kwargs if not name.startswith("unit_")}
         repeated = None if input_ids is None else input_ids.repeat_interleave(expand_size, dim=0)
-        return repeated, {**other_kwargs, "encoder_outputs": encoder_outputs}
+        return repeated, {**others, "encoder_outputs": encoder_outputs}
 
     def _prepare_cache_for_generation(
         self, generation_config: Any, model_kwargs: dict[str, Any], *args: Any
@@ -263,27 +250,27 @@ class FoldedGeneration:
         """As in transformers, with `LaterEnd`."""
         processors = super()._get_logits_processor(*args, **kwargs)  # type: ignore[misc]  # a method of transformers
         kinds = MinLengthLogitsProcessor, MinNewTokensLengthLogitsProcessor
-        return LogitsProcessorList(
-            LaterEnd(one) if isinstance(one, kinds) else one for one in processors
-        )
+        for index, processor in enumerate(processors):
+            if isinstance(processor, kinds):
+                processors[index] = LaterEnd(processor)
+        return cast(LogitsProcessorList, processors)
 
     def _get_top_k_continuations(self, **step: Any) -> tuple[Tensor, Tensor, Tensor]:
         """As in transformers, except: on a CPU, where `topk` is slow, it looks at `leading_tokens` only."""
-        scores, keep = step["accumulated_log_probs"], step["beams_to_keep"]
+        library = super()
+        continuations: tuple[Tensor, Tensor, Tensor]
+        scores, keep, last = step["accumulated_log_probs"], step["beams_to_keep"], step["cur_len"]
         scores = scores.view(len(scores), step["num_beams"], -1)
-        takes_all = (
-            step["do_sample"] or scores.device.type != "cpu" or scores.shape[-1] <= keep * _BLOCK
-        )
-        tokens = None if takes_all else leading_tokens(scores, keep)  # [B, K, N]
-        if tokens is not None:
-            step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
-        continuations: tuple[Tensor, Tensor, Tensor] = super()._get_top_k_continuations(**step)  # type: ignore[misc]
-        if tokens is not None:  # the new tokens are places among them
-            _, sequences, rows = continuations
-            last, beams = (
-                step["cur_len"],
-                rows[..., step["cur_len"] - step["decoder_prompt_len"]] % step["num_beams"],
-            )
-            texts = torch.arange(len(tokens))[:, None]
-            sequences[..., last] = tokens[texts, beams, sequences[..., last]]
+        is_small = scores.shape[-1] <= keep * _BLOCK
+        if step["do_sample"] or scores.device.type != "cpu" or is_small:
+            continuations = library._get_top_k_continuations(**step)  # type: ignore[misc]
+            return continuations
+        tokens = leading_tokens(scores, keep)  # [B, K, N]
+        step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
+        continuations = library._get_top_k_continuations(**step)  # type: ignore[misc]
+        # the new tokens are places among the leading ones
+        _, sequences, rows = continuations
+        beams = rows[..., last - step["decoder_prompt_len"]] % step["num_beams"]
+        texts = torch.arange(len(tokens))[:, None]
+        sequences[..., last] = tokens[texts, beams, sequences[..., last]]
         return continuations

@@ -20,9 +20,8 @@ def xavier(model: nn.Module, width: int) -> None:
             nn.init.xavier_uniform_(module.weight)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
-    for module in (
-        model.modules()
-    ):  # after the matrices, one of which may share its weights with the embeddings
+    # after the matrices, one of which may share its weights with the embeddings
+    for module in model.modules():
         if isinstance(module, nn.Embedding) and module.weight.requires_grad:
             nn.init.normal_(module.weight, std=width**-0.5)
         if isinstance(module, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):

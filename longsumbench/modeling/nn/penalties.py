@@ -49,9 +49,8 @@ class Penalties:
 
     def divisor(self, length: int) -> float:
         """Return lp of a hypothesis of `length` tokens."""
-        return float(
-            (length if self.length_norm == "power" else (5 + length) / 6) ** self.length_penalty
-        )
+        base = length if self.length_norm == "power" else (5 + length) / 6
+        return float(base**self.length_penalty)
 
     def of_coverage(self, attention: Tensor, real: Tensor) -> Tensor:
         """Return cp, never positive: [Q, S] → [Q].
@@ -60,10 +59,10 @@ class Penalties:
             attention: [Q, S], the sum over all steps.
             real: [Q, S], True where a token is real.
         """
-        summary = self.coverage == "summary"
-        token_penalties = (
-            (1 - attention).clamp(max=0) if summary else attention.clamp(_LEAST, 1).log()
-        )
+        if self.coverage == "summary":
+            token_penalties = (1 - attention).clamp(max=0)
+        else:
+            token_penalties = attention.clamp(_LEAST, 1).log()
         return self.coverage_penalty * token_penalties.masked_fill(~real, 0).sum(-1)
 
     def at_best(self, of_coverage: Tensor) -> Tensor:

@@ -11,9 +11,8 @@ def sinusoid(positions: Tensor, width: int, interleaved: bool = False) -> Tensor
     Transformer, Eqs. 7–8). The output [..., D] is computed in float64, so that adjacent positions of long texts differ,
     and has torch's default precision.
     """
-    device = (
-        torch.device("cpu") if positions.device.type == "mps" else positions.device
-    )  # mps has no float64
+    # mps has no float64
+    device = "cpu" if positions.device.type == "mps" else positions.device
     exponents = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width
     angles = positions.to(device, torch.float64).unsqueeze(-1) / 10_000.0**exponents  # [..., D/2]
     waves = angles.sin(), angles.cos()
@@ -27,9 +26,8 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, width: int, interleaved: bool = False) -> None:
         super().__init__()
         self.width, self.interleaved = width, interleaved
-        self.register_buffer(
-            "_table", torch.empty(0, width), persistent=False
-        )  # follows the model's device and dtype
+        # follows the model's device and dtype
+        self.register_buffer("_table", torch.empty(0, width), persistent=False)
         self._table: Tensor
 
     def forward(
@@ -48,9 +46,8 @@ class SinusoidalPositions(nn.Module):
         """Return the first `length` positions: [length, D]."""
         table = self._table
         if len(table) < length:
-            with torch.inference_mode(
-                False
-            ):  # so that training can use a table made during decoding
+            # so that training can use a table made during decoding
+            with torch.inference_mode(False):
                 positions = torch.arange(max(length, 2 * len(table)), device=table.device)
                 self._table = sinusoid(positions, self.width, self.interleaved).to(table.dtype)
         return self._table[:length]

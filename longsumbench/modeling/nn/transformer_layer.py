@@ -29,9 +29,8 @@ def dropout(states: Tensor, probability: float, training: bool) -> Tensor:
     if states.device.type != "cpu" or states.numel() < SMALLEST:
         return F.dropout(states, probability)
     seed = int(torch.randint(2**63 - 1, ()))
-    words = np.random.SFC64(seed).random_raw(
-        -(-states.numel() // 4)
-    )  # 64 bits each, enough for four values
+    # 64 bits each, enough for four values
+    words = np.random.SFC64(seed).random_raw(-(-states.numel() // 4))
     bits = torch.from_numpy(words.view(np.int16))[: states.numel()].view(states.shape)
     dropped = round(probability * _DROP_LEVELS)
     keep_mask = bits >= dropped - _DROP_LEVELS // 2
@@ -73,11 +72,11 @@ class TransformerLayer(PegasusEncoderLayer):
         self, states: Tensor, norm: nn.Module, function: Callable[[Tensor], Tensor]
     ) -> Tensor:
         """Add the output of a sub-layer to the states; the norm precedes or follows it."""
-        changed = dropout(
-            function(norm(states) if self.norm_first else states), self.dropout, self.training
-        )
-        sums = states + changed
-        return sums if self.norm_first else norm(sums)
+        if self.norm_first:
+            return states + dropout(function(norm(states)), self.dropout, self.training)
+        changed = dropout(function(states), self.dropout, self.training)
+        normed: Tensor = norm(states + changed)
+        return normed
 
 
 def attend(

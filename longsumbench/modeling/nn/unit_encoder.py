@@ -19,12 +19,14 @@ from longsumbench.modeling.nn.masks import attention_mask, never_empty
 from longsumbench.modeling.nn.positions import SinusoidalPositions
 from longsumbench.modeling.nn.transformer_layer import TransformerLayer, dropout
 
-PIECE_TOKENS = 4_096  # padded tokens encoded together: enough for full speed, few enough for the processor's cache
-GPU_PIECE_TOKENS = (
-    65_536  # the same on a GPU, where the calls of small pieces would take longer than their work
-)
-ENOUGH_TOKENS = 256  # smallest number of padded tokens that keeps a processor busy; a GPU needs a 16th of its pieces
-_FEW_PIECES = 4  # of a batch, at most, whose layers a GPU recomputes one by one: fewer calls, about the same memory
+# padded tokens encoded together: enough for full speed, few enough for the processor's cache
+PIECE_TOKENS = 4_096
+# the same on a GPU, where the calls of small pieces would take longer than their work
+GPU_PIECE_TOKENS = 65_536
+# smallest number of padded tokens that keeps a processor busy; a GPU needs a 16th of its pieces
+ENOUGH_TOKENS = 256
+# of a batch, at most, whose layers a GPU recomputes one by one: fewer calls, about the same memory
+_FEW_PIECES = 4
 
 
 class Memory(NamedTuple):
@@ -74,9 +76,8 @@ class UnitEncoder(PegasusEncoder):
 
     main_input_name = "input_ids"
     padding: ClassVar[float] = 1.0  # approximate share of a piece that may be padding; see `pieces`
-    recomputed: ClassVar[int | None] = (
-        None  # tokens of a piece under gradient checkpointing on a CPU; None: as without
-    )
+    # tokens of a piece under gradient checkpointing on a CPU; None: as without
+    recomputed: ClassVar[int | None] = None
 
     def __init__(self, config: PegasusConfig, norm_first: bool = True) -> None:
         super().__init__(config)
@@ -103,9 +104,8 @@ class UnitEncoder(PegasusEncoder):
         real = unit_mask.any(-1)  # [B, U]
         extents = (unit_mask[real] * torch.arange(1, unit_mask.shape[2] + 1)).amax(-1)  # [R]
         order = extents.argsort(descending=True, stable=True)
-        units = real.flatten().nonzero()[
-            order, 0
-        ]  # [R], indices among all B · U units, the longest first
+        # [R], indices among all B · U units, the longest first
+        units = real.flatten().nonzero()[order, 0]
         ids = input_ids.flatten(0, 1)[to_device(units, device)]  # [R, L]
         mask, places = unit_mask.flatten(0, 1)[units], units % real.shape[1]  # [R, L], [R]
         limit = piece_tokens(device)
@@ -113,20 +113,16 @@ class UnitEncoder(PegasusEncoder):
         by_piece = recomputes and (on_cpu or int(extents.sum()) > _FEW_PIECES * limit)
         if recomputes and on_cpu:
             limit = self.recomputed or limit
-        empty = self.embed_tokens.weight.new_zeros(
-            0, 1, self.embed_tokens.weight.shape[1]
-        )  # for a batch without text
+        empty = self.embed_tokens.weight[:0, None].detach()  # [0, 1, D], for a batch without text
         encoded = [(empty[:, 0], order[:0], self.pool(empty, empty[..., 0] > 0))]
         for rows, longest in pieces(extents[order].tolist(), self.padding, limit):
-            piece_mask, piece_places = (
-                to_device(mask[rows, :longest], device),
-                to_device(places[rows], device),
-            )
-            piece = ids[rows, :longest], piece_mask, piece_places
-            encoded.append(
-                self._read_again(*piece) if by_piece else self._read(*piece, by_layer=recomputes)
-            )
-        states, sizes, pooled = (torch.cat(parts) for parts in zip(*encoded, strict=True))
+            piece_mask = to_device(mask[rows, :longest], device)
+            piece = ids[rows, :longest], piece_mask, to_device(places[rows], device)
+            if by_piece:
+                encoded.append(self._read_again(*piece))
+            else:
+                encoded.append(self._read(*piece, by_layer=recomputes))
+        states, sizes, pooled = map(torch.cat, zip(*encoded, strict=True))
         return _token_table(real, units, states, sizes, pooled)
 
     def read(
@@ -158,9 +154,8 @@ class UnitEncoder(PegasusEncoder):
     def embed_alone(self, input_ids: Tensor) -> Tensor:
         """Return scaled embeddings: [r, L] → [r, L, D]."""
         table = self.embed_tokens
-        on_cpu = (
-            input_ids.device.type == "cpu"
-        )  # there a dense gradient of the vocabulary for every piece is slow
+        # there a dense gradient of the vocabulary for every piece is slow
+        on_cpu = input_ids.device.type == "cpu"
         embedded = F.embedding(input_ids, table.weight, table.padding_idx, sparse=on_cpu)
         scaled: Tensor = embedded * self.embed_scale
         return scaled
@@ -205,11 +200,9 @@ def piece_tokens(device: torch.device) -> int:
 def real_rows(states: Tensor, mask: Tensor) -> Tensor:
     """Return the states of the real tokens: [r, L, D], [r, L] → [n, D]."""
     real, flat = on_host(mask), states.flatten(0, 1)
-    return (
-        flat
-        if bool(real.all())
-        else F.embedding(to_device(real.flatten().nonzero()[:, 0], flat.device), flat)
-    )
+    if real.all():
+        return flat
+    return F.embedding(to_device(real.flatten().nonzero()[:, 0], flat.device), flat)
 
 
 def pieces(
@@ -228,11 +221,12 @@ def pieces(
         longest = lengths[start]
         stop = min(len(lengths), start + max(1, limit // longest))
         enough = start + -(-max(ENOUGH_TOKENS, limit // 16) // longest)
-        short = next(
-            (at for at in range(enough, stop) if lengths[at] < (1 - padding) * longest), stop
-        )
-        yield slice(start, short), longest
-        start = short
+        for place in range(enough, stop):
+            if lengths[place] < (1 - padding) * longest:
+                stop = place
+                break
+        yield slice(start, stop), longest
+        start = stop
 
 
 def _token_table(
@@ -241,13 +235,11 @@ def _token_table(
     """Undo the sorting: `units` [R], `sizes` [R] and `pooled` [R, P] are in the order of encoding; `real` is [B, U]."""
     starts, lengths = torch.zeros(2, *real.shape, dtype=torch.long)
     starts.view(-1)[units], lengths.view(-1)[units] = sizes.cumsum(0) - sizes, sizes
-    dense = pooled.new_zeros(real.numel(), pooled.shape[1]).index_copy(
-        0, to_device(units, pooled.device), pooled
-    )
+    device = states.device
+    dense = pooled.new_zeros(real.numel(), pooled.shape[1])
+    dense = dense.index_copy(0, to_device(units, device), pooled)
     dense = dense.view(*real.shape, pooled.shape[1])
-    return TokenTable(
-        states, to_device(starts, states.device), to_device(lengths, states.device), dense
-    )
+    return TokenTable(states, to_device(starts, device), to_device(lengths, device), dense)
 
 
 def spread_units(starts: Tensor, counts: Tensor, longest: int | None = None) -> SpreadUnits:

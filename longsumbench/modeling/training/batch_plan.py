@@ -6,7 +6,8 @@ the same batches in the same order. Plans by input tokens (`train.batch_tokens`)
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
+from typing import TypeVar
 
 import torch
 
@@ -14,13 +15,14 @@ from longsumbench.core import Recipe
 from longsumbench.modeling.training.data_parallel import Step
 
 LEAST_EXAMPLES, MOST_EXAMPLES = 4, 64  # bounds of a batch with `train.batch_words`
-_SMALLEST_GROUP = (
-    0.05  # share of the examples below which a group is merged with the next longer one
-)
-_ALIKE = 8  # steps per doubling to which lengths are rounded: lengths in a batch differ by about a twelfth
-_MOST_SORTED = (
-    50  # optimizer steps whose examples are sorted by length together, with batches of equal size
-)
+# share of the examples below which a group is merged with the next longer one
+_SMALLEST_GROUP = 0.05
+# steps per doubling to which lengths are rounded: lengths in a batch differ by about a twelfth
+_ALIKE = 8
+# optimizer steps whose examples are sorted by length together, with batches of equal size
+_MOST_SORTED = 50
+
+_T = TypeVar("_T")
 
 
 class BatchPlan:
@@ -56,16 +58,15 @@ def equal_batches(lengths: Sequence[int], recipe: Recipe, epoch: int) -> Iterato
     first, so that a lack of memory shows at once.
     """
     generator = torch.Generator().manual_seed(recipe.seed * 1_000_003 + epoch)
-    order = torch.randperm(len(lengths), generator=generator).tolist()
+    order = _shuffled(range(len(lengths)), generator)
     step = recipe.batch_size * recipe.accumulation
     size = step * max(1, min(len(lengths) // (4 * step), _MOST_SORTED))
-    parts = [
-        sorted(order[start : start + size], key=lambda i: -lengths[i])
-        for start in range(0, len(order), size)
-    ]
+    parts = []
+    for start in range(0, len(order), size):
+        parts.append(sorted(order[start : start + size], key=lambda index: -lengths[index]))
     longest = max(parts, key=lambda part: lengths[part[0]])
     parts[0][0], longest[0] = longest[0], parts[0][0]
-    order = [index for part in parts for index in part]
+    order = list(chain.from_iterable(parts))
     for start in range(0, len(order), recipe.batch_size):
         yield order[start : start + recipe.batch_size]
 
@@ -152,7 +153,7 @@ def token_batches(lengths: Sequence[int], recipe: Recipe) -> Iterator[list[int]]
     assert recipe.batch_tokens is not None
     generator = torch.Generator().manual_seed(recipe.seed)
     while True:
-        order = torch.randperm(len(lengths), generator=generator).tolist()
+        order = _shuffled(range(len(lengths)), generator)
         yield from reversed(_shuffled(pack_tokens(order, lengths, recipe.batch_tokens), generator))
 
 
@@ -170,13 +171,10 @@ def word_batches(words: Sequence[int], recipe: Recipe) -> Iterator[list[int]]:
         unlocked = num_unlocked(share_done, recipe.unlock, len(groups))
         group = int(torch.randint(unlocked, (), generator=generator))
         if not waiting[group]:
-            order = [
-                groups[group][place]
-                for place in torch.randperm(len(groups[group]), generator=generator).tolist()
-            ]
+            order = _shuffled(groups[group], generator)
             waiting[group] = _shuffled(pack(order, words, recipe), generator)
         yield waiting[group].pop()
 
 
-def _shuffled(batches: Sequence[list[int]], generator: torch.Generator) -> list[list[int]]:
-    return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]
+def _shuffled(items: Sequence[_T], generator: torch.Generator) -> list[_T]:
+    return [items[place] for place in torch.randperm(len(items), generator=generator).tolist()]

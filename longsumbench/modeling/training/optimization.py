@@ -1,6 +1,7 @@
 """Optimizers and learning-rate schedules of the papers."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,9 +11,8 @@ from transformers import Adafactor, PreTrainedModel
 
 from longsumbench.core import Recipe
 
-_ADAGRAD_START = (
-    0.1  # initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
-)
+# initial sum of squares, as in the source of the rate of 0.15 (See et al. 2017, §6)
+_ADAGRAD_START = 0.1
 
 Schedule = Callable[[int], float]
 
@@ -71,13 +71,14 @@ def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
     sum of squared gradients starts at `_ADAGRAD_START`; from 0, the first step would have the full rate everywhere.
     Adam is fused, one pass over the weights: on a CPU this takes a third of the time of the default.
     """
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    matrices: list[nn.Parameter] = []
+    vectors: list[nn.Parameter] = []  # biases and norms
+    for weight in model.parameters():
+        if weight.requires_grad:
+            (matrices if weight.dim() > 1 else vectors).append(weight)
     groups = [
-        {
-            "params": [weight for weight in weights if weight.dim() > 1],
-            "weight_decay": recipe.weight_decay,
-        },
-        {"params": [weight for weight in weights if weight.dim() <= 1], "weight_decay": 0.0},
+        {"params": matrices, "weight_decay": recipe.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
     ]
     if recipe.optimizer == "adagrad":
         return Adagrad(groups, lr=1.0, initial_accumulator_value=_ADAGRAD_START)
@@ -97,6 +98,6 @@ def build_optimizer(model: nn.Module, recipe: Recipe) -> Optimizer:
 
 def recompute_activations(model: PreTrainedModel) -> None:
     """Let a model compute activations again in the backward pass, instead of keeping them (gradient checkpointing)."""
-    getattr(
-        model, "activation_checkpointing_enable", model.gradient_checkpointing_enable
-    )()  # older name
+    with warnings.catch_warnings():  # transformers 5.4 has the older name only
+        warnings.simplefilter("ignore", FutureWarning)
+        model.gradient_checkpointing_enable()

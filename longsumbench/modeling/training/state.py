@@ -27,13 +27,11 @@ class TrainingState:
     target_tokens: int = 0
     seconds: float = 0.0  # training and validation
     validation_seconds: float = 0.0
-    interval_loss: float = (
-        0.0  # sum of the losses of the steps since the last entry of `logged_losses`
-    )
+    # sum of the losses of the steps since the last entry of `logged_losses`
+    interval_loss: float = 0.0
     logged_losses: list[float] = field(default_factory=list)  # mean loss of each logging interval
-    validation_losses: list[tuple[int, float]] = field(
-        default_factory=list
-    )  # (step, loss) of every validation
+    # (step, loss) of every validation
+    validation_losses: list[tuple[int, float]] = field(default_factory=list)
     ended_by: str = ""  # the budget or rule that ended training; empty before
 
     def best(self, number: int = 1) -> tuple[tuple[int, float], ...]:
@@ -62,10 +60,8 @@ def save_checkpoint(
     folder: Path, state: TrainingState, model: PreTrainedModel, optimizer: Optimizer
 ) -> None:
     """Write the checkpoint of a step, then delete the earlier ones. All processes call it; the first one writes."""
-    random_states = [
-        gather_over_processes(part)
-        for part in (generator.get_rng_state() for generator in _generators())
-    ]
+    # of each generator, the states of all processes
+    states = [gather_over_processes(generator.get_rng_state()) for generator in _generators()]
     if process_index():
         return
     old_checkpoints = _checkpoints(folder)
@@ -73,7 +69,7 @@ def save_checkpoint(
         "state": asdict(state),
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
-        "random": [list(parts) for parts in zip(*random_states, strict=True)],
+        "random": list(map(list, zip(*states, strict=True))),  # of each process, its states
     }
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / "unfinished"
@@ -99,9 +95,8 @@ def load_checkpoint(folder: Path, model: PreTrainedModel, optimizer: Optimizer) 
     model.load_state_dict(content["model"])
     optimizer.load_state_dict(content["optimizer"])
     if process_index() < len(content["random"]):  # else more processes continue than started
-        for generator, state in zip(
-            _generators(), content["random"][process_index()], strict=False
-        ):
+        own_states = content["random"][process_index()]
+        for generator, state in zip(_generators(), own_states, strict=False):
             generator.set_rng_state(state)
     return as_type(content["state"], TrainingState)
 
@@ -113,8 +108,9 @@ def _checkpoints(folder: Path) -> list[Path]:
 def _generators() -> list[Any]:
     """Return what draws torch's random numbers: on the CPU and, if one is in use, on the GPU."""
     in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    gpu = torch.cuda if in_use else torch.mps if torch.backends.mps.is_available() else None
-    return [torch, gpu] if gpu else [torch]
+    if in_use:
+        return [torch, torch.cuda]
+    return [torch, torch.mps] if torch.backends.mps.is_available() else [torch]
 
 
 def weights_folder(folder: Path, step: int) -> Path:

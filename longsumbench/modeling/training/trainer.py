@@ -56,8 +56,8 @@ transformers.utils.logging.disable_progress_bar()
 
 SECONDS_BETWEEN_SAVES = 300.0  # a killed training loses at most this, a step and a validation
 _LOGGED_PARTS = 50  # the mean loss is logged for so many equal parts of a training
-_STEP_COUNTS = ("examples", "source_tokens", "target_tokens")  # in every step
-_OTHER_DRAWS = 1_000_003  # difference between the seeds of processes that train together, so that dropout differs
+# difference between the seeds of processes that train together, so that dropout differs
+_OTHER_DRAWS = 1_000_003
 
 Batch = dict[str, Tensor]
 Collate = Callable[[list[Any]], Batch]
@@ -73,9 +73,8 @@ class Objective:
 
     output: Callable[..., Any]
     mean_over: str = "num_items_in_batch"
-    draw: Callable[[Batch], Batch] = lambda batch: (
-        batch
-    )  # returns the part of a batch to train on that is read
+    # returns the part of a batch to train on that is read
+    draw: Callable[[Batch], Batch] = lambda batch: batch
 
 
 def train(
@@ -147,18 +146,16 @@ class _Training:
     def __post_init__(self) -> None:
         recipe, model = self.recipe, self.model
         self.device = choose_device(recipe.device)
-        self.on_gpu = self.device.type == "cuda"
         self.bf16 = computes_bf16(self.device) if recipe.bf16 is None else recipe.bf16
         share_weights(model.to(self.device))
         if recipe.gradient_checkpointing:
             recompute_activations(model)
         self.optimizer = build_optimizer(model, recipe)
-        self.rate = learning_rate(recipe, getattr(model.config, "d_model", 1))
+        self.rate = learning_rate(recipe, model.config.to_dict().get("d_model", 1))
         self.plan = BatchPlan(self.rows, recipe)
         self.most_kept = max(recipe.keep_best, recipe.average_weights)
-        self.means_over = [
-            name for name in self.collator([self.rows[0]]) if name.startswith("num_")
-        ]
+        first_batch = self.collator([self.rows[0]])
+        self.means_over = [name for name in first_batch if name.startswith("num_")]
         self.state = load_checkpoint(self.folder, model, self.optimizer)
         if self.state.step:
             _log.info(f"{self.shown_as}: resumed at step {self.state.step}")
@@ -178,26 +175,27 @@ class _Training:
             epoch, steps_done = epoch + 1, 0
 
     def _loader(self, rows: datasets.Dataset, steps: Iterable[Step]) -> "DataLoader[list[Batch]]":
-        collated, workers = _CollatedSteps(rows, self.collator), self.recipe.workers
         return DataLoader(
-            collated, batch_size=None, sampler=steps, num_workers=workers, pin_memory=self.on_gpu
+            _CollatedSteps(rows, self.collator),
+            batch_size=None,
+            sampler=steps,
+            num_workers=self.recipe.workers,
+            pin_memory=self.device.type == "cuda",
         )
 
     def step(self, batches: list[Batch]) -> None:
         """Do an optimizer step, on the batches of all processes."""
         batches = [self.objective.draw(batch) for batch in batches]
         state, counts = self.state, self._count(batches)
-        whole_step = {
-            "num_items_in_batch": counts["target_tokens"],
-            **{name: counts[name] for name in self.means_over},
-        }
-        loss_sum = torch.full(
-            (), 0.0 if process_index() else state.interval_loss, device=self.device
-        )
+        whole_step = {name: counts[name] for name in self.means_over}
+        whole_step["num_items_in_batch"] = counts["target_tokens"]
+        # the sum stays on the device, so that no pass waits for a GPU
+        earlier_losses = 0.0 if process_index() else state.interval_loss
+        loss_sum = torch.full((), earlier_losses, device=self.device)
         self.model.train()
         for batch in batches:
             with self._autocast():
-                loss: Tensor = self.objective.output(**{**self._moved(batch), **whole_step}).loss
+                loss: Tensor = self.objective.output(**self._moved(batch) | whole_step).loss
             loss.backward()  # type: ignore[no-untyped-call]
             loss_sum += loss.detach()
         make_dense(self.model.parameters())
@@ -209,10 +207,12 @@ class _Training:
             group["lr"] = self.rate(state.step)
         self.optimizer.step()
         self.model.zero_grad()
-        for name in _STEP_COUNTS:
-            setattr(state, name, getattr(state, name) + int(counts[name]))
+        state.examples += int(counts["examples"])
+        state.source_tokens += int(counts["source_tokens"])
+        state.target_tokens += int(counts["target_tokens"])
         state.interval_loss = self._finite(float(sum_over_processes(loss_sum)), "the loss")
-        if state.step % (interval := max(1, self.recipe.max_steps // _LOGGED_PARTS)) == 0:
+        interval = max(1, self.recipe.max_steps // _LOGGED_PARTS)
+        if state.step % interval == 0:
             state.logged_losses.append(state.interval_loss / interval)
             state.interval_loss = 0.0
 
@@ -224,12 +224,15 @@ class _Training:
 
     def _count(self, batches: list[Batch]) -> dict[str, Tensor]:
         """Count the examples and real tokens of a step, and what the model's losses are means over."""
-        counts = torch.zeros(len(_STEP_COUNTS) + len(self.means_over), dtype=torch.long)
+        counts = dict.fromkeys(("examples", "source_tokens", "target_tokens", *self.means_over), 0)
         for batch in batches:
-            labels, means_over = batch["labels"], [int(batch[name]) for name in self.means_over]
-            tokens = [int(batch["unit_mask"].sum()), int(labels.ne(IGNORED).sum())]
-            counts += torch.tensor([len(labels), *tokens, *means_over])
-        return dict(zip((*_STEP_COUNTS, *self.means_over), sum_over_processes(counts), strict=True))
+            counts["examples"] += len(batch["labels"])
+            counts["source_tokens"] += int(batch["unit_mask"].sum())
+            counts["target_tokens"] += int(batch["labels"].ne(IGNORED).sum())
+            for name in self.means_over:
+                counts[name] += int(batch[name])
+        sums = sum_over_processes(torch.tensor(list(counts.values())))
+        return dict(zip(counts, sums, strict=True))
 
     def check_budgets(self, interrupted: bool) -> tuple[bool, bool]:
         """End the training if a budget is used up; return whether it is interrupted, and whether a save is due.
@@ -239,21 +242,18 @@ class _Training:
         state, recipe, clock_time = self.state, self.recipe, time.monotonic()
         state.seconds = clock_time - self.started
         minutes = (state.seconds - state.validation_seconds) / 60
-        clock = [
-            minutes >= (recipe.max_minutes or math.inf),
-            clock_time - self.saved >= SECONDS_BETWEEN_SAVES,
-        ]
-        flags = [interrupted, *(clock if process_index() == 0 else (False, False))]
-        interrupted, out_of_time, save_is_due = (
-            sum_over_processes(torch.tensor(flags, dtype=torch.int)).bool().tolist()
-        )
-        tokens = state.source_tokens + state.target_tokens
-        used_up = {
-            "max_steps": state.step >= recipe.max_steps,
-            "max_tokens": tokens >= (recipe.max_tokens or math.inf),
-            "max_minutes": out_of_time,
-        }
-        state.ended_by = next((name for name, is_used_up in used_up.items() if is_used_up), "")
+        flags = [interrupted, False, False]
+        if process_index() == 0:
+            flags[1] = minutes >= (recipe.max_minutes or math.inf)
+            flags[2] = clock_time - self.saved >= SECONDS_BETWEEN_SAVES
+        sums = sum_over_processes(torch.tensor(flags, dtype=torch.int))
+        interrupted, out_of_time, save_is_due = sums.bool().tolist()
+        if state.step >= recipe.max_steps:
+            state.ended_by = "max_steps"
+        elif state.source_tokens + state.target_tokens >= (recipe.max_tokens or math.inf):
+            state.ended_by = "max_tokens"
+        elif out_of_time:
+            state.ended_by = "max_minutes"
         return interrupted, save_is_due
 
     @torch.no_grad()
@@ -264,37 +264,27 @@ class _Training:
         started = time.monotonic()
         self.model.eval()
         size, order = self.recipe.batch_size, range(len(self.validation))
-        shares = [[list(order[start : start + size])] for start in order[::size]][
-            process_index() :: process_count()
-        ]
+        steps = [[list(order[start : start + size])] for start in order[::size]]
+        shares = steps[process_index() :: process_count()]
         losses, terms, mean_over = list[Tensor](), 0, self.objective.mean_over
-        for (batch,) in track(
-            self._loader(self.validation, shares), "validating", len(shares), "batches"
-        ):
+        batches = self._loader(self.validation, shares)
+        for (batch,) in track(batches, "validating", len(shares), "batches"):
+            inputs = self._moved(batch) | {"num_items_in_batch": 1, mean_over: 1}
             with self._autocast():
-                inputs = {**self._moved(batch), "num_items_in_batch": 1, mean_over: 1}
                 losses.append(self.objective.output(**inputs).loss)
-            terms += int(
-                batch[mean_over] if mean_over in batch else batch["labels"].ne(IGNORED).sum()
-            )
-        sums = sum_over_processes(
-            torch.tensor([sum(map(float, losses)), terms], dtype=torch.float64)
-        ).float()
-        state, loss = (
-            self.state,
-            self._finite(float(sums[0] / sums[1].clamp(min=1)), "the validation loss"),
-        )
+            terms += int(batch.get(mean_over, batch["labels"].ne(IGNORED).sum()))
+        sums = torch.tensor([sum(map(float, losses)), terms], dtype=torch.float64)
+        sums = sum_over_processes(sums).float()
+        loss = self._finite(float(sums[0] / sums[1].clamp(min=1)), "the validation loss")
+        state = self.state
         state.validation_seconds += time.monotonic() - started
         state.seconds = time.monotonic() - self.started
         state.validation_losses.append((state.step, loss))
         if process_index() == 0 and state.step in dict(state.best(self.most_kept)):
             self.model.save_pretrained(weights_folder(self.folder, state.step))
         since_best = sum(step > state.best()[0][0] for step, _ in state.validation_losses)
-        if (
-            not state.ended_by
-            and self.recipe.patience is not None
-            and since_best >= self.recipe.patience
-        ):
+        patience = math.inf if self.recipe.patience is None else self.recipe.patience
+        if not state.ended_by and since_best >= patience:
             state.ended_by = "patience"
 
     def save(self) -> None:
@@ -302,18 +292,16 @@ class _Training:
         save_checkpoint(self.folder, self.state, self.model, self.optimizer)
         self.saved = time.monotonic()
         if process_index() == 0:
-            best = {
-                weights_folder(self.folder, step) for step, _ in self.state.best(self.most_kept)
-            }
+            kept_steps = dict(self.state.best(self.most_kept))
+            best = {weights_folder(self.folder, step) for step in kept_steps}
             for surpassed in set(self.folder.glob("weights-*")) - best:
                 shutil.rmtree(surpassed)
 
     def finish(self) -> FitReport:
         """Load the best weights, or the mean of the best; return the report."""
         finite = all(bool(weight.isfinite().all()) for weight in self.model.parameters())
-        self._finite(
-            0.0 if finite else math.nan, "a weight"
-        )  # without validation, no loss follows the last step
+        # without validation, no loss follows the last step
+        self._finite(0.0 if finite else math.nan, "a weight")
         wait_for_everyone()  # for the weights that the first process writes
         state, recipe = self.state, self.recipe
         averaged = state.best(recipe.average_weights) if recipe.average_weights > 1 else ()
@@ -321,10 +309,13 @@ class _Training:
             folders = [weights_folder(self.folder, step) for step, _ in best]
             self.model.load_state_dict(mean_weights(folders, type(self.model)))
         wait_for_everyone()  # before the first process deletes the folder
-        precision = "bfloat16" if self.bf16 else "float32"
-        best_checkpoints = state.best(recipe.keep_best) if recipe.keep_best > 1 else ()
-        facts = replace(state.report(), parameters=parameters(self.model), precision=precision)
-        return replace(facts, kept=best_checkpoints, averaged=averaged)
+        return replace(
+            state.report(),
+            parameters=parameters(self.model),
+            precision="bfloat16" if self.bf16 else "float32",
+            kept=state.best(recipe.keep_best) if recipe.keep_best > 1 else (),
+            averaged=averaged,
+        )
 
     def _finite(self, value: float, name: str) -> float:
         if math.isfinite(value):
