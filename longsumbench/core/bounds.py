@@ -109,10 +109,9 @@ class FreeText(Bound):
             return " is not a text"
         if len(value) > _LONGEST_TEXT:
             return f" has {len(value):,} characters; at most {_LONGEST_TEXT:,} are allowed"
-        if control := next(
-            (char for char in value if unicodedata.category(char) in ("Cc", "Cs")), None
-        ):
-            return f" has a control character ({control!a}): remove it"
+        for character in value:
+            if unicodedata.category(character) in ("Cc", "Cs"):
+                return f" has a control character ({character!a}): remove it"
         return None
 
 

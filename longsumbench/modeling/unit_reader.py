@@ -196,22 +196,22 @@ class BestParagraphs(UnitReader):
         self, split: Split, examples: int, stages: ArtifactCache
     ) -> Iterator[list[int]]:
         """Yield the orders of the paragraphs of a split's first examples: the stage "orders", made when first read."""
-        unit, counts = self.config.unit, {"split": split.fingerprint, "examples": examples}
         inputs = {
             **self.ranking.fitted_identity(),
-            "unit": unit,
-            **counts,
+            "unit": self.config.unit,
+            "split": split.fingerprint,
+            "examples": examples,
             "version": _ORDERS_VERSION,
         }
-        tracked = track(range(examples), f"ranking {split.name}", examples)
-        texts = ((split[index], packing.paragraphs_of(split[index], unit)) for index in tracked)
-        orders = (
-            {"order": self.ranking.order(example, [part.text for part in parts])}
-            for example, parts in texts
-        )
-        yield from stored_rows(
-            "orders", inputs, datasets.Features({"order": _IDS}), orders, stages
-        )["order"]
+        features = datasets.Features({"order": _IDS})
+        orders = self._orders_of_texts(split, examples)
+        yield from stored_rows("orders", inputs, features, orders, stages)["order"]
+
+    def _orders_of_texts(self, split: Split, examples: int) -> Iterator[dict[str, list[int]]]:
+        for index in track(range(examples), f"ranking {split.name}", examples):
+            example = split[index]
+            parts = packing.paragraphs_of(example, self.config.unit)
+            yield {"order": self.ranking.order(example, [part.text for part in parts])}
 
     def training_units(self, example: Example) -> Units:
         """Return the units of an example of the training or validation split."""

@@ -203,7 +203,8 @@ class PageSumConfig(NeuralConfig):
                 )
         sizes = {name: settings[name] for name in SIZES["large"] if settings[name] is not None}
         stored = {name: described[_LIBRARY_NAMES.get(name, name)] for name in sizes}
-        if unlike := [name for name, size in sizes.items() if size != stored[name]]:
+        unlike = [name for name, size in sizes.items() if size != stored[name]]
+        if unlike:
             name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
             remedy = f"leave it out, or, if a scale sets it, add {nulls}"
             raise UsageError(

@@ -137,12 +137,9 @@ class PageSum(NeuralSystem):
         arrays = {"confidence": self._confidences(pages, [start, begin], text)}
         axes = {"confidence": ("unit", "step")}
         texts = {
-            "unit": tuple(
-                text.strip()
-                for text in self.tokenizer.batch_decode(units.ids, skip_special_tokens=True)
-            )
+            "unit": self.texts_of(units.ids, skip_special_tokens=True),
+            "step": tuple(token_texts(self.tokenizer, text)),
         }
-        texts["step"] = tuple(token_texts(self.tokenizer, text))
         if reference is not None:
             fed = (
                 [begin] if self.config.fidelity == "official" else [start, begin]

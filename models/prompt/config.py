@@ -182,10 +182,11 @@ class PromptConfig(core.SystemConfig):
         own_fields = (
             (*_OWN_FIELDS, "chat_template_kwargs") if self.thinking is not None else _OWN_FIELDS
         )
-        if reserved := [name for name in self.extra_body or () if name in own_fields]:
-            raise UsageError(
-                f"model.extra_body sets '{reserved[0]}', which other settings decide: leave it out"
-            )
+        for name in self.extra_body or ():
+            if name in own_fields:
+                raise UsageError(
+                    f"model.extra_body sets '{name}', which other settings decide: leave it out"
+                )
         if (self.input_price is None) != (self.output_price is None):
             raise UsageError(
                 "model.input_price and model.output_price go together: give both, or none"

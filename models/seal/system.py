@@ -73,19 +73,17 @@ class EA(NeuralSystem):
         )
         count, size = model.segments_of(length)
         segments = [output_ids[begin : begin + size] for begin in range(0, count * size, size)]
-        arrays = {"scores": scores[0].float(), "selected_tokens": selection.counts.to(torch.int32)}
-        decode = self.tokenizer.batch_decode
+        selected, units = selection.counts.to(torch.int32), output.units.ids
+        arrays = {
+            "scores": scores[0, :, : len(units)].float().cpu().numpy(),
+            "selected_tokens": selected[:, : len(units)].cpu().numpy(),
+        }
         return Evidence(
-            arrays={
-                name: value.cpu().numpy()[:, : len(output.units.ids)]
-                for name, value in arrays.items()
-            },
+            arrays,
             axes=dict.fromkeys(arrays, ("segment", "unit")),
             texts={
-                "unit": tuple(text.strip() for text in decode(output.units.ids)),
-                "segment": tuple(
-                    text.strip() for text in decode(segments, skip_special_tokens=True)
-                ),
+                "unit": self.texts_of(units),
+                "segment": self.texts_of(segments, skip_special_tokens=True),
             },
         )
 

@@ -177,10 +177,9 @@ class TextReader(UnitReader):
         special = sum(map(len, self.special_tokens))
         share = max(0, (room + special) // len(documents) - special)
         shares = [packing.first_tokens(document, share) for document in documents]
-        counts, share_counts = (
-            packing.tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares)
-        )
-        cut = core.Cut("share", counts[0] - share_counts[0], counts[1] - share_counts[1])
+        tokens, words = packing.tokens_and_words(chain.from_iterable(documents))
+        kept_tokens, kept_words = packing.tokens_and_words(chain.from_iterable(shares))
+        cut = core.Cut("share", tokens - kept_tokens, words - kept_words)
         return shares, (cut,) if cut.tokens else ()
 
     def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
@@ -196,9 +195,8 @@ class TextReader(UnitReader):
         self, example: core.Example
     ) -> tuple[packing.EncodedSentence, packing.EncodedSentence, list[_Sentences]]:
         """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
-        documents = [
-            sentences for document in example.documents if (sentences := list(document.sentences()))
-        ]
+        documents = [list(document.sentences()) for document in example.documents]
+        documents = [sentences for sentences in documents if sentences]
         if self.separator_id is None:
             documents = [list(chain.from_iterable(documents))]
         prefix, query = self.config.prefix.rstrip(), example.query or ""
