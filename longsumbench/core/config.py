@@ -21,20 +21,23 @@ from longsumbench.core.system_config import SystemConfig
 from longsumbench.errors import UsageError, did_you_mean
 
 _OUTPUT_LENGTHS = ("min_length", "max_length")
+# A card without them surprises.
 _ON_CARDS = (
     "max_length",
     "num_beams",
     "length_penalty",
     "no_repeat_ngram",
-)  # a card without them surprises
-Timeout = Annotated[float, Between(0, 10**7, open_low=True)]  # minutes, up to 19 years
+)
+# Minutes, up to 19 years.
+Timeout = Annotated[float, Between(0, 10**7, open_low=True)]
 
 
 @dataclass
 class RunConfig:
     """The complete configuration of a run; `model` is an instance of the system's `Config`."""
 
-    model: SystemConfig = field(metadata={"omegaconf_ignore": True})  # it is no dataclass itself
+    # OmegaConf checks the other fields; the sections are checked one by one.
+    model: SystemConfig = field(metadata={"omegaconf_ignore": True})
     dataset: DatasetSettings = field(default_factory=DatasetSettings)
     train: Recipe = field(default_factory=Recipe)
     decode: Decoding = field(default_factory=Decoding)
@@ -198,7 +201,8 @@ def _check_values(
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
     checked = OmegaConf.structured(schema)
-    OmegaConf.set_readonly(checked, False)  # of a frozen dataclass
+    # Of a frozen dataclass.
+    OmegaConf.set_readonly(checked, False)
     for key, value in values.items():
         try:
             checked[key] = value

@@ -13,7 +13,8 @@ import msgspec
 from longsumbench.core.words import count_words
 from longsumbench.formatting import format_count
 
-Sentences = tuple[str, ...]  # a paragraph, or a reference
+# A paragraph, or a reference.
+Sentences = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,8 @@ from longsumbench.progress import track
 
 Rows: TypeAlias = datasets.Dataset
 
-_ORDERS_VERSION = (
-    1  # rises, with the version of every learned ranker, when the same scores give another order
-)
+# Rises, with the version of every learned ranker, when the same scores give another order.
+_ORDERS_VERSION = 1
 _IDS = datasets.List(datasets.Value("int32"))
 _COUNTS = (
     "length",
@@ -56,18 +55,21 @@ class UnitReader(ABC):
     The system's `prepare` and `load` set the tokenizer, `multi_document` and `queries_version`.
     """
 
-    Collator: ClassVar[type[UnitCollator]] = UnitCollator  # rows → a batch
+    # Rows → a batch.
+    Collator: ClassVar[type[UnitCollator]] = UnitCollator
     config: NeuralConfig
     tokenizer: PreTrainedTokenizerBase
 
     def __init__(self, config: NeuralConfig) -> None:
         self.config = config
-        self.multi_document = False  # True if the training texts have several documents each
-        self.queries_version: int | None = None  # None if the training texts have no queries
-        self.columns: dict[
-            str, Any
-        ] = {}  # name → feature of a further column, which units have in their `columns`
-        self.ranking = Ranking(config.rank, config.ranker_settings)  # for readers that use it
+        # True if the training texts have several documents each.
+        self.multi_document = False
+        # None if the training texts have no queries.
+        self.queries_version: int | None = None
+        # Name → feature of a further column, which units have in their `columns`.
+        self.columns: dict[str, Any] = {}
+        # For readers that use it.
+        self.ranking = Ranking(config.rank, config.ranker_settings)
 
     @abstractmethod
     def units(self, example: Example) -> Units:
@@ -179,7 +181,8 @@ class BestParagraphs(UnitReader):
     """
 
     config: RankedConfig
-    _orders: Iterator[list[int]] | None = None  # set while `rows` runs
+    # Set while `rows` runs.
+    _orders: Iterator[list[int]] | None = None
 
     def rows(
         self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False

@@ -119,9 +119,9 @@ def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
     for config in configs:
         settings = config.model
         # The sizes of a checkpoint are not in the settings.
-        has_sizes = isinstance(settings, NeuralConfig) and settings.checkpoint is None
-        if has_sizes and settings.init == "random":
-            counts.add(sum(count_parameters(settings).values()))
+        if isinstance(settings, NeuralConfig) and settings.checkpoint is None:
+            if settings.init == "random":
+                counts.add(sum(count_parameters(settings).values()))
     return counts
 
 

@@ -44,8 +44,10 @@ from longsumbench.models.prompt.truncation import LongText, Passage
 
 _log = logging.getLogger(__name__)
 
-_SHORTER = 0.8  # the share of its text that the summaries of a stage may have at most
-_WORD_TOKENS = 1.5  # about, of an answer
+# The share of its text that the summaries of a stage may have at most.
+_SHORTER = 0.8
+# Tokens of a word, about, in an answer.
+_WORD_TOKENS = 1.5
 _ANSWER_COUNTS = (
     "requests",
     "prompt_tokens",
@@ -54,7 +56,8 @@ _ANSWER_COUNTS = (
     "refused",
     "failed",
 )
-_LONGEST_NAMES = 200  # characters of the ids in a message
+# Characters of the ids in a message.
+_LONGEST_NAMES = 200
 
 
 class Dialogue:
@@ -66,17 +69,17 @@ class Dialogue:
 
     def __init__(self, system: "PromptSystem", example: Example) -> None:
         self.system, self.example = system, example
-        self.prompts: list[
-            list[Message]
-        ] = []  # the requests to answer next; empty when the summary is written
-        self.problem: SuiteError | None = None  # why there is no answer to a request
+        # The requests to answer next; empty when the summary is written.
+        self.prompts: list[list[Message]] = []
+        # Why there is no answer to a request.
+        self.problem: SuiteError | None = None
         self._sent: list[list[Message]] = []
-        self._tokens = 0  # of the text in the current prompts
+        # Of the text in the current prompts.
+        self._tokens = 0
         self._text, self._complete = "", True
         self._counts = Counter[str]()
-        self.ledger = self._begin(
-            _passage(system, example), system.config.truncate
-        )  # None if tokens are unknown
+        # None if tokens are unknown.
+        self.ledger = self._begin(_passage(system, example), system.config.truncate)
 
     def _begin(self, passage: Passage, policy: str) -> Truncation | None:
         """Set the first requests, and return the ledger."""
@@ -137,9 +140,8 @@ class Dialogue:
         elif (passage := Passage.of_summaries(texts)).text:
             assert self.system.budget is not None
             text = self._long_text(passage, self.system.budget)
-            if (
-                text.excess > 0 and len(text.offsets) > _SHORTER * self._tokens
-            ):  # it might never end
+            # It might never end.
+            if text.excess > 0 and len(text.offsets) > _SHORTER * self._tokens:
                 self._text, self._complete = "\n".join(texts), False
             else:
                 self._ask_about(text)
@@ -198,10 +200,10 @@ class PromptSystem(System):
 
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
-        self._kinds: set[tuple[bool, bool]] = (
-            set()
-        )  # of the checked examples: has a query, has several documents
-        self.unknown_mark = ""  # the first one in an answer
+        # Of the checked examples: has a query, has several documents.
+        self._kinds: set[tuple[bool, bool]] = set()
+        # The first one in an answer.
+        self.unknown_mark = ""
 
     @cached_property
     def engine(self) -> LanguageModel:
@@ -319,9 +321,8 @@ class PromptSystem(System):
     def _draw_shots(self, train: Split, seed: int) -> list[Message]:
         """Return the turns of examples drawn from the training split: the first ones that fit into half of a prompt."""
         number, turns = self.config.shots, list[Message]()
-        longest = (
-            sys.maxsize if self.budget is None else self.budget // (2 * number)
-        )  # tokens of one example
+        # Tokens of one example.
+        longest = sys.maxsize if self.budget is None else self.budget // (2 * number)
         words = zip(train.source_words, train.reference_words, strict=True)
         places = [
             place for place, lengths in enumerate(words) if all(lengths) and sum(lengths) <= longest

@@ -48,9 +48,8 @@ class EA(NeuralSystem):
     ) -> Iterator[ScoredSpans]:
         """Yield the scores of the snippets, each a span of sentences."""
         units_of_examples = [self.reader.units(example) for example in examples]
-        model = self.model.to(
-            choose_device(decoding.device)
-        ).eval()  # not in inference mode, as in `decode`
+        # Not in inference mode, as in `decode`.
+        model = self.model.to(choose_device(decoding.device)).eval()
         batch = {
             name: value.to(model.device)
             for name, value in collate_units(self.reader, units_of_examples).items()
@@ -65,7 +64,8 @@ class EA(NeuralSystem):
     def evidence(self, output: GeneratedText) -> Evidence:
         """Score and select again, given the output: beam search does not keep the selections."""
         model, output_ids = self.model, output.ids
-        length = max(1, len(output_ids) + output.complete)  # the end token is written, too
+        # The end token is written, too.
+        length = max(1, len(output_ids) + output.complete)
         start = model.config.decoder_start_token_id
         history = torch.tensor([[start, *output_ids][:length]], device=model.device)
         scores, selection = model.select(

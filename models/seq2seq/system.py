@@ -31,11 +31,12 @@ from longsumbench.models.seq2seq.checkpoint import adapter_folder
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder
 
+# Model types that write line breaks as "<n>".
 _LINE_BREAKERS = (
     "pegasus",
     "pegasus_x",
     "bigbird_pegasus",
-)  # model types that write line breaks as "<n>"
+)
 _Sentences: TypeAlias = list[packing.EncodedSentence]  # of a document
 
 
@@ -43,10 +44,14 @@ _Sentences: TypeAlias = list[packing.EncodedSentence]  # of a document
 class TextCollator(UnitCollator):
     """Collates rows of one unit each as the library's models read them."""
 
-    multiple: int = 1  # inputs are padded to a multiple of it
-    padded_length: int = 0  # inputs are padded to this length; 0: to the longest one of the batch
-    marks_first: bool = False  # True to mark the first token in `global_attention_mask`
-    marked: int | None = None  # a token that is marked everywhere; None: none
+    # Inputs are padded to a multiple of it.
+    multiple: int = 1
+    # Inputs are padded to this length; 0: to the longest one of the batch.
+    padded_length: int = 0
+    # True to mark the first token in `global_attention_mask`.
+    marks_first: bool = False
+    # A token that is marked everywhere; None: none.
+    marked: int | None = None
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         """Collate a batch of texts.
@@ -75,7 +80,8 @@ class TextReader(UnitReader):
     """Reads prefix, query and all documents as one text between the special tokens of the checkpoint's tokenizer."""
 
     config: Seq2SeqConfig
-    builder: Seq2SeqBuilder  # knows how much the checkpoint can read; set by the system
+    # Knows how much the checkpoint can read; set by the system.
+    builder: Seq2SeqBuilder
 
     def encode(self, sentences: Sequence[str]) -> list[packing.EncodedSentence]:
         """Tokenize consecutive sentences; special tokens in them ("</s>") are tokenized as text."""
