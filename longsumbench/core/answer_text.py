@@ -54,7 +54,8 @@ _STATES = {
     "answer": "answer",
     "thinking": "thinking",
 }
-_WRAPPER = re.compile(  # a code fence, or a tag that means the answer
+# A code fence, or a tag that means the answer.
+_WRAPPER = re.compile(
     r"(?P<fence>```|~~~)(?:[\w+-]*[ \t]*\n)?(?P<fenced>(?:(?!(?P=fence)).)*)(?:(?P=fence))?"
     r"|<(?P<tag>answer|response|summary|final|final_answer|output|result)>(?P<tagged>(?:(?!</?(?P=tag)>).)*)"
     r"(?:</(?P=tag)>)?",
@@ -68,9 +69,11 @@ _SENTENCE_ENDS = '.!?…。！？"”`'
 class AnswerText(NamedTuple):
     """The parts of what a language model wrote."""
 
-    text: str  # without thinking and marks; empty if there is nothing else
+    # Without thinking and marks; empty if there is nothing else.
+    text: str
     thinking: str  # with its marks
-    unfinished: bool  # True if the thinking does not end
+    # True if the thinking does not end.
+    unfinished: bool
 
 
 def thinking_start(thinking_end: str) -> str:
@@ -96,17 +99,18 @@ def split_answer(answer: str, thinking_end: str, thinks_first: bool = False) -> 
     )
     for mark in marks:
         kind = str(mark.lastgroup)
-        passage = answer[place : mark.start()]  # the text between the last mark and this one
+        # The text between the last mark and this one.
+        passage = answer[place : mark.start()]
         is_open_tag = kind == "thinking" and mark.end() > last_end and not mark[0].startswith("<|")
         before = (text + passage).rstrip()
         if is_open_tag and state == "answer" and before and before[-1] not in _SENTENCE_ENDS:
-            continue  # the sentence is about the tag: "The tag <think> is …"
+            # The sentence is about the tag: "The tag <think> is …".
+            continue
         place = mark.end()
         text += passage if state == "answer" else ""
         thinking += passage if state == "thinking" else ""
-        if (
-            kind == "thinking_end" and state == "answer"
-        ):  # the text so far was thinking, unless a thought ended before
+        # The text so far was thinking, unless a thought ended before.
+        if kind == "thinking_end" and state == "answer":
             text_before = text if thought_ended and text.strip() else text_before
             thinking, text, state = thinking + text, "", "thinking"
         thought_ended |= kind == "thinking_end"

@@ -20,9 +20,12 @@ from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
 from longsumbench.errors import UsageError, did_you_mean
 
-_LONGEST_TEXT = 4_096  # characters of a text; no path is longer on Linux
-_SHOWN = 60  # characters of a refused value that a message repeats
-_MAX_COUNT = 10**9  # the default maximum of a count
+# Characters of a text; no path is longer on Linux.
+_LONGEST_TEXT = 4_096
+# Characters of a refused value that a message repeats.
+_SHOWN = 60
+# The default maximum of a count.
+_MAX_COUNT = 10**9
 _FOLDER_NAME = re.compile(
     r"(?!(?:null|true|false|nan|inf)$)[a-z][\w.-]{0,59}", re.ASCII | re.IGNORECASE
 )
@@ -109,10 +112,9 @@ class FreeText(Bound):
             return " is not a text"
         if len(value) > _LONGEST_TEXT:
             return f" has {len(value):,} characters; at most {_LONGEST_TEXT:,} are allowed"
-        if control := next(
-            (char for char in value if unicodedata.category(char) in ("Cc", "Cs")), None
-        ):
-            return f" has a control character ({control!a}): remove it"
+        for character in value:
+            if unicodedata.category(character) in ("Cc", "Cs"):
+                return f" has a control character ({character!a}): remove it"
         return None
 
 
@@ -136,20 +138,23 @@ class Date(Bound):
         """Return the end of the error message."""
         day = f"{value}-01" if len(str(value)) == len("2019-10") else str(value)
         try:
-            if date.fromisoformat(day).isoformat() == day:  # it also reads other notations
+            # It also reads other notations.
+            if date.fromisoformat(day).isoformat() == day:
                 return None
         except ValueError:
             pass
         return " is no date: give a month (2019-10) or a day (2019-10-29)"
 
 
-Seed = Annotated[int, Between(0, 2**32 - 1)]  # the range of numpy's seeds
+# The range of numpy's seeds.
+Seed = Annotated[int, Between(0, 2**32 - 1)]
 Count = Annotated[int, Between(1, _MAX_COUNT)]
 NonNegative = Annotated[int, Between(0, _MAX_COUNT)]
 BatchSize = Annotated[int, Between(1, 10**6)]
 Processes = Annotated[int, Between(1, 1_024)]
 TokenCount = Annotated[int, Between(1, 10**7)]  # of a text
-TargetTokens = Annotated[int, Between(2, 10**7)]  # of a summary: at least one and its end
+# Of a summary: at least one and its end.
+TargetTokens = Annotated[int, Between(2, 10**7)]
 Width = Annotated[int, Between(1, 10**6)]
 Heads = Annotated[int, Between(1, 10**4)]
 Depth = Annotated[int, Between(1, 1_000)]
@@ -159,7 +164,8 @@ FractionBelowOne = Annotated[float, Between(0, 1, open_high=True)]
 Percentage = Annotated[float, Between(0, 100)]
 Weight = Annotated[float, Between(0, 10**6)]
 Positive = Annotated[float, Between(0, 10**6, open_low=True)]
-Minutes = Annotated[float, Between(0, 10**7)]  # up to 19 years
+# Up to 19 years.
+Minutes = Annotated[float, Between(0, 10**7)]
 Resamples = Annotated[int, Between(100, 10**6)]
 Device = Annotated[str, OneOf("auto", "cpu", "cuda", "mps")]
 DeviceMap = Annotated[str, OneOf("auto", "balanced", "balanced_low_0", "sequential")]

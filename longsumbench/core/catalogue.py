@@ -109,8 +109,10 @@ def setting_rows(schema: type, prefix: str) -> list[list[str]]:
 
 def all_setting_rows() -> list[list[str]]:
     """Return the rows of the settings that all systems share."""
-    schemas = {**{f"{name}.": schema for name, schema in SECTIONS.items()}, "": RunConfig}
-    return [row for prefix, schema in schemas.items() for row in setting_rows(schema, prefix)]
+    rows = []
+    for name, schema in SECTIONS.items():
+        rows += setting_rows(schema, f"{name}.")
+    return rows + setting_rows(RunConfig, "")
 
 
 def dataset_files() -> dict[str, Path]:

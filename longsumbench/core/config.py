@@ -21,13 +21,15 @@ from longsumbench.core.system_config import SystemConfig
 from longsumbench.errors import UsageError, did_you_mean
 
 _OUTPUT_LENGTHS = ("min_length", "max_length")
+# A card without them surprises.
 _ON_CARDS = (
     "max_length",
     "num_beams",
     "length_penalty",
     "no_repeat_ngram",
-)  # a card without them surprises
-Timeout = Annotated[float, Between(0, 10**7, open_low=True)]  # minutes, up to 19 years
+)
+# Minutes, up to 19 years.
+Timeout = Annotated[float, Between(0, 10**7, open_low=True)]
 
 
 @dataclass
@@ -83,9 +85,8 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
                 f"unknown setting '{key!s}'{did_you_mean(str(key), [*sections, *scalars])}"
             )
     top = {str(key): value for key, value in plain.items() if key in scalars}
-    build_settings(
-        RunConfig, top, prefix="", groups=dict.fromkeys(sections)
-    )  # check what the sections inherit
+    # Check what the sections inherit.
+    build_settings(RunConfig, top, prefix="", groups=dict.fromkeys(sections))
     settled: dict[str, Any] = {}
     for name, schema in sections.items():
         section = plain.get(name) or {}
@@ -95,21 +96,21 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
             )
         overrides = {str(key): value for key, value in section.items()}
         names = {item.name for item in fields(schema)}
-        inherited = {
-            key: value
-            for key, value in top.items()
-            if key in names and key != "name" and name != "model"
-        }
+        # A system's settings of these names are its own.
+        inherited = {}
+        if name != "model":
+            inherited = {key: top[key] for key in top.keys() & names - {"name"}}
         usual = _within_limits(settled["model"]) if name == "decode" else {}
         try:
             settled[name] = build_settings(
                 schema, {**usual, **inherited, **overrides}, prefix=f"{name}."
             )
         except UsageError as error:
-            values = [
-                f"{name}.{key}={value}" for key, value in usual.items() if key not in overrides
-            ]
-            if not (of_card := [value for value in values if value in str(error)]):
+            of_card = []
+            for key, value in usual.items():
+                if key not in overrides and f"{name}.{key}={value}" in str(error):
+                    of_card.append(f"{name}.{key}={value}")
+            if not of_card:
                 raise
             raise UsageError(
                 f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too"
@@ -137,7 +138,8 @@ def describe_card(config: RunConfig, overrides: Collection[str]) -> str:
     if usual is None:
         return ""
     used = {**vars(config.decode), "max_length": limit}
-    if absent := [name for name in _ON_CARDS if name not in usual and name not in overrides]:
+    absent = [name for name in _ON_CARDS if name not in usual and name not in overrides]
+    if absent:
         values = " ".join(f"decode.{name}={used[name]}" for name in absent)
         notes.append(f"lacks {', '.join(absent)}: used {values}")
     for name in _OUTPUT_LENGTHS:
@@ -152,9 +154,9 @@ def describe_card(config: RunConfig, overrides: Collection[str]) -> str:
 
 def settings_without_effect(config: RunConfig) -> set[str]:
     """Return the settings that change nothing, given the others ("decode.length_penalty")."""
+    of_decoding = {f"decode.{name}" for name in config.decode.without_effect()}
     of_model = config.model.without_effect(config.train, config.decode)
-    of_decoding = config.decode.without_effect()
-    return {f"model.{name}" for name in of_model} | {f"decode.{name}" for name in of_decoding}
+    return of_decoding | {f"model.{name}" for name in of_model}
 
 
 def build_settings(
@@ -198,7 +200,8 @@ def _check_values(
         if values[key] == "???":
             raise UsageError(f"{prefix}{key} has no default: set it")
     checked = OmegaConf.structured(schema)
-    OmegaConf.set_readonly(checked, False)  # of a frozen dataclass
+    # Of a frozen dataclass.
+    OmegaConf.set_readonly(checked, False)
     for key, value in values.items():
         try:
             checked[key] = value

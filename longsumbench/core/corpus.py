@@ -23,7 +23,8 @@ class Thinned(NamedTuple):
     left_out: Mapping[str, int]
 
 
-Read = Example | Thinned | tuple[Example | Thinned, ...]  # what a row becomes
+# What a row becomes.
+Read = Example | Thinned | tuple[Example | Thinned, ...]
 
 
 class Entry(NamedTuple):

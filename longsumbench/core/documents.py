@@ -5,6 +5,7 @@ All classes are frozen: every system and every metric gets the same text.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -12,7 +13,8 @@ import msgspec
 from longsumbench.core.words import count_words
 from longsumbench.formatting import format_count
 
-Sentences = tuple[str, ...]  # a paragraph, or a reference
+# A paragraph, or a reference.
+Sentences = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Document:
         elif unit == "sentence":
             units = ((sentence,) for sentence in self.sentences())
         else:
-            units = (paragraph for section in self.sections for paragraph in section.paragraphs)
+            units = chain.from_iterable(section.paragraphs for section in self.sections)
         return (sentences for sentences in units if any(map(str.strip, sentences)))
 
     def sentences(self) -> Iterator[str]:
@@ -109,10 +111,11 @@ class Example:
 
     def source_text(self) -> str:
         """Return all source sentences on one line, without titles and section names."""
-        sections = (section for document in self.documents for section in document.sections)
-        return " ".join(
-            [" ".join(paragraph) for section in sections for paragraph in section.paragraphs]
-        )
+        paragraphs: list[str] = []
+        for document in self.documents:
+            for section in document.sections:
+                paragraphs += [" ".join(paragraph) for paragraph in section.paragraphs]
+        return " ".join(paragraphs)
 
     def source_words(self) -> int:
         """Count the source's words, without titles and section names."""
@@ -176,17 +179,16 @@ class Truncation:
 
 def total_truncation(ledgers: Sequence[Truncation]) -> Truncation:
     """Add up ledgers; cuts are added up by cause."""
+    tokens = words = merged = 0
     causes: dict[str, Cut] = {}
-    for cut in (cut for ledger in ledgers for cut in ledger.cuts):
-        so_far = causes.get(cut.cause, Cut(cut.cause, 0, 0))
-        causes[cut.cause] = Cut(cut.cause, so_far.tokens + cut.tokens, so_far.words + cut.words)
-    tokens, words = (
-        sum(ledger.tokens for ledger in ledgers),
-        sum(ledger.words for ledger in ledgers),
-    )
-    return Truncation(
-        tokens, words, tuple(causes.values()), sum(ledger.documents_merged for ledger in ledgers)
-    )
+    for ledger in ledgers:
+        tokens += ledger.tokens
+        words += ledger.words
+        merged += ledger.documents_merged
+        for cut in ledger.cuts:
+            so_far = causes.get(cut.cause, Cut(cut.cause, 0, 0))
+            causes[cut.cause] = Cut(cut.cause, so_far.tokens + cut.tokens, so_far.words + cut.words)
+    return Truncation(tokens, words, tuple(causes.values()), merged)
 
 
 def describe_reading(ledger: Truncation | None) -> str:

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 from longsumbench.core.run_settings import Decoding
 from longsumbench.errors import SuiteError
 
-Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "content": the text}
+# {"role": "system" | "user" | "assistant", "content": the text}.
+Message = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -15,22 +16,30 @@ class Request:
     """One request to a language model."""
 
     messages: tuple[Message, ...]  # the whole prompt
-    seed: int  # of sampling; it depends on `decode.seed`, the example and the number of the request
-    max_tokens: int  # the most tokens of the answer, thinking included
+    # Of sampling; it depends on `decode.seed`, the example and the number of the request.
+    seed: int
+    # The most tokens of the answer, thinking included.
+    max_tokens: int
 
 
 @dataclass(frozen=True)
 class Answer:
     """What a language model answered."""
 
-    text: str  # as the model gave it; `answer_text.split_answer` removes thinking and marks
-    complete: bool  # False if it stopped at `max_tokens`
-    refused: bool  # True if a content filter removed the answer, or it is empty for that reason
-    prompt_tokens: int  # tokens of the prompt
-    output_tokens: int  # tokens of the answer, thinking included
+    # As the model gave it; `answer_text.split_answer` removes thinking and marks.
+    text: str
+    # False if it stopped at `max_tokens`.
+    complete: bool
+    # True if a content filter removed the answer, or it is empty for that reason.
+    refused: bool
+    # Tokens of the prompt.
+    prompt_tokens: int
+    # Tokens of the answer, thinking included.
+    output_tokens: int
     # why there is no answer, if the request itself is the reason; None if there is one
     problem: SuiteError | None = None
-    thinking: str = ""  # thinking that is not in the text, because the server separated it
+    # Thinking that is not in the text, because the server separated it.
+    thinking: str = ""
 
 
 class LanguageModel(Protocol):

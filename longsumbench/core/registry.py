@@ -102,29 +102,29 @@ systems = Registry(
     ),
 )
 
-_CORPORA = (  # names of modules, each with a `CORPUS`
-    *(
-        "arxiv",
-        "pubmed",
-        "cnn_dailymail",
-        "elife",
-        "peer_reviews",
-        "cnndm_sample",
-        "newts",
-        "wiki_sections",
-        "wikisum",
-    ),
-    *(
-        "multi_news",
-        "gov_report",
-        "search2wiki",
-        "qmsum",
-        "squality",
-        "openstax",
-        "openstax_modules",
-        "opinosis",
-    ),
-    *("fewsum", "proposals", "sumpubmed", "jsonl"),
+# Names of modules, each with a `CORPUS`.
+_CORPORA = (
+    "arxiv",
+    "pubmed",
+    "cnn_dailymail",
+    "elife",
+    "peer_reviews",
+    "cnndm_sample",
+    "newts",
+    "wiki_sections",
+    "wikisum",
+    "multi_news",
+    "gov_report",
+    "search2wiki",
+    "qmsum",
+    "squality",
+    "openstax",
+    "openstax_modules",
+    "opinosis",
+    "fewsum",
+    "proposals",
+    "sumpubmed",
+    "jsonl",
 )
 corpora = Registry(
     "dataset",

@@ -34,12 +34,12 @@ from longsumbench.files import digest
 # trained: byte-level BPE, which needs all 256 bytes; words: word level, which needs one word.
 TRAINED_TOKENIZERS = {"trained": 260, "words": 5}
 
-RankerName = Annotated[
-    str, OneOf("none", more=lambda: registry.rankers.targets())
-]  # orders a system's units
+# Orders a system's units.
+RankerName = Annotated[str, OneOf("none", more=lambda: registry.rankers.targets())]
 _ReaderName = Annotated[str, OneOf(more=lambda: registry.corpora.targets())]
 SplitName = Annotated[str, OneOf("train", "validation", "test")]
-Length = Annotated[int, Between(32, 10**7)]  # tokens of a generated document
+# Tokens of a generated document.
+Length = Annotated[int, Between(32, 10**7)]
 Agenda = Annotated[str, OneOf("fixed", "asked")]
 Optimizer = Annotated[str, OneOf("adafactor", "adam", "adagrad")]
 ScheduleName = Annotated[str, OneOf("sqrt_decay", "noam", "pagesum", "linear", "constant", "hold")]
@@ -57,9 +57,8 @@ _Kept = Annotated[str, OneOf("all", "none", number_of="examples", least=0)]
 Share = Annotated[float, Between(0, 1, open_low=True)]
 TrainedPart = Annotated[str, OneOf("all", "scorer")]
 OutputMode = Annotated[str, OneOf("write", "extract")]
-SummaryWords = Annotated[
-    str, OneOf("train", "reference", number_of="words")
-]  # length of an extract
+# Length of an extract.
+SummaryWords = Annotated[str, OneOf("train", "reference", number_of="words")]
 Mode = Annotated[str, OneOf("google", "perl")]
 _WordRule = Annotated[str, OneOf("default", "unicode")]
 _Splitting = Annotated[str, OneOf("suite", "given", "newline", "nltk")]
@@ -196,7 +195,8 @@ class Recipe:
         None,
         "train in bfloat16; null: on GPUs that support it. On a CPU, its speed depends on AMX or AVX512-BF16",
     )
-    gradient_checkpointing: bool | None = setting(  # records of earlier runs have null
+    # Records of earlier runs have null.
+    gradient_checkpointing: bool | None = setting(
         False,
         "recompute activations in the backward pass: less memory, slower by about a third",
         decides="nothing",

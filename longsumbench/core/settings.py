@@ -38,18 +38,20 @@ _Outcome = Literal[
     "texts",
 ]
 Decides = _Outcome | Literal["measures", "evidence", "nothing"]
+# Leave each summary as it is.
 SAME_SYSTEM: tuple[Decides, ...] = (
     "examples",
     "measures",
     "evidence",
     "nothing",
-)  # leave each summary as it is
+)
 _OUTCOMES: tuple[Decides, ...] = get_args(_Outcome)
+# Leave summaries and ROUGE as they are.
 SAME_RUN: tuple[Decides, ...] = (
     "measures",
     "evidence",
     "nothing",
-)  # leave summaries and ROUGE as they are
+)
 
 
 class Settings(Protocol):

@@ -19,10 +19,14 @@ from longsumbench.core.system_config import SystemConfig
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, as_type, read_json
 
-_SAVED = "system.json"  # the file of a checkpoint that every system writes
-REFERENCE_AXIS = "reference_step"  # a token of the reference, under teacher forcing
-WINDOW_AXIS = "window"  # length 2: centre and width of a window, in source tokens counted from 0
-ATTENDED_AXIS = "attended_unit"  # the unit that another unit attends to
+# The file of a checkpoint that every system writes.
+_SAVED = "system.json"
+# A token of the reference, under teacher forcing.
+REFERENCE_AXIS = "reference_step"
+# Length 2: centre and width of a window, in source tokens counted from 0.
+WINDOW_AXIS = "window"
+# The unit that another unit attends to.
+ATTENDED_AXIS = "attended_unit"
 AXES = (
     "step",
     REFERENCE_AXIS,
@@ -42,7 +46,8 @@ class SavedSystem(TypedDict):
     system: str
     config: dict[str, Any]
     state: dict[str, Any]
-    decode: NotRequired[dict[str, Any]]  # settings of the run that pushed it to the hub
+    # Settings of the run that pushed it to the hub.
+    decode: NotRequired[dict[str, Any]]
 
 
 class Split(Protocol):

@@ -12,7 +12,8 @@ from longsumbench.core.run_settings import Decoding, Recipe
 from longsumbench.core.settings import Settings, outcome_settings
 from longsumbench.errors import UsageError
 
-UNRANKED = "none"  # no ranker: texts keep their order
+# No ranker: texts keep their order.
+UNRANKED = "none"
 
 
 @dataclass(frozen=True)

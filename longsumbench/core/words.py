@@ -3,19 +3,21 @@
 import re
 from collections.abc import Iterable
 
-BLANKLESS = (  # scripts without blanks between words, as the inside of a set of characters
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+# Scripts without blanks between words, as the inside of a set of characters.
+BLANKLESS = (
+    # Thai, Lao, Burmese, Khmer.
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and Han
     "\U0001b000-\U0001b16f\U00020000-\U000323af"
 )
 _BLANKLESS_LETTER = re.compile(f"[{BLANKLESS}]")
 # A name in another script, as "Sima Guang (司馬光)", changes nothing: such a text still counts words between blanks.
-_LEAST_SHARE = 0.25  # of such letters in a text whose letters are counted
+# Of such letters in a text whose letters are counted.
+_LEAST_SHARE = 0.25
 
 _BETWEEN_BLANKS = re.compile(r"\S+")
-LETTERS = re.compile(
-    rf"[{BLANKLESS}](?:(?!\w)[{BLANKLESS}])*|[^\W{BLANKLESS}]+"
-)  # with their marks; other words whole
+# With their marks; other words whole.
+LETTERS = re.compile(rf"[{BLANKLESS}](?:(?!\w)[{BLANKLESS}])*|[^\W{BLANKLESS}]+")
 
 
 def counts_letters(text: str) -> bool:

@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_iter, tree_map
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from transformers.initialization import no_init_weights
 
-from longsumbench.core import Document, Example, Section, registry
+from longsumbench.core import Document, Example, Section, SystemConfig, registry
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.tokenizer import train_tokenizer
 
@@ -84,7 +84,7 @@ def made_batch(
     return system, batch | dict.fromkeys([*counts, "num_items_in_batch"], 1)
 
 
-def count_parameters(settings: NeuralConfig, multi_document: bool = False) -> dict[str, int]:
+def count_parameters(settings: SystemConfig, multi_document: bool = False) -> dict[str, int]:
     """Return name → size of each parameter of a neural system's network, which is built without its numbers."""
     builder = registry.systems.load(settings.name)(_without_other_models(settings)).builder
     with torch.device("meta"), no_init_weights():
@@ -93,7 +93,7 @@ def count_parameters(settings: NeuralConfig, multi_document: bool = False) -> di
     return {name: parameter.numel() for name, parameter in model.named_parameters()}
 
 
-def _without_other_models(settings: NeuralConfig) -> NeuralConfig:
+def _without_other_models(settings: SystemConfig) -> SystemConfig:
     """Return settings of the same network without a ranker and without a graph of the entities in the text."""
     names = {item.name for item in dataclasses.fields(settings)} & {"rank", "graph"}
     return dataclasses.replace(settings, **dict.fromkeys(names, "none"))

@@ -28,20 +28,27 @@ class NeuralConfig(core.SystemConfig):
     """
 
     name: str
-    decode_length: int  # longest target and output, in tokens
-    init: str = "random"  # or a checkpoint that training starts from
-    d_model: int | None  # None: that of `size`
+    # Longest target and output, in tokens.
+    decode_length: int
+    # Or a checkpoint that training starts from.
+    init: str = "random"
+    # None: that of `size`.
+    d_model: int | None
     d_ff: int | None
     num_heads: int | None
     encoder_layers: int | None
     decoder_layers: int | None
     dropout: float = 0.0
     tokenizer: str = (
-        "trained"  # or "words", made from the training split, too; or a hub name or folder
+        # Or "words", made from the training split, too; or a hub name or folder.
+        "trained"
     )
-    vocabulary_size: int  # of a trained tokenizer
-    size: str  # a key of `sizes`, for systems whose sizes may be None
-    sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {}  # size → name → width or depth
+    # Of a trained tokenizer.
+    vocabulary_size: int
+    # A key of `sizes`, for systems whose sizes may be None.
+    size: str
+    # Size → name → width or depth.
+    sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {}
     # entries of the model's configuration that the weights do not depend on, besides settings that say so
     free_entries: ClassVar[frozenset[str]] = frozenset()
     decided_by = frozenset({"seed", "train", "decode"})

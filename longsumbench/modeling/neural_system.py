@@ -29,18 +29,22 @@ from longsumbench.modeling.training.trainer import Objective, parameters, train
 from longsumbench.modeling.unit_reader import Rows, UnitReader, reference_ledger
 from longsumbench.modeling.versions import FIT_VERSION, QUERIES_VERSION
 
-_REPORT = "fit.json"  # of a stage "checkpoint", written last
+# Of a stage "checkpoint", written last.
+_REPORT = "fit.json"
 
 
 class NeuralSystem(core.System):
     """A system made of a unit reader and a model. A subclass names both, and may add `evidence`."""
 
     Reader: ClassVar[type[UnitReader]]
-    Model: ClassVar[Any]  # a class of models of transformers
+    # A class of models of transformers.
+    Model: ClassVar[Any]
     Builder: ClassVar[type[ModelBuilder]] = ModelBuilder  # makes the model
     config: NeuralConfig
-    model: PreTrainedModel  # set by `fit` and `load`
-    checkpoint: Path  # the folder of tokenizer and model; set by `fit`
+    # Set by `fit` and `load`.
+    model: PreTrainedModel
+    # The folder of tokenizer and model; set by `fit`.
+    checkpoint: Path
 
     def __init__(self, config: NeuralConfig) -> None:
         super().__init__(config)
@@ -229,6 +233,13 @@ class NeuralSystem(core.System):
     def evidence(self, output: GeneratedText) -> core.Evidence:
         """Return what the model looked at for a summary; systems with the capability `keeps_evidence` override this."""
         raise NotImplementedError(f"{type(self).__name__} keeps no evidence")
+
+    def texts_of(
+        self, ids_of_texts: Sequence[Sequence[int]], skip_special_tokens: bool = False
+    ) -> tuple[str, ...]:
+        """Return the texts of some token ids, without blanks around them."""
+        texts = self.tokenizer.batch_decode(ids_of_texts, skip_special_tokens=skip_special_tokens)
+        return tuple(text.strip() for text in texts)
 
     def save(self, folder: Path) -> None:
         """Save model, tokenizer and learned ranker by `save_pretrained`, and the settings."""

@@ -30,7 +30,7 @@ from longsumbench.progress import track
 
 Rows: TypeAlias = datasets.Dataset
 
-# rises, with the version of every learned ranker, when the same scores give another order
+# Rises, with the version of every learned ranker, when the same scores give another order.
 _ORDERS_VERSION = 1
 _IDS = datasets.List(datasets.Value("int32"))
 _COUNTS = (
@@ -55,17 +55,21 @@ class UnitReader(ABC):
     The system's `prepare` and `load` set the tokenizer, `multi_document` and `queries_version`.
     """
 
-    Collator: ClassVar[type[UnitCollator]] = UnitCollator  # rows → a batch
+    # Rows → a batch.
+    Collator: ClassVar[type[UnitCollator]] = UnitCollator
     config: NeuralConfig
     tokenizer: PreTrainedTokenizerBase
 
     def __init__(self, config: NeuralConfig) -> None:
         self.config = config
-        self.multi_document = False  # True if the training texts have several documents each
-        self.queries_version: int | None = None  # None if the training texts have no queries
-        # name → feature of a further column, which units have in their `columns`
+        # True if the training texts have several documents each.
+        self.multi_document = False
+        # None if the training texts have no queries.
+        self.queries_version: int | None = None
+        # Name → feature of a further column, which units have in their `columns`.
         self.columns: dict[str, Any] = {}
-        self.ranking = Ranking(config.rank, config.ranker_settings)  # for readers that use it
+        # For readers that use it.
+        self.ranking = Ranking(config.rank, config.ranker_settings)
 
     @abstractmethod
     def units(self, example: Example) -> Units:
@@ -175,7 +179,8 @@ class BestParagraphs(UnitReader):
     """
 
     config: RankedConfig
-    _orders: Iterator[list[int]] | None = None  # set while `rows` runs
+    # Set while `rows` runs.
+    _orders: Iterator[list[int]] | None = None
 
     def rows(
         self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False
@@ -192,23 +197,22 @@ class BestParagraphs(UnitReader):
         self, split: Split, examples: int, stages: ArtifactCache
     ) -> Iterator[list[int]]:
         """Yield the orders of the paragraphs of a split's first examples: the stage "orders", made when first read."""
-        unit = self.config.unit
         inputs = {
             **self.ranking.fitted_identity(),
-            "unit": unit,
+            "unit": self.config.unit,
             "split": split.fingerprint,
             "examples": examples,
             "version": _ORDERS_VERSION,
         }
-
-        def rows() -> Iterator[dict[str, Any]]:
-            for index in track(range(examples), f"ranking {split.name}", examples):
-                example = split[index]
-                texts = [part.text for part in packing.paragraphs_of(example, unit)]
-                yield {"order": self.ranking.order(example, texts)}
-
         features = datasets.Features({"order": _IDS})
-        yield from stored_rows("orders", inputs, features, rows(), stages)["order"]
+        orders = self._orders_of_texts(split, examples)
+        yield from stored_rows("orders", inputs, features, orders, stages)["order"]
+
+    def _orders_of_texts(self, split: Split, examples: int) -> Iterator[dict[str, list[int]]]:
+        for index in track(range(examples), f"ranking {split.name}", examples):
+            example = split[index]
+            parts = packing.paragraphs_of(example, self.config.unit)
+            yield {"order": self.ranking.order(example, [part.text for part in parts])}
 
     def training_units(self, example: Example) -> Units:
         """Return the units of an example of the training or validation split."""

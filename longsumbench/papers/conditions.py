@@ -117,11 +117,10 @@ def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
     from longsumbench.modeling.flops import count_parameters  # it needs torch
 
     counts = set()
-    for config in configs:
-        settings = config.model
+    for settings in (config.model for config in configs):
+        starts_at_random = isinstance(settings, NeuralConfig) and settings.init == "random"
         # The sizes of a checkpoint are not in the settings.
-        has_sizes = isinstance(settings, NeuralConfig) and settings.checkpoint is None
-        if has_sizes and settings.init == "random":
+        if starts_at_random and settings.checkpoint is None:
             counts.add(sum(count_parameters(settings).values()))
     return counts
 

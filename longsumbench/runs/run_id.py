@@ -76,7 +76,7 @@ def id_of_run(
         DataError: the dataset lacks the split to summarize.
     """
     check_split(config.dataset, texts)
-    deciding = {
+    deciding: dict[str, Any] = {
         "model": config.model.name,
         "dataset": config.dataset.name,
         "settings": _outcome(config),

@@ -46,9 +46,8 @@ from longsumbench.runs.results import Results, read_run_config, stage_of_run
 
 _log = logging.getLogger(__name__)
 
-_SHARED = [
-    item.name for item in fields(core.RunConfig) if hasattr(core.Decoding, item.name)
-]  # seed, device
+# seed, device
+_SHARED = core.defaults_of(core.RunConfig).keys() & core.defaults_of(core.Decoding).keys()
 
 
 def summarize_files(

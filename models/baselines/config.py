@@ -74,7 +74,8 @@ class LexRankConfig(LengthConfig):
     damping: core.FractionBelowOne = core.setting(
         0.85, "weight of the ranks of similar texts", source="Erkan & Radev 2004"
     )
-    version = 2  # 1 ranked paragraphs by default
+    # 1 ranked paragraphs by default.
+    version = 2
 
 
 @dataclass

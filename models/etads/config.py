@@ -71,9 +71,10 @@ def _layer_numbers(key: str, layers: Sequence[int] | None, stack: str, depth: in
     if layers is None:
         return list(range(1, depth + 1))
     listed = f"{key}=[{','.join(map(str, layers))}]"
-    if odd := [layer for layer in layers if not 1 <= layer <= depth]:
-        has = f"the {stack} has {depth} layers, counted from 1 (model.{stack}_layers)"
-        raise UsageError(f"{listed} names layer {odd[0]}, but {has}")
+    for layer in layers:
+        if not 1 <= layer <= depth:
+            has = f"the {stack} has {depth} layers, counted from 1 (model.{stack}_layers)"
+            raise UsageError(f"{listed} names layer {layer}, but {has}")
     if len(set(layers)) < len(layers):
         raise UsageError(f"{listed} names a layer twice")
     return sorted(layers)

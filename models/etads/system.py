@@ -34,9 +34,8 @@ class EtadsReader(UnitReader):
     def units(self, example: Example) -> Units:
         """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""
         encoded = self._encoded(example)
-        longest = max(
-            (sum(len(sentence.ids) for sentence in document) for document in encoded), default=0
-        )
+        lengths = [sum(len(sentence.ids) for sentence in document) for document in encoded]
+        longest = max(lengths, default=0)
         units = split_snippets(encoded, longest, len(encoded))
         query = self.query(example, self.config.input_length)
         return prepend_query(join_units(units, self.config.input_length - len(query)), query)
@@ -101,7 +100,7 @@ class Etads(NeuralSystem):
                 ("step", "source_token"),
             )
         texts = {
-            "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids)),
+            "unit": self.texts_of(units.ids),
             "source_token": tuple(token_texts(self.tokenizer, ids, skip_special_tokens=False)),
             "step": tuple(token_texts(self.tokenizer, output_ids)),
             "layer": tuple(f"encoder layer {number}" for number in self.config.focus_layers or []),

@@ -13,9 +13,8 @@ Entities = Annotated[str, OneOf("auto", "spacy", "capitals")]
 _NormOrder = Annotated[str, OneOf("paper", "official")]
 GlobalLayers = Annotated[int, Between(0, 1_000)]
 _PAPER = "Hierarchical Transformer §4"
-_OFFICIAL_DECODER_LAYERS = (
-    1  # default of the released code; the released checkpoint has 6, the default here
-)
+# Default of the released code; the released checkpoint has 6, the default here.
+_OFFICIAL_DECODER_LAYERS = 1
 
 
 @dataclass

@@ -73,10 +73,8 @@ class HierarchicalReader(BestParagraphs):
         units = prepend_query(units, query)
         if self.config.graph == "none":
             return units
-        texts, places = (
-            [paragraph.text for paragraph in paragraphs],
-            [paragraph.place for paragraph in paragraphs],
-        )
+        texts = [paragraph.text for paragraph in paragraphs]
+        places = [paragraph.place for paragraph in paragraphs]
         graph = self.graph([example.title or "", *texts], [None, *places])
         return replace(units, columns={"unit_graph": graph.tolist()})
 
@@ -143,7 +141,7 @@ class HierarchicalTransformer(NeuralSystem):
         }  # [P, T]
         axes: dict[str, tuple[str, ...]] = {"attention": ("unit", "step")}
         texts = {
-            "unit": tuple(text.strip() for text in self.tokenizer.batch_decode(units.ids)),
+            "unit": self.texts_of(units.ids),
             "step": tuple(token_texts(self.tokenizer, output_ids)),
         }
         if related:

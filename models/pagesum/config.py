@@ -9,7 +9,8 @@ from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 
-SIZES = {  # sizes of BART (PageSum §5.1 starts from the large one)
+# Sizes of BART (PageSum §5.1 starts from the large one).
+SIZES = {
     "base": {
         "d_model": 768,
         "d_ff": 3072,
@@ -26,11 +27,13 @@ SIZES = {  # sizes of BART (PageSum §5.1 starts from the large one)
     },
 }
 _LIBRARY_NAMES = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
-_ADOPTED = ("bart", "longsumbench-pagesum")  # model types whose checkpoints it can start from
+# Model types whose checkpoints it can start from.
+_ADOPTED = ("bart", "longsumbench-pagesum")
 _NUM_PAGES = 7  # PageSum §5.2
 _PAGE_SIZE = 1_024  # PageSum §5.2
 _MAX_INPUT_TOKENS = 4_096  # PageSum, Table 6
-SPECIAL_TOKENS = 2  # of a page: its start and its end
+# Of a page: its start and its end.
+SPECIAL_TOKENS = 2
 _Locality = Annotated[str, core.OneOf("spatial", "discourse", "document")]
 Decoder = Annotated[str, core.OneOf("page", "global")]
 _Split = Annotated[str, core.OneOf("sentences", "tokens")]
@@ -203,7 +206,8 @@ class PageSumConfig(NeuralConfig):
                 )
         sizes = {name: settings[name] for name in SIZES["large"] if settings[name] is not None}
         stored = {name: described[_LIBRARY_NAMES.get(name, name)] for name in sizes}
-        if unlike := [name for name, size in sizes.items() if size != stored[name]]:
+        unlike = [name for name, size in sizes.items() if size != stored[name]]
+        if unlike:
             name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
             remedy = f"leave it out, or, if a scale sets it, add {nulls}"
             raise UsageError(

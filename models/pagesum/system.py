@@ -72,10 +72,11 @@ class PageSumBuilder(ModelBuilder):
         """Return the tokenizer; check that it has a start token, and an embedding for every token."""
         folder, shown_as = self.config.initial_folder(), f"model.init={self.config.init}"
         tokenizer = load_tokenizer(folder) if folder else super().tokenizer(context)
+        # An end token would end every summary at once.
         if tokenizer.bos_token_id in (
             None,
             tokenizer.eos_token_id,
-        ):  # an end token would end every summary at once
+        ):
             owner = self.config.init if folder else self.config.tokenizer
             raise UsageError(
                 f"the tokenizer of {owner} has no start token other than its end token: choose another"
@@ -131,18 +132,14 @@ class PageSum(NeuralSystem):
         units, output_ids, reference = output.units, output.ids, output.reference
         pages = self.model.model.encoder(**text_batch(self.model, self.reader, output))
         start, begin = self.model.config.decoder_start_token_id, self.tokenizer.bos_token_id
-        text = (
-            output_ids[1:] if output_ids[:1] == [begin] else output_ids
-        )  # the start token is forced, and is not text
+        # The start token is forced, and is not text.
+        text = output_ids[1:] if output_ids[:1] == [begin] else output_ids
         arrays = {"confidence": self._confidences(pages, [start, begin], text)}
         axes = {"confidence": ("unit", "step")}
         texts = {
-            "unit": tuple(
-                text.strip()
-                for text in self.tokenizer.batch_decode(units.ids, skip_special_tokens=True)
-            )
+            "unit": self.texts_of(units.ids, skip_special_tokens=True),
+            "step": tuple(token_texts(self.tokenizer, text)),
         }
-        texts["step"] = tuple(token_texts(self.tokenizer, text))
         if reference is not None:
             fed = (
                 [begin] if self.config.fidelity == "official" else [start, begin]

@@ -20,7 +20,8 @@ _Seconds = Annotated[float, core.Between(0, 10**6, open_low=True)]
 _Variable = Annotated[str, core.VariableName()]
 _Price = Annotated[float, core.Between(0, 10**6)]
 _KeyHeader = Annotated[str, core.OneOf("Authorization", "api-key")]
-_BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a dataset
+# Prompts, one of which fits a dataset.
+_BUILT_IN = ("document", "documents", "query")
 _OWN_FIELDS = (
     "model",
     "messages",
@@ -34,7 +35,8 @@ _OWN_FIELDS = (
 
 
 _OF_API = ("tokenizer", "base_url", "api_version", "extra_body", "input_price", "output_price")
-_OF_OTHER_ENGINE = {  # engine → settings that it does not have, and which engine has them
+# Engine → settings that it does not have, and which engine has them.
+_OF_OTHER_ENGINE = {
     "transformers": (_OF_API, "api: add that, or leave it out"),
     "api": (("revision", "dtype", "device_map"), "transformers: leave it out"),
 }
@@ -130,7 +132,8 @@ class PromptConfig(core.SystemConfig):
         None, "month or day of the model's release (2025-04), for tables", decides="nothing"
     )
 
-    version = 3  # 2 left marks of chat formats ("<|channel|>"), all but one kind of thinking, and fences in summaries
+    # 2 left marks of chat formats ("<|channel|>"), all but one kind of thinking, and fences in summaries.
+    version = 3
     capabilities = core.Capabilities(prompts=True)
 
     @property
@@ -182,10 +185,11 @@ class PromptConfig(core.SystemConfig):
         own_fields = (
             (*_OWN_FIELDS, "chat_template_kwargs") if self.thinking is not None else _OWN_FIELDS
         )
-        if reserved := [name for name in self.extra_body or () if name in own_fields]:
-            raise UsageError(
-                f"model.extra_body sets '{reserved[0]}', which other settings decide: leave it out"
-            )
+        for name in self.extra_body or ():
+            if name in own_fields:
+                raise UsageError(
+                    f"model.extra_body sets '{name}', which other settings decide: leave it out"
+                )
         if (self.input_price is None) != (self.output_price is None):
             raise UsageError(
                 "model.input_price and model.output_price go together: give both, or none"

@@ -44,8 +44,10 @@ from longsumbench.models.prompt.truncation import LongText, Passage
 
 _log = logging.getLogger(__name__)
 
-_SHORTER = 0.8  # the share of its text that the summaries of a stage may have at most
-_WORD_TOKENS = 1.5  # about, of an answer
+# The share of its text that the summaries of a stage may have at most.
+_SHORTER = 0.8
+# Tokens of a word, about, in an answer.
+_WORD_TOKENS = 1.5
 _ANSWER_COUNTS = (
     "requests",
     "prompt_tokens",
@@ -54,7 +56,8 @@ _ANSWER_COUNTS = (
     "refused",
     "failed",
 )
-_LONGEST_NAMES = 200  # characters of the ids in a message
+# Characters of the ids in a message.
+_LONGEST_NAMES = 200
 
 
 class Dialogue:
@@ -66,17 +69,17 @@ class Dialogue:
 
     def __init__(self, system: "PromptSystem", example: Example) -> None:
         self.system, self.example = system, example
-        self.prompts: list[
-            list[Message]
-        ] = []  # the requests to answer next; empty when the summary is written
-        self.problem: SuiteError | None = None  # why there is no answer to a request
+        # The requests to answer next; empty when the summary is written.
+        self.prompts: list[list[Message]] = []
+        # Why there is no answer to a request.
+        self.problem: SuiteError | None = None
         self._sent: list[list[Message]] = []
-        self._tokens = 0  # of the text in the current prompts
+        # Of the text in the current prompts.
+        self._tokens = 0
         self._text, self._complete = "", True
         self._counts = Counter[str]()
-        self.ledger = self._begin(
-            _passage(system, example), system.config.truncate
-        )  # None if tokens are unknown
+        # None if tokens are unknown.
+        self.ledger = self._begin(_passage(system, example), system.config.truncate)
 
     def _begin(self, passage: Passage, policy: str) -> Truncation | None:
         """Set the first requests, and return the ledger."""
@@ -137,9 +140,8 @@ class Dialogue:
         elif (passage := Passage.of_summaries(texts)).text:
             assert self.system.budget is not None
             text = self._long_text(passage, self.system.budget)
-            if (
-                text.excess > 0 and len(text.offsets) > _SHORTER * self._tokens
-            ):  # it might never end
+            # It might never end.
+            if text.excess > 0 and len(text.offsets) > _SHORTER * self._tokens:
                 self._text, self._complete = "\n".join(texts), False
             else:
                 self._ask_about(text)
@@ -198,10 +200,10 @@ class PromptSystem(System):
 
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
-        self._kinds: set[tuple[bool, bool]] = (
-            set()
-        )  # of the checked examples: has a query, has several documents
-        self.unknown_mark = ""  # the first one in an answer
+        # Of the checked examples: has a query, has several documents.
+        self._kinds: set[tuple[bool, bool]] = set()
+        # The first one in an answer.
+        self.unknown_mark = ""
 
     @cached_property
     def engine(self) -> LanguageModel:
@@ -242,12 +244,13 @@ class PromptSystem(System):
         """Return facts about the model, and the prompts of the checked examples; without any, of the dataset."""
         kinds = self._kinds or {(bool(self.state.queried), bool(self.state.multi_document))}
         names = sorted({self.prompt_name(*kind) for kind in kinds})
+        hashes = [self.prompts[name].hash for name in names]
         return {
             **self.engine.facts(),
             "context": self.budget,
             "released": self.config.released,
             "prompt": ", ".join(Path(name).stem for name in names),
-            "prompt_hash": ", ".join(self.prompts[name].hash for name in names),
+            "prompt_hash": ", ".join(hashes),
         }
 
     def check_examples(self, examples: Iterable[Example]) -> None:
@@ -258,10 +261,8 @@ class PromptSystem(System):
         Raises:
             UsageError: a query is missing, or a prompt is too long.
         """
-        refuses, words = (
-            self.config.truncate == "none",
-            1 if self.config.length == "train" else int(self.config.length),
-        )
+        refuses = self.config.truncate == "none"
+        words = 1 if self.config.length == "train" else int(self.config.length)
         lengths: list[tuple[int, str]] = []
         for example in examples:
             self._kinds.add(_prompt_kind(example))
@@ -271,10 +272,10 @@ class PromptSystem(System):
             if self.budget is not None and self.engine.tokenizer is not None:
                 text = _passage(self, example).text if refuses else ""
                 lengths.append((self.engine.count(self.messages(example, text, words)), example.id))
-        limit = (
-            0 if self.budget is None else self.budget if refuses else self.budget - 1
-        )  # a token of the text
-        if too_long := [length for length in lengths if length[0] > limit]:
+        # Without its text, a prompt leaves room for one token of it at least.
+        limit = (self.budget or 0) - (0 if refuses else 1)
+        too_long = [length for length in lengths if length[0] > limit]
+        if too_long:
             raise _too_long(self, *max(too_long), f"{len(too_long)} of {len(lengths)} prompts are")
 
     def fit(self, context: FitContext) -> FitReport:
@@ -289,10 +290,8 @@ class PromptSystem(System):
             MissingSplit: the training split is needed, and missing.
             UsageError: too few examples are short enough.
         """
-        train, split = (
-            context.train,
-            context.train if context.train is not None else context.validation,
-        )
+        train = context.train
+        split = context.validation if train is None else train
         if split is not None:
             self.state.queried = split.queried
             self.state.multi_document = split.multi_document
@@ -322,9 +321,8 @@ class PromptSystem(System):
     def _draw_shots(self, train: Split, seed: int) -> list[Message]:
         """Return the turns of examples drawn from the training split: the first ones that fit into half of a prompt."""
         number, turns = self.config.shots, list[Message]()
-        longest = (
-            sys.maxsize if self.budget is None else self.budget // (2 * number)
-        )  # tokens of one example
+        # Tokens of one example.
+        longest = sys.maxsize if self.budget is None else self.budget // (2 * number)
         words = zip(train.source_words, train.reference_words, strict=True)
         places = [
             place for place, lengths in enumerate(words) if all(lengths) and sum(lengths) <= longest
@@ -358,18 +356,20 @@ class PromptSystem(System):
         dialogues = [Dialogue(self, example) for example in examples]
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
         unfinished = deque(dialogues)
-        while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
-            requests = [
-                request for dialogue in waiting for request in dialogue.requests(decoding, limit)
-            ]
+        # A round answers the next requests of all dialogues together. Summaries are given as soon as they are written.
+        while waiting := _waiting(dialogues):
+            requests: list[Request] = []
+            for dialogue in waiting:
+                requests += dialogue.requests(decoding, limit)
             answers = self.engine.answer(requests, decoding)
             for dialogue in waiting:
                 dialogue.add_answers([next(answers) for _ in dialogue.prompts])
                 while unfinished and not (unfinished[0].prompts or unfinished[0].problem):
                     yield unfinished.popleft().summary(decoding.keep_inputs != "none")
-        problems = {
-            dialogue.example.id: dialogue.problem for dialogue in dialogues if dialogue.problem
-        }
+        problems = {}
+        for dialogue in dialogues:
+            if dialogue.problem:
+                problems[dialogue.example.id] = dialogue.problem
         _report_failed(problems, decoding.failed)
         for dialogue in unfinished:
             yield dialogue.summary(decoding.keep_inputs != "none")
@@ -378,9 +378,11 @@ class PromptSystem(System):
         """Return the name of the prompt that was chosen, or that fits examples with a query, or several documents."""
         if self.state.multi_document is not None:
             several = self.state.multi_document
-        return self.config.prompt or (
-            "query" if queried else "documents" if several else "document"
-        )
+        if self.config.prompt:
+            return self.config.prompt
+        if queried:
+            return "query"
+        return "documents" if several else "document"
 
     def prompt_of(self, example: Example) -> Prompt:
         """Return the prompt of an example."""
@@ -399,17 +401,22 @@ class PromptSystem(System):
         return [*system, *(self.state.shots or ()), question]
 
 
+def _waiting(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
+    return [dialogue for dialogue in dialogues if dialogue.prompts]
+
+
 def _passage(system: PromptSystem, example: Example) -> Passage:
     return Passage.of_example(example, system.prompt_of(example).label)
 
 
 def _sent_text(prompts: Sequence[Sequence[Message]]) -> str:
     """Return all messages of some requests, each after a line with its request and its role."""
-    return "\n\n".join(
-        f"── request {number} of {len(prompts)}, {message['role']}\n{message['content']}"
-        for number, prompt in enumerate(prompts, start=1)
-        for message in prompt
-    )
+    texts = []
+    for number, prompt in enumerate(prompts, start=1):
+        for message in prompt:
+            heading = f"── request {number} of {len(prompts)}, {message['role']}"
+            texts.append(f"{heading}\n{message['content']}")
+    return "\n\n".join(texts)
 
 
 def _tokens_within(engine: LanguageModel, text: str, answer: Answer) -> int:

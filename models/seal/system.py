@@ -48,9 +48,8 @@ class EA(NeuralSystem):
     ) -> Iterator[ScoredSpans]:
         """Yield the scores of the snippets, each a span of sentences."""
         units_of_examples = [self.reader.units(example) for example in examples]
-        model = self.model.to(
-            choose_device(decoding.device)
-        ).eval()  # not in inference mode, as in `decode`
+        # Not in inference mode, as in `decode`.
+        model = self.model.to(choose_device(decoding.device)).eval()
         batch = {
             name: value.to(model.device)
             for name, value in collate_units(self.reader, units_of_examples).items()
@@ -65,7 +64,8 @@ class EA(NeuralSystem):
     def evidence(self, output: GeneratedText) -> Evidence:
         """Score and select again, given the output: beam search does not keep the selections."""
         model, output_ids = self.model, output.ids
-        length = max(1, len(output_ids) + output.complete)  # the end token is written, too
+        # The end token is written, too.
+        length = max(1, len(output_ids) + output.complete)
         start = model.config.decoder_start_token_id
         history = torch.tensor([[start, *output_ids][:length]], device=model.device)
         scores, selection = model.select(
@@ -73,19 +73,17 @@ class EA(NeuralSystem):
         )
         count, size = model.segments_of(length)
         segments = [output_ids[begin : begin + size] for begin in range(0, count * size, size)]
-        arrays = {"scores": scores[0].float(), "selected_tokens": selection.counts.to(torch.int32)}
-        decode = self.tokenizer.batch_decode
+        selected, units = selection.counts.to(torch.int32), output.units.ids
+        arrays = {
+            "scores": scores[0, :, : len(units)].float().cpu().numpy(),
+            "selected_tokens": selected[:, : len(units)].cpu().numpy(),
+        }
         return Evidence(
-            arrays={
-                name: value.cpu().numpy()[:, : len(output.units.ids)]
-                for name, value in arrays.items()
-            },
+            arrays,
             axes=dict.fromkeys(arrays, ("segment", "unit")),
             texts={
-                "unit": tuple(text.strip() for text in decode(output.units.ids)),
-                "segment": tuple(
-                    text.strip() for text in decode(segments, skip_special_tokens=True)
-                ),
+                "unit": self.texts_of(units),
+                "segment": self.texts_of(segments, skip_special_tokens=True),
             },
         )
 

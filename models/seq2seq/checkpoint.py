@@ -51,7 +51,8 @@ def adapter_folder(name: str | None) -> Path | None:
         return None
     folder = Path(name).expanduser()
     folder = folder if folder.is_dir() else checkpoints.fetch_files(name, "model.adapter", _ADAPTER)
-    if missing := [file for file in _ADAPTER if not (folder / file).is_file()]:
+    missing = [file for file in _ADAPTER if not (folder / file).is_file()]
+    if missing:
         raise UsageError(
             f"model.adapter={name}: no {' and no '.join(missing)} in its folder; save it with PEFT"
         )

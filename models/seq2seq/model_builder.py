@@ -70,9 +70,8 @@ class Seq2SeqBuilder(ModelBuilder):
         width: int = getattr(model.config, "d_model", 0)
         if width and not hasattr(model.config, "initializer_factor"):
             xavier(model, width)
-        if not getattr(
-            model.config, "scale_embedding", False
-        ):  # tokens are N(0, 1/width): so are positions
+        # Tokens are N(0, 1/width): so are positions.
+        if not getattr(model.config, "scale_embedding", False):
             for part in model.modules():
                 if isinstance(part, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):
                     part.weight.data *= width**-0.5
@@ -142,13 +141,13 @@ class Seq2SeqBuilder(ModelBuilder):
             for name, token in special.items()
         }
         rules = {name: getattr(card, name) for name in TOKEN_RULES}
-        if (
-            self.config.target_language is not None
-        ):  # mBART starts with the language; others write it first
+        # mBART starts with the language; others write it first.
+        if self.config.target_language is not None:
             start_ids, end_ids = special_tokens(tokenizer, "text_target")
             rules["forced_bos_token_id"] = start_ids[0] if start_ids else None
             special |= {} if start_ids else {"decoder_start_token_id": end_ids[-1]}
-        if special["decoder_start_token_id"] is None:  # as in the library's `generate`
+        # As in the library's `generate`.
+        if special["decoder_start_token_id"] is None:
             special["decoder_start_token_id"] = special["bos_token_id"]
         if special["decoder_start_token_id"] is None:
             raise DataError(
@@ -184,7 +183,8 @@ def _load_tokenizer(
     tokenizer = load_tokenizer(folder, fast=False)
     checkpoints.check_vocabulary(tokenizer, stack_config(described, "encoder").vocab_size, shown_as)
     language_codes = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
-    default_language = getattr(tokenizer, "src_lang", None)  # None: the tokenizer has no languages
+    # None: the tokenizer has no languages.
+    default_language = getattr(tokenizer, "src_lang", None)
     choices = (
         ("src_lang", "source_language", config.source_language),
         ("tgt_lang", "target_language", config.target_language),

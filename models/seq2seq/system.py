@@ -31,11 +31,12 @@ from longsumbench.models.seq2seq.checkpoint import adapter_folder
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder
 
+# Model types that write line breaks as "<n>".
 _LINE_BREAKERS = (
     "pegasus",
     "pegasus_x",
     "bigbird_pegasus",
-)  # model types that write line breaks as "<n>"
+)
 _Sentences: TypeAlias = list[packing.EncodedSentence]  # of a document
 
 
@@ -43,10 +44,14 @@ _Sentences: TypeAlias = list[packing.EncodedSentence]  # of a document
 class TextCollator(UnitCollator):
     """Collates rows of one unit each as the library's models read them."""
 
-    multiple: int = 1  # inputs are padded to a multiple of it
-    padded_length: int = 0  # inputs are padded to this length; 0: to the longest one of the batch
-    marks_first: bool = False  # True to mark the first token in `global_attention_mask`
-    marked: int | None = None  # a token that is marked everywhere; None: none
+    # Inputs are padded to a multiple of it.
+    multiple: int = 1
+    # Inputs are padded to this length; 0: to the longest one of the batch.
+    padded_length: int = 0
+    # True to mark the first token in `global_attention_mask`.
+    marks_first: bool = False
+    # A token that is marked everywhere; None: none.
+    marked: int | None = None
 
     def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
         """Collate a batch of texts.
@@ -75,7 +80,8 @@ class TextReader(UnitReader):
     """Reads prefix, query and all documents as one text between the special tokens of the checkpoint's tokenizer."""
 
     config: Seq2SeqConfig
-    builder: Seq2SeqBuilder  # knows how much the checkpoint can read; set by the system
+    # Knows how much the checkpoint can read; set by the system.
+    builder: Seq2SeqBuilder
 
     def encode(self, sentences: Sequence[str]) -> list[packing.EncodedSentence]:
         """Tokenize consecutive sentences; special tokens in them ("</s>") are tokenized as text."""
@@ -177,10 +183,9 @@ class TextReader(UnitReader):
         special = sum(map(len, self.special_tokens))
         share = max(0, (room + special) // len(documents) - special)
         shares = [packing.first_tokens(document, share) for document in documents]
-        counts, share_counts = (
-            packing.tokens_and_words(chain.from_iterable(parts)) for parts in (documents, shares)
-        )
-        cut = core.Cut("share", counts[0] - share_counts[0], counts[1] - share_counts[1])
+        tokens, words = packing.tokens_and_words(chain.from_iterable(documents))
+        kept_tokens, kept_words = packing.tokens_and_words(chain.from_iterable(shares))
+        cut = core.Cut("share", tokens - kept_tokens, words - kept_words)
         return shares, (cut,) if cut.tokens else ()
 
     def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
@@ -196,9 +201,8 @@ class TextReader(UnitReader):
         self, example: core.Example
     ) -> tuple[packing.EncodedSentence, packing.EncodedSentence, list[_Sentences]]:
         """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
-        documents = [
-            sentences for document in example.documents if (sentences := list(document.sentences()))
-        ]
+        documents = [list(document.sentences()) for document in example.documents]
+        documents = [sentences for sentences in documents if sentences]
         if self.separator_id is None:
             documents = [list(chain.from_iterable(documents))]
         prefix, query = self.config.prefix.rstrip(), example.query or ""

@@ -6,9 +6,8 @@ from typing import Annotated
 from longsumbench.core import Between, Heads, Text, TokenCount, Width, setting
 from longsumbench.modeling.neural_config import RankedConfig
 
-StackDepth = Annotated[
-    int, Between(2, 1_000)
-]  # the second layer is the first that attends to the source
+# The second layer is the first that attends to the source.
+StackDepth = Annotated[int, Between(2, 1_000)]
 
 
 @dataclass

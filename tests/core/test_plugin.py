@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,10 @@ from support.paths import TESTS
 from support.toys import told_in, write_jsonl
 from support.waiting import PATIENCE
 
-PROJECT = """\
-[build-system]
-requires = ["setuptools"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "longsumbench-last"
-version = "1.0"
-
-[project.entry-points."longsumbench.systems"]
-last = "last:Last"
-broken = "last.nowhere:Nothing"
-
-[tool.setuptools]
-py-modules = ["last"]
+ENTRY_POINTS = """\
+[longsumbench.systems]
+last = last:Last
+broken = last.nowhere:Nothing
 """
 SYSTEM = '''\
 """Last: what the end of a text is worth."""
@@ -59,34 +47,16 @@ class Last(System):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder into which pip has installed the package."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
-    (source / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
-    (source / "last.py").write_text(SYSTEM, encoding="utf-8")
-    if (
-        find_spec("setuptools") is None
-    ):  # not imported: it would put its own packages on this process's path
-        pytest.skip("setuptools")
-    offline = [
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--no-build-isolation",
-        "--disable-pip-version-check",
-    ]
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        *offline,
-        "--target",
-        str(target),
-        str(source),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr
-    return target
+    """The folder of the package, as pip leaves it."""
+    folder = tmp_path_factory.mktemp("installed")
+    (folder / "last.py").write_text(SYSTEM, encoding="utf-8")
+    facts = folder / "longsumbench_last-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: longsumbench-last\nVersion: 1.0\n"
+    )
+    (facts / "entry_points.txt").write_text(ENTRY_POINTS)
+    return folder
 
 
 def run(installed: Path, *command: str) -> subprocess.CompletedProcess[str]:
