@@ -40,15 +40,25 @@ import numpy as np
 import torch
 from transformers import BartConfig, BartForConditionalGeneration, Qwen2Config, Qwen2ForCausalLM
 
-from longsumbench.cache.artifacts import CACHE_VARIABLE, user_cache
-from longsumbench.core import SECTIONS, DatasetSettings, defaults_of, names_deciding, registry
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, user_cache
+from longsumbench.core import (
+    SECTIONS,
+    DatasetSettings,
+    RunConfig,
+    System,
+    defaults_of,
+    names_deciding,
+    new_system,
+    registry,
+)
 from longsumbench.core.settings import SAME_RUN
-from longsumbench.corpora.reading.load import load_texts
+from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.files import digest
-from longsumbench.modeling.neural_system import FIT_VERSION
+from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.tokenizer import train_tokenizer
+from longsumbench.modeling.versions import FIT_VERSION
 from longsumbench.runs.environment import environment
-from longsumbench.runs.pipeline import run_point, system_and_texts
+from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import plan_lines
 from longsumbench.runs.run_id import STEP_VERSIONS
 
@@ -191,7 +201,7 @@ def current_defaults() -> dict[str, Any]:
     }
     parts = {name: (SECTIONS[name], version) for name, version in versions.items()}
     parts |= {
-        name: (registry.config_of(name), registry.systems.load(name).version)
+        name: (registry.config_of(name), registry.config_of(name).version)
         for name in registry.systems.built_in
     }
     defaults = {}
@@ -230,9 +240,7 @@ def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -
     try:
         (point,) = plan_lines([case_words(name, folder, dtype)])[0]
         with contextlib.redirect_stderr(io.StringIO()):
-            record = run_point(
-                point, system_and_texts if dtype == "float32" else in_double_precision
-            )
+            record = run_point(point, None if dtype == "float32" else in_double_precision)
     finally:
         torch.set_default_dtype(torch.float32)
     path = folder / dtype / "runs/probe" / record.key.model / record.run_id / "predictions.jsonl"
@@ -254,13 +262,13 @@ def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -
     }
 
 
-def in_double_precision(*arguments: Any) -> Any:
+def in_double_precision(config: RunConfig, stages: ArtifactCache) -> tuple[System, Texts]:
     """Return the system and the texts of a run; a network starts in float64, also from a checkpoint in float32."""
-    system, texts = system_and_texts(*arguments)
-    if builder := getattr(system, "builder", None):
-        initial_model = builder.initial_model
-        builder.initial_model = lambda reader: initial_model(reader).double()
-    return system, texts
+    system = new_system(config.model)
+    if isinstance(system, NeuralSystem):
+        initial_model = system.builder.initial_model
+        system.builder.initial_model = lambda reader: initial_model(reader).double()  # type: ignore[method-assign]
+    return system, load_texts(config.dataset, stages)
 
 
 def case_words(name: str, folder: Path, dtype: str) -> list[str]:

@@ -82,7 +82,7 @@ def _add_arguments(command: Parser) -> None:
 
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.core import Between, check_value
-    from longsumbench.core.config import check_choice
+    from longsumbench.core.bounds import check_choice
     from longsumbench.leaderboards import table as leaderboard
     from longsumbench.leaderboards.columns import choose_columns, columns_of, list_columns
     from longsumbench.leaderboards.comparability import ROUGE_PARTS

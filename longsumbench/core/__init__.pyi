@@ -21,24 +21,16 @@ from .bounds import (
     WeightType as WeightType,
     Width as Width,
     bounds_of as bounds_of,
+    check_choice as check_choice,
+    check_folder_name as check_folder_name,
+    check_minimum as check_minimum,
     check_value as check_value,
 )
 from .catalogue import dataset_files as dataset_files, read_dataset_file as read_dataset_file
 from .config import (
     SECTIONS as SECTIONS,
-    TRAINED_TOKENIZERS as TRAINED_TOKENIZERS,
-    DatasetSettings as DatasetSettings,
-    Decoding as Decoding,
-    RankerName as RankerName,
-    Recipe as Recipe,
     RunConfig as RunConfig,
-    Scoring as Scoring,
-    SummaryWords as SummaryWords,
     build_settings as build_settings,
-    check_choice as check_choice,
-    check_folder_name as check_folder_name,
-    check_lengths as check_lengths,
-    check_minimum as check_minimum,
     describe_card as describe_card,
     resolve_config as resolve_config,
     settings_without_effect as settings_without_effect,
@@ -74,7 +66,6 @@ from .language_model import (
 from .metric import Metric as Metric, Scored as Scored, SentenceVerdict as SentenceVerdict
 from .ranker import (
     RANKABLE_UNITS as RANKABLE_UNITS,
-    UNRANKED as UNRANKED,
     LearnedRanker as LearnedRanker,
     RankedUnit as RankedUnit,
     Ranker as Ranker,
@@ -82,9 +73,19 @@ from .ranker import (
     RankerVocabulary as RankerVocabulary,
     Scores as Scores,
     learned_ranker as learned_ranker,
+    ranker_version as ranker_version,
     texts_to_rank as texts_to_rank,
 )
 from .run_key import RunKey as RunKey
+from .run_settings import (
+    TRAINED_TOKENIZERS as TRAINED_TOKENIZERS,
+    DatasetSettings as DatasetSettings,
+    Decoding as Decoding,
+    RankerName as RankerName,
+    Recipe as Recipe,
+    Scoring as Scoring,
+    SummaryWords as SummaryWords,
+)
 from .settings import (
     SAME_SYSTEM as SAME_SYSTEM,
     Decides as Decides,
@@ -100,20 +101,25 @@ from .system import (
     AXES as AXES,
     REFERENCE_AXIS as REFERENCE_AXIS,
     WINDOW_AXIS as WINDOW_AXIS,
-    Capabilities as Capabilities,
     Evidence as Evidence,
     FitContext as FitContext,
     FitReport as FitReport,
+    Fitted as Fitted,
     Split as Split,
     Summary as Summary,
     System as System,
+    new_system as new_system,
+    read_checkpoint as read_checkpoint,
+    read_saved as read_saved,
+)
+from .system_config import (
+    UNRANKED as UNRANKED,
+    Capabilities as Capabilities,
+    SystemConfig as SystemConfig,
     check_search as check_search,
     check_trained_part as check_trained_part,
     deciding_parts as deciding_parts,
-    read_checkpoint as read_checkpoint,
-    read_saved as read_saved,
     sees_reference as sees_reference,
-    system_versions as system_versions,
 )
 from .words import (
     LETTERS as LETTERS,

@@ -8,6 +8,7 @@
 only what involves several fields. Fields of plug-ins need no bounds.
 """
 
+import math
 import re
 import unicodedata
 from abc import ABC, abstractmethod
@@ -22,6 +23,9 @@ from longsumbench.errors import UsageError, did_you_mean
 _LONGEST_TEXT = 4_096  # characters of a text; no path is longer on Linux
 _SHOWN = 60  # characters of a refused value that a message repeats
 _MAX_COUNT = 10**9  # the default maximum of a count
+_FOLDER_NAME = re.compile(
+    r"(?!(?:null|true|false|nan|inf)$)[a-z][\w.-]{0,59}", re.ASCII | re.IGNORECASE
+)
 
 
 class Bound(ABC):
@@ -184,9 +188,11 @@ def bounds_of(schema: type) -> dict[str, Bound | None]:
 
 
 def _bound_in(hint: Any) -> Bound | None:
-    parts = (*getattr(hint, "__metadata__", ()), *get_args(hint))
-    inner = (part if isinstance(part, Bound) else _bound_in(part) for part in parts)
-    return next((bound for bound in inner if bound is not None), None)
+    for part in get_args(hint):
+        bound = part if isinstance(part, Bound) else _bound_in(part)
+        if bound is not None:
+            return bound
+    return None
 
 
 def shorten(value: object) -> str:
@@ -194,3 +200,32 @@ def shorten(value: object) -> str:
     text = str(value)
     text = text if text.isprintable() else ascii(text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def check_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
+    """Check that a setting is one of its choices.
+
+    Raises:
+        UsageError: it is not; the message lists the choices and suggests the nearest.
+    """
+    check_value(key, value, OneOf(*choices))
+
+
+def check_folder_name(key: str, name: str) -> None:
+    """Check that a name can be typed without quotes everywhere, and can name a folder of results.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not _FOLDER_NAME.fullmatch(name):
+        form = "a letter, then letters, digits, '.', '_' or '-', 60 characters at most; not null, true or false"
+        raise UsageError(f"{key}={shorten(name)} cannot name a folder: write {form}")
+
+
+def check_minimum(key: str, value: float | None, least: float) -> None:
+    """Check that a number, if given, is not below `least`.
+
+    Raises:
+        UsageError: the number is below `least`, or NaN.
+    """
+    check_value(key, value, Between(least, math.inf))

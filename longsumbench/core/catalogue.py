@@ -22,7 +22,9 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench.conf import CONF, user_config_folder
 from longsumbench.core import registry
-from longsumbench.core.config import SECTIONS, DatasetSettings, RunConfig, build_settings
+from longsumbench.core.config import SECTIONS, RunConfig, build_settings
+from longsumbench.core.corpus import Corpus
+from longsumbench.core.run_settings import DatasetSettings
 from longsumbench.errors import UsageError
 from longsumbench.files import read_text
 
@@ -74,10 +76,9 @@ def about(table: registry.Registry, name: str) -> str:
         )
     except UsageError as problem:
         return str(problem)
-    description = (
-        getattr(target, "title", None) or (inspect.getdoc(target) or "").partition("\n")[0]
-    )
-    return description or table.targets()[name]
+    if isinstance(target, Corpus):
+        return target.title
+    return (inspect.getdoc(target) or "").partition("\n")[0] or table.targets()[name]
 
 
 def first_comment(path: Path) -> str:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longsumbench.core.config import DatasetSettings
 from longsumbench.core.documents import Example
+from longsumbench.core.run_settings import DatasetSettings
 
 Row = Mapping[str, Any]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from longsumbench.core.config import Decoding
+from longsumbench.core.run_settings import Decoding
 from longsumbench.errors import SuiteError
 
 Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "content": the text}

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from longsumbench.core.config import Scoring
 from longsumbench.core.documents import Example
+from longsumbench.core.run_settings import Scoring
 
 if TYPE_CHECKING:
     import pandas as pd

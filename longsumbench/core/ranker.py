@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import registry
 from longsumbench.core.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Text, Width
-from longsumbench.core.config import TRAINED_TOKENIZERS
 from longsumbench.core.documents import Example
+from longsumbench.core.run_settings import TRAINED_TOKENIZERS
 from longsumbench.core.settings import setting
 from longsumbench.core.system import Split
+from longsumbench.core.system_config import UNRANKED
 
 Scores: TypeAlias = NDArray[np.float64]
 Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
-UNRANKED = "none"  # no ranker: texts keep their order
 RANKABLE_UNITS = ("paragraph", "section", "sentence")
 RankedUnit = Annotated[str, OneOf(*RANKABLE_UNITS)]
 RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
@@ -111,3 +111,13 @@ def learned_ranker(name: str) -> type[LearnedRanker] | None:
         return None
     ranker = registry.rankers.load(name)
     return ranker if isinstance(ranker, type) and issubclass(ranker, LearnedRanker) else None
+
+
+def ranker_version(name: str) -> int | None:
+    """Return the version of a registered ranker that learns; None for other rankers and for "none".
+
+    Raises:
+        UnknownName: the name is not registered.
+    """
+    ranker = learned_ranker(name)
+    return ranker.version if ranker else None

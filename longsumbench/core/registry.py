@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoints, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
+from longsumbench.core.settings import defaults_of
 from longsumbench.errors import BrokenPlugin, UnknownName
 
 
@@ -56,13 +57,11 @@ class Registry:
         targets = self.targets()
         for beginning, target in self.families.items():
             if name.startswith(beginning) and name != beginning:
-                module, _, attribute = target.partition(":")
-                return getattr(import_module(module), attribute)(name.removeprefix(beginning))
+                return EntryPoint(name, target, self.group).load()(name.removeprefix(beginning))
         if name not in targets:
             raise UnknownName(self.kind, name, targets)
-        module, _, attribute = targets[name].partition(":")
         try:
-            return getattr(import_module(module), attribute)
+            return EntryPoint(name, targets[name], self.group).load()
         except (
             Exception
         ) as error:  # a plug-in's import can raise anything: a syntax error, a missing library
@@ -199,6 +198,6 @@ def config_of(model: str) -> Any:
     module = systems.built_in.get(model, "").partition(":")[0].rpartition(".")[0] + ".config"
     if model in systems.built_in and find_spec(module):
         for value in vars(import_module(module)).values():
-            if is_dataclass(value) and getattr(value, "name", "") == model:
+            if is_dataclass(value) and defaults_of(value).get("name") == model:
                 return value
     return systems.load(model).Config

@@ -3,19 +3,21 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NotRequired, Protocol, Self, TypedDict
 
 from numpy.typing import NDArray
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core.config import Decoding, Recipe, RunConfig, Scoring, build_settings
+from longsumbench.core import registry
+from longsumbench.core.config import RunConfig, build_settings
 from longsumbench.core.documents import Example, Truncation
-from longsumbench.core.registry import systems
-from longsumbench.core.settings import Settings, outcome_settings
+from longsumbench.core.run_settings import Decoding, Recipe, Scoring
+from longsumbench.core.settings import defaults_of
+from longsumbench.core.system_config import SystemConfig
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import BadFile, read_json
+from longsumbench.files import BadFile, as_type, read_json
 
 _SAVED = "system.json"  # the file of a checkpoint that every system writes
 REFERENCE_AXIS = "reference_step"  # a token of the reference, under teacher forcing
@@ -186,60 +188,49 @@ class FitContext:
         )
 
 
-@dataclass(frozen=True)
-class Capabilities:
-    """What a system can do, at least with its settings; a class sets it, an instance may replace it.
+@dataclass
+class Fitted:
+    """What a system learned besides its weights. None: not learned; it is not saved.
+
+    A subclass adds what else a system learns, as JSON values.
 
     Attributes:
-        oracle: it looks at the reference; tables mark it.
-        keeps_evidence: its summaries have evidence when `decoding.evidence` requests it.
-        keeps_reference_evidence: it can also give evidence for the reference under teacher forcing.
-        gives_attention: its decoder attends to one memory per text, the same at all steps. A search can then rank by
-            coverage (`decode.coverage`).
-        supports_length_norms: its beam search can rank by every `decode.length_norm`.
-        shares_work: several processes can train it, and write its summaries, together.
-        extracts: it scores sentences of the source, so that `decode.mode=extract` can copy the best ones.
-        runs_untrained: it summarizes with `train.max_steps=0`, by the weights of a checkpoint.
-        trains_scorer: what scores the source can be trained alone (`train.only=scorer`).
-        counts_overlap: its summaries depend on which words count as equal (`score.tokenizer`, `score.stem`).
+        target_words: mean length of the training targets.
+        multi_document: True if a training text has several documents.
+        queried: true, or the version of queries, if the training texts have any.
+        trained_only: the part of the model that was trained, if not all of it.
     """
 
-    oracle: bool = False
-    keeps_evidence: bool = False
-    keeps_reference_evidence: bool = False
-    gives_attention: bool = False
-    supports_length_norms: bool = False
-    shares_work: bool = False
-    extracts: bool = False
-    runs_untrained: bool = False
-    trains_scorer: bool = False
-    counts_overlap: bool = False
+    target_words: int | None = None
+    multi_document: bool | None = None
+    queried: bool | int | None = None
+    trained_only: str | None = None
+
+    def learned(self) -> dict[str, Any]:
+        """Return name → value of what was learned."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class System(ABC):
     """Base class of all systems.
 
-    A subclass defines its settings in a dataclass and implements `summarize`. A system that learns overrides `fit`,
-    and `save` and `load` if it learns more than `state`.
+    A subclass names its settings and implements `summarize`. A system that learns overrides `fit`, and `save` and
+    `load` if it learns more than `state`.
 
     Attributes:
-        Config: the dataclass of its settings (`model.*`), with a field `name`; `setting` describes the others.
-        capabilities: what it can do.
-        decided_by: further parts of the configuration that decide the outcome ("seed", "train", "decode"). `model`,
-            `dataset` and `score` always do. Runs that differ only in other parts have the same id.
-        version: increases when the same settings give another outcome.
-        step_versions: step → version, of the shared steps that decide the outcome.
+        Config: the dataclass of its settings, which also say what it can do.
+        State: the dataclass of what it learns besides weights.
+        config: an instance of `Config`.
+        state: an instance of `State`, set by `fit` and `load`.
     """
 
-    Config: ClassVar[type]
-    capabilities: Capabilities = Capabilities()
-    decided_by: frozenset[str] = frozenset()
-    version: ClassVar[int] = 1
-    step_versions: ClassVar[Mapping[str, int]] = {}
+    Config: ClassVar[type[SystemConfig]]
+    State: ClassVar[type[Fitted]] = Fitted
+    config: SystemConfig
+    state: Fitted
 
-    def __init__(self, config: Settings) -> None:
-        self.config: Any = config  # an instance of `Config`
-        self.state: dict[str, Any] = {}
+    def __init__(self, config: SystemConfig) -> None:
+        self.config, self.state = config, self.State()
 
     def check_examples(self, examples: Iterable[Example]) -> None:  # noqa: B027 - most can summarize anything
         """Check the examples before training starts. The default accepts all of them.
@@ -247,6 +238,16 @@ class System(ABC):
         Raises:
             UsageError: an example cannot be summarized with these settings.
         """
+
+    def check_trained(self, decode: Decoding) -> None:
+        """Check that what was trained can summarize as `decode` asks.
+
+        Raises:
+            UsageError: the decoder is to write, and was not trained.
+        """
+        if decode.mode == "write" and (part := self.state.trained_only):
+            problem = f"only the {part} of this checkpoint was trained, and not what writes"
+            raise UsageError(f"decode.mode=write: {problem}: choose decode.mode=extract")
 
     def prepare(self, context: FitContext) -> None:  # noqa: B027 - most read any text as it is
         """Make what is needed to read texts (a tokenizer, a ranker), without training; the first step of `fit`.
@@ -281,10 +282,6 @@ class System(ABC):
         data alone, so a resumed run gets the same ones.
         """
 
-    def identity(self) -> dict[str, Any]:
-        """Return the settings that decide the outcome as JSON values; part of the run id."""
-        return outcome_settings(self.config)
-
     def facts(self) -> dict[str, Any]:
         """Return facts about the fitted system as JSON values, for the record and the tables; none by default.
 
@@ -295,7 +292,11 @@ class System(ABC):
 
     def save(self, folder: Path) -> None:
         """Write all that `load` needs into an existing, empty folder."""
-        content = {"system": self.config.name, "config": asdict(self.config), "state": self.state}
+        content = {
+            "system": self.config.name,
+            "config": asdict(self.config),
+            "state": self.state.learned(),
+        }
         (folder / _SAVED).write_text(json.dumps(content, indent=1), encoding="utf-8")
 
     @classmethod
@@ -312,96 +313,24 @@ class System(ABC):
         except UsageError as problem:  # saved by another version, or edited
             message = f"its settings are not those of model '{content['system']}' ({problem})"
             raise DataError(message, folder / _SAVED) from problem
-        system.state = content["state"]
+        try:
+            system.state = as_type(content["state"], cls.State)
+        except BadFile as problem:
+            raise DataError(f"its state is damaged ({problem})", folder / _SAVED) from problem
         return system
 
 
-def system_versions(system: System) -> dict[str, int]:
-    """Return the version numbers of a system and its steps; part of the run id."""
-    return {"system": system.version, **system.step_versions}
-
-
-def sees_reference(system: System, decode: Decoding) -> bool:
-    """Return True if summaries depend on the references: of an oracle, and of extracts as long as the reference."""
-    as_long = (
-        decode.mode == "extract"
-        and decode.extract_length == "reference"
-        and "decode" in system.decided_by
-    )
-    return system.capabilities.oracle or as_long
-
-
-def deciding_parts(system: System, train: Recipe, decode: Decoding) -> frozenset[str]:
-    """Return the parts of the configuration that decide a run's outcome, as in `System.decided_by`.
-
-    A checkpoint that is used as it is does not depend on the training, and no search without samples on the seed.
-    """
-    parts = system.decided_by
-    if system.capabilities.runs_untrained and not train.max_steps:
-        parts -= {"seed", "train"}
-    return parts | {"seed"} if "decode" in parts and decode.temperature > 0 else parts
-
-
-def check_trained_part(system: System, recipe: Recipe, decode: Decoding) -> None:
-    """Check that the part of the network that `train.only` names can be trained alone, and is enough to summarize.
+def new_system(config: SystemConfig) -> System:
+    """Return the system of some settings, which learned nothing yet.
 
     Raises:
-        UsageError: the system has no such part; or the summaries need the decoder.
+        BrokenPlugin: its module cannot be imported.
     """
-    if recipe.only == "all" or "train" not in system.decided_by:
-        return
-    only = f"train.only={recipe.only}"
-    if not system.capabilities.trains_scorer:
-        raise UsageError(
-            f"{only}: model={system.config.name} has no scorer that trains alone: choose train.only=all"
-        )
-    if decode.mode != "extract":
-        raise UsageError(
-            f"{only} leaves the decoder untrained: add decode.mode=extract, or choose train.only=all"
-        )
+    system: System = registry.systems.load(config.name)(config)
+    return system
 
 
-def check_search(system: System, decode: Decoding) -> None:
-    """Check that a system supports the decoding settings.
-
-    Raises:
-        UsageError: `decode.coverage` is set, but the decoder gives no attention; `decode.length_norm` is set, but the
-            search has the library's only; `decode.mode=extract`, but the system scores nothing; `decode.mode=write`,
-            but its decoder was not trained.
-    """
-    ranks = decode.num_beams > 1 and "decode" in system.decided_by
-    if ranks and decode.length_norm != "power" and not system.capabilities.supports_length_norms:
-        problem = f"model={system.config.name} searches with the library's length norm"
-        raise UsageError(
-            f"decode.length_norm={decode.length_norm}: {problem}: choose decode.length_norm=power"
-        )
-    if (
-        decode.mode == "extract"
-        and "decode" in system.decided_by
-        and not system.capabilities.extracts
-    ):
-        problem = f"model={system.config.name}, at least with these settings, scores no sentences of the source"
-        able = ", ".join(
-            name for name in systems.built_in if systems.load(name).capabilities.extracts
-        )
-        raise UsageError(
-            f"decode.mode=extract: {problem}: choose decode.mode=write, or another model ({able})"
-        )
-    if decode.mode == "write" and (part := system.state.get("trained_only")):
-        problem = f"only the {part} of this checkpoint was trained, and not what writes"
-        raise UsageError(f"decode.mode=write: {problem}: choose decode.mode=extract")
-    if (
-        decode.coverage != "none"
-        and "decode" in system.decided_by
-        and not system.capabilities.gives_attention
-    ):
-        problem = f"model={system.config.name}, at least with these settings, cannot give the search its attention"
-        raise UsageError(
-            f"decode.coverage={decode.coverage}: {problem}: choose decode.coverage=none"
-        )
-
-
-def read_checkpoint(folder: Path, config: type) -> SavedSystem:
+def read_checkpoint(folder: Path, config: type[SystemConfig]) -> SavedSystem:
     """Read a checkpoint's `system.json` and check that it belongs to the system with this `Config`.
 
     Raises:
@@ -409,10 +338,7 @@ def read_checkpoint(folder: Path, config: type) -> SavedSystem:
         DataError: the file is damaged.
     """
     content = read_saved(folder)
-    system, expected = (
-        content["system"],
-        next(item.default for item in fields(config) if item.name == "name"),
-    )
+    system, expected = content["system"], defaults_of(config)["name"]
     if system != expected:
         raise UsageError(
             f"{folder} is a checkpoint of '{system}', not of '{expected}': choose model={system}"

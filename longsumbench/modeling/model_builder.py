@@ -36,11 +36,6 @@ class ModelBuilder:
     def __init__(self, config: NeuralConfig, model_class: type[PreTrainedModel]) -> None:
         self.config, self.Model = config, model_class
 
-    @property
-    def shown_as(self) -> str:
-        """The initial checkpoint in messages."""
-        return f"model.init={self.config.init}"
-
     def build(self, reader: UnitReader) -> PreTrainedModel:
         """Build the model with random weights (`xavier`); the caller has set the seed."""
         tokenizer = reader.tokenizer
@@ -68,34 +63,28 @@ class ModelBuilder:
         library: Any = next(
             base for base in kind.__mro__ if base.__module__.startswith("transformers.")
         )
-        own_entries = {item.name for item in fields(kind)} - {item.name for item in fields(library)}
-        entries = {
-            name: value
-            for name in own_entries
-            if (value := getattr(self.config, name, None)) is not None
-        }
+        names_of_library = {item.name for item in fields(library)}
+        own_names = {item.name for item in fields(kind)} - names_of_library
+        entries: dict[str, Any] = {}
+        for name, value in vars(self.config).items():
+            if name in own_names and value is not None:
+                entries[name] = value
         for stack in ("encoder", "decoder"):
-            entries[f"{stack}_ffn_dim"], entries[f"{stack}_layers"] = (
-                dimension("d_ff"),
-                dimension(f"{stack}_layers"),
-            )
+            entries[f"{stack}_ffn_dim"] = dimension("d_ff")
+            entries[f"{stack}_layers"] = dimension(f"{stack}_layers")
             entries[f"{stack}_attention_heads"] = dimension("num_heads")
         entries |= {
             "vocab_size": vocabulary,
             "d_model": dimension("d_model"),
             "dropout": self.config.dropout,
-        }
-        entries["scale_embedding"] = True
-        entries |= {
+            "scale_embedding": True,
             "pad_token_id": pad,
             "bos_token_id": start,
             "eos_token_id": end,
             "forced_eos_token_id": None,
+            "decoder_start_token_id": pad if start is None else start,
         }
-        entries["decoder_start_token_id"] = pad if start is None else start
-        model_config: PreTrainedConfig = kind(
-            **{**entries, **self.config.model_entries(multi_document)}
-        )
+        model_config: PreTrainedConfig = kind(**entries | self.config.model_entries(multi_document))
         return model_config
 
     def blank_model(
@@ -107,19 +96,6 @@ class ModelBuilder:
         )
         return model
 
-    def initial_folder(self) -> Path | None:
-        """Return the folder of the initial checkpoint; None if the weights are initialized at random.
-
-        Raises:
-            UsageError: the checkpoint does not exist, or is of another system or architecture.
-            EnvironmentProblem: it is on the hub, has no local copy, and cannot be fetched.
-        """
-        if self.config.init == "random":
-            return None
-        folder = Path(self.config.init)
-        read_checkpoint(folder, type(self.config))
-        return folder
-
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
         """Return the model that training starts from.
 
@@ -127,7 +103,7 @@ class ModelBuilder:
             UsageError: the initial checkpoint does not fit the settings.
             EnvironmentProblem: the model does not fit into memory.
         """
-        folder = self.initial_folder()
+        folder = self.config.initial_folder()
         checkpoints.check_memory(lambda: self.build(reader), f"model={self.config.name}")
         model = self.build(reader)
         if folder:
@@ -138,7 +114,7 @@ class ModelBuilder:
                 if entries[key] != initial_entries[key]:
                     difference = f"{key} is {initial_entries[key]} there and {entries[key]} here"
                     raise UsageError(
-                        f"{self.shown_as} does not fit the other settings: {difference}"
+                        f"model.init={self.config.init} does not fit the other settings: {difference}"
                     )
             model.load_state_dict(initial.state_dict())
         return model
@@ -146,7 +122,7 @@ class ModelBuilder:
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
         """Return the initial checkpoint's tokenizer; without one, train or load what `model.tokenizer` names."""
         kind, size = self.config.tokenizer, self.config.vocabulary_size
-        if folder := self.initial_folder():
+        if folder := self.config.initial_folder():
             return self.open(folder)[0]
         if kind in TRAINED_TOKENIZERS:
             assert context.train is not None
@@ -154,20 +130,6 @@ class ModelBuilder:
         tokenizer = tokenization.load_tokenizer(kind)
         checkpoints.check_vocabulary(tokenizer, len(tokenizer), f"model.tokenizer={kind}")
         return tokenizer
-
-    def identity(self) -> dict[str, Any]:
-        """Return `init` and `tokenizer` as JSON values; hashes of the content replace paths.
-
-        Raises:
-            UsageError: the checkpoint or tokenizer does not exist.
-            EnvironmentProblem: it is on the hub, and cannot be fetched.
-        """
-        kind = self.config.tokenizer
-        if folder := self.initial_folder():
-            return {"init": checkpoints.model_digest(folder), "tokenizer": "the checkpoint's"}
-        if kind not in TRAINED_TOKENIZERS:
-            return {"tokenizer": tokenization.tokenizer_identity(tokenization.load_tokenizer(kind))}
-        return {"tokenizer": f"words {tokenization.WORDS_VERSION}"} if kind == "words" else {}
 
     def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         """Load tokenizer and model of a checkpoint of this system.

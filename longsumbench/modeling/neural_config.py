@@ -2,26 +2,34 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from longsumbench import core
 from longsumbench.errors import UsageError
+from longsumbench.modeling.versions import (
+    FIT_VERSION,
+    TOKENIZER_VERSION,
+    UNITS_VERSION,
+    WORDS_VERSION,
+)
 
+NEURAL = core.Capabilities(shares_work=True, supports_length_norms=True)
 _PAPER = "Hierarchical Transformer §4"  # source of defaults
 UnitToRank = Annotated[str, core.OneOf("paragraph", "section", "snippet")]
 
 
-class NeuralConfig(core.Settings):
+class NeuralConfig(core.SystemConfig):
     """Base class of the settings of a neural system; a dataclass that inherits it declares them, in its own order.
 
     What has a value here and is not declared keeps that value. A system whose sizes are those of a checkpoint declares
-    no sizes; it overrides `__post_init__`, and `build`, `blank_model` and `tokenizer` of `ModelBuilder`.
+    no sizes; it overrides `__post_init__` and `initial_folder`, and `build`, `blank_model` and `tokenizer` of
+    `ModelBuilder`.
     """
 
     name: str
     decode_length: int  # longest target and output, in tokens
     init: str = "random"  # or a checkpoint that training starts from
-    rank: str = core.UNRANKED  # or the ranker that orders the units of a text
     d_model: int | None  # None: that of `size`
     d_ff: int | None
     num_heads: int | None
@@ -36,6 +44,56 @@ class NeuralConfig(core.Settings):
     sizes: ClassVar[Mapping[str, Mapping[str, int]]] = {}  # size → name → width or depth
     # entries of the model's configuration that the weights do not depend on, besides settings that say so
     free_entries: ClassVar[frozenset[str]] = frozenset()
+    decided_by = frozenset({"seed", "train", "decode"})
+
+    @property
+    def capabilities(self) -> core.Capabilities:
+        """What every model of `UnitsToText` can do."""
+        return NEURAL
+
+    def versions(self) -> dict[str, int]:
+        """Return the version numbers of the system, of training, units and tokenizers."""
+        steps = {"fit": FIT_VERSION, "units": UNITS_VERSION, "tokenizer": TOKENIZER_VERSION}
+        return {**super().versions(), **steps}
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings that decide the outcome; hashes of content replace paths of checkpoint and tokenizer.
+
+        Raises:
+            UsageError: the checkpoint or tokenizer does not exist.
+            EnvironmentProblem: it is on the hub, and cannot be fetched.
+        """
+        return {**super().identity(), **self.weights_identity(), **self.reading_identity()}
+
+    def weights_identity(self) -> dict[str, Any]:
+        """Return JSON values that stand for the initial checkpoint and the tokenizer; errors are those of `identity`."""
+        if folder := self.initial_folder():
+            from longsumbench.modeling.checkpoints import model_digest
+
+            return {"init": model_digest(folder), "tokenizer": "the checkpoint's"}
+        if self.tokenizer == "words":
+            return {"tokenizer": f"words {WORDS_VERSION}"}
+        if self.tokenizer in core.TRAINED_TOKENIZERS:
+            return {}
+        from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
+
+        return {"tokenizer": tokenizer_identity(load_tokenizer(self.tokenizer))}
+
+    def reading_identity(self) -> dict[str, Any]:
+        """Return JSON values, known before fitting, on which units depend besides settings, tokenizer and texts."""
+        return {"ranker": core.ranker_version(self.rank)}
+
+    def initial_folder(self) -> Path | None:
+        """Return the folder of the initial checkpoint; None if the weights are initialized at random.
+
+        Raises:
+            UsageError: the checkpoint does not exist, or is of another system or architecture.
+            EnvironmentProblem: it is on the hub, has no local copy, and cannot be fetched.
+        """
+        if self.init == "random":
+            return None
+        core.read_checkpoint(Path(self.init), type(self))
+        return Path(self.init)
 
     def __post_init__(self) -> None:
         """Check the settings of a network that is trained from scratch, with sinusoidal positions.
@@ -60,7 +118,7 @@ class NeuralConfig(core.Settings):
 
     def dimension(self, name: str) -> int:
         """Return a width or depth of a network that is trained from scratch: the setting, or that of `size`."""
-        dimension: int | None = getattr(self, name)
+        dimension: int | None = vars(self)[name]
         return self.sizes[self.size][name] if dimension is None else dimension
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
@@ -124,11 +182,9 @@ class RankedConfig(NeuralConfig):
 
     def without_effect(self, train: core.Recipe, decode: core.Decoding) -> set[str]:
         """Return the settings that change nothing: those of a learned ranker, without one."""
-        return (
-            set()
-            if core.learned_ranker(self.rank)
-            else {"ranker_dimension", "ranker_steps", "ranker_batch_size"}
-        )
+        if core.learned_ranker(self.rank):
+            return set()
+        return {"ranker_dimension", "ranker_steps", "ranker_batch_size"}
 
     def ranker_settings(self) -> core.RankerSettings:
         """Return the settings of a learned ranker; one of snippets learns from paragraphs."""

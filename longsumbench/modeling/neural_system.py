@@ -5,7 +5,7 @@ examples --UnitReader--> rows, batches --Model--> training.train (fit), generati
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -24,46 +24,27 @@ from longsumbench.modeling.extraction import ScoredSpans, extracts, mean_target_
 from longsumbench.modeling.generation import GeneratedText, generate_texts
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_config import NeuralConfig
-from longsumbench.modeling.nn.penalties import RankedGeneration
 from longsumbench.modeling.training.state import weights_folder
 from longsumbench.modeling.training.trainer import Objective, parameters, train
-from longsumbench.modeling.unit_reader import READER_VERSIONS, Rows, UnitReader, reference_ledger
+from longsumbench.modeling.unit_reader import Rows, UnitReader, reference_ledger
+from longsumbench.modeling.versions import FIT_VERSION, QUERIES_VERSION
 
-FIT_VERSION = 2  # rises when the outcome of training changes
 _REPORT = "fit.json"  # of a stage "checkpoint", written last
 
 
 class NeuralSystem(core.System):
-    """A system made of a unit reader and a model. A subclass names both, and may add `evidence`.
+    """A system made of a unit reader and a model. A subclass names both, and may add `evidence`."""
 
-    `fit` sets the `state`: "multi_document": True if the training texts have several documents each; "queried": the
-    version of queries, if the training texts have any; "target_words": the mean length of a training target;
-    "trained_only": the part of the model that was trained, if not all of it.
-    """
-
-    capabilities = core.Capabilities(shares_work=True)
-    decided_by = frozenset({"seed", "train", "decode"})
-    step_versions: ClassVar[Mapping[str, int]] = {
-        "fit": FIT_VERSION,
-        "units": READER_VERSIONS["units"],
-        "tokenizer": READER_VERSIONS["tokenizer"],
-    }
     Reader: ClassVar[type[UnitReader]]
     Model: ClassVar[Any]  # a class of models of transformers
     Builder: ClassVar[type[ModelBuilder]] = ModelBuilder  # makes the model
+    config: NeuralConfig
     model: PreTrainedModel  # set by `fit` and `load`
     checkpoint: Path  # the folder of tokenizer and model; set by `fit`
 
     def __init__(self, config: NeuralConfig) -> None:
         super().__init__(config)
-        self.reader, self.builder = (
-            self.Reader(config, self.version),
-            self.Builder(config, self.Model),
-        )
-        all_norms = issubclass(self.Model, RankedGeneration)
-        self.capabilities = replace(
-            self.capabilities, shares_work=True, supports_length_norms=all_norms
-        )
+        self.reader, self.builder = self.Reader(config), self.Builder(config, self.Model)
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -88,11 +69,11 @@ class NeuralSystem(core.System):
             raise MissingSplit(
                 f"{problem}; add one, or choose model=oracle, or model=lead model.length=<words>"
             )
-        self.state["multi_document"] = context.train.multi_document
+        self.state.multi_document = context.train.multi_document
         if context.train.queried:
-            self.state["queried"] = READER_VERSIONS["queries"]
-        self.state["target_words"] = mean_target_words(context.train)
-        _describe_texts(self.reader, self.state)
+            self.state.queried = QUERIES_VERSION
+        self.state.target_words = mean_target_words(context.train)
+        self._describe_texts()
         self.reader.prepare(context)
         self.reader.tokenizer = self.builder.tokenizer(context)
 
@@ -114,7 +95,7 @@ class NeuralSystem(core.System):
             self.prepare(context)
             assert train is not None
             if recipe.only != "all":
-                self.state["trained_only"] = recipe.only
+                self.state.trained_only = recipe.only
             rows = self.reader.rows(train, len(train), stages, with_labels=True)
             watched = (
                 min(len(validation), recipe.eval_examples or len(validation))
@@ -129,13 +110,15 @@ class NeuralSystem(core.System):
         not_trained = core.names_deciding(self.config, "summaries")
         inputs = {
             "config": {
-                key: value for key, value in self.identity().items() if key not in not_trained
+                key: value
+                for key, value in self.config.identity().items()
+                if key not in not_trained
             },
             "recipe": core.outcome_settings(recipe),
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "units": self.reader.inputs(),
-            "version": [FIT_VERSION, self.version],
+            "version": [FIT_VERSION, self.config.version],
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
         with processes.build_together(build):
@@ -190,30 +173,26 @@ class NeuralSystem(core.System):
                 kept_folder(self.checkpoint, number)
             )
 
+    def _describe_texts(self) -> None:
+        """Tell the reader what the training texts are."""
+        self.reader.multi_document = bool(self.state.multi_document)
+        self.reader.queries_version = self.state.queried
+
     def ledgers(self, example: core.Example) -> tuple[core.Truncation, core.Truncation]:
         """Return the ledgers of an example's units and of its first reference, which is cut at `decode_length`."""
         return self.reader.units(example).truncation, reference_ledger(self.reader, example)
-
-    def identity(self) -> dict[str, Any]:
-        """Return the settings; hashes of the content replace the paths of checkpoint and tokenizer.
-
-        Raises:
-            UsageError: the checkpoint or tokenizer does not exist.
-            EnvironmentProblem: it is on the hub, and cannot be fetched.
-        """
-        return {**super().identity(), **self.builder.identity(), **self.reader.identity()}
 
     def summarize(
         self, examples: Sequence[core.Example], decoding: core.Decoding
     ) -> Iterator[core.Summary]:
         """Decode or extract one batch; a learned ranker runs on the same device."""
         self.reader.ranking.use_device(decoding.device)
-        shows = self.capabilities.keeps_evidence and decoding.evidence != "none"
+        shows = self.config.capabilities.keeps_evidence and decoding.evidence != "none"
         if decoding.mode == "extract":
             scored = list(self.score_source(examples, decoding))
             for spans in scored:
                 check_finite(spans.scores, f"the checkpoint {self.model.name_or_path}")
-            summaries = extracts(examples, scored, self.state.get("target_words"), decoding, shows)
+            summaries = extracts(examples, scored, self.state.target_words, decoding, shows)
         else:
             outputs = generate_texts(self.model, self.reader, examples, decoding)
             texts = self.tokenizer.batch_decode(
@@ -266,7 +245,7 @@ class NeuralSystem(core.System):
             UsageError: the folder is not a checkpoint of this system.
         """
         system = super().load(folder)
-        _describe_texts(system.reader, system.state)
+        system._describe_texts()
         system.reader.tokenizer, system.model = system.builder.open(folder)
         system.reader.ranking.load(folder)
         return system
@@ -275,13 +254,6 @@ class NeuralSystem(core.System):
 def kept_folder(checkpoint: Path, number: int) -> Path:
     """Return the folder of the n-th best weights of a checkpoint stage; the best are in the stage's folder."""
     return checkpoint if number == 1 else checkpoint / "kept" / str(number)
-
-
-def _describe_texts(reader: UnitReader, state: dict[str, Any]) -> None:
-    reader.multi_document, reader.queries_version = (
-        state.get("multi_document", False),
-        state.get("queried"),
-    )
 
 
 def _text_read(reader: UnitReader, example: core.Example) -> str:
@@ -312,16 +284,11 @@ def _with_targets(report: core.FitReport, rows: Rows, special: int) -> core.FitR
 
 
 def _check_best(recipe: core.Recipe, validation: core.Split | None) -> None:
-    settings = [
-        name
-        for name in ("keep_best", "average_weights")
-        if getattr(recipe, name) > 1 and recipe.max_steps
-    ]
-    if settings and not (validation is not None and len(validation)):
-        name = f"train.{settings[0]}"
+    number, name = recipe.keep_best, "train.keep_best"
+    if number == 1:
+        number, name = recipe.average_weights, "train.average_weights"
+    if number > 1 and recipe.max_steps and not validation:
         problem = (
             "chooses checkpoints by their validation loss, and the dataset has no validation split"
         )
-        raise DataError(
-            f"{name}={getattr(recipe, settings[0])} {problem}; add one, or choose {name}=1"
-        )
+        raise DataError(f"{name}={number} {problem}; add one, or choose {name}=1")

@@ -301,11 +301,6 @@ class Ranking:
         if self.learned:
             self.learned.device = device
 
-    def identity(self) -> dict[str, Any]:
-        """Return the version of a learned ranker, fitted or not."""
-        kind = core.learned_ranker(self.name)
-        return {"ranker": kind and kind.version}
-
     def fitted_identity(self) -> dict[str, Any]:
         """Return the identity of a learned ranker that is fitted."""
         return {"ranker": self.learned.identity} if self.learned else {}

@@ -28,10 +28,9 @@ from longsumbench.modeling.checkpoints import (
     reading_checkpoint,
 )
 from longsumbench.modeling.units import EncodedSentence
+from longsumbench.modeling.versions import TOKENIZER_VERSION, WORDS_VERSION
 from longsumbench.progress import track
 
-TOKENIZER_VERSION = 1  # rises when byte-level BPE changes
-WORDS_VERSION = 1  # rises when vocabularies of words change
 _PAD, _START, _END, _UNKNOWN = _MARKS = ["<pad>", "<s>", "</s>", "<unk>"]
 _TRAINING_WORDS = (
     5_000_000  # beyond this the merges of a vocabulary of tens of thousands hardly change

@@ -25,16 +25,11 @@ from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_row
 from longsumbench.modeling.neural_config import NeuralConfig, RankedConfig
 from longsumbench.modeling.ranking import Ranking
 from longsumbench.modeling.units import EncodedSentence, Limits, Paragraph, Query, Units
+from longsumbench.modeling.versions import UNITS_VERSION
 from longsumbench.progress import track
 
 Rows: TypeAlias = datasets.Dataset
 
-# "units" rises when rows of units change, "queries" when units with queries do.
-READER_VERSIONS = {
-    "units": 2,
-    "queries": packing.QUERIES_VERSION,
-    "tokenizer": tokenization.TOKENIZER_VERSION,
-}
 _ORDERS_VERSION = (
     1  # rises, with the version of every learned ranker, when the same scores give another order
 )
@@ -65,8 +60,8 @@ class UnitReader(ABC):
     config: NeuralConfig
     tokenizer: PreTrainedTokenizerBase
 
-    def __init__(self, config: NeuralConfig, version: int = 1) -> None:
-        self.config, self.version = config, version  # the system's
+    def __init__(self, config: NeuralConfig) -> None:
+        self.config = config
         self.multi_document = False  # True if the training texts have several documents each
         self.queries_version: int | None = None  # None if the training texts have no queries
         self.columns: dict[
@@ -89,10 +84,6 @@ class UnitReader(ABC):
         """
         self.ranking.prepare(context)
 
-    def identity(self) -> dict[str, Any]:
-        """Return JSON values, known before fitting, on which `units` depends besides settings, tokenizer and texts."""
-        return self.ranking.identity()
-
     def inputs(self) -> dict[str, Any]:
         """Return JSON values that decide the units of a given text."""
         texts = {"multi_document": self.multi_document, "queried": self.queries_version}
@@ -101,8 +92,8 @@ class UnitReader(ABC):
             "settings": settings_deciding(self.config, "units"),
             "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
             "texts": {name: value for name, value in texts.items() if value is not None},
-            "version": [READER_VERSIONS["units"], self.version],
-            **self.identity(),
+            "version": [UNITS_VERSION, self.config.version],
+            **self.config.reading_identity(),
             **self.ranking.fitted_identity(),
         }
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from longsumbench.core import Cut, Example, Sentences, Truncation
 
-QUERIES_VERSION = 1  # rises when units with queries change
-
 
 @dataclass(frozen=True, slots=True)
 class EncodedSentence:

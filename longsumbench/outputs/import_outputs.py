@@ -56,11 +56,23 @@ class OutputsToImport:
 
 
 @dataclass
-class ImportedConfig:
+class ImportedConfig(core.SystemConfig):
     """The configuration of an imported system, in records and in config.yaml."""
 
     name: str
     imported: bool = True
+
+    def __post_init__(self) -> None:
+        self.outputs: dict[str, Any] = {}  # what identifies the outputs; set when they are read
+
+    @property
+    def decided_by(self) -> frozenset[str]:
+        """The seed, if the outputs have one."""
+        return frozenset() if self.outputs.get("seed") is None else frozenset({"seed"})
+
+    def identity(self) -> dict[str, Any]:
+        """Return what identifies the outputs."""
+        return self.outputs
 
 
 class ImportedSystem(core.System):
@@ -68,12 +80,12 @@ class ImportedSystem(core.System):
 
     Config = ImportedConfig
 
-    def __init__(self, outputs: OutputsToImport, summaries: Sequence[core.Summary]) -> None:
-        super().__init__(ImportedConfig(outputs.model))
+    def __init__(
+        self, config: core.SystemConfig, outputs: OutputsToImport, summaries: Sequence[core.Summary]
+    ) -> None:
+        super().__init__(config)
         self.outputs = outputs
         self.summaries = {summary.id: summary for summary in summaries}
-        if outputs.seed is not None:
-            self.decided_by = frozenset({"seed"})
 
     def summarize(
         self, examples: Sequence[core.Example], decoding: core.Decoding
@@ -81,21 +93,20 @@ class ImportedSystem(core.System):
         """Yield the known outputs."""
         return (self.summaries[example.id] for example in examples)
 
-    def identity(self) -> dict[str, Any]:
-        """Return the names that were given, and a hash of the outputs."""
-        texts = {name: summary.text for name, summary in self.summaries.items()}
-        return {
-            "imported": self.outputs.model,
-            "variant": self.outputs.variant,
-            "seed": self.outputs.seed,
-            "outputs": digest(texts),
-        }
-
     def origin(self) -> ImportedOutputs:
         """Return where the outputs come from."""
         path, texts = self.outputs.path, [summary.text for summary in self.summaries.values()]
         checksum = digest(texts) if self.outputs.texts or path.is_dir() else hash_regular(path)
         return ImportedOutputs(path.name or str(path), checksum, self.outputs.origin)
+
+
+def identity_of_outputs(
+    outputs: OutputsToImport, summaries: Sequence[core.Summary]
+) -> dict[str, Any]:
+    """Return the names that were given, and a hash of the outputs."""
+    texts = {summary.id: summary.text for summary in summaries}
+    facts = {"imported": outputs.model, "variant": outputs.variant, "seed": outputs.seed}
+    return {**facts, "outputs": digest(texts)}
 
 
 def match_outputs(
@@ -270,11 +281,15 @@ def run_import(
     point = replace(point, variant=outputs.variant, command=command)
     launch = Launch([point], command)
     left_out = False
+    model = point.config.model
+    assert isinstance(model, ImportedConfig)
 
     def prepare(config: core.RunConfig, stages: ArtifactCache) -> tuple[ImportedSystem, Texts]:
         nonlocal left_out
         texts = load_texts(config.dataset, stages)
-        system = ImportedSystem(outputs, match_outputs(outputs, texts, config.dataset))
+        summaries = match_outputs(outputs, texts, config.dataset)
+        system = ImportedSystem(config.model, outputs, summaries)
+        model.outputs = identity_of_outputs(outputs, summaries)
         point.imported = system.origin()
         subset = only_summarized(texts, config.dataset.split, system.summaries)
         left_out = subset is not texts

@@ -27,7 +27,6 @@ from longsumbench.core import (
     Recipe,
     RunConfig,
     Summary,
-    System,
     build_settings,
     deciding_parts,
     registry,
@@ -43,12 +42,11 @@ from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.outputs.files import first_ids
 from longsumbench.outputs.import_outputs import (
     ImportedConfig,
-    ImportedSystem,
     OutputsToImport,
+    identity_of_outputs,
     only_summarized,
 )
 from longsumbench.runs.compose import hydra_session
-from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import add_config_file, as_hydra, flatten_config, read_config_file
 from longsumbench.runs.plan import Variants
 from longsumbench.runs.predictions import digest_texts, num_summarized, read_summaries
@@ -219,9 +217,10 @@ def _find_unlike_settings(
     if is_import and not record.imported:
         _log.warning(f"{record.label}: settings not checked, because this system is not installed")
         return
-    outputs = OutputsToImport(Path(), record.key.model, record.variant, record.key.seed)
-    system = ImportedSystem(outputs, summaries) if is_import else make_system(config.model)
-    expected = _expected_fields(folder, record, config, system, texts)
+    if isinstance(config.model, ImportedConfig):
+        outputs = OutputsToImport(Path(), record.key.model, record.variant, record.key.seed)
+        config.model.outputs = identity_of_outputs(outputs, summaries)
+    expected = _expected_fields(folder, record, config, texts)
     if not is_import:
         expected["imported"] = None
     values = {**vars(record), **vars(record.key)}
@@ -231,27 +230,27 @@ def _find_unlike_settings(
 
 
 def _expected_fields(
-    folder: Path, record: RunRecord, config: RunConfig, system: System, texts: Texts
+    folder: Path, record: RunRecord, config: RunConfig, texts: Texts
 ) -> dict[str, Any]:
     """Return the fields of a record that its settings decide; those of the training as "fit.steps"."""
-    key = key_of_run(config, system, texts)
+    key = key_of_run(config, texts)
     expected: dict[str, Any] = {
         "model": key.model,
         "dataset": key.dataset,
         "split": key.split,
         "seed": key.seed,
-        "oracle": sees_reference(system, config.decode),
+        "oracle": sees_reference(config.model, config.decode),
     }
     try:
-        expected["run_id"] = id_of_run(config, system, texts, record.key.versions)
+        expected["run_id"] = id_of_run(config, texts, record.key.versions)
         if not record.imported:
-            expected["variant"] = _expected_variant(folder, record, config, system)
+            expected["variant"] = _expected_variant(folder, record, config)
     except SuiteError as error:
         _log.warning(f"{record.label}: not computed again, run id and variant: {error}")
-    parts = deciding_parts(system, config.train, config.decode)
+    parts = deciding_parts(config.model, config.train, config.decode)
     if "train" not in parts or not config.train.max_steps:
         fit = FitReport(record.fit.parameters, ended_by=record.fit.ended_by)
-    elif "fit" in system.step_versions:  # trained by the suite's loop
+    elif "fit" in config.model.versions():  # trained by the suite's loop
         fit = _expected_training(record.fit, config.train, bool(texts.splits.get("validation")))
         with suppress(FileNotFoundError, BadFile):
             trained = read_json(stage_of_run(folder, "checkpoint") / "fit.json", FitReport)
@@ -263,10 +262,10 @@ def _expected_fields(
     return expected | {f"fit.{name}": value for name, value in vars(fit).items()}
 
 
-def _expected_variant(folder: Path, record: RunRecord, config: RunConfig, system: System) -> str:
+def _expected_variant(folder: Path, record: RunRecord, config: RunConfig) -> str:
     with hydra_session():
         overrides = list(map(as_hydra, add_config_file(folder / "config.yaml", [])))
-        variant = Variants(None).name(overrides, config, system.decided_by)
+        variant = Variants(None).name(overrides, config, config.model.decided_by)
     has_files = any(word.startswith(_OTHER_FILES) for word in record.command)
     is_part = {*split_variant(record.variant)} <= {*split_variant(variant)}
     return record.variant if has_files and is_part else variant

@@ -16,6 +16,7 @@ from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import describe_step_size
 from longsumbench.leaderboards.published import PUBLISHED_AS
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER
 from longsumbench.papers.points import plan_paper_table, texts_problem
@@ -115,12 +116,14 @@ def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
 def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
     from longsumbench.modeling.flops import count_parameters  # it needs torch
 
-    models = [config.model for config in configs if getattr(config.model, "init", None) == "random"]
-    return {
-        sum(count_parameters(settings).values())
-        for settings in models
-        if hasattr(settings, "vocabulary_size")
-    }
+    counts = set()
+    for config in configs:
+        settings = config.model
+        # The sizes of a checkpoint are not in the settings.
+        has_sizes = isinstance(settings, NeuralConfig) and settings.checkpoint is None
+        if has_sizes and settings.init == "random":
+            counts.add(sum(count_parameters(settings).values()))
+    return counts
 
 
 def _describe_steps(configs: Sequence[RunConfig]) -> str:

@@ -21,7 +21,6 @@ from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, did_
 from longsumbench.files import digest
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER, PaperTable, dataset_name
-from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS, format_overrides, override_key
 from longsumbench.runs.plan import Point, plan_lines
 from longsumbench.runs.record import RunRecord
@@ -52,7 +51,7 @@ class _FinishedRuns:
             and self._identity(run, config) == identity
         ]
         metrics_of_dataset = registry.corpora.load(str(config.dataset.reader)).metrics
-        versions = current_versions(make_system(config.model), metrics_of_dataset) if runs else {}
+        versions = current_versions(config.model, metrics_of_dataset) if runs else {}
         current_runs = [run for run in runs if run.key.versions == versions]
         return max(current_runs, key=lambda run: (run.finished, run.run_id), default=None)
 
@@ -90,7 +89,7 @@ def _outcome_identity(config: RunConfig) -> str:
     """Return a hash of the settings of a run, without its requested metrics."""
     config = replace(config, score=replace(config.score, metrics=[]))
     try:
-        return config_identity(config, make_system(config.model))
+        return config_identity(config)
     except EnvironmentProblem:  # a checkpoint that is not on this machine
         return digest(asdict(config))
 

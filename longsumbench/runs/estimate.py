@@ -6,7 +6,6 @@ The counts leave out validation and the training of a ranker. How far they are r
 """
 
 import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tabulate import tabulate
 
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.core import Recipe, RunConfig, registry
+from longsumbench.core import Recipe, RunConfig, new_system, registry
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import UnknownName
 from longsumbench.formatting import format_rough_time
@@ -146,9 +145,9 @@ def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> 
         min(sizes.test, config.dataset.limit or sizes.test, decode.limit or sizes.test)
         * recipe.keep_best
     )
-    if hasattr(settings, "input_price"):
+    if settings.capabilities.prompts:
         return _cost_of_prompts(config, sizes, tested)
-    if "train" not in registry.systems.load(settings.name).decided_by:
+    if "train" not in settings.decided_by:
         return RunCost()
     count = count_text(settings, sizes, multi_document)
     batch = examples_in_batch(recipe, count.source_tokens, round(sizes.source / _WORD_TOKENS))
@@ -167,23 +166,22 @@ def estimate_cost(config: RunConfig, sizes: TextSizes, multi_document: bool) -> 
 
 def _cost_of_prompts(config: RunConfig, sizes: TextSizes, tested: int) -> RunCost:
     """Estimate the requests to a language model; prompts are as long as the texts, up to the model's limit."""
-    settings: Any = config.model
-    facts = registry.systems.load(settings.name)(settings).facts()
-    longest = (
-        settings.input_length or (facts.get("context") or sys.maxsize) - settings.decode_length
-    )
-    prompt = sizes.source if settings.truncate == "stages" else min(sizes.source, longest)
-    target_length = (
-        sizes.target if settings.length == "train" else _WORD_TOKENS * int(settings.length)
-    )
-    answer, parameters = min(target_length, settings.decode_length), facts.get("parameters") or 0
-    prices = settings.input_price, settings.output_price
+    settings, target = config.model, float(sizes.target)
+    if settings.length not in (None, "train"):
+        target = _WORD_TOKENS * int(settings.length)
+    facts = new_system(settings).facts()
+    prompt, answer = settings.request_lengths(sizes.source, target, facts.get("context"))
+    parameters = facts.get("parameters") or 0
+    price = None
+    if settings.input_price is not None and settings.output_price is not None:
+        dollars = prompt * settings.input_price + answer * settings.output_price
+        price = tested * dollars / 1e6
     return RunCost(
         decoding=2 * parameters * tested * (prompt + answer),
         layer_steps=tested / config.decode.batch_size * answer * _LAYERS,
         source_length=prompt,
         tokens=tested * (prompt + answer),
-        price=None if None in prices else tested * (prompt * prices[0] + answer * prices[1]) / 1e6,
+        price=price,
     )
 
 

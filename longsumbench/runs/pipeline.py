@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ from longsumbench.runs.environment import (
     write_environment,
 )
 from longsumbench.runs.estimate import describe_hours
-from longsumbench.runs.known_systems import loaded_system, make_system
 from longsumbench.runs.plan import Point
 from longsumbench.runs.predictions import (
     Writer,
@@ -42,6 +41,7 @@ from longsumbench.runs.predictions import (
 )
 from longsumbench.runs.record import (
     Ledger,
+    RecordedConfig,
     RecordedSystem,
     RecordedTexts,
     RunCosts,
@@ -60,20 +60,13 @@ from longsumbench.runs.verdicts import write_verdicts
 _log = logging.getLogger(__name__)
 
 
-def system_and_texts(config: core.RunConfig, stages: ArtifactCache) -> tuple[core.System, Texts]:
-    """Build the system of a configuration, and read its texts."""
-    return make_system(config.model), load_texts(config.dataset, stages)
-
-
 def run_point(
     point: Point,
-    prepare: Callable[
-        [core.RunConfig, ArtifactCache], tuple[core.System, Texts]
-    ] = system_and_texts,
+    prepare: Callable[[core.RunConfig, ArtifactCache], tuple[core.System, Texts]] | None = None,
 ) -> RunRecord:
     """Do a run, or the missing steps of it. A finished run is only read.
 
-    `prepare` makes the system and the texts; an import has its own.
+    An import makes its system and its texts by `prepare`.
 
     Raises:
         SuiteError: an error that the user can fix; finished steps are kept.
@@ -82,17 +75,16 @@ def run_point(
     root = results.Results.writable(config.results_dir)
     stages = _stages_of(point)
     with point.timed("read"):
-        system, texts = prepare(config, stages)
-    run_id = id_of_run(config, system, texts)
+        if prepare is None:
+            system, texts = None, load_texts(config.dataset, stages)
+        else:
+            system, texts = prepare(config, stages)
+    run_id = id_of_run(config, texts)
     folder_of = (
         root.unpacked_folder if config.overwrite else root.folder
     )  # a packed run stays as it is
     folder = folder_of(config.dataset.name, config.model.name, run_id)
-    if (
-        config.overwrite
-        or not results.is_finished(folder)
-        or is_incomplete(config, system, texts, folder)
-    ):
+    if config.overwrite or not results.is_finished(folder) or is_incomplete(config, texts, folder):
         root.check_not_packed(folder)
         (folder / "work").mkdir(parents=True, exist_ok=True)
         with locked_artifact(folder / "work" / ".lock", f"the same run, {folder}"):
@@ -100,9 +92,10 @@ def run_point(
                 results.delete_run_files(folder)
             if not results.is_finished(folder):  # another process may have finished it
                 results.report_torn_record(folder)
-                return _carry_out(point, loaded_system(system), texts, stages, folder, started)
-            if is_incomplete(config, system, texts, folder):
-                add_missing(config, system, texts, stages, folder)
+                system = system or core.new_system(config.model)
+                return _carry_out(point, system, texts, stages, folder, started)
+            if is_incomplete(config, texts, folder):
+                add_missing(config, texts, stages, folder)
                 quiet = True
     record = RunRecord.read(folder)
     if config.name not in (None, record.config.name):
@@ -120,11 +113,9 @@ def needs_no_work(config: core.RunConfig) -> bool:
     with suppress(SuiteError, OSError):  # its process reports the problem
         runs = root.run_folders(config.dataset.name, f"{config.model.name}/*")
         if not config.overwrite and any((folder / "record.json").is_file() for folder in runs):
-            system, texts = system_and_texts(config, user_cache())
-            folder = root.folder(
-                config.dataset.name, config.model.name, id_of_run(config, system, texts)
-            )
-            return results.is_finished(folder) and not is_incomplete(config, system, texts, folder)
+            texts = load_texts(config.dataset, user_cache())
+            folder = root.folder(config.dataset.name, config.model.name, id_of_run(config, texts))
+            return results.is_finished(folder) and not is_incomplete(config, texts, folder)
     return False
 
 
@@ -142,9 +133,10 @@ def _carry_out(
     started: float,
 ) -> RunRecord:
     config, workdir = point.config, folder / "work"
+    model = config.model
     point.carried_out = True
     reset_peak_memory()
-    processes = started_processes() if system.capabilities.shares_work else 1
+    processes = started_processes() if model.capabilities.shares_work else 1
     devices = (config.train.device, config.decode.device, config.score.device)
     started_in = replace(environment(devices), processes=processes)  # the commit may change later
     split = texts.splits[config.dataset.split]
@@ -152,9 +144,7 @@ def _carry_out(
     scoring.warn_of_other_scripts(config.score, split)
     results.write_run_config(config, folder)
     write_environment(workdir)
-    trains_long = (
-        config.scale == "paper" and config.train.max_steps and "train" in system.decided_by
-    )
+    trains_long = config.scale == "paper" and config.train.max_steps and "train" in model.decided_by
     if (
         trains_long and started_in.gpu and config.train.device != "cpu"
     ):  # elsewhere the user typed the scale
@@ -163,7 +153,7 @@ def _carry_out(
         except Exception as error:  # the run does not depend on it
             _log.debug(f"hours not estimated ({error})")
     with (
-        share_run(folder, config.train.device) if system.capabilities.shares_work else nullcontext()
+        share_run(folder, config.train.device) if model.capabilities.shares_work else nullcontext()
     ):
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
             report = system.fit(core.FitContext.of(texts.splits, config, stages))
@@ -182,12 +172,14 @@ def _carry_out(
     costs = RunCosts(StepSeconds(**point.timings), speed, peak_memory_gb())
     facts = system.facts()
     without_weights = not (report.parameters or facts.get("checkpoint"))
-    copies = without_weights or (config.decode.mode == "extract" and "decode" in system.decided_by)
+    copies = without_weights or (
+        config.decode.mode == "extract" and "decode" in config.model.decided_by
+    )
     record = RunRecord(
         run_id=folder.name,
-        key=key_of_run(config, system, texts),
+        key=key_of_run(config, texts),
         variant=point.variant,
-        oracle=core.sees_reference(system, config.decode),
+        oracle=core.sees_reference(config.model, config.decode),
         evaluation=evaluation,
         outputs_digest=digest_texts(outputs[0]),
         fit=report,
@@ -195,7 +187,7 @@ def _carry_out(
         costs=RunCosts() if point.imported else costs,
         texts=recorded_facts(texts.facts, RecordedTexts),
         system=recorded_facts(facts, RecordedSystem),
-        config=replace(config, model=asdict(config.model)),
+        config=RecordedConfig.of(config),
         environment=started_in,
         command=point.command,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -220,8 +212,7 @@ def take_part(folder: Path) -> None:
     """Fit and summarize in a process other than the first one, which shares the run in this folder."""
     config = results.read_run_config(folder)
     stages = _stages_of(Point(config))
-    system, texts = system_and_texts(config, stages)
-    splits = texts.splits
+    system, splits = core.new_system(config.model), load_texts(config.dataset, stages).splits
     report = system.fit(core.FitContext.of(splits, config, stages))
     _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 
@@ -310,48 +301,36 @@ def _plan_baselines(point: Point) -> Iterator[Point]:
     if load_texts(config.dataset, _stages_of(point)).splits[config.dataset.split].queried:
         choices["ranker"] = {**length, "rank": "bm25"}  # goes by the query, which the others ignore
     for name, settings in choices.items():
-        system = core.registry.systems.load(name)
-        model = system.Config(**settings)
+        model = core.registry.config_of(name)(**settings)
         variant = ",".join(f"{key}={value}" for key, value in settings.items())
         baseline = replace(seeded, model=model)
-        identity = config_identity(baseline, system(model))
+        identity = config_identity(baseline)
         yield Point(baseline, variant, command=point.command, identity=identity, quiet=True)
 
 
 def _asked_length(config: core.RunConfig) -> dict[str, str]:
     """Return `model.length` of the baselines of a run: the words it is asked for; empty for the usual length."""
-    length, bound = (
-        config.decode.extract_length,
-        core.bounds_of(config.model.__class__).get("length"),
-    )
-    if isinstance(bound, core.OneOf) and bound.number_of == "words":
-        length = config.model.length
+    length = config.model.length or config.decode.extract_length
     return {} if length == "train" else {"length": length}
 
 
-def is_incomplete(config: core.RunConfig, system: core.System, texts: Texts, folder: Path) -> bool:
+def is_incomplete(config: core.RunConfig, texts: Texts, folder: Path) -> bool:
     """Return True if the configuration asks for evidence, inputs or metrics that a finished run does not have."""
-    return bool(
-        _missing_parts(config, system, texts, folder) or _missing_metrics(config, texts, folder)
-    )
+    return bool(_missing_parts(config, texts, folder) or _missing_metrics(config, texts, folder))
 
 
-def add_missing(
-    config: core.RunConfig, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path
-) -> None:
+def add_missing(config: core.RunConfig, texts: Texts, stages: ArtifactCache, folder: Path) -> None:
     """Add the evidence, inputs and metrics that a finished run lacks."""
-    if missing := _missing_parts(config, system, texts, folder):
+    if missing := _missing_parts(config, texts, folder):
         parts = f"{_describe_parts(missing)}: {config.model.name} on {config.dataset.name}"
         _log.info(f"already finished, except for the {parts}, {folder}")
-        if problem := _add_parts(config, system, texts, stages, folder):
+        if problem := _add_parts(config, texts, stages, folder):
             _log.warning(f"no {problem}; overwrite=true repeats the run")
     if metrics := _missing_metrics(config, texts, folder):
         _add_measures(config, metrics, texts, folder)
 
 
-def _missing_parts(
-    config: core.RunConfig, system: core.System, texts: Texts, folder: Path
-) -> dict[str, int]:
+def _missing_parts(config: core.RunConfig, texts: Texts, folder: Path) -> dict[str, int]:
     """Return "evidence", "inputs" → number of examples that lack what the configuration asks for; without zeros."""
     split, decode = texts.splits[config.dataset.split], config.decode
     predictions, evidence, inputs = (
@@ -359,7 +338,9 @@ def _missing_parts(
         folder / "evidence",
         folder / "inputs.jsonl",
     )
-    writer = Writer(system, split, decode, predictions, log=None, evidence=evidence, inputs=inputs)
+    writer = Writer(
+        config.model, split, decode, predictions, log=None, evidence=evidence, inputs=inputs
+    )
     missing = {"evidence": len(writer.lacking_evidence), "inputs": len(writer.lacking_inputs)}
     return {name: number for name, number in missing.items() if number}
 
@@ -370,18 +351,17 @@ def _describe_parts(missing: Mapping[str, int]) -> str:
     )
 
 
-def _add_parts(
-    config: core.RunConfig, system: core.System, texts: Texts, stages: ArtifactCache, folder: Path
-) -> str:
+def _add_parts(config: core.RunConfig, texts: Texts, stages: ArtifactCache, folder: Path) -> str:
     """Add missing evidence and inputs to a finished run by decoding their batches again.
 
     This needs the weights that wrote the summaries. Return what is still missing, and why; empty if nothing is.
     """
-    names = " and ".join(_missing_parts(config, system, texts, folder))
+    names = " and ".join(_missing_parts(config, texts, folder))
     if lost := [
         link.name for link in (folder / "work").iterdir() if link.is_symlink() and not link.exists()
     ]:
         return f"{names} added: the {lost[0]} of that run is not in the cache"
+    system = core.new_system(config.model)
     report = system.fit(
         core.FitContext.of(texts.splits, config, replace(stages, rebuild=frozenset()))
     )
@@ -395,7 +375,7 @@ def _add_parts(
     summarize_split(
         system, split, config.decode, folder / "predictions.jsonl", evidence=evidence, inputs=inputs
     )
-    still_missing = _missing_parts(config, system, texts, folder)
+    still_missing = _missing_parts(config, texts, folder)
     return (
         f"{_describe_parts(still_missing)} added: their summaries differ on this machine"
         if still_missing

@@ -34,7 +34,6 @@ from longsumbench.runs.compose import (
     hydra_session,
     with_recipe,
 )
-from longsumbench.runs.known_systems import make_system
 from longsumbench.runs.overrides import as_hydra, expand, format_override, override_key
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.run_id import config_identity
@@ -62,10 +61,11 @@ class Variants:
         A checkpoint is always named. How summaries are made, and what was trained, is named if it is not the usual.
         `overrides` are in Hydra's form, and `decided_by` are the sections that decide summaries.
         """
+        model = config.model
         parts = {
             f"{key}={format_setting(value)}"
-            for key in _CHECKPOINT
-            if (value := getattr(config.model, key, None))
+            for key, value in (("checkpoint", model.checkpoint), ("revision", model.revision))
+            if value
         }
         if config.decode.mode != "write" and "decode" in decided_by:
             parts.add(f"mode={config.decode.mode}")
@@ -403,18 +403,16 @@ def _settle_point(
 ) -> Point:
     """Check a composed point; without `probe`, a checkpoint on the hub may be unavailable."""
     config = core.resolve_config(composed, core.registry.config_of(composed.model.name))
-    core.check_lengths(config.model, config.decode)
-    system = make_system(config.model)
-    _check_evidence(system, config.decode)
-    core.check_search(system, config.decode)
-    core.check_trained_part(system, config.train, config.decode)
+    _check_evidence(config.model, config.decode)
+    core.check_search(config.model, config.decode)
+    core.check_trained_part(config.model, config.train, config.decode)
     try:
-        same = config_identity(config, system)
+        same = config_identity(config)
     except EnvironmentProblem:
         if probe:
             raise
         same = digest(asdict(config))
-    variant = variants.name(overrides, config, system.decided_by)
+    variant = variants.name(overrides, config, config.model.decided_by)
     return Point(
         config, variant, name=name, identity=same, typed_keys=set(map(override_key, overrides))
     )
@@ -429,7 +427,7 @@ def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:
         for planned in points
         if planned.config.train.max_steps
     }
-    parts = {name: make_system(config.model).decided_by for name, config in configs.items()}
+    parts = {name: config.model.decided_by for name, config in configs.items()}
     prompted = [name for name, decided_by in parts.items() if "decode" in decided_by]
     if prompted and not any("train" in decided_by for decided_by in parts.values()):
         model, advice = prompted[0], "leave it out, or choose a model that trains"
@@ -463,10 +461,7 @@ def check_scale(points: Sequence[Point]) -> None:
             continue
         from longsumbench.modeling.nn.device import choose_device  # imports torch
 
-        if (
-            "train" in make_system(config.model).decided_by
-            and choose_device(config.train.device).type == "cpu"
-        ):
+        if "train" in config.model.decided_by and choose_device(config.train.device).type == "cpu":
             problem = f"model={config.model.name} dataset={config.dataset.name} trains at scale=paper ({steps})"
             advice = (
                 "choose scale=small or scale=tiny (see --estimate), a budget such as train.max_minutes=60,"
@@ -475,10 +470,12 @@ def check_scale(points: Sequence[Point]) -> None:
             raise UsageError(f"{problem}, which takes days without a GPU: {advice}")
 
 
-def _check_evidence(system: core.System, decode: core.Decoding) -> None:
-    able = system.capabilities
+def _check_evidence(model: core.SystemConfig, decode: core.Decoding) -> None:
+    able = model.capabilities
     if decode.reference_evidence and not (able.keeps_evidence and able.keeps_reference_evidence):
-        reason = f"model={system.config.name}, at least with these settings, keeps no evidence of the reference"
+        reason = (
+            f"model={model.name}, at least with these settings, keeps no evidence of the reference"
+        )
         raise UsageError(f"decode.reference_evidence=true: {reason}")
 
 

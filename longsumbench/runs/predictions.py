@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict
 
-from longsumbench.core import Decoding, Split, Summary, System, Truncation
+from longsumbench.core import Decoding, Split, Summary, System, SystemConfig, Truncation
 from longsumbench.errors import naming_path
 from longsumbench.files import BadFile, digest, parse_json, write_atomically
 from longsumbench.modeling.processes import (
@@ -85,7 +85,16 @@ def summarize_split(
     """
     examples, place = num_summarized(split, decoding), process_index()
     own_log, own_inputs = (file and part_file(file, place) for file in (log, inputs))
-    writer = Writer(system, split, decoding, part_file(path, place), own_log, evidence, own_inputs)
+    writer = Writer(
+        system.config,
+        split,
+        decoding,
+        part_file(path, place),
+        own_log,
+        evidence,
+        own_inputs,
+        system,
+    )
     summaries = _merge_parts(path, log) if place == 0 else {}
     if inputs is not None and place == 0:
         merge_kept_inputs(inputs, split.ids)
@@ -120,26 +129,27 @@ def summarize_split(
 class Writer:
     """Writes summaries in batches, with their evidence and inputs. The attributes are those of `summarize_split`."""
 
-    system: System
+    model: SystemConfig
     split: Split
     decoding: Decoding
     path: Path
     log: Path | None
     evidence: Path | None
     inputs: Path | None
+    system: System | None = None  # not needed to see what is lacking
     num_tokens: int = 0  # of the summaries that were written
 
     @cached_property
     def asked_evidence(self) -> set[int]:
         """The indices of the examples whose evidence is stored; empty if the system keeps none."""
-        if self.evidence is None or not self.system.capabilities.keeps_evidence:
+        if self.evidence is None or not self.model.capabilities.keeps_evidence:
             return set()
         return set(num_wanted(self.decoding.evidence, num_summarized(self.split, self.decoding)))
 
     @cached_property
     def asked_inputs(self) -> set[int]:
         """The indices of the examples whose inputs are stored; empty for a baseline, which decodes nothing."""
-        if self.inputs is None or "decode" not in self.system.decided_by:
+        if self.inputs is None or "decode" not in self.model.decided_by:
             return set()
         return set(num_wanted(self.decoding.keep_inputs, num_summarized(self.split, self.decoding)))
 
@@ -205,6 +215,7 @@ class Writer:
         evidence = self.decoding.evidence if self.asked_evidence.intersection(bucket) else "none"
         inputs = self.decoding.keep_inputs if self.asked_inputs.intersection(bucket) else "none"
         decoding = replace(self.decoding, evidence=evidence, keep_inputs=inputs)
+        assert self.system is not None
         return self.system.summarize([self.split[index] for index in bucket], decoding)
 
 

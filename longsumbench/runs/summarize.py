@@ -24,6 +24,7 @@ from longsumbench import core
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.cache.hub import HUB_NAME
 from longsumbench.corpora import own_files
+from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.reading.rows import can_be_sent, map_in_processes, num_cores
 from longsumbench.errors import (
     DataError,
@@ -39,7 +40,6 @@ from longsumbench.modeling.checkpoints import fetch_files
 from longsumbench.progress import Progress
 from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.overrides import format_overrides
-from longsumbench.runs.pipeline import system_and_texts
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, read_run_config, stage_of_run
@@ -183,7 +183,7 @@ class FoundSystem:
     def fitted(self) -> FittedSystem:
         """Load the system; errors are those of `load_system`."""
         system = self.load()
-        if system.capabilities.oracle:
+        if system.config.capabilities.oracle:
             raise UsageError(
                 f"model={system.config.name} needs a reference, and these texts have none"
             )
@@ -228,19 +228,17 @@ def _check_is_no_text(word: str, files: Sequence[str]) -> None:
 
 def unlike_what_was_learned(system: core.System, inputs: Sequence[own_files.Input]) -> str:
     """Return a warning if only the inputs or only the training texts have queries; otherwise an empty text."""
-    queried, untrained = (
-        "queried" in system.state,
-        system.capabilities.runs_untrained and "target_words" not in system.state,
-    )
+    model, queried = system.config, bool(system.state.queried)
+    untrained = model.capabilities.runs_untrained and system.state.target_words is None
     if (
         untrained
-        or "train" not in system.decided_by
+        or "train" not in model.decided_by
         or all(bool(item.example.query) == queried for item in inputs)
     ):
         return ""
     if queried:
-        return f"{system.config.name} was trained on texts with queries: add one with --query"
-    return f"{system.config.name} was trained on texts without queries: it has not learned to answer them"
+        return f"{model.name} was trained on texts with queries: add one with --query"
+    return f"{model.name} was trained on texts without queries: it has not learned to answer them"
 
 
 def with_query(item: own_files.Input, query: str | None) -> own_files.Input:
@@ -382,9 +380,10 @@ def summarize_inputs(
 
     The first `decoding.evidence` summaries have evidence, and the first `decoding.keep_inputs` what was read.
     """
-    core.check_lengths(system.config, decoding)
-    core.check_search(system, decoding)
-    if core.sees_reference(system, decoding) and not system.capabilities.oracle:
+    model = system.config
+    core.check_search(model, decoding)
+    system.check_trained(decoding)
+    if core.sees_reference(model, decoding) and not model.capabilities.oracle:
         setting = f"decode.extract_length={decoding.extract_length}"
         raise UsageError(
             f"{setting}: these texts have no reference: choose decode.extract_length=train or <words>"
@@ -392,7 +391,7 @@ def summarize_inputs(
     examples = [item.example for item in inputs]
     system.check_examples(examples)
     with_evidence = num_wanted(
-        decoding.evidence, len(examples) if system.capabilities.keeps_evidence else 0
+        decoding.evidence, len(examples) if model.capabilities.keeps_evidence else 0
     )
     with_inputs = num_wanted(decoding.keep_inputs, len(examples))
     for start in range(0, len(examples), decoding.batch_size):
@@ -475,7 +474,7 @@ def plan_by_name(name: str, words: Sequence[str], evidence: str) -> core.RunConf
     if _needs_training(config):
         advice = "name a run (longsumbench list runs) or the folder of a checkpoint"
         raise UsageError(f"model={name} has to be trained first: {advice}")
-    if getattr(config.model, "length", None) == "train":
+    if config.model.length == "train":
         config.model.length = str(_USUAL_LENGTH)
         _log.info(
             f"model.length={_USUAL_LENGTH} words, as no training texts say how long a summary is; type another"
@@ -485,7 +484,7 @@ def plan_by_name(name: str, words: Sequence[str], evidence: str) -> core.RunConf
 
 def system_by_name(config: core.RunConfig) -> core.System:
     """Return the system of `plan_by_name`, ready to summarize; errors are those of `System.fit`."""
-    system: core.System = core.registry.systems.load(config.model.name)(config.model)
+    system = core.new_system(config.model)
     system.fit(core.FitContext.of({}, config, user_cache()))
     return system
 
@@ -493,14 +492,13 @@ def system_by_name(config: core.RunConfig) -> core.System:
 def system_of_run(folder: Path) -> core.System:
     """Return the system of a run that trained nothing, made again from its texts; errors are those of a run."""
     config, stages = read_run_config(folder), user_cache()
-    system, texts = system_and_texts(config, stages)
+    system, texts = core.new_system(config.model), load_texts(config.dataset, stages)
     system.fit(core.FitContext.of(texts.splits, config, stages))
     return system
 
 
 def _needs_training(config: core.RunConfig) -> bool:
-    system: core.System = core.registry.systems.load(config.model.name)(config.model)
-    return "train" in core.deciding_parts(system, config.train, config.decode)
+    return "train" in core.deciding_parts(config.model, config.train, config.decode)
 
 
 _SERIAL_BATCHES = 16  # before other processes are started, which takes seconds
@@ -595,7 +593,7 @@ def _settings_digest(system_name: str, fitted: FittedSystem, query: str | None) 
     deciding = {
         name: value for name, value in vars(fitted.decoding).items() if name not in neutral_keys
     }
-    return digest([system_name, system.identity(), system.state, deciding, query])
+    return digest([system_name, system.config.identity(), system.state.learned(), deciding, query])
 
 
 def _check_folder_settings(output: Path, settings: str) -> None:
@@ -634,7 +632,7 @@ def _summarize_jobs(
     """Yield the names of texts with their summaries. A baseline that draws nothing runs in a process for each core."""
     summarize = partial(_summarize_batch, fitted.system, fitted.decoding, query)
     batches = iter(lambda: list(islice(jobs, fitted.decoding.batch_size)), [])
-    several = not fitted.system.decided_by and num_cores() > 1 and can_be_sent(fitted.system)
+    several = not fitted.system.config.decided_by and num_cores() > 1 and can_be_sent(fitted.system)
     for batch in islice(batches, _SERIAL_BATCHES if several else None):
         yield from summarize(batch)
     if several:

@@ -1,14 +1,43 @@
 """The settings of the baselines."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from longsumbench import core
 
 _PAPER = "Hierarchical Transformer §4"
 
 
+class LengthConfig(core.SystemConfig):
+    """Base class of settings with a `length` in words."""
+
+    length: str
+
+    @property
+    def capabilities(self) -> core.Capabilities:
+        """An extract as long as the reference is an oracle's."""
+        return core.Capabilities(oracle=self.length == "reference")
+
+
+class RankedExtractorConfig(LengthConfig):
+    """Base class of settings with a ranker."""
+
+    @property
+    def decided_by(self) -> frozenset[str]:
+        """The seed, which only the training of a learned ranker uses."""
+        return frozenset({"seed"} if core.learned_ranker(self.rank) else ())
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings, and the version of a learned ranker."""
+        return {**super().identity(), "ranker": core.ranker_version(self.rank)}
+
+    def ranker_settings(self) -> core.RankerSettings:
+        """Return the settings of a learned ranker: its defaults."""
+        return core.RankerSettings()
+
+
 @dataclass
-class LeadConfig:
+class LeadConfig(RankedExtractorConfig):
     """The first words of the source."""
 
     name: core.Text = core.setting("lead", "name of the system")
@@ -22,21 +51,18 @@ class LeadConfig:
         "none", "none, or the ranker of paragraphs (longsumbench list rankers)"
     )
 
-    def ranker_settings(self) -> core.RankerSettings:
-        """Return the settings of a learned ranker: its defaults."""
-        return core.RankerSettings()
-
 
 @dataclass
-class RandomConfig:
+class RandomConfig(LengthConfig):
     """Sentences drawn at random from the whole source."""
 
     name: core.Text = core.setting("random", "name of the system")
     length: core.SummaryWords = core.setting("train", "length of the extract, as for lead", "words")
+    decided_by = frozenset({"seed"})
 
 
 @dataclass
-class LexRankConfig:
+class LexRankConfig(LengthConfig):
     """The sentences, or paragraphs, that are most similar to all others."""
 
     name: core.Text = core.setting("lexrank", "name of the system")
@@ -48,10 +74,11 @@ class LexRankConfig:
     damping: core.FractionBelowOne = core.setting(
         0.85, "weight of the ranks of similar texts", source="Erkan & Radev 2004"
     )
+    version = 2  # 1 ranked paragraphs by default
 
 
 @dataclass
-class RankedExtractConfig:
+class RankedExtractConfig(RankedExtractorConfig):
     """The sentences or paragraphs that a ranker scores highest."""
 
     name: core.Text = core.setting("ranker", "name of the system")
@@ -81,7 +108,8 @@ class RankedExtractConfig:
 
 
 @dataclass
-class OracleConfig:
+class OracleConfig(core.SystemConfig):
     """The sentences that a greedy search finds closest to the references: about the best that extraction can reach."""
 
     name: core.Text = core.setting("oracle", "name of the system")
+    capabilities = core.Capabilities(oracle=True, counts_overlap=True)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -19,9 +20,7 @@ from longsumbench.rouge.selection import oracle_sentences
 class FixedLength(core.System):
     """Base class of systems that write `model.length` words."""
 
-    def __init__(self, config: core.Settings) -> None:
-        super().__init__(config)
-        self.capabilities = core.Capabilities(oracle=self.config.length == "reference")
+    config: settings.LengthConfig
 
     def prepare(self, context: core.FitContext) -> None:
         """Learn the mean length of the training targets if `model.length=train`."""
@@ -31,7 +30,7 @@ class FixedLength(core.System):
                 raise MissingSplit(
                     "model.length=train needs a train split: choose model.length=<words> or =reference"
                 )
-            self.state["length"] = extraction.mean_target_words(train)
+            self.state.target_words = extraction.mean_target_words(train)
 
     def ledgers(self, example: core.Example) -> tuple[core.Truncation | None, None]:
         """Return the ledger of the example's summary, which is cheap to make."""
@@ -45,26 +44,22 @@ class FixedLength(core.System):
             UsageError: `model.length=train`, and `fit` was not called.
         """
         return extraction.extract_length(
-            self.config.length, example, self.state.get("length"), "model.length"
+            self.config.length, example, self.state.target_words, "model.length"
         )
 
 
 class RankedBaseline(FixedLength):
     """Base class of baselines with a ranker (`model.rank`), which `fit` trains if it learns."""
 
-    def __init__(self, config: core.Settings) -> None:
+    config: settings.RankedExtractorConfig
+
+    def __init__(self, config: settings.RankedExtractorConfig) -> None:
         super().__init__(config)
-        self.ranking = Ranking(self.config.rank, self.config.ranker_settings)
-        if core.learned_ranker(self.config.rank):
-            self.decided_by = frozenset({"seed"})  # only the ranker's training uses it
+        self.ranking = Ranking(config.rank, config.ranker_settings)
 
     def check_examples(self, examples: Iterable[core.Example]) -> None:
         """Check that every example has the title or query that its ranker needs, if there is one."""
         self.ranking.check_examples(examples)
-
-    def identity(self) -> dict[str, Any]:
-        """Return the settings and the version of a learned ranker."""
-        return {**super().identity(), **self.ranking.identity()}
 
     def prepare(self, context: core.FitContext) -> None:
         """Learn the length, and fit the ranker."""
@@ -91,6 +86,7 @@ class Lead(RankedBaseline):
     """
 
     Config = settings.LeadConfig
+    config: settings.LeadConfig
 
     def summarize(
         self, examples: Sequence[core.Example], decoding: core.Decoding
@@ -122,6 +118,7 @@ class RankedExtract(RankedBaseline):
     """
 
     Config = settings.RankedExtractConfig
+    config: settings.RankedExtractConfig
 
     def summarize(
         self, examples: Sequence[core.Example], decoding: core.Decoding
@@ -147,7 +144,7 @@ class LexRank(FixedLength):
     """
 
     Config = settings.LexRankConfig
-    version = 2  # 1 ranked paragraphs by default
+    config: settings.LexRankConfig
 
     def summarize(
         self, examples: Sequence[core.Example], decoding: core.Decoding
@@ -173,7 +170,6 @@ class Random(FixedLength):
     """
 
     Config = settings.RandomConfig
-    decided_by = frozenset({"seed"})
 
     def summarize(
         self, examples: Sequence[core.Example], decoding: core.Decoding
@@ -189,21 +185,28 @@ class Random(FixedLength):
             )
 
 
+@dataclass
+class OracleFitted(core.Fitted):
+    """What Oracle keeps: the settings that decide which words count as equal, except defaults."""
+
+    words: dict[str, Any] | None = None
+
+
 class Oracle(core.System):
     """The sentences that a greedy search finds closest to the references (Nallapati et al., 2017)."""
 
-    Config = settings.OracleConfig
-    capabilities = core.Capabilities(oracle=True, counts_overlap=True)
+    Config, State = settings.OracleConfig, OracleFitted
+    state: OracleFitted
 
     def prepare(self, context: core.FitContext) -> None:
         """Keep the settings that decide which words count as equal, except defaults."""
-        self.state["words"] = core.settings_deciding(context.scoring, "words")
+        self.state.words = core.settings_deciding(context.scoring, "words")
 
     def summarize(
         self, examples: Sequence[core.Example], decoding: core.Decoding
     ) -> Iterator[core.Summary]:
         """Yield the selected sentences in the order of the source, one per line."""
-        rouge = SuiteScorer(core.Scoring(**self.state.get("words", {})))
+        rouge = SuiteScorer(core.Scoring(**(self.state.words or {})))
         for example in examples:
             sentences = list(example.sentences())
             yield core.Summary(

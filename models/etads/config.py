@@ -1,12 +1,12 @@
 """Settings of ETADS (`model.*`)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from longsumbench import core
 from longsumbench.errors import UsageError
-from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 
 
 @dataclass
@@ -41,6 +41,16 @@ class EtadsConfig(NeuralConfig):
         50_000, "size of a trained tokenizer's vocabulary", "entries", "ETADS §4.1"
     )
     init: core.Text = core.setting("random", "random, or the folder of a checkpoint of this system")
+
+    @property
+    def capabilities(self) -> core.Capabilities:
+        """Evidence needs focus or selection, and an extract the saliency of selection."""
+        return replace(
+            NEURAL,
+            gives_attention=True,
+            keeps_evidence=bool(self.focus_layers or self.saliency_layers),
+            extracts=bool(self.saliency_layers),
+        )
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions; they start as sinusoids (ETADS §3.1)."""

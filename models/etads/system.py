@@ -1,14 +1,13 @@
 """The system ETADS: what it reads, and its evidence."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
 import torch
 
-from longsumbench.core import WINDOW_AXIS, Capabilities, Decoding, Evidence, Example
+from longsumbench.core import WINDOW_AXIS, Decoding, Evidence, Example
 from longsumbench.modeling.extraction import ScoredSpans, score_spans
 from longsumbench.modeling.generation import GeneratedText, decode_again, generate_texts
 from longsumbench.modeling.neural_system import NeuralSystem
@@ -61,19 +60,8 @@ class Etads(NeuralSystem):
     """ETADS: a Transformer over the leading tokens, with focus in the encoder and selection in the decoder."""
 
     Config, Reader, Model = EtadsConfig, EtadsReader, EtadsForConditionalGeneration
-    capabilities = Capabilities(keeps_evidence=True, gives_attention=True, extracts=True)
     reader: EtadsReader
     config: EtadsConfig
-
-    def __init__(self, config: EtadsConfig) -> None:
-        super().__init__(config)
-        has_evidence, selects = (
-            bool(config.focus_layers or config.saliency_layers),
-            bool(config.saliency_layers),
-        )
-        self.capabilities = replace(
-            self.capabilities, keeps_evidence=has_evidence, extracts=selects
-        )
 
     def score_source(
         self, examples: Sequence[Example], decoding: Decoding

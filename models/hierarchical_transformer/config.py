@@ -1,12 +1,12 @@
 """Settings of the Hierarchical Transformer and the Flat Transformer (`model.*`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from longsumbench.core import Between, Count, Depth, Heads, OneOf, Text, TokenCount, Width, setting
 from longsumbench.errors import UsageError
-from longsumbench.modeling.neural_config import RankedConfig
-from longsumbench.models.hierarchical_transformer.entities import available
+from longsumbench.modeling.neural_config import NEURAL, RankedConfig
+from longsumbench.models.hierarchical_transformer.entities import available, pipeline_identity
 
 _Graph = Annotated[str, OneOf("none", "similarity", "discourse")]
 Entities = Annotated[str, OneOf("auto", "spacy", "capitals")]
@@ -34,6 +34,8 @@ class TransformerConfig(RankedConfig):
     fidelity: _NormOrder = setting(
         "paper", "paper (post-norm) | official (pre-norm), see the card", decides="units"
     )
+
+    capabilities = replace(NEURAL, gives_attention=True)
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return whether the model is as in the released code."""
@@ -78,6 +80,15 @@ class HierarchicalTransformerConfig(TransformerConfig):
     spacy_model: Text = setting(
         "en_core_web_sm", "finds entities: a package or a folder", decides="units"
     )
+
+    # The attention to paragraphs is evidence, and chooses sentences to copy.
+    capabilities = replace(TransformerConfig.capabilities, keeps_evidence=True, extracts=True)
+
+    def reading_identity(self) -> dict[str, Any]:
+        """Return the learned ranker, and the spaCy pipeline of a discourse graph."""
+        uses_spacy = self.graph == "discourse" and self.entities == "spacy"
+        spacy = {"spacy": pipeline_identity(self.spacy_model)} if uses_spacy else {}
+        return {**super().reading_identity(), **spacy}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from longsumbench.core import ATTENDED_AXIS, Capabilities, Decoding, Evidence, Example, FitContext
+from longsumbench.core import ATTENDED_AXIS, Decoding, Evidence, Example, FitContext
 from longsumbench.modeling.collate import UnitCollator
 from longsumbench.modeling.extraction import ScoredSpans, score_spans
 from longsumbench.modeling.generation import GeneratedText, decode_again, generate_texts
@@ -22,7 +22,7 @@ from longsumbench.models.hierarchical_transformer.config import (
     FlatTransformerConfig,
     HierarchicalTransformerConfig,
 )
-from longsumbench.models.hierarchical_transformer.entities import find_entities, pipeline_identity
+from longsumbench.models.hierarchical_transformer.entities import find_entities
 from longsumbench.models.hierarchical_transformer.global_layer import ParagraphAttention
 from longsumbench.models.hierarchical_transformer.graphs import discourse_graph, similarity_graph
 from longsumbench.models.hierarchical_transformer.model import (
@@ -42,8 +42,8 @@ class HierarchicalReader(BestParagraphs):
     Collator = GraphCollator
     config: HierarchicalTransformerConfig
 
-    def __init__(self, config: HierarchicalTransformerConfig, version: int = 1) -> None:
-        super().__init__(config, version)
+    def __init__(self, config: HierarchicalTransformerConfig) -> None:
+        super().__init__(config)
         if config.graph != "none":
             self.columns = {"unit_graph": datasets.List(datasets.List(datasets.Value("float32")))}
 
@@ -62,12 +62,6 @@ class HierarchicalReader(BestParagraphs):
         if self.config.graph == "discourse":
             find_entities(self.config.entities, self.config.spacy_model)
         super().prepare(context)
-
-    def identity(self) -> dict[str, Any]:
-        """Return the learned ranker, and the spaCy pipeline of a discourse graph."""
-        uses_spacy = self.config.graph == "discourse" and self.config.entities == "spacy"
-        spacy = {"spacy": pipeline_identity(self.config.spacy_model)} if uses_spacy else {}
-        return {**super().identity(), **spacy}
 
     def read(self, example: Example, limits: Limits) -> Units:
         """Return the title and the best paragraphs, one unit each after the query; and their graph, if any."""
@@ -118,7 +112,6 @@ class HierarchicalTransformer(NeuralSystem):
 
     Config, Reader = HierarchicalTransformerConfig, HierarchicalReader
     Model = HierarchicalTransformerForConditionalGeneration
-    capabilities = Capabilities(keeps_evidence=True, gives_attention=True, extracts=True)
 
     def score_source(
         self, examples: Sequence[Example], decoding: Decoding
@@ -173,4 +166,3 @@ class FlatTransformer(NeuralSystem):
         FlatReader,
         HierarchicalTransformerForConditionalGeneration,
     )
-    capabilities = Capabilities(gives_attention=True)

@@ -1,11 +1,13 @@
 """Settings of PageSum (`model.*`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from longsumbench import core
-from longsumbench.errors import UsageError
-from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.modeling import checkpoints
+from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 
 SIZES = {  # sizes of BART (PageSum §5.1 starts from the large one)
     "base": {
@@ -23,6 +25,8 @@ SIZES = {  # sizes of BART (PageSum §5.1 starts from the large one)
         "decoder_layers": 12,
     },
 }
+_LIBRARY_NAMES = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
+_ADOPTED = ("bart", "longsumbench-pagesum")  # model types whose checkpoints it can start from
 _NUM_PAGES = 7  # PageSum §5.2
 _PAGE_SIZE = 1_024  # PageSum §5.2
 _MAX_INPUT_TOKENS = 4_096  # PageSum, Table 6
@@ -151,6 +155,60 @@ class PageSumConfig(NeuralConfig):
                 f"{limit}; here page_size and num_pages (or max_pages) limit the input"
             )
         self.num_pages = (self.num_pages or _NUM_PAGES) if self.locality == "spatial" else None
+
+    @property
+    def capabilities(self) -> core.Capabilities:
+        """Pages that are decoded alone have confidences, which are evidence; a global decoder has one memory."""
+        by_page = self.decoding == "page"
+        return replace(
+            NEURAL,
+            keeps_evidence=by_page,
+            keeps_reference_evidence=True,
+            extracts=by_page,
+            gives_attention=not by_page,
+        )
+
+    def initial_folder(self) -> Path | None:
+        """Return the folder of the initial checkpoint, fetched from the hub if it is there; None: random weights."""
+        if self.init == "random":
+            return None
+        try:
+            folder = checkpoints.model_folder(self.init, "model.init")
+        except EnvironmentProblem as problem:
+            raise EnvironmentProblem(
+                f"{problem}, or start at random: model.init=random"
+            ) from problem
+        described = checkpoints.read_config(folder)
+        with checkpoints.reading_checkpoint(f"model.init={folder}"):
+            if (kind := described["model_type"]) not in _ADOPTED:
+                adopted = " or ".join(_ADOPTED)
+                raise UsageError(
+                    f"model.init={self.init} is a checkpoint of '{kind}', not of {adopted}"
+                )
+            self._check_start(described)
+        return folder
+
+    def _check_start(self, described: dict[str, Any]) -> None:
+        """Check page size, target length and the given widths and depths against a checkpoint."""
+        positions = described["max_position_embeddings"]
+        if described.get("tie_word_embeddings") is False:
+            raise UsageError(
+                f"model.init={self.init} has untied embeddings, but PageSum needs tied ones"
+            )
+        settings = vars(self)
+        for name in ("page_size", "decode_length"):
+            if settings[name] > positions:
+                raise UsageError(
+                    f"model.{name}={settings[name]}: model.init={self.init} has only {positions} positions"
+                )
+        sizes = {name: settings[name] for name in SIZES["large"] if settings[name] is not None}
+        stored = {name: described[_LIBRARY_NAMES.get(name, name)] for name in sizes}
+        if unlike := [name for name, size in sizes.items() if size != stored[name]]:
+            name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
+            remedy = f"leave it out, or, if a scale sets it, add {nulls}"
+            raise UsageError(
+                f"model.{name}={sizes[name]}, but model.init={self.init} has {stored[name]}: {remedy}"
+            )
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions, and whether training is as in the released code."""

@@ -1,9 +1,6 @@
 """The system PageSum: its model, at random or with the weights of a BART checkpoint, and its evidence."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,8 +11,8 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from longsumbench.core import REFERENCE_AXIS, Capabilities, Decoding, Evidence, Example, FitContext
-from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.core import REFERENCE_AXIS, Decoding, Evidence, Example, FitContext
+from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.extraction import ScoredSpans, score_spans
 from longsumbench.modeling.generation import GeneratedText, generate_texts, text_batch
@@ -23,18 +20,13 @@ from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.tokenizer import load_tokenizer, token_texts
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.models.pagesum.config import SIZES, PageSumConfig
+from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.model import (
     Pages,
     PageSumForConditionalGeneration,
     PageSumModelConfig,
 )
 from longsumbench.models.pagesum.pages import PageReader
-
-_ADOPTED = (
-    "bart",
-    PageSumModelConfig.model_type,
-)  # model types whose checkpoints it can start from
 
 
 class PageSumBuilder(ModelBuilder):
@@ -54,29 +46,9 @@ class PageSumBuilder(ModelBuilder):
         """Build the model with random weights."""
         return _force_first_token(super().build(reader), reader.tokenizer.bos_token_id)
 
-    def initial_folder(self) -> Path | None:
-        """Return the folder of the initial checkpoint, fetched from the hub if it is there; None: random weights."""
-        if self.config.init == "random":
-            return None
-        try:
-            folder = checkpoints.model_folder(self.config.init, "model.init")
-        except EnvironmentProblem as problem:
-            raise EnvironmentProblem(
-                f"{problem}, or start at random: model.init=random"
-            ) from problem
-        described = checkpoints.read_config(folder)
-        with checkpoints.reading_checkpoint(f"model.init={folder}"):
-            if (kind := described["model_type"]) not in _ADOPTED:
-                adopted = " or ".join(_ADOPTED)
-                raise UsageError(
-                    f"model.init={self.config.init} is a checkpoint of '{kind}', not of {adopted}"
-                )
-            _check_start(self.config, described)
-        return folder
-
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
         """Return the model with random weights, or with those of a checkpoint; only the confidence layer may be new."""
-        folder = self.initial_folder()
+        folder = self.config.initial_folder()
         if folder is None:
             return super().initial_model(reader)
         with checkpoints.reading_checkpoint(f"model.init={folder}"):
@@ -98,7 +70,7 @@ class PageSumBuilder(ModelBuilder):
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
         """Return the tokenizer; check that it has a start token, and an embedding for every token."""
-        folder, shown_as = self.initial_folder(), f"model.init={self.config.init}"
+        folder, shown_as = self.config.initial_folder(), f"model.init={self.config.init}"
         tokenizer = load_tokenizer(folder) if folder else super().tokenizer(context)
         if tokenizer.bos_token_id in (
             None,
@@ -115,29 +87,6 @@ class PageSumBuilder(ModelBuilder):
                 ).vocab_size
             checkpoints.check_vocabulary(tokenizer, entries, shown_as)
         return tokenizer
-
-
-def _check_start(config: PageSumConfig, described: dict[str, Any]) -> None:
-    """Check page size, target length and the given widths and depths against a checkpoint."""
-    positions = described["max_position_embeddings"]
-    if described.get("tie_word_embeddings") is False:
-        raise UsageError(
-            f"model.init={config.init} has untied embeddings, but PageSum needs tied ones"
-        )
-    for name in ("page_size", "decode_length"):
-        if (length := getattr(config, name)) > positions:
-            raise UsageError(
-                f"model.{name}={length}: model.init={config.init} has only {positions} positions"
-            )
-    library_names = {"d_ff": "encoder_ffn_dim", "num_heads": "encoder_attention_heads"}
-    sizes = {name: size for name in SIZES["large"] if (size := getattr(config, name)) is not None}
-    stored = {name: described[library_names.get(name, name)] for name in sizes}
-    if unlike := [name for name, size in sizes.items() if size != stored[name]]:
-        name, nulls = unlike[0], " ".join(f"model.{name}=null" for name in unlike)
-        remedy = f"leave it out, or, if a scale sets it, add {nulls}"
-        raise UsageError(
-            f"model.{name}={sizes[name]}, but model.init={config.init} has {stored[name]}: {remedy}"
-        )
 
 
 def _force_first_token(model: PreTrainedModel, token: int) -> PreTrainedModel:
@@ -160,18 +109,7 @@ class PageSum(NeuralSystem):
         PageSumForConditionalGeneration,
         PageSumBuilder,
     )
-    capabilities = Capabilities(keeps_reference_evidence=True, extracts=True)
     config: PageSumConfig
-
-    def __init__(self, config: PageSumConfig) -> None:
-        super().__init__(config)
-        pages = config.decoding == "page"
-        self.capabilities = replace(
-            self.capabilities,
-            keeps_evidence=pages,
-            extracts=pages,
-            gives_attention=config.decoding == "global",
-        )
 
     def score_source(
         self, examples: Sequence[Example], decoding: Decoding

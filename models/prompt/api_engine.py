@@ -541,9 +541,9 @@ def _run_loop(loop: asyncio.AbstractEventLoop, client: Any) -> None:
 
 def _check_server_settings(decoding: Decoding) -> None:
     """Check that the API has the settings."""
-    usual = Decoding()
+    usual = vars(Decoding())
     for name in _LOCAL:
-        value, default = getattr(decoding, name), getattr(usual, name)
+        value, default = vars(decoding)[name], usual[name]
         if value != default:
             advice = f"choose decode.{name}={default}, or model.engine=transformers"
             raise UsageError(

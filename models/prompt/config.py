@@ -1,10 +1,13 @@
 """Settings of prompted language models (`model.*`)."""
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from longsumbench import core
 from longsumbench.errors import UsageError
+from longsumbench.models.prompt.prompts import Prompt, read_prompt
 
 _Engine = Annotated[str, core.OneOf(more=lambda: core.registry.engines.targets())]
 _Template = Annotated[str, core.OneOf("model", "none")]
@@ -17,6 +20,7 @@ _Seconds = Annotated[float, core.Between(0, 10**6, open_low=True)]
 _Variable = Annotated[str, core.VariableName()]
 _Price = Annotated[float, core.Between(0, 10**6)]
 _KeyHeader = Annotated[str, core.OneOf("Authorization", "api-key")]
+_BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a dataset
 _OWN_FIELDS = (
     "model",
     "messages",
@@ -29,8 +33,15 @@ _OWN_FIELDS = (
 )
 
 
+_OF_API = ("tokenizer", "base_url", "api_version", "extra_body", "input_price", "output_price")
+_OF_OTHER_ENGINE = {  # engine → settings that it does not have, and which engine has them
+    "transformers": (_OF_API, "api: add that, or leave it out"),
+    "api": (("revision", "dtype", "device_map"), "transformers: leave it out"),
+}
+
+
 @dataclass
-class PromptConfig:
+class PromptConfig(core.SystemConfig):
     """A language model that is prompted: by transformers, or behind an OpenAI-compatible server."""
 
     name: core.Text = core.setting("prompt", "name of the system")
@@ -119,28 +130,51 @@ class PromptConfig:
         None, "month or day of the model's release (2025-04), for tables", decides="nothing"
     )
 
+    version = 3  # 2 left marks of chat formats ("<|channel|>"), all but one kind of thinking, and fences in summaries
+    capabilities = core.Capabilities(prompts=True)
+
+    @property
+    def decided_by(self) -> frozenset[str]:
+        """Decoding, and the seed if examples are drawn."""
+        return frozenset({"decode", "seed"} if self.shots else {"decode"})
+
+    def prompts(self) -> dict[str, Prompt]:
+        """Return the prompts in use, by name: one that was chosen, or those of the suite."""
+        names = [self.prompt] if self.prompt else _BUILT_IN
+        return {name: read_prompt(name) for name in names}
+
+    def open_engine(self) -> core.LanguageModel:
+        """Return the language model; its class is imported here.
+
+        Raises:
+            UsageError: the model or its tokenizer does not exist, or is of another kind.
+            EnvironmentProblem: it is not on this machine and cannot be fetched, or a package is missing.
+        """
+        engine: core.LanguageModel = core.registry.engines.load(self.engine)(self)
+        return engine
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings, with the hashes of the prompts and what identifies the model."""
+        hashes = {Path(name).stem: prompt.hash for name, prompt in self.prompts().items()}
+        return {**super().identity(), **self.open_engine().identity(), "prompt": hashes}
+
+    def request_lengths(
+        self, source: float, target: float, context: int | None
+    ) -> tuple[float, float]:
+        """Return the tokens of a prompt, which is as long as the text up to the model's limit, and of its answer."""
+        longest = self.input_length or (context or sys.maxsize) - self.decode_length
+        prompt = source if self.truncate == "stages" else min(source, longest)
+        return prompt, min(target, self.decode_length)
+
     def __post_init__(self) -> None:
         if not self.thinking_end:
             raise UsageError(
                 "model.thinking_end is empty: give the mark that ends the thinking, such as </think>"
             )
-        for name in (
-            "tokenizer",
-            "base_url",
-            "api_version",
-            "extra_body",
-            "input_price",
-            "output_price",
-        ):
-            if self.engine == "transformers" and (value := getattr(self, name)) is not None:
-                raise UsageError(
-                    f"model.{name}={value} is a setting of model.engine=api: add that, or leave it out"
-                )
-        for name in ("revision", "dtype", "device_map"):
-            if self.engine == "api" and (value := getattr(self, name)) is not None:
-                raise UsageError(
-                    f"model.{name}={value} is a setting of model.engine=transformers: leave it out"
-                )
+        foreign_names, advice = _OF_OTHER_ENGINE.get(self.engine, ((), ""))
+        for name in foreign_names:
+            if (value := vars(self)[name]) is not None:
+                raise UsageError(f"model.{name}={value} is a setting of model.engine={advice}")
         if self.engine == "api" and self.chat_template == "none":
             raise UsageError(
                 "model.chat_template=none is a setting of model.engine=transformers: leave it out"

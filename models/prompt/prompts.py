@@ -109,7 +109,7 @@ def _check_places(prompt: Prompt) -> None:
     if "{document}" not in prompt.user:
         raise UsageError("its text 'user' has no place {document}")
     for entry, places_of_entry in _FILLED.items():
-        if unknown := set(_PROMPT_PLACE.findall(getattr(prompt, entry))) - places_of_entry:
+        if unknown := set(_PROMPT_PLACE.findall(asdict(prompt)[entry])) - places_of_entry:
             places = ", ".join(f"{{{name}}}" for name in sorted(places_of_entry))
             raise UsageError(
                 f"its text '{entry}' has the unknown place {{{min(unknown)}}}; known: {places}"

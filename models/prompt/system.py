@@ -10,6 +10,7 @@ import random
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
@@ -21,6 +22,7 @@ from longsumbench.core import (
     Example,
     FitContext,
     FitReport,
+    Fitted,
     LanguageModel,
     Message,
     Request,
@@ -29,7 +31,6 @@ from longsumbench.core import (
     System,
     Truncation,
     count_words,
-    registry,
 )
 from longsumbench.core.answer_text import UNKNOWN_MARK, split_answer
 from longsumbench.errors import MissingSplit, SuiteError, UsageError
@@ -38,7 +39,7 @@ from longsumbench.formatting import format_count
 from longsumbench.modeling.extraction import extract_length, mean_target_words
 from longsumbench.models.prompt.chat import starts_thinking
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.prompts import Prompt, read_prompt
+from longsumbench.models.prompt.prompts import Prompt
 from longsumbench.models.prompt.truncation import LongText, Passage
 
 _log = logging.getLogger(__name__)
@@ -54,7 +55,6 @@ _ANSWER_COUNTS = (
     "failed",
 )
 _LONGEST_NAMES = 200  # characters of the ids in a message
-_BUILT_IN = ("document", "documents", "query")  # prompts, one of which fits a dataset
 
 
 class Dialogue:
@@ -182,19 +182,19 @@ class Dialogue:
         )
 
 
+@dataclass
+class PromptFitted(Fitted):
+    """What prompts need; `shots` are the messages of examples that were drawn."""
+
+    shots: list[Message] | None = None
+
+
 class PromptSystem(System):
-    """A language model that is prompted for a summary, and not trained.
+    """A language model that is prompted for a summary, and not trained."""
 
-    Attributes:
-        state: "length": the mean length of the training targets in words, if `model.length=train`; "multi_document" and
-            "queried": whether examples of the dataset have several documents, and queries; "shots": the messages of
-            examples, if there are any. Set by `fit`.
-    """
-
-    Config = PromptConfig
+    Config, State = PromptConfig, PromptFitted
     config: PromptConfig
-    decided_by = frozenset({"decode"})
-    version = 3  # 2 left marks of chat formats ("<|channel|>"), all but one kind of thinking, and fences in summaries
+    state: PromptFitted
 
     def __init__(self, config: PromptConfig) -> None:
         super().__init__(config)
@@ -202,27 +202,16 @@ class PromptSystem(System):
             set()
         )  # of the checked examples: has a query, has several documents
         self.unknown_mark = ""  # the first one in an answer
-        if config.shots:
-            self.decided_by = frozenset({"decode", "seed"})  # the examples are drawn
 
     @cached_property
     def engine(self) -> LanguageModel:
-        """The language model; a class is imported when it is used.
-
-        Raises:
-            UsageError: the model or its tokenizer does not exist, or is of another kind.
-            EnvironmentProblem: it is not on this machine and cannot be fetched, or a package is missing.
-        """
-        engine: LanguageModel = registry.engines.load(self.config.engine)(self.config)
-        return engine
+        """The language model, opened when it is first used."""
+        return self.config.open_engine()
 
     @cached_property
     def prompts(self) -> dict[str, Prompt]:
-        """The prompts in use, by name: one that was chosen, or those of the suite."""
-        return {
-            name: read_prompt(name)
-            for name in ([self.config.prompt] if self.config.prompt else _BUILT_IN)
-        }
+        """The prompts in use, by name."""
+        return self.config.prompts()
 
     @cached_property
     def budget(self) -> int | None:
@@ -249,16 +238,9 @@ class PromptSystem(System):
             )
         return config.input_length or context - config.decode_length
 
-    def identity(self) -> dict[str, Any]:
-        """Return the settings, with the hashes of the prompts and what identifies the model."""
-        hashes = {Path(name).stem: prompt.hash for name, prompt in self.prompts.items()}
-        return {**super().identity(), **self.engine.identity(), "prompt": hashes}
-
     def facts(self) -> dict[str, Any]:
         """Return facts about the model, and the prompts of the checked examples; without any, of the dataset."""
-        kinds = self._kinds or {
-            (self.state.get("queried", False), self.state.get("multi_document", False))
-        }
+        kinds = self._kinds or {(bool(self.state.queried), bool(self.state.multi_document))}
         names = sorted({self.prompt_name(*kind) for kind in kinds})
         return {
             **self.engine.facts(),
@@ -312,7 +294,8 @@ class PromptSystem(System):
             context.train if context.train is not None else context.validation,
         )
         if split is not None:
-            self.state |= {"queried": split.queried, "multi_document": split.multi_document}
+            self.state.queried = split.queried
+            self.state.multi_document = split.multi_document
         if train is None or len(train) == 0:
             if self.config.length == "train" or self.config.shots:
                 setting = (
@@ -324,15 +307,17 @@ class PromptSystem(System):
                     f"model.{setting} needs a train split: choose model.length=<words> model.shots=0"
                 )
         elif self.config.length == "train":
-            self.state["length"] = mean_target_words(train)
-        words = self.state["length"] if self.config.length == "train" else int(self.config.length)
+            self.state.target_words = mean_target_words(train)
+        asks_as_trained = self.config.length == "train"
+        words = self.state.target_words if asks_as_trained else int(self.config.length)
+        assert words is not None
         if words * _WORD_TOKENS > self.config.decode_length:
             problem = f"model.decode_length={self.config.decode_length} is short for a summary of {words:,.0f} words"
             _log.warning(
                 f"{problem}: choose at least {round(words * _WORD_TOKENS):,}, or a smaller model.length"
             )
         if self.config.shots and train is not None:
-            self.state["shots"] = self._draw_shots(train, context.recipe.seed)
+            self.state.shots = self._draw_shots(train, context.recipe.seed)
 
     def _draw_shots(self, train: Split, seed: int) -> list[Message]:
         """Return the turns of examples drawn from the training split: the first ones that fit into half of a prompt."""
@@ -391,7 +376,8 @@ class PromptSystem(System):
 
     def prompt_name(self, queried: bool, several: bool) -> str:
         """Return the name of the prompt that was chosen, or that fits examples with a query, or several documents."""
-        several = self.state.get("multi_document", several)
+        if self.state.multi_document is not None:
+            several = self.state.multi_document
         return self.config.prompt or (
             "query" if queried else "documents" if several else "document"
         )
@@ -407,10 +393,10 @@ class PromptSystem(System):
         """
         if words is None:
             words = extract_length(
-                self.config.length, example, self.state.get("length"), "model.length"
+                self.config.length, example, self.state.target_words, "model.length"
             )
         *system, question = self.prompt_of(example).messages(text, example.query, words)
-        return [*system, *self.state.get("shots", ()), question]
+        return [*system, *(self.state.shots or ()), question]
 
 
 def _passage(system: PromptSystem, example: Example) -> Passage:

@@ -31,7 +31,7 @@ from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity, trained_tokenizer
 from longsumbench.modeling.training.trainer import train as train_network
-from longsumbench.modeling.units import QUERIES_VERSION
+from longsumbench.modeling.versions import QUERIES_VERSION
 from longsumbench.models.rankers.lstm_network import (
     LstmRankerConfig,
     LstmRankerModel,

@@ -1,11 +1,11 @@
 """Settings of the SEAL family (`model.*`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from longsumbench import core
 from longsumbench.errors import UsageError
-from longsumbench.modeling.neural_config import NeuralConfig
+from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 
 # SEAL §4: "stated" is as in the text (35.7M parameters with tied embeddings, about 39M with SEAL's scorer); "223m" is
@@ -68,6 +68,7 @@ class FamilyConfig(NeuralConfig):
     init: core.Text = core.setting("random", "random, or the folder of a checkpoint of this system")
     sizes = _SIZES
     free_entries = frozenset({"max_position_embeddings"})  # sinusoids are computed
+    capabilities = replace(NEURAL, gives_attention=True)
 
     def model_entries(self, multi_document: bool) -> dict[str, Any]:
         """Return the number of positions."""
@@ -147,6 +148,14 @@ class EAConfig(FamilyConfig):
         False, "label a greedily selected set 1", source="SEAL, Table 3", decides="labels"
     )
 
+    capabilities = replace(
+        FamilyConfig.capabilities, keeps_evidence=True, extracts=True, trains_scorer=True
+    )
+
+    def segment_of_target(self, target_length: int) -> int:
+        """Return the length of a segment of a target; EA's is the whole target."""
+        return target_length
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.extractive_length < self.snippet_length:
@@ -177,6 +186,13 @@ class SealConfig(EAConfig):
     segment_length: core.TokenCount = core.setting(
         96, "length of a segment of the output", "tokens", "SEAL, Table 4: arXiv", decides="labels"
     )
+
+    # Every segment has another memory.
+    capabilities = replace(EAConfig.capabilities, gives_attention=False)
+
+    def segment_of_target(self, target_length: int) -> int:
+        """Return the length of a segment."""
+        return self.segment_length
 
     def __post_init__(self) -> None:
         super().__post_init__()

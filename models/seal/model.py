@@ -102,9 +102,11 @@ class SelectionCache(FoldedCache):
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the caches of the beams."""
         super().reorder_cache(beam_idx)
-        for name in ("mask", "history", "history_mask"):
-            if (rows := getattr(self, name)) is not None:
-                setattr(self, name, rows.index_select(0, beam_idx))
+        if self.mask is not None:
+            self.mask = self.mask.index_select(0, beam_idx)
+        if self.history is not None and self.history_mask is not None:
+            self.history = self.history.index_select(0, beam_idx)
+            self.history_mask = self.history_mask.index_select(0, beam_idx)
 
 
 class TruncForConditionalGeneration(UnitsToText, PegasusForConditionalGeneration):

@@ -136,19 +136,13 @@ class EAReader(SnippetReader):
     def labels_of(self, item: Mapping[str, Any]) -> list[list[float]]:
         """Return the proxy labels of a training row: [m][U]; the query before a snippet is ignored."""
         config = self.config
-        length = getattr(
-            config, "segment_length", len(item["labels"])
-        )  # EA: the whole target is one segment
+        length = config.segment_of_target(len(item["labels"]))
         segments = target_segments(item["labels"], length, self.tokenizer.eos_token_id)
-        ngram, measure, sequential = (
-            config.proxy_ngram,
-            config.proxy_measure,
-            config.proxy_sequential,
-        )
         texts = [unit[item["query_length"] :] for unit in item["units"]]
-        labels: list[list[float]] = proxy_labels(
-            texts, segments, ngram, measure, sequential
-        ).tolist()
+        scores = proxy_labels(
+            texts, segments, config.proxy_ngram, config.proxy_measure, config.proxy_sequential
+        )
+        labels: list[list[float]] = scores.tolist()
         return labels
 
 

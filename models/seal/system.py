@@ -5,7 +5,7 @@ from functools import partial
 
 import torch
 
-from longsumbench.core import Capabilities, Decoding, Evidence, Example, Recipe
+from longsumbench.core import Decoding, Evidence, Example, Recipe
 from longsumbench.modeling.extraction import ScoredSpans
 from longsumbench.modeling.generation import GeneratedText, ranked_search, text_batch
 from longsumbench.modeling.neural_system import NeuralSystem
@@ -21,23 +21,18 @@ class Trunc(NeuralSystem):
     """Trunc: the leading snippets, joined and cut at `input_length` (SEAL §3.2)."""
 
     Config, Reader, Model = TruncConfig, TruncReader, networks.TruncForConditionalGeneration
-    capabilities = Capabilities(gives_attention=True)
 
 
 class CA(NeuralSystem):
     """CA: groups of snippets, each compressed to a few vectors (SEAL §3.3)."""
 
     Config, Reader, Model = CAConfig, CAReader, networks.CAForConditionalGeneration
-    capabilities = Capabilities(gives_attention=True)
 
 
 class EA(NeuralSystem):
     """EA: snippets encoded alone and scored; the decoder attends to the best ones (SEAL §3.4)."""
 
     Config, Reader, Model = EAConfig, EAReader, networks.EAForConditionalGeneration
-    capabilities = Capabilities(
-        keeps_evidence=True, gives_attention=True, extracts=True, trains_scorer=True
-    )
 
     def objective(self, recipe: Recipe) -> Objective | None:
         """Return the loss l_e if the scorer is trained alone, with the encoder; the decoder then stays as it is."""
@@ -99,5 +94,3 @@ class Seal(EA):
     """SEAL: as EA, with a new selection for every segment of the output (SEAL §3.5)."""
 
     Config, Reader, Model = SealConfig, EAReader, networks.SealForConditionalGeneration
-    # gives no attention: its memory is another for every segment
-    capabilities = Capabilities(keeps_evidence=True, extracts=True, trains_scorer=True)

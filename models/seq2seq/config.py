@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from longsumbench.core import (
+    Capabilities,
     Count,
     DeviceMap,
     OneOf,
@@ -16,8 +18,12 @@ from longsumbench.core import (
     setting,
 )
 from longsumbench.errors import UsageError
+from longsumbench.modeling import checkpoints
 from longsumbench.modeling.card import card_decoding, card_prefix
 from longsumbench.modeling.neural_config import NeuralConfig
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
 
 _GlobalAttention = Annotated[str, OneOf("first", "separator", "none")]
 _Share = Annotated[str, OneOf("text", "documents")]
@@ -88,11 +94,90 @@ class Seq2SeqConfig(NeuralConfig):
             raise UsageError(
                 "model.adapter changes weights of the checkpoint: choose model.init=checkpoint"
             )
-        for name, value in (("global_attention", "separator"), ("share", "documents")):
-            if getattr(self, name) == value and self.separator is None:
+        marked = "global_attention=separator" if self.global_attention == "separator" else ""
+        if not marked and self.share == "documents":
+            marked = "share=documents"
+        if marked and self.separator is None:
+            raise UsageError(
+                f"model.{marked} needs a token: add \"model.separator='<doc-sep>'\" or so"
+            )
+
+    # It searches with the library's length norm.
+    capabilities = Capabilities(shares_work=True, runs_untrained=True)
+
+    @property
+    def shown_as(self) -> str:
+        """The checkpoint in messages."""
+        return f"model.checkpoint={self.checkpoint}"
+
+    def initial_folder(self) -> Path:
+        """Return the folder of the checkpoint, fetched from the hub if it is there."""
+        return checkpoints.model_folder(
+            self.checkpoint, "model.checkpoint", revision=self.revision, pickled=True
+        )
+
+    def describe_checkpoint(self) -> "PreTrainedConfig":
+        """Return the configuration of the checkpoint's model.
+
+        Raises:
+            UsageError: it is no encoder-decoder, or the settings exceed its positions.
+        """
+        from longsumbench.models.seq2seq.checkpoint import read_described
+
+        described = read_described(self.initial_folder(), self.shown_as)
+        self._check_lengths(described)
+        return described
+
+    def longest_input(self, described: "PreTrainedConfig") -> int:
+        """Return the longest input with its special tokens: the setting, or the checkpoint's positions."""
+        from longsumbench.models.seq2seq.checkpoint import stack_positions
+
+        length = self.input_length or stack_positions(described, "encoder")
+        assert length is not None
+        return length
+
+    def weights_identity(self) -> dict[str, Any]:
+        """Return the digest of the checkpoint's files and its commit, in place of its name; also of the adapter."""
+        from longsumbench.models.seq2seq.checkpoint import adapter_folder
+
+        identity = checkpoints.checkpoint_identity(self.initial_folder())
+        if folder := adapter_folder(self.adapter):
+            identity["adapter"] = checkpoints.model_digest(folder)
+        return identity
+
+    def reading_identity(self) -> dict[str, Any]:
+        """Return also the longest input, which the checkpoint decides if no setting does."""
+        longest = self.longest_input(self.describe_checkpoint())
+        return {**super().reading_identity(), "input_length": longest}
+
+    def _check_lengths(self, described: "PreTrainedConfig") -> None:
+        from longsumbench.models.seq2seq.checkpoint import stack_positions
+
+        kind, encoder = described.model_type, stack_positions(described, "encoder")
+        if self.input_length is None and encoder is None:
+            unlimited = f"{self.shown_as} ('{kind}') has no number of positions"
+            raise UsageError(
+                f"model.input_length is missing, and {unlimited}: give the longest input in tokens"
+            )
+        decoder = stack_positions(described, "decoder")
+        limits = (
+            ("input_length", self.input_length, encoder),
+            ("decode_length", self.decode_length, decoder),
+        )
+        for name, length, positions in limits:
+            if length is not None and positions is not None and length > positions:
                 raise UsageError(
-                    f"model.{name}={value} needs a token: add \"model.separator='<doc-sep>'\" or so"
+                    f"model.{name}={length}: {self.shown_as} has only {positions} positions: choose less"
                 )
+        multiple, length = self.pad_to_multiple_of or 1, self.input_length or encoder or 0
+        if encoder is not None and -(-length // multiple) * multiple > encoder:
+            padded = f"model.pad_to_multiple_of={multiple} pads inputs of {length} tokens beyond"
+            raise UsageError(
+                f"{padded} the {encoder} positions of {self.shown_as}: choose a shorter model.input_length"
+            )
+        if self.global_attention not in (None, "none") and kind != "led":
+            asked_for = f"model.global_attention={self.global_attention}"
+            raise UsageError(f"{asked_for} goes with LED, not with '{kind}': leave it out")
 
     def usual_decoding(self) -> Mapping[str, Any] | None:
         """Return the values of `decode.*` that the checkpoint's card has; errors are those of `card_decoding`."""

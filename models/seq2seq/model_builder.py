@@ -13,7 +13,6 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
 from transformers.models.bart.modeling_bart import BartLearnedPositionalEmbedding
 from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 
@@ -25,10 +24,10 @@ from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, special_tokens
 from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.models.seq2seq.checkpoint import adapter_folder, read_described, stack_config
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 
 _SPECIAL = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
-_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 
 
 class Seq2SeqBuilder(ModelBuilder):
@@ -40,13 +39,6 @@ class Seq2SeqBuilder(ModelBuilder):
         super().__init__(config, model_class)
         self._described: PreTrainedConfig | None = None
 
-    def initial_folder(self) -> Path:
-        """Return the folder of the checkpoint, fetched from the hub if it is there."""
-        config = self.config
-        return checkpoints.model_folder(
-            config.checkpoint, "model.checkpoint", revision=config.revision, pickled=True
-        )
-
     @property
     def described(self) -> PreTrainedConfig:
         """The configuration of the checkpoint's model.
@@ -55,28 +47,21 @@ class Seq2SeqBuilder(ModelBuilder):
             UsageError: it is no encoder-decoder, or the settings exceed its positions.
         """
         if self._described is None:
-            described = _load_config(self.initial_folder(), self.shown_as)
-            _check_lengths(self.config, described, self.shown_as)
-            self._described = described
+            self._described = self.config.describe_checkpoint()
         return self._described
 
     @property
     def input_length(self) -> int:
         """The longest input with its special tokens."""
-        length = self.config.input_length or _stack_positions(self.described, "encoder")
-        assert length is not None
-        return length
-
-    @property
-    def shown_as(self) -> str:
-        """The checkpoint in messages."""
-        return f"model.checkpoint={self.config.checkpoint}"
+        return self.config.longest_input(self.described)
 
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
         """Return the model that training starts from, in single precision; the caller has set the seed."""
         if self.config.init == "checkpoint":
             return self._start(reader.tokenizer, dtype=torch.float32)
-        checkpoints.check_memory(lambda: self.Model.from_config(self.described), self.shown_as)
+        checkpoints.check_memory(
+            lambda: self.Model.from_config(self.described), self.config.shown_as
+        )
         return self._with_token_rules(self.build(reader), reader.tokenizer)
 
     def build(self, reader: UnitReader) -> PreTrainedModel:
@@ -104,7 +89,7 @@ class Seq2SeqBuilder(ModelBuilder):
 
     def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
         """Load the checkpoint, and merge the weights of the adapter into it."""
-        model = self._load(self.initial_folder(), self.shown_as, tokenizer, **options)
+        model = self._load(self.config.initial_folder(), self.config.shown_as, tokenizer, **options)
         folder, adapter_name = (
             adapter_folder(self.config.adapter),
             f"model.adapter={self.config.adapter}",
@@ -139,7 +124,7 @@ class Seq2SeqBuilder(ModelBuilder):
         self, folder: Path, shown_as: str, tokenizer: PreTrainedTokenizerBase, **options: Any
     ) -> PreTrainedModel:
         """Load a model and its weights, all of which must be there."""
-        config = _load_config(folder, shown_as)
+        config = read_described(folder, shown_as)
         safe = checkpoints.weights_format(folder) != "bin"
         model = checkpoints.load_network(
             self.Model, folder, shown_as, config, use_safetensors=safe, **options
@@ -167,88 +152,29 @@ class Seq2SeqBuilder(ModelBuilder):
             special["decoder_start_token_id"] = special["bos_token_id"]
         if special["decoder_start_token_id"] is None:
             raise DataError(
-                f"{self.shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}"
+                f"{self.config.shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}"
             )
         for name, token in special.items():
             setattr(config, name, token)
-        with checkpoints.reading_checkpoint(self.shown_as):
+        with checkpoints.reading_checkpoint(self.config.shown_as):
             model.generation_config = GenerationConfig(**rules, **special)
-            check_special_tokens(model, self.shown_as)
+            check_special_tokens(model, self.config.shown_as)
         return model
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
         """Return the checkpoint's tokenizer; check that every token has an embedding."""
-        return _load_tokenizer(self.config, self.initial_folder(), self.described, self.shown_as)
-
-    def identity(self) -> dict[str, Any]:
-        """Return the digest of the checkpoint's files and its commit, in place of its name."""
-        adapter = (
-            {"adapter": checkpoints.model_digest(folder)}
-            if (folder := adapter_folder(self.config.adapter))
-            else {}
+        return _load_tokenizer(
+            self.config, self.config.initial_folder(), self.described, self.config.shown_as
         )
-        return {**checkpoints.checkpoint_identity(self.initial_folder()), **adapter}
 
     def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         """Load tokenizer and model of a checkpoint that the suite saved."""
         read_checkpoint(folder, type(self.config))
         shown_as = f"the checkpoint {folder}"
-        tokenizer = _load_tokenizer(self.config, folder, _load_config(folder, shown_as), shown_as)
+        tokenizer = _load_tokenizer(self.config, folder, read_described(folder, shown_as), shown_as)
         model = self.writer(tokenizer, folder)
         self._described = model.config
         return tokenizer, model
-
-
-def adapter_folder(name: str | None) -> Path | None:
-    """Return the folder of an adapter, fetched from the hub if it is there; None without one."""
-    if name is None:
-        return None
-    folder = Path(name).expanduser()
-    folder = folder if folder.is_dir() else checkpoints.fetch_files(name, "model.adapter", _ADAPTER)
-    if missing := [file for file in _ADAPTER if not (folder / file).is_file()]:
-        raise UsageError(
-            f"model.adapter={name}: no {' and no '.join(missing)} in its folder; save it with PEFT"
-        )
-    return folder
-
-
-def _load_config(folder: Path, shown_as: str) -> PreTrainedConfig:
-    config: PreTrainedConfig = checkpoints.load_config(AutoModelForSeq2SeqLM, folder, shown_as)
-    kind = config.model_type
-    if kind not in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES or not config.is_encoder_decoder:
-        advice = f"choose model=prompt {shown_as}"
-        if not checkpoints.is_language_model(config):
-            advice = "give an encoder-decoder, or a language model with model=prompt"
-        raise UsageError(
-            f"{shown_as} is a checkpoint of '{kind}', not of an encoder-decoder: {advice}"
-        )
-    return config
-
-
-def _check_lengths(config: Seq2SeqConfig, described: PreTrainedConfig, shown_as: str) -> None:
-    if config.input_length is None and _stack_positions(described, "encoder") is None:
-        unlimited = f"{shown_as} ('{described.model_type}') has no number of positions"
-        raise UsageError(
-            f"model.input_length is missing, and {unlimited}: give the longest input in tokens"
-        )
-    for name, stack in (("input_length", "encoder"), ("decode_length", "decoder")):
-        length, positions = getattr(config, name), _stack_positions(described, stack)
-        if length is not None and positions is not None and length > positions:
-            raise UsageError(
-                f"model.{name}={length}: {shown_as} has only {positions} positions: choose less"
-            )
-    multiple, positions = config.pad_to_multiple_of or 1, _stack_positions(described, "encoder")
-    length = config.input_length or positions or 0
-    if positions is not None and -(-length // multiple) * multiple > positions:
-        padded = f"model.pad_to_multiple_of={multiple} pads inputs of {length} tokens beyond"
-        raise UsageError(
-            f"{padded} the {positions} positions of {shown_as}: choose a shorter model.input_length"
-        )
-    if config.global_attention not in (None, "none") and described.model_type != "led":
-        asked_for = f"model.global_attention={config.global_attention}"
-        raise UsageError(
-            f"{asked_for} goes with LED, not with '{described.model_type}': leave it out"
-        )
 
 
 def _load_tokenizer(
@@ -256,13 +182,15 @@ def _load_tokenizer(
 ) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a checkpoint, set its languages, and check that every token has an embedding."""
     tokenizer = load_tokenizer(folder, fast=False)
-    checkpoints.check_vocabulary(
-        tokenizer, _stack_config(described, "encoder").vocab_size, shown_as
-    )
+    checkpoints.check_vocabulary(tokenizer, stack_config(described, "encoder").vocab_size, shown_as)
     language_codes = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
     default_language = getattr(tokenizer, "src_lang", None)  # None: the tokenizer has no languages
-    for attribute, setting in (("src_lang", "source_language"), ("tgt_lang", "target_language")):
-        if (language := getattr(config, setting)) is not None:
+    choices = (
+        ("src_lang", "source_language", config.source_language),
+        ("tgt_lang", "target_language", config.target_language),
+    )
+    for attribute, setting, language in choices:
+        if language is not None:
             if default_language is None or language not in language_codes:
                 advice = (
                     f"choose one of its codes, as {default_language}"
@@ -276,19 +204,3 @@ def _load_tokenizer(
     if default_language and tokenizer.tgt_lang is None:
         tokenizer.tgt_lang = tokenizer.src_lang
     return tokenizer
-
-
-def _stack_config(described: PreTrainedConfig, stack: str) -> PreTrainedConfig:
-    """Return the configuration of the encoder or decoder, where each has its own (BERT2BERT, T5Gemma)."""
-    part = getattr(described, stack, described)
-    return part.get_text_config() if isinstance(part, PreTrainedConfig) else described
-
-
-def _stack_positions(described: PreTrainedConfig, stack: str) -> int | None:
-    """Return the number of positions of a stack; None if they have no limit. LED's are whole windows of attention."""
-    shared = getattr(_stack_config(described, stack), "max_position_embeddings", None)
-    positions: int | None = getattr(described, f"max_{stack}_position_embeddings", shared)
-    if described.model_type == "led" and stack == "encoder" and positions is not None:
-        window = described.attention_window
-        positions -= positions % (window if isinstance(window, int) else max(window))
-    return positions

@@ -27,8 +27,9 @@ from longsumbench.modeling.processes import first_process_first
 from longsumbench.modeling.tokenizer import special_tokens
 from longsumbench.modeling.training.trainer import Objective, parameters
 from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.models.seq2seq.checkpoint import adapter_folder
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
-from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder, adapter_folder
+from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder
 
 _LINE_BREAKERS = (
     "pegasus",
@@ -75,10 +76,6 @@ class TextReader(UnitReader):
 
     config: Seq2SeqConfig
     builder: Seq2SeqBuilder  # knows how much the checkpoint can read; set by the system
-
-    def identity(self) -> dict[str, Any]:
-        """Return the longest input, which the checkpoint decides if no setting does."""
-        return {**super().identity(), "input_length": self.builder.input_length}
 
     def encode(self, sentences: Sequence[str]) -> list[packing.EncodedSentence]:
         """Tokenize consecutive sentences; special tokens in them ("</s>") are tokenized as text."""
@@ -226,7 +223,7 @@ class TextReader(UnitReader):
         attention = self.config.global_attention or (
             "first" if described.model_type == "led" else "none"
         )
-        window = getattr(described, "attention_window", 1)  # of LED
+        window = described.attention_window if described.model_type == "led" else 1
         multiple = self.config.pad_to_multiple_of or (
             window if isinstance(window, int) else max(window)
         )
@@ -248,7 +245,6 @@ class Seq2Seq(NeuralSystem):
         AutoModelForSeq2SeqLM,
         Seq2SeqBuilder,
     )
-    capabilities = core.Capabilities(runs_untrained=True)
     config: Seq2SeqConfig
     reader: TextReader
     builder: Seq2SeqBuilder
@@ -298,7 +294,7 @@ class Seq2Seq(NeuralSystem):
             if shift
             else shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
         )
-        with checkpoints.reading_checkpoint(self.builder.shown_as):
+        with checkpoints.reading_checkpoint(self.config.shown_as):
             logits = self.model(**inputs, decoder_input_ids=fed, use_cache=False).logits
         loss = token_cross_entropy(
             logits, labels, num_items_in_batch, smoothing if self.model.training else 0.0
@@ -316,7 +312,7 @@ class Seq2Seq(NeuralSystem):
 
     def facts(self) -> dict[str, Any]:
         """Return where the weights are from, their number, and the longest input."""
-        facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.builder.initial_folder())
+        facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.config.initial_folder())
         if folder := adapter_folder(self.config.adapter):
             facts["checkpoint"] += (
                 f" + {checkpoints.checkpoint_facts(self.config.adapter, folder)['checkpoint']}"

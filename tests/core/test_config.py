@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from longsumbench.core import Recipe, RunConfig, build_settings, resolve_config
+from longsumbench.core import Recipe, RunConfig, SystemConfig, build_settings, resolve_config
 from longsumbench.errors import UsageError
 
 
 @dataclass
-class ModelConfig:
+class ModelConfig(SystemConfig):
     """Settings of a made-up system."""
 
     name: str = "mine"

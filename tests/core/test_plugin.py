@@ -33,11 +33,11 @@ SYSTEM = '''\
 
 from dataclasses import dataclass
 
-from longsumbench.core import Summary, System, setting
+from longsumbench.core import Summary, System, SystemConfig, setting
 
 
 @dataclass
-class LastConfig:
+class LastConfig(SystemConfig):
     """The end of the source."""
 
     name: str = setting("last", "name of the system")

@@ -127,7 +127,7 @@ def test_it_writes_as_on_a_cpu(name: str, decoding: Decoding, device: str, fit: 
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in SYSTEMS if registry.systems.load(name).capabilities.extracts]
+    "name", [name for name in SYSTEMS if registry.config_of(name)().capabilities.extracts]
 )
 def test_it_extracts_as_on_a_cpu(name: str, device: str, fit: Fit) -> None:
     """The same weights choose the same sentences."""

@@ -38,7 +38,7 @@ def trunc(folder: Path) -> Path:
 
 def begin(folder: Path) -> None:
     system = PageSum(PageSumConfig(page_size=16, num_pages=3, decode_length=24, init=str(folder)))
-    system.identity()
+    system.config.identity()
     system.prepare(FitContext(TRAIN, None, Recipe(), ArtifactCache(folder.parent / "stages")))
     system.builder.initial_model(system.reader)
 

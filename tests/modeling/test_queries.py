@@ -97,7 +97,7 @@ def test_texts_with_and_without_queries_are_trained_apart(tmp_path: Path) -> Non
     """A checkpoint of texts with queries is not taken for one of the same texts without."""
     asked, plain = fitted("trunc", tmp_path), fitted("trunc", tmp_path, query=None)
     assert asked.checkpoint != plain.checkpoint
-    assert "queried" not in plain.state
+    assert plain.state.queried is None
 
 
 @pytest.mark.parametrize("name", ["ea", "seal"])

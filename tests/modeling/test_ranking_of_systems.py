@@ -101,7 +101,7 @@ def test_a_learned_ranker_decides_units_and_checkpoint(stages: ArtifactCache) ->
     }
     identity = first.reader.ranking.fitted_identity()["ranker"]
     assert decided["units"]["ranker"] == decided["checkpoint"]["units"]["ranker"] == identity
-    assert first.identity()["ranker"] == LstmRanker.version
+    assert first.config.identity()["ranker"] == LstmRanker.version
     before = len(list(stages.root.glob("units/*/inputs.json")))
     assert fitted(stages).reader.ranking.fitted_identity() == first.reader.ranking.fitted_identity()
     assert len(list(stages.root.glob("units/*/inputs.json"))) == before

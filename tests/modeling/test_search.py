@@ -56,15 +56,15 @@ def test_what_cannot_be_meant_is_refused(settings: dict[str, Any], message: str)
 def test_who_gives_attention(name: str, settings: dict[str, Any], gives: bool) -> None:
     """Coverage is refused where the memory is not one and the same; systems that do not search ignore it."""
     one = system(name, **settings)
-    assert one.capabilities.gives_attention == gives
-    check_search(one, Decoding())
+    assert one.config.capabilities.gives_attention == gives
+    check_search(one.config, Decoding())
     if gives or name == "lead":
-        check_search(one, Decoding(**COVERING))
+        check_search(one.config, Decoding(**COVERING))
     else:
         with pytest.raises(
             UsageError, match=rf"decode\.coverage=summary: model={name}, .*decode\.coverage=none"
         ):
-            check_search(one, Decoding(**COVERING))
+            check_search(one.config, Decoding(**COVERING))
 
 
 def test_a_run_is_refused_before_any_work() -> None:
@@ -108,7 +108,7 @@ def test_summarize_refuses_extracts_as_long_as_a_reference() -> None:
     with pytest.raises(UsageError, match="no reference"):
         next(summarize_inputs(system("ea"), [], decoding))
     one = system("ea")
-    one.state["trained_only"] = "scorer"
+    one.state.trained_only = "scorer"
     with pytest.raises(UsageError, match=r"choose decode\.mode=extract"):
         next(summarize_inputs(one, [], settle_decoding([], {})))
 

@@ -157,8 +157,8 @@ def test_a_system_writes_with_words(stages: ArtifactCache) -> None:
         Trunc(TruncConfig(**{**TINY, "tokenizer": kind, "vocabulary_size": size}))
         for kind, size in (("trained", 320), ("words", 20))
     )
-    assert "tokenizer" not in pieces.identity()  # the default
-    assert words.identity()["tokenizer"].startswith("words ")
+    assert "tokenizer" not in pieces.config.identity()  # the default
+    assert words.config.identity()["tokenizer"].startswith("words ")
     for system in (pieces, words):
         system.fit(FitContext(split, None, recipe, stages))
     assert len(list((stages.root / "tokenizer").glob("*/tokenizer.json"))) == 2

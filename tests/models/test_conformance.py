@@ -121,7 +121,7 @@ def test_it_says_what_it_is(name: str) -> None:
     assert [
         item.name for item in fields(system_class.Config) if not item.metadata.get("help")
     ] == []
-    assert system_class.decided_by <= {"seed", "train", "decode"}
+    assert system_class.Config().decided_by <= {"seed", "train", "decode"}
 
 
 def test_built_in_settings_are_listed_without_torch() -> None:
@@ -171,7 +171,7 @@ def test_an_example_alone_is_summarized_as_in_a_batch(system: System) -> None:
 @pytest.mark.parametrize("decoding", [SEARCH, SAMPLING], ids=["search", "sampling"])
 def test_alone_as_in_a_batch_with_other_settings(decoding: Decoding, system: System) -> None:
     """Searched and sampled summaries do not depend on the other examples of a batch, or on their order."""
-    if system.capabilities.supports_length_norms and decoding.num_beams > 1:
+    if system.config.capabilities.supports_length_norms and decoding.num_beams > 1:
         decoding = replace(decoding, length_norm="wu")
     together = [one.text for one in system.summarize(TEST, decoding)]
     assert [next(iter(system.summarize([example], decoding))).text for example in TEST] == together
@@ -180,7 +180,7 @@ def test_alone_as_in_a_batch_with_other_settings(decoding: Decoding, system: Sys
 
 def test_other_seeds_sample_other_summaries(system: System) -> None:
     """Systems that write sample other summaries under another seed, and for another id."""
-    if not system.capabilities.shares_work:
+    if not system.config.capabilities.shares_work:
         pytest.skip("does not write")
     renamed = [replace(example, id=f"{example.id} again") for example in TEST]
     sampled = [
@@ -235,7 +235,7 @@ EXTRACTORS = {"ea", "seal", "etads", "pagesum", "hierarchical_transformer"}
 def test_who_extracts() -> None:
     """These systems extract, as the guide says, and no other neural one."""
     assert {
-        name for name in NAMES if registry.systems.load(name).capabilities.extracts
+        name for name in NAMES if registry.config_of(name)().capabilities.extracts
     } == EXTRACTORS
 
 
@@ -252,7 +252,7 @@ def check_extract(example: Example, text: str, length: int) -> None:
 
 
 def skip_unless_it_extracts(system: System) -> None:
-    if not system.capabilities.extracts:
+    if not system.config.capabilities.extracts:
         assert system.config.name not in EXTRACTORS
         pytest.skip("does not extract")
 
@@ -357,13 +357,15 @@ def test_only_an_oracle_sees_the_references(system: System) -> None:
     same = [one.text for one in summarize(system, changed)] == [
         one.text for one in summarize(system, TEST)
     ]
-    assert same or system.capabilities.oracle
+    assert same or system.config.capabilities.oracle
 
 
 def test_evidence_is_whole(system: System) -> None:
     """Evidence is there where it is asked for and kept, alone as in a batch, and its axes fit its arrays and texts."""
     together = [one.evidence for one in summarize(system, TEST)]
-    assert [one is not None for one in together] == [system.capabilities.keeps_evidence] * len(TEST)
+    assert [one is not None for one in together] == [
+        system.config.capabilities.keeps_evidence
+    ] * len(TEST)
     assert all(
         one.evidence is None for one in system.summarize(TEST, replace(GREEDY, evidence="none"))
     )
@@ -392,5 +394,6 @@ def test_evidence_of_the_reference_is_there_where_it_is_asked_for(system: System
     for summary in asked:
         axes = summary.evidence.axes.values() if summary.evidence is not None else ()
         assert any(REFERENCE_AXIS in of_array for of_array in axes) == (
-            system.capabilities.keeps_evidence and system.capabilities.keeps_reference_evidence
+            system.config.capabilities.keeps_evidence
+            and system.config.capabilities.keeps_reference_evidence
         )

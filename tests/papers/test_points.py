@@ -269,10 +269,10 @@ def test_a_page_uses_runs_of_the_current_versions_only(
 
 def test_versions_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """They include those of a learned ranker and of the dataset's metrics."""
-    lead = registry.systems.load("lead")
     monkeypatch.setattr(registry.rankers.load("lstm"), "version", 7)
     plain, ranked = (
-        current_versions(lead(lead.Config(rank=rank)), ["fact_recall"]) for rank in ("none", "lstm")
+        current_versions(registry.config_of("lead")(rank=rank), ["fact_recall"])
+        for rank in ("none", "lstm")
     )
     assert plain["metric fact_recall"] == registry.metrics.load("fact_recall").version
     assert ranked == {**plain, "ranker": 7}

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from longsumbench.core import (
     Example,
     Summary,
     System,
+    SystemConfig,
     Truncation,
 )
 from longsumbench.runs import predictions
@@ -35,10 +36,20 @@ from longsumbench.runs.predictions import (
 SPLIT = ToySplit.of("test", 10)
 
 
+@dataclass
+class CountingConfig(SystemConfig):
+    """Its settings; `decided_by` is set by a test."""
+
+    decided_by: frozenset[str] = frozenset()
+
+
 class Counting(System):
     """Writes the id, and what was next to it in the batch; counts its batches."""
 
-    def __init__(self, fails_at: int | None = None) -> None:
+    def __init__(
+        self, fails_at: int | None = None, decided_by: frozenset[str] = frozenset()
+    ) -> None:
+        super().__init__(CountingConfig(decided_by))
         self.batches: list[list[str]] = []
         self.fails_at = fails_at
 
@@ -228,7 +239,7 @@ def test_a_system_that_keeps_none_is_not_asked(
 ) -> None:
     """Without the capability `keeps_evidence` no batch is decoded with evidence, and no folder is made."""
     monkeypatch.setattr(Watching, "batches", [])
-    monkeypatch.setattr(Watching, "capabilities", Capabilities())
+    monkeypatch.setattr(WatchingConfig, "capabilities", Capabilities())
     summarize(Watching(WatchingConfig()), tmp_path, "all")
     assert {evidence for _, evidence in Watching.batches} == {"none"}
     assert not (tmp_path / "evidence").exists()
@@ -356,8 +367,7 @@ def test_a_system_that_does_not_tell_its_input(tmp_path: Path) -> None:
     how, inputs = Decoding(keep_inputs="1"), tmp_path / "inputs.jsonl"
     summarize_split(Counting(), SPLIT, how, tmp_path / "p.jsonl", inputs=inputs)
     assert not inputs.exists()
-    silent = Counting()
-    silent.decided_by = frozenset({"decode"})
+    silent = Counting(decided_by=frozenset({"decode"}))
     summarize_split(silent, SPLIT, how, tmp_path / "q.jsonl", inputs=inputs)
     assert inputs.read_text(encoding="utf-8") == '{"id": "toy-0", "input": null}\n'
 
@@ -384,8 +394,6 @@ def test_the_inputs_of_several_processes_are_merged(
 
 class WatchingReferences(Watching):
     """As Watching, and keeps on request how many letters a unit and each word of the reference have in common."""
-
-    capabilities = Capabilities(keeps_evidence=True, keeps_reference_evidence=True)
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Write a batch."""

@@ -400,7 +400,7 @@ def test_a_system_that_learned_to_answer_wants_a_question(
 ) -> None:
     """A text without a question has a message if all that was learned had one."""
     system = registry.systems.load("trunc")(registry.systems.load("trunc").Config())
-    system.state["queried"] = learned
+    system.state.queried = learned
     text = Input("a.txt", Example("a", None, query, (), ((),)))
     assert unlike_what_was_learned(system, [text]).endswith(message)
     assert bool(unlike_what_was_learned(system, [text])) == bool(message)

@@ -70,9 +70,9 @@ class EchoEngine:
 def prompted(engine: EchoEngine, /, **settings: Any) -> PromptSystem:
     """Return a system that asks an engine for summaries of 50 words, unless the settings differ."""
     values = {"length": "50", "decode_length": 100, **settings}
-    system = PromptSystem(build_settings(PromptConfig, values, "model."))
-    system.__dict__["engine"] = engine  # instead of the one that the settings open
-    return system
+    config: PromptConfig = build_settings(PromptConfig, values, "model.")
+    config.open_engine = lambda: engine  # type: ignore[method-assign]
+    return PromptSystem(config)
 
 
 def text_example(

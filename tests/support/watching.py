@@ -19,18 +19,21 @@ from longsumbench.core import (
     FitReport,
     Summary,
     System,
+    SystemConfig,
     Truncation,
     registry,
 )
 
 
 @dataclass
-class WatchingConfig:
+class WatchingConfig(SystemConfig):
     """How much is read and written."""
 
     name: str = "watching"
     num_units: int = 6  # sentences read at most
     segments: int = 2  # of the summary, one sentence each
+    capabilities = Capabilities(keeps_evidence=True)
+    decided_by = frozenset({"decode"})
 
 
 class Watching(System):
@@ -43,8 +46,6 @@ class Watching(System):
     """
 
     Config = WatchingConfig
-    capabilities = Capabilities(keeps_evidence=True)
-    decided_by = frozenset({"decode"})
     config: WatchingConfig
     batches: ClassVar[list[tuple[list[str], str]]] = []
     fails_at: ClassVar[int | None] = None

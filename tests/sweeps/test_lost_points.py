@@ -20,13 +20,13 @@ import time
 from dataclasses import dataclass
 
 from longsumbench import interrupts
-from longsumbench.core.system import System
+from longsumbench.core import System, SystemConfig
 
 interrupts._GRACE = 1.0  # seconds
 
 
 @dataclass
-class DyingConfig:
+class DyingConfig(SystemConfig):
     name: str = "dying"
 
 
@@ -38,7 +38,7 @@ class Dying(System):
 
 
 @dataclass
-class HangingConfig:
+class HangingConfig(SystemConfig):
     name: str = "hanging"
 
 
@@ -51,7 +51,7 @@ class Hanging(System):
 
 
 @dataclass
-class StuckConfig:
+class StuckConfig(SystemConfig):
     name: str = "stuck"
 
 

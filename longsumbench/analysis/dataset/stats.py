@@ -23,6 +23,7 @@ from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
@@ -113,20 +114,21 @@ def fit_reader(
         EnvironmentProblem: a tokenizer is not available.
     """
     model, note = config.model, ""
-    ranker = getattr(model, "rank", core.UNRANKED)
+    ranker = model.rank
     if not train_ranker and core.learned_ranker(ranker):
         model = replace(model, rank=core.UNRANKED)
         note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
         note = f"{note}; train_ranker=true ranks them as a run does"
-    system: core.System = core.registry.systems.load(model.name)(model)
+    system = core.new_system(model)
     system.prepare(core.FitContext.of(splits, config, stages))
     reader = FittedReader(system, Reading(model.name, variant, note))
-    units: Any = getattr(
-        system, "reader", None
-    )  # of a NeuralSystem; importing that class would import torch
-    if units is not None:
+    # Only a neural system has tokens. Its class imports torch, its settings do not.
+    if isinstance(model, NeuralConfig):
+        from longsumbench.modeling.neural_system import NeuralSystem
         from longsumbench.modeling.tokenizer import tokenizer_identity
 
+        assert isinstance(system, NeuralSystem)
+        units = system.reader
         reader.reading.has_tokens = True
         reader.tokenizer = tokenizer_identity(units.tokenizer)
         reader.count = lambda sentences: sum(

@@ -93,7 +93,7 @@ def example(number: int) -> Example:
 SCRIPT = """
 import sys
 from pathlib import Path
-from longsumbench.core.config import DatasetSettings
+from longsumbench.core import DatasetSettings
 from longsumbench.corpora.reading import rows
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.cache.artifacts import ArtifactCache

@@ -15,6 +15,7 @@ from longsumbench.core import (
     Document,
     Example,
     FitContext,
+    Fitted,
     LearnedRanker,
     RankerSettings,
     Recipe,
@@ -166,8 +167,8 @@ def test_a_ranker_that_learns_makes_a_baseline_depend_on_the_seed(
 ) -> None:
     """The version of a learned ranker is part of what decides the outcome, as is the seed of its training."""
     plain, learned = kind(config(rank="tfidf")), kind(config(rank="lstm"))
-    assert (plain.identity()["ranker"], plain.decided_by) == (None, frozenset())
-    assert (learned.identity()["ranker"], learned.decided_by) == (1, {"seed"})
+    assert (plain.config.identity()["ranker"], plain.config.decided_by) == (None, frozenset())
+    assert (learned.config.identity()["ranker"], learned.config.decided_by) == (1, {"seed"})
 
 
 def test_lead_ranks_by_a_ranker_that_learns(
@@ -310,7 +311,7 @@ def test_the_length_is_learned_and_kept(system: System, tmp_path: Path) -> None:
     )
     fitted(system, train, tmp_path).save(tmp_path)
     loaded = type(system).load(tmp_path)
-    assert loaded.state == {"length": 3}
+    assert loaded.state == Fitted(target_words=3)
     assert texts(loaded, example()) == texts(system, example())
     assert len(texts(loaded, example())[0].split()) == 3
 
@@ -336,7 +337,7 @@ def test_a_length_counts_letters_where_a_script_has_no_blanks(length: int, tmp_p
     for kind, config in kinds:
         (written,) = texts(kind(config(length=str(length))), example(source=CHINESE))
         assert count_words([written]) == length
-        assert fitted(kind(config()), train, tmp_path).state == {"length": 3}
+        assert fitted(kind(config()), train, tmp_path).state == Fitted(target_words=3)
     assert texts(Lead(LeadConfig(length="17")), example(source=CHINESE)) == [f"{CHINESE[0]}\n市长"]
 
 
@@ -370,7 +371,7 @@ def test_no_training_split_names_the_other_choices(train: Train | None, tmp_path
 )
 def test_who_sees_the_reference_is_an_oracle(system: System, oracle: bool) -> None:
     """A system that looks at the reference, if only at its length, is labelled."""
-    assert system.capabilities.oracle is oracle
+    assert system.config.capabilities.oracle is oracle
 
 
 @pytest.mark.parametrize("length", ["0", "-3", "1.5", "", "refrence"])

@@ -273,13 +273,13 @@ def test_another_pipeline_makes_other_units(monkeypatch: pytest.MonkeyPatch) -> 
     discourse = built(
         "hierarchical_transformer", graph="discourse", entities="spacy", spacy_model="some"
     )
-    assert discourse.identity()["spacy"] == "some 1.0"
+    assert discourse.config.identity()["spacy"] == "some 1.0"
     for settings in (
         {"graph": "discourse", "entities": "capitals"},
         {"graph": "similarity"},
         {"entities": "spacy"},
     ):
-        assert built("hierarchical_transformer", **settings).identity().get("spacy") is None
+        assert built("hierarchical_transformer", **settings).config.identity().get("spacy") is None
 
 
 def test_evidence_says_where_from(tmp_path: Path) -> None:

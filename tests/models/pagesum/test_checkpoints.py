@@ -234,11 +234,11 @@ def test_a_run_knows_the_checkpoint_by_its_content(
     elsewhere, changed = tmp_path / "elsewhere", tmp_path / "changed"
     shutil.copytree(checkpoint, elsewhere)
     write_bart(changed, init_std=0.3)
-    identity = fitted(checkpoint, stages).identity()
-    assert fitted(elsewhere, stages).identity() == identity
+    identity = fitted(checkpoint, stages).config.identity()
+    assert fitted(elsewhere, stages).config.identity() == identity
     assert str(tmp_path) not in json.dumps(identity)
     assert num_trainings(stages) == 1
-    assert fitted(changed, stages).identity()["init"] != identity["init"]
+    assert fitted(changed, stages).config.identity()["init"] != identity["init"]
     assert num_trainings(stages) == 2
 
 

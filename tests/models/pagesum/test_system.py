@@ -168,12 +168,12 @@ def test_an_extract_is_made_of_the_most_confident_pages(
 def test_global_decoding_has_no_confidences_to_extract_by() -> None:
     """Without confidences it is refused, and the message names the systems that can extract."""
     extract = Decoding(mode="extract")
-    check_search(build_tiny("pagesum"), extract)
+    check_search(build_tiny("pagesum").config, extract)
     with pytest.raises(
         UsageError,
         match=r"with these settings, scores no sentences.*\(ea, seal, pagesum, etads, hier",
     ):
-        check_search(build_tiny("pagesum", decoding="global"), extract)
+        check_search(build_tiny("pagesum", decoding="global").config, extract)
 
 
 @pytest.mark.parametrize(("fidelity", "expected"), [("default", "<ab>"), ("official", "ab>")])

@@ -352,16 +352,12 @@ def test_shots_take_at_most_half_of_the_prompt(tmp_path: Path) -> None:
 
 def test_the_seed_decides_only_where_it_is_used() -> None:
     """The seed is a part of the run's id if examples are drawn, or answers sampled."""
-    assert prompted(EchoEngine()).decided_by == {"decode"}
+    assert prompted(EchoEngine()).config.decided_by == {"decode"}
     for shots, temperature, depends in ((0, 0.0, False), (1, 0.0, True), (0, 0.7, True)):
         decoding = Decoding(temperature=temperature)
-        parts = deciding_parts(prompted(EchoEngine(), shots=shots), Recipe(), decoding)
-        assert ("seed" in parts) == depends
         config = RunConfig(prompted(EchoEngine(), shots=shots).config, decode=decoding)
-        ids = {
-            config_identity(replace(config, seed=seed), prompted(EchoEngine(), shots=shots))
-            for seed in (1, 2)
-        }
+        assert ("seed" in deciding_parts(config.model, Recipe(), decoding)) == depends
+        ids = {config_identity(replace(config, seed=seed)) for seed in (1, 2)}
         assert (len(ids) == 2) == depends
 
 
@@ -372,7 +368,7 @@ def test_the_texts_of_a_prompt_are_in_the_identity(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir(exist_ok=True)
         path = tmp_path / folder / "mine.yaml"
         path.write_text(f"user: '{text}'\n")
-        return prompted(EchoEngine(), prompt=str(path)).identity()
+        return prompted(EchoEngine(), prompt=str(path)).config.identity()
 
     first = identity("a", "Read {document}")
     assert identity("b", "Read {document}") == first

@@ -84,12 +84,12 @@ def test_training_the_scorer_alone_leaves_the_decoder(name: str, tmp_path: Path)
 def test_what_cannot_extract_is_refused() -> None:
     """Systems without scores, and a decoder that is not trained, are refused with what to do."""
     with pytest.raises(UsageError, match="scores no sentences"):
-        check_search(build_tiny("trunc"), EXTRACT)
+        check_search(build_tiny("trunc").config, EXTRACT)
     with pytest.raises(UsageError, match=r"add decode\.mode=extract"):
-        check_trained_part(build_tiny("ea"), Recipe(only="scorer"), Decoding())
+        check_trained_part(build_tiny("ea").config, Recipe(only="scorer"), Decoding())
     with pytest.raises(UsageError, match="no scorer"):
-        check_trained_part(build_tiny("trunc"), Recipe(only="scorer"), Decoding())
-    check_search(build_tiny("lead"), EXTRACT)
+        check_trained_part(build_tiny("trunc").config, Recipe(only="scorer"), Decoding())
+    check_search(build_tiny("lead").config, EXTRACT)
 
 
 def test_a_share_of_the_snippets_has_the_expected_loss_of_all() -> None:

@@ -89,14 +89,14 @@ def test_training_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
         for key, value in first.model.state_dict().items()
     )
     assert (
-        build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).identity()
-        == second.identity()
+        build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).config.identity()
+        == second.config.identity()
     )
     first.model.lm_head.weight.data.add_(1)
     first.save(tmp_path / "b")
     assert (
-        build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).identity()
-        != second.identity()
+        build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).config.identity()
+        != second.config.identity()
     )
 
 

@@ -70,8 +70,8 @@ def test_an_adapter_writes_what_peft_writes(bart: Path, tmp_path: Path) -> None:
     assert not torch.allclose(without, expected, atol=1e-1)
     assert system.facts()["checkpoint"] == "bart + lora"
     other = opened(bart, write_adapter(bart, tmp_path / "other", scale=1.0))
-    assert len({str(one.identity()) for one in (plain, system, other)}) == 3
-    assert str(tmp_path) not in str(system.identity())
+    assert len({str(one.config.identity()) for one in (plain, system, other)}) == 3
+    assert str(tmp_path) not in str(system.config.identity())
 
 
 def test_a_saved_one_has_its_weights_merged(bart: Path, tmp_path: Path) -> None:

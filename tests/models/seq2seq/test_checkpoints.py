@@ -96,8 +96,8 @@ def test_a_run_of_a_checkpoint_as_it_is(
 def test_the_content_is_the_identity(bart: Path, tmp_path: Path) -> None:
     """The same files elsewhere are the same system; other weights are not; the path is nowhere."""
     copy, other = write_seq2seq(tmp_path / "copy"), write_seq2seq(tmp_path / "other", init_std=0.4)
-    identity = opened(bart).identity()
-    assert identity == opened(copy).identity() != opened(other).identity()
+    identity = opened(bart).config.identity()
+    assert identity == opened(copy).config.identity() != opened(other).config.identity()
     assert str(tmp_path) not in json.dumps(identity)
     assert identity["input_length"] == 48
 
@@ -131,7 +131,7 @@ def test_a_revision_of_the_hub(bart: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
     system = opened("someone/bart", revision="refs/pr/3")
     assert asked == [("someone/bart", "refs/pr/3")]
-    assert system.identity()["revision"] == COMMIT
+    assert system.config.identity()["revision"] == COMMIT
     facts = system.facts()
     assert (facts["checkpoint"], facts["revision"]) == ("someone/bart", COMMIT)
     assert texts(system) == texts(opened(snapshot))
@@ -464,9 +464,13 @@ def test_positions_that_pegasus_computes_may_be_missing(tmp_path: Path) -> None:
 def test_a_checkpoint_as_it_is_needs_no_seed(bart: Path) -> None:
     """Another seed or recipe is the same run, as long as nothing is trained or sampled."""
     system = Seq2Seq(Seq2SeqConfig(checkpoint=str(bart)))
-    assert deciding_parts(system, Recipe(max_steps=0), Decoding()) == {"decode"}
-    assert deciding_parts(system, Recipe(max_steps=0), Decoding(temperature=1.0)) == {
+    assert deciding_parts(system.config, Recipe(max_steps=0), Decoding()) == {"decode"}
+    assert deciding_parts(system.config, Recipe(max_steps=0), Decoding(temperature=1.0)) == {
         "decode",
         "seed",
     }
-    assert deciding_parts(system, Recipe(max_steps=1), Decoding()) == {"decode", "seed", "train"}
+    assert deciding_parts(system.config, Recipe(max_steps=1), Decoding()) == {
+        "decode",
+        "seed",
+        "train",
+    }
