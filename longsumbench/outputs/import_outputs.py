@@ -67,7 +67,7 @@ class ImportedConfig(core.SystemConfig):
 
     @property
     def decided_by(self) -> frozenset[str]:
-        """The seed, if it is known."""
+        """The seed, if the outputs have one."""
         return frozenset() if self.outputs.get("seed") is None else frozenset({"seed"})
 
     def identity(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ from longsumbench.runs.predictions import (
 )
 from longsumbench.runs.record import (
     Ledger,
+    RecordedConfig,
     RecordedSystem,
     RecordedTexts,
     RunCosts,
@@ -171,12 +172,14 @@ def _carry_out(
     costs = RunCosts(StepSeconds(**point.timings), speed, peak_memory_gb())
     facts = system.facts()
     without_weights = not (report.parameters or facts.get("checkpoint"))
-    copies = without_weights or (config.decode.mode == "extract" and "decode" in model.decided_by)
+    copies = without_weights or (
+        config.decode.mode == "extract" and "decode" in config.model.decided_by
+    )
     record = RunRecord(
         run_id=folder.name,
         key=key_of_run(config, texts),
         variant=point.variant,
-        oracle=core.sees_reference(model, config.decode),
+        oracle=core.sees_reference(config.model, config.decode),
         evaluation=evaluation,
         outputs_digest=digest_texts(outputs[0]),
         fit=report,
@@ -184,7 +187,7 @@ def _carry_out(
         costs=RunCosts() if point.imported else costs,
         texts=recorded_facts(texts.facts, RecordedTexts),
         system=recorded_facts(facts, RecordedSystem),
-        config=replace(config, model=asdict(config.model)),
+        config=RecordedConfig.of(config),
         environment=started_in,
         command=point.command,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),

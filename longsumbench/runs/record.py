@@ -152,6 +152,18 @@ def recorded_facts(facts: Mapping[str, Any], part: type[_Part]) -> _Part:
     return msgspec.convert({**typed_facts, "more": more}, part)
 
 
+@dataclass
+class RecordedConfig(RunConfig):
+    """The resolved configuration. The settings of its model are a mapping: the system may not be installed."""
+
+    model: Any
+
+    @classmethod
+    def of(cls, config: RunConfig) -> Self:
+        """Return a configuration as it is recorded."""
+        return cls(**{**vars(config), "model": asdict(config.model)})
+
+
 @dataclass(frozen=True)
 class ImportedOutputs:
     """Where the outputs of an imported run come from.
@@ -182,7 +194,7 @@ class RunRecord:
         costs: what it took.
         texts: facts about the texts.
         system: facts about the system.
-        config: the resolved configuration. The settings of its model are a mapping: the system may not be installed.
+        config: the resolved configuration.
         environment: versions, hardware and commit.
         command: the command line as typed.
         finished: the time, UTC, ISO 8601.
@@ -201,7 +213,7 @@ class RunRecord:
     costs: RunCosts
     texts: RecordedTexts
     system: RecordedSystem
-    config: RunConfig
+    config: RecordedConfig
     environment: Environment
     command: tuple[str, ...]
     finished: str

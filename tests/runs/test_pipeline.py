@@ -34,7 +34,7 @@ from longsumbench.runs import pipeline
 from longsumbench.runs.evidence import kept_places, read_kept_inputs
 from longsumbench.runs.pipeline import run_point, score_baselines
 from longsumbench.runs.plan import Point
-from longsumbench.runs.record import RecordedSystem, RunRecord
+from longsumbench.runs.record import RecordedConfig, RecordedSystem, RunRecord
 from longsumbench.runs.results import Results, read_run_config, write_run_config
 from longsumbench.runs.run_id import config_identity, id_of_run
 
@@ -213,7 +213,7 @@ def test_the_record_is_complete(toy: Path) -> None:
         "max_steps",
     )
     assert record.command == ("longsumbench", "run")
-    assert record.config == replace(config, model=asdict(config.model))
+    assert record.config == RecordedConfig.of(config)
     assert (
         record.costs.timings.total
         >= record.costs.timings.fit + record.costs.timings.summarize + record.costs.timings.score

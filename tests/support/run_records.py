@@ -10,7 +10,6 @@ from longsumbench.core import (
     Decoding,
     FitReport,
     Recipe,
-    RunConfig,
     RunKey,
 )
 from longsumbench.leaderboards.significance import JudgedDifference
@@ -19,6 +18,7 @@ from longsumbench.metrics.evaluate import Evaluation
 from longsumbench.runs.environment import Environment
 from longsumbench.runs.record import (
     Ledger,
+    RecordedConfig,
     RecordedSystem,
     RecordedTexts,
     RunCosts,
@@ -86,7 +86,7 @@ def changed(run: RunRecord, **changes: Any) -> RunRecord:
     return replace(run, **changes)
 
 
-def _changed_config(config: RunConfig, **changes: Any) -> RunConfig:
+def _changed_config(config: RecordedConfig, **changes: Any) -> RecordedConfig:
     for name in SECTIONS:
         if name in changes:
             changes[name] = replace(getattr(config, name), **changes[name])
@@ -118,7 +118,7 @@ def record(model: str, f: float, **changes: Any) -> RunRecord:
         costs=RunCosts(StepSeconds(), 12.5, 1.5),
         texts=RecordedTexts({"train": 60, "test": 20}),
         system=RecordedSystem(),
-        config=RunConfig(
+        config=RecordedConfig(
             model={"name": model},
             dataset=DatasetSettings("arxiv"),
             train=Recipe(accumulation=1),
