@@ -186,7 +186,7 @@ def write_costs(costs: Mapping[str, PaperTableCost], results: Results) -> Path:
 
 def estimate_run(config: RunConfig) -> RunCost | None:
     """Estimate a run on a dataset of published sizes; None if a checkpoint decides its network."""
-    if hasattr(config.model, "checkpoint"):
+    if config.model.checkpoint is not None:
         return None
     dataset = str(config.dataset.reader)
     return estimate_cost(config, read_sizes(dataset), registry.corpora.load(dataset).multi_document)
