@@ -81,21 +81,6 @@ def test_extract_is_its_definition(
     )
 
 
-@given(TEXTS, LENGTHS, SHARES, st.integers(0, 1_000))
-def test_an_extract_is_a_part_of_the_source(
-    texts: list[str], length: int, redundancy: float, seed: int
-) -> None:
-    """Its lines are distinct source sentences in their order, one at most cut, of `length` words if there are any."""
-    spans = scored(texts, np.random.default_rng(seed))
-    taken = list(chosen_sentences(source(*texts), spans, length, redundancy).values())
-    left = iter(texts)
-    assert all(any(sentence.startswith(line) for sentence in left) for line in taken)
-    whole = [line.lower() for line in taken if line in texts]
-    assert len(set(whole)) >= len(taken) - 1  # the line that is cut may equal another
-    distinct = {text.lower(): len(text.split()) for text in texts}
-    assert sum(len(line.split()) for line in taken) == min(length, sum(distinct.values()))
-
-
 @pytest.mark.parametrize(
     ("length", "redundancy", "expected"),
     [

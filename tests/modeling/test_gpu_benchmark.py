@@ -3,7 +3,6 @@
 import csv
 import sys
 from pathlib import Path
-from typing import Any
 
 import gpu
 import pytest
@@ -40,21 +39,3 @@ def test_every_network_trains_and_writes(tmp_path: Path, monkeypatch: pytest.Mon
                 case.examples * case.units[0] * case.units[1]
             )
             assert float(row["MFU"]) > 0
-
-
-def test_a_failure_is_a_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What a network or one measurement raises is a line with the error, and the others follow."""
-
-    def fail(*arguments: Any) -> Any:
-        raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB.\nmore lines")
-
-    monkeypatch.setattr(gpu, "led", fail)
-    monkeypatch.setattr(gpu, "token_seconds", fail)
-    rows = rows_of(tmp_path, monkeypatch, "--only", "trunc")
-    error = "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB."
-    assert [(row["work"], row["error"]) for row in rows] == [
-        *(("train", ""), ("train", ""), ("greedy", error), ("beam 2", error), ("", error))
-    ]
-    assert capsys.readouterr().out.count(f"  {error}\n") == 3

@@ -31,12 +31,3 @@ def test_a_system_of_several_units_numbers_them(mode: str, tmp_path: Path) -> No
     assert headings == [f"── unit {number} of 3" for number in (1, 2, 3)]
     text = " ".join(line.strip() for line in lines if line not in headings)
     assert text == " ".join(example(7, sentences=3).sentences())
-
-
-def test_inputs_are_kept_on_request_only(tmp_path: Path) -> None:
-    """Without the setting a summary has no input, and is the same."""
-    system = fit_tiny("trunc", tmp_path)
-    (plain,) = system.summarize([example(7)], Decoding(max_length=4, evidence="none", device="cpu"))
-    (kept,) = system.summarize([example(7)], KEPT)
-    assert plain.read is None
-    assert kept == plain

@@ -20,39 +20,17 @@ def sentence(length: int, words: int | None = None, token: int = 7) -> EncodedSe
     return EncodedSentence([token] * length, length if words is None else words)
 
 
-def test_paragraphs_keep_their_places() -> None:
-    """Paragraphs are numbered within their document, across its sections; empty ones are none."""
-    found = paragraphs_of(EXAMPLE, "paragraph")
-    assert [one.text for one in found] == ["A a. B b.", "C c.", "D d.", "E e."]
-    assert [one.place for one in found] == [(0, 0), (0, 1), (0, 2), (1, 0)]
-
-
 def test_paragraphs_know_their_sentences() -> None:
     """Spans count all sentences of the example, also blank ones, which belong to no paragraph."""
-    assert [one.span for one in paragraphs_of(EXAMPLE, "paragraph")] == [
-        (0, 2),
-        (2, 3),
-        (3, 4),
-        (4, 5),
-    ]
+    paragraphs = paragraphs_of(EXAMPLE, "paragraph")
+    assert [paragraph.text for paragraph in paragraphs] == ["A a. B b.", "C c.", "D d.", "E e."]
+    assert [paragraph.place for paragraph in paragraphs] == [(0, 0), (0, 1), (0, 2), (1, 0)]
+    assert [paragraph.span for paragraph in paragraphs] == [(0, 2), (2, 3), (3, 4), (4, 5)]
     assert [one.span for one in paragraphs_of(EXAMPLE, "section")] == [(0, 3), (3, 4), (4, 5)]
     blank_first = Example(
         "2", None, None, (Document(None, (Section(None, ((" ",), ("A.", "", "B."))),)),), (("A.",),)
     )
     assert [one.span for one in paragraphs_of(blank_first, "paragraph")] == [(1, 4)]
-
-
-def test_sections_and_sentences_can_stand_for_paragraphs() -> None:
-    """A section is all its paragraphs, without its name; a sentence is alone."""
-    assert [one.text for one in paragraphs_of(EXAMPLE, "section")] == [
-        "A a. B b. C c.",
-        "D d.",
-        "E e.   ",
-    ]
-    assert [one.sentences for one in paragraphs_of(EXAMPLE, "sentence")][:2] == [
-        ("A a.",),
-        ("B b.",),
-    ]
 
 
 def test_the_best_fit_by_hand() -> None:
@@ -66,12 +44,3 @@ def test_the_best_fit_by_hand() -> None:
     cuts = (Cut("num_paragraphs", 5, 5), Cut("paragraph_length", 2, 2), Cut("input_length", 1, 1))
     assert units.truncation.cuts == cuts
     assert units.truncation.tokens_seen == 9
-
-
-def test_ranks_keep_their_numbers() -> None:
-    """Without a title the first unit is empty; so is a paragraph without tokens; those behind the last are left out."""
-    units = best_paragraphs(
-        None, [sentence(2), sentence(0), sentence(1), sentence(0)], [0, 0, 0, 0], Limits(None, 4, 9)
-    )
-    assert [len(ids) for ids in units.ids] == [0, 2, 0, 1]
-    assert units.truncation.cuts == ()

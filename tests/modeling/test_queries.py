@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.toys import ToySplit, fit_tiny
 
-from longsumbench.core import Cut, Document, Example, Section, Truncation, registry
+from longsumbench.core import Cut, Truncation, registry
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.units import EncodedSentence, Query, Units, prepend_query
 
@@ -100,21 +100,6 @@ def test_texts_with_and_without_queries_are_trained_apart(tmp_path: Path) -> Non
     assert plain.state.queried is None
 
 
-@pytest.mark.parametrize("name", ["ea", "seal"])
-def test_proxy_labels_are_those_of_the_text(name: str, tmp_path: Path) -> None:
-    """A snippet's label does not depend on the query before it."""
-    system = fitted(name, tmp_path)
-    example = toys("train", 1, 44).examples[0]
-    row = system.reader.row(example)
-    assert row["query_length"] > 0
-    bare = {
-        **row,
-        "units": [unit[row["query_length"] :] for unit in row["units"]],
-        "query_length": 0,
-    }
-    assert system.reader.labels_of(row) == system.reader.labels_of(bare)
-
-
 def test_worked_query() -> None:
     """Worked: of a query of five tokens, two go before each of two units with text; three tokens, two words are cut."""
     query = Query.within(EncodedSentence([7, 8, 9, 7, 8], 3), unit_length=4)
@@ -126,13 +111,3 @@ def test_worked_query() -> None:
     assert asked.truncation == Truncation(10, 7, (Cut("num_snippets", 2, 1), Cut("query", 3, 2)))
     assert (asked.query_length, asked.documents, asked.words) == (2, (0, 0, 1), (2, 0, 1))
     assert prepend_query(units, Query()) is units
-
-
-def test_a_ranker_goes_by_the_query_too(tmp_path: Path) -> None:
-    """Ranked by tf-idf, a text without title is ordered by what is asked."""
-    texts = ("Apples are red.", "Boats are slow.", "Cats are quick.")
-    document = Document(None, (Section(None, tuple((text,) for text in texts)),))
-    example = Example("x", None, "which boats?", (document,), (("Slow.",),))
-    system = fitted("trunc", tmp_path, rank="tfidf")
-    assert example.topic == "which boats?"
-    assert system.reader.ranking.order(example, texts)[0] == 1

@@ -12,16 +12,11 @@ from support.toys import TINY, ToySplit, example, tiny_recipe
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
     Decoding,
-    Document,
     FitContext,
     LearnedRanker,
-    RankerSettings,
-    Section,
-    learned_ranker,
-    texts_to_rank,
 )
-from longsumbench.errors import UnknownName, UsageError
-from longsumbench.modeling.ranking import Ranking, find_ranker, tfidf_with_title
+from longsumbench.errors import UsageError
+from longsumbench.modeling.ranking import Ranking
 from longsumbench.models.rankers.lstm import LstmRanker
 from longsumbench.models.seal.config import TruncConfig
 from longsumbench.models.seal.system import Trunc
@@ -43,41 +38,6 @@ def fitted(stages: ArtifactCache, rank: str = "lstm", seed: int = 1) -> Trunc:
     system = Trunc(TruncConfig(**{**TINY, "rank": rank}))
     system.fit(FitContext(TRAIN, VALIDATION, tiny_recipe(max_steps=1, seed=seed), stages))
     return system
-
-
-def test_what_is_ranked() -> None:
-    """Paragraphs, sections without their names or sentences, in reading order, across documents, without empty ones."""
-    sections = (Section("name", (("a b.", "c."), (" ",))), Section(None, (("d.",),)))
-    one = replace(
-        example(1),
-        documents=(Document(None, sections), Document(None, (Section(None, (("e.",),)),))),
-    )
-    assert texts_to_rank(one) == ["a b. c.", "d.", "e."]
-    assert texts_to_rank(one, "section")[1:] == ["d.", "e."]
-    assert texts_to_rank(one, "sentence") == ["a b.", "c.", "d.", "e."]
-
-
-def test_rankers_are_found_by_name(stages: ArtifactCache) -> None:
-    """A plain ranker is the function itself, one that learns is fitted, none is neither, an unknown one is an error."""
-    settings = RankerSettings(dimension=8, steps=1, vocabulary_size=300, device="cpu")
-    assert find_ranker("tfidf", None, None, settings, stages) is tfidf_with_title
-    assert isinstance(find_ranker("lstm", TRAIN, None, settings, stages), LearnedRanker)
-    assert learned_ranker("none") is learned_ranker("tfidf") is None
-    assert learned_ranker("lstm") is LstmRanker
-    with pytest.raises(UnknownName, match="lstm"):
-        learned_ranker("lsmt")
-
-
-def test_a_missing_title_names_the_example() -> None:
-    """The error says whose title is missing, by which setting it is needed, and what to choose instead."""
-    untitled = replace(example(3), title=None)
-    system = Trunc(TruncConfig(**TINY, rank="tfidf"))
-    message = (
-        r"'toy-3' has no title and no query, and model\.rank=tfidf needs one: choose model\.rank="
-    )
-    with pytest.raises(UsageError, match=message):
-        system.reader.ranking.order(untitled, ["a", "b"])
-    assert Trunc(TruncConfig(**TINY)).reader.ranking.order(untitled, ["a", "b"]) == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -111,10 +111,3 @@ def test_summarize_refuses_extracts_as_long_as_a_reference() -> None:
     one.state.trained_only = "scorer"
     with pytest.raises(UsageError, match=r"choose decode\.mode=extract"):
         next(summarize_inputs(one, [], settle_decoding([], {})))
-
-
-def test_one_search_for_all() -> None:
-    """The scales whose tables compare systems set the search's rule, whatever a system's own recipe is."""
-    for scale in ("tiny", "small", "probe"):
-        decoding = plan(["model=trunc", f"scale={scale}", "dataset=pydoc"])[0].config.decode
-        assert (decoding.num_beams, decoding.length_norm, decoding.coverage) == (1, "power", "none")

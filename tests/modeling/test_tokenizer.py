@@ -3,11 +3,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.toys import TINY, ToySplit, example, tiny_recipe
+from support.toys import ToySplit, example
 from transformers import BartConfig
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, Document, Example, FitContext, Section
+from longsumbench.core import Document, Example, Section
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.tokenizer import (
@@ -16,8 +15,6 @@ from longsumbench.modeling.tokenizer import (
     tokenizer_identity,
     train_tokenizer,
 )
-from longsumbench.models.seal.config import TruncConfig
-from longsumbench.models.seal.system import Trunc
 
 TOKENIZER = train_tokenizer(ToySplit.of("train", 30), 300)
 PROSE = (
@@ -50,12 +47,6 @@ def test_lossless() -> None:
         assert TOKENIZER.decode(ids).strip() == text
 
 
-def test_vocabulary_size_is_kept() -> None:
-    """No more entries than asked for, the special ones included and first."""
-    assert len(TOKENIZER) <= 300
-    assert TOKENIZER.convert_tokens_to_ids(["<pad>", "<s>", "</s>"]) == [0, 1, 2]
-
-
 def test_sentences_encode_as_running_text() -> None:
     """Sentence by sentence gives the ids of the sentences joined by spaces."""
     sentences = list(example(3).sentences())
@@ -63,17 +54,6 @@ def test_sentences_encode_as_running_text() -> None:
     whole = TOKENIZER(" ".join(sentences), add_special_tokens=False).input_ids
     assert [token for one in encoded for token in one.ids] == whole
     assert [one.words for one in encoded] == [len(sentence.split()) for sentence in sentences]
-
-
-def test_the_same_texts_give_the_same_tokenizer(tmp_path: Path) -> None:
-    """Training is repeatable, and saving keeps the identity; other texts give another."""
-    again = train_tokenizer(ToySplit.of("train", 30), 300)
-    assert tokenizer_identity(again) == tokenizer_identity(TOKENIZER)
-    TOKENIZER.save_pretrained(tmp_path)
-    assert tokenizer_identity(load_tokenizer(tmp_path)) == tokenizer_identity(TOKENIZER)
-    assert tokenizer_identity(
-        train_tokenizer(ToySplit.of("train", 10, start=500), 280)
-    ) != tokenizer_identity(TOKENIZER)
 
 
 def test_a_tokenizer_without_its_vocabulary(tmp_path: Path) -> None:
@@ -148,28 +128,3 @@ def test_what_reads_like_a_special_token_is_text(tmp_path: Path) -> None:
         assert min(token for sentence in ids for token in sentence.ids) > one.unk_token_id
         assert [sentence.words for sentence in ids] == [2, 2]
     assert tokenizer_identity(load_tokenizer(tmp_path)) == tokenizer_identity(tokenizer)
-
-
-def test_a_system_writes_with_words(stages: ArtifactCache) -> None:
-    """A neural system with model.tokenizer=words is another run, with a vocabulary of its own, and writes words."""
-    split, recipe = ToySplit.of("train", 8), tiny_recipe(max_steps=1)
-    pieces, words = (
-        Trunc(TruncConfig(**{**TINY, "tokenizer": kind, "vocabulary_size": size}))
-        for kind, size in (("trained", 320), ("words", 20))
-    )
-    assert "tokenizer" not in pieces.config.identity()  # the default
-    assert words.config.identity()["tokenizer"].startswith("words ")
-    for system in (pieces, words):
-        system.fit(FitContext(split, None, recipe, stages))
-    assert len(list((stages.root / "tokenizer").glob("*/tokenizer.json"))) == 2
-    known = set(words.tokenizer.get_vocab())
-    for summary in words.summarize(split.examples[:3], Decoding(device="cpu")):
-        assert set(summary.text.replace(".", " .").split()) <= known
-
-
-def test_the_least_of_a_vocabulary() -> None:
-    """Words need an entry next to the special ones, bytes all of theirs; fewer are refused before any work."""
-    assert TruncConfig(**{**TINY, "tokenizer": "words", "vocabulary_size": 5}).vocabulary_size == 5
-    for kind, size in (("words", 4), ("trained", 259)):
-        with pytest.raises(UsageError, match=f"model.vocabulary_size={size} is below {size + 1}"):
-            TruncConfig(**{**TINY, "tokenizer": kind, "vocabulary_size": size})

@@ -63,18 +63,6 @@ def test_snippets_keep_the_limits(
     ]
 
 
-@given(texts(), limits)
-def test_packing_is_greedy(encoded: list[list[EncodedSentence]], length: int) -> None:
-    """A snippet is closed only when the next sentence of its document would not fit."""
-    units = split_snippets(encoded, length, 10_000)
-    sizes = {s.ids[0]: len(s.ids) for document in encoded for s in document if s.ids}
-    for before, after in zip(
-        zip(units.ids, units.documents, strict=True), units.ids[1:], strict=False
-    ):
-        same_document = units.documents[units.ids.index(after)] == before[1]
-        assert not same_document or len(before[0]) + sizes[after[0]] > length
-
-
 def test_worked_reordering() -> None:
     """Units in another order keep their documents and words, and nothing is cut."""
     units = split_snippets(

@@ -1,24 +1,9 @@
-from collections import Counter
-from typing import Any
-
 import pytest
 import torch
-from support import etads_networks
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import DynamicCache
 
-from longsumbench.core import Decoding
-from longsumbench.modeling.generation import decode
 from longsumbench.modeling.nn import decoder_steps, folded_attention
-
-WAITS = (
-    "is_nonzero",
-    "item",
-    "nonzero",
-    "masked_select",
-    "equal",
-)  # operators whose result the host needs
 
 
 @pytest.mark.parametrize("rows", [1, 4, 8, 64, 65])
@@ -59,33 +44,3 @@ def test_a_cache_grows_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         [[100, 101, 102, 103, 104]] * 2,
         [[110, 111, 112, 113, 114]] * 2,
     ]
-
-
-class Counting(TorchDispatchMode):
-    """Counts operators by name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.overloadpacket.__name__
-        masks = [part for part in (args[1] if name == "index" else ()) if part is not None]
-        self.calls["nonzero" if any(part.dtype == torch.bool for part in masks) else name] += 1
-        return func(*args, **(kwargs or {}))
-
-
-def test_a_gpu_is_waited_for_once_a_token() -> None:
-    """Beams with coverage and n-grams of the source wait as often as the library's stopping check does."""
-    model, batch = etads_networks.network(), etads_networks.batch(23, 9, 15)
-    model.config.bos_token_id = None
-    settings: dict[str, Any] = {"num_beams": 3, "coverage": "summary", "length_norm": "wu"}
-    counts = []
-    for length in (8, 12):
-        decoding = Decoding(
-            min_length=length, encoder_no_repeat_ngram=2, no_repeat_ngram=3, **settings
-        )
-        with Counting() as counting:
-            decode(model, batch, decoding, limit=length)
-        counts.append(sum(counting.calls[name] for name in WAITS))
-    assert counts[1] - counts[0] == 12 - 8

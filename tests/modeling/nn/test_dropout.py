@@ -21,13 +21,6 @@ def test_the_probability_and_the_mean_are_kept(probability: float) -> None:
     assert values.mean().item() == pytest.approx(1, abs=0.01)
 
 
-@pytest.mark.parametrize("shape", [LARGE, SMALL])
-def test_a_seed_repeats_it(shape: tuple[int, ...]) -> None:
-    """The same seed drops the same values, another one others."""
-    assert torch.equal(dropped(shape, 0.5), dropped(shape, 0.5))
-    assert not torch.equal(dropped(shape, 0.5), dropped(shape, 0.5, seed=1))
-
-
 def test_gradients_flow_where_values_do() -> None:
     """A kept value's gradient is its scale, a dropped one's is zero, also when the values are computed twice."""
     for compute in (

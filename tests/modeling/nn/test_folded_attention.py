@@ -49,23 +49,3 @@ def test_segments_read_a_memory_each(implementation: str) -> None:
             at = slice(3 * row + segment, 3 * row + segment + 1)
             plain = stock(one, memory[at], attention_mask=mask[at])[0][0]
             torch.testing.assert_close(folded[row, 4 * segment : 4 * segment + 4], plain)
-
-
-def test_masks_by_hand() -> None:
-    """A row that allows nothing allows its first place; eager attention takes 0 and the least number."""
-    mask = torch.tensor([[False, True], [False, False]])
-    assert never_empty(mask).tolist() == [[False, True], [True, False]]
-    config = PegasusConfig()
-    config._attn_implementation = "sdpa"
-    assert attention_mask(mask, config, torch.float32).tolist() == [
-        [[[False, True]]],
-        [[[False, False]]],
-    ]
-    config._attn_implementation = "eager"
-    least = torch.finfo(torch.float32).min
-    assert attention_mask(mask, config, torch.float32).flatten().tolist() == [
-        least,
-        0,
-        least,
-        least,
-    ]

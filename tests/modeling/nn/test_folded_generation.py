@@ -8,7 +8,6 @@ from hypothesis import given, settings, strategies as st
 from support.pagesum_networks import SIZES, batch
 from torch import Tensor
 from transformers import (
-    LogitsProcessorList,
     MinLengthLogitsProcessor,
     MinNewTokensLengthLogitsProcessor,
 )
@@ -30,13 +29,6 @@ def test_the_highest_scores_are_among_the_leading_tokens(size: int, count: int, 
     assert all(len(set(row)) == len(row) for row in tokens.tolist())
     found = tokens.gather(1, scores.gather(1, tokens).topk(count).indices)
     assert found.tolist() == scores.topk(count).indices.tolist()
-
-
-def test_leading_tokens_are_the_blocks_of_the_highest_maxima_and_the_rest() -> None:
-    """300 tokens are two blocks of 128 and 44 more; the highest score is token 130."""
-    scores = torch.zeros(300)
-    scores[130] = 1
-    assert leading_tokens(scores, 1).tolist() == [*range(128, 300)]
 
 
 @pytest.mark.parametrize("forced", [None, 2])
@@ -74,26 +66,3 @@ def test_ends_are_forbidden_as_in_the_library() -> None:
             ids = torch.zeros(2, length, dtype=torch.long)
             assert ours(ids, scores).tolist() == theirs(ids, scores).tolist()
             assert ours(ids, scores).isinf().sum() == (4 if length < 4 else 0)
-
-
-def test_no_other_rule_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rules of a search keep their number and order; only the two for its end are others."""
-    model = PageSumForConditionalGeneration(PageSumModelConfig(**SIZES)).eval()
-    seen: list[LogitsProcessorList] = []
-    made = FoldedGeneration._get_logits_processor
-
-    def keep(self: Any, *args: Any, **kwargs: Any) -> LogitsProcessorList:
-        seen.append(made(self, *args, **kwargs))
-        return seen[-1]
-
-    monkeypatch.setattr(FoldedGeneration, "_get_logits_processor", keep)
-    with torch.inference_mode():
-        model.generate(
-            **batch((30, 10)),
-            max_new_tokens=4,
-            min_new_tokens=2,
-            repetition_penalty=1.3,
-            do_sample=False,
-        )
-    names = [type(one).__name__ for one in seen[0]]
-    assert names == ["RepetitionPenaltyLogitsProcessor", "LaterEnd", "LaterEnd"]

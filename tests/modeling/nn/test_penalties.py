@@ -201,14 +201,6 @@ def test_a_search_ends_when_nothing_better_can_come(
     assert taken < len(steps) - taken
 
 
-def test_a_forced_first_token_is_one_step() -> None:
-    """A first token that is forced, as BART's, counts in |Y| and in the coverage, and costs no probability."""
-    inputs = batch(*RAGGED)
-    check_rescored(
-        network(3), inputs, apart(inputs), SUMMARY, beams=4, length=9, forced_bos_token_id=7
-    )
-
-
 @pytest.mark.parametrize("per_beam", [False, True])
 def test_watching_gives_the_weights_and_changes_nothing(per_beam: bool) -> None:
     """Fused attention tells what eager attention tells, and its output is bit by bit what it is unwatched."""

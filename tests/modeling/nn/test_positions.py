@@ -1,5 +1,3 @@
-import math
-
 import pytest
 import torch
 from transformers.models.pegasus.modeling_pegasus import PegasusSinusoidalPositionalEmbedding
@@ -13,15 +11,6 @@ def test_they_are_pegasus_positions() -> None:
     """The library's table of 50 positions, value by value."""
     stock = PegasusSinusoidalPositionalEmbedding(50, 16)
     torch.testing.assert_close(sinusoid(torch.arange(50), 16), stock.create_weight())
-
-
-def test_positions_by_hand() -> None:
-    """Position 0 is sines 0 and cosines 1; position 1 at the first frequency is sin 1, cos 1."""
-    values = sinusoid(torch.tensor([0, 1]), 4)
-    assert values[0].tolist() == [0, 0, 1, 1]
-    assert values[1, 0].item() == pytest.approx(math.sin(1))
-    assert values[1, 2].item() == pytest.approx(math.cos(1))
-    assert values[1, 1].item() == pytest.approx(math.sin(0.01))
 
 
 def test_they_grow_and_continue() -> None:

@@ -6,15 +6,11 @@ from hypothesis import given, strategies as st
 from transformers import PegasusConfig
 from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
-from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.unit_encoder import (
-    GPU_PIECE_TOKENS,
     PIECE_TOKENS,
     UnitEncoder,
-    gather,
     piece_tokens,
     pieces,
-    spread_units,
 )
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -100,67 +96,6 @@ def test_many_units_are_encoded_piece_by_piece(
     torch.testing.assert_close(gradients[3], gradients[2], rtol=0, atol=0)
 
 
-def test_pieces_by_hand() -> None:
-    """At 8 tokens a piece, units of 9, 4, 4, 2, 1, 1 and 1 tokens make 9 | 4 4 | 2 1 1 1."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", 8)
-        dealt = list(pieces([9, 4, 4, 2, 1, 1, 1]))
-    assert dealt == [(slice(0, 1), 9), (slice(1, 3), 4), (slice(3, 7), 2)]
-    assert list(pieces([4, 4, 2], limit=4)) == [
-        (slice(0, 1), 4),
-        (slice(1, 2), 4),
-        (slice(2, 3), 2),
-    ]
-
-
-def test_a_gpu_reads_larger_pieces() -> None:
-    """A CPU's pieces fit its cache; a GPU gets 65,536 tokens, and may start a new piece after 4,096 instead of 256."""
-    assert piece_tokens(torch.device("cpu")) == PIECE_TOKENS == 4_096
-    assert piece_tokens(torch.device("cuda", 1)) == GPU_PIECE_TOKENS == 65_536
-    lengths = [512] * 10 + [256] * 10
-    assert [rows for rows, _ in pieces(lengths, 0.15, PIECE_TOKENS)] == [
-        slice(0, 8),
-        slice(8, 10),
-        slice(10, 20),
-    ]
-    assert [rows for rows, _ in pieces(lengths[2:], 0.15, GPU_PIECE_TOKENS)] == [
-        slice(0, 8),
-        slice(8, 18),
-    ]
-    assert [rows for rows, _ in pieces(lengths[3:], 0.15, GPU_PIECE_TOKENS)] == [
-        slice(0, 8),
-        slice(8, 17),
-    ]
-
-
-def test_encoding_reads_nothing_from_the_device(
-    encoder: UnitEncoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If the mask was copied there, where units are is known on the CPU: equal to what an encoding there computes.
-
-    The meta device has no numbers, so that each of its tensors that is read raises an error.
-    """
-    monkeypatch.setattr("longsumbench.modeling.nn.unit_encoder.PIECE_TOKENS", 8)
-    lengths = torch.tensor([[3, 0, 5], [6, 1, 0]])
-    mask = torch.arange(6) < lengths[..., None]
-    ids, meta = torch.randint(1, 50, mask.shape), torch.device("meta")
-    copied = to_device(mask, meta)
-    assert (copied.device, on_host(copied) is mask, on_host(mask) is mask) == (meta, True, True)
-    table, there = (
-        encoder.encode(ids, mask),
-        copy.deepcopy(encoder).to(meta).train().encode(ids.to(meta), copied),
-    )
-    assert torch.equal(on_host(there.lengths), table.lengths)
-    assert torch.equal(on_host(there.starts), table.starts)
-    assert torch.equal(table.lengths, lengths)
-    assert (
-        there.memory().last_hidden_state.shape
-        == table.memory().last_hidden_state.shape
-        == (2, 8, 16)
-    )
-    there.last_hidden_state.sum().backward()
-
-
 @given(st.lists(st.integers(1, 40), max_size=40), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 def test_pieces_hold_every_unit_once(lengths: list[int], padding: float) -> None:
     """Pieces follow one another, hold no more than their tokens, and no unit that is mostly padding without need."""
@@ -181,32 +116,9 @@ def test_pieces_hold_every_unit_once(lengths: list[int], padding: float) -> None
         assert all(length >= (1 - padding) * longest for length in held[needed:])
 
 
-def test_spread_by_hand() -> None:
-    """Two tokens of the unit at row 5 and one of the unit at row 9: rows 5, 6, 9."""
-    positions, mask, units, offsets = spread_units(
-        torch.tensor([[5, 0, 9], [1, 0, 0]]), torch.tensor([[2, 0, 1], [1, 0, 0]])
-    )
-    assert positions.tolist() == [[5, 6, 9], [1, 0, 0]]
-    assert mask.tolist() == [[True] * 3, [True, False, False]]
-    assert units[0].tolist() == [0, 0, 2]
-    assert offsets[0].tolist() == [0, 1, 0]
-
-
-def test_gathering_is_a_product_with_a_one_hot_matrix() -> None:
-    """Taking rows by their numbers gives the values and gradients of the paper's matrix product."""
-    torch.manual_seed(0)
-    states, positions = torch.randn(6, 4, dtype=torch.double), torch.tensor([[4, 1, 1], [0, 5, 0]])
-    mask, weight = (
-        torch.tensor([[True, True, True], [True, True, False]]),
-        torch.randn(2, 3, 4, dtype=torch.double),
-    )
-    results = []
-    for gathered in (
-        lambda table: gather(table, positions, mask).last_hidden_state,
-        lambda table: torch.nn.functional.one_hot(positions, 6).double() @ table,
-    ):
-        table = states.clone().requires_grad_()
-        memory = gathered(table)
-        (memory * weight)[mask].sum().backward()
-        results.append((memory[mask], table.grad))
-    torch.testing.assert_close(results[0], results[1], rtol=0, atol=0)
+@pytest.mark.parametrize(("device", "ends"), [("cpu", [7, 17]), ("cuda", [8, 17])])
+def test_a_gpu_reads_larger_pieces(device: str, ends: list[int]) -> None:
+    """A CPU's pieces fit its cache; a GPU's are larger, and are split by length after 4,096 tokens instead of 256."""
+    lengths = [512] * 7 + [256] * 10
+    limit = piece_tokens(torch.device(device))
+    assert [rows.stop for rows, _ in pieces(lengths, 0.15, limit)] == ends

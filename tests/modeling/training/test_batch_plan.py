@@ -1,5 +1,4 @@
 from collections import Counter
-from collections.abc import Sequence
 from itertools import chain, pairwise
 
 import pytest
@@ -21,11 +20,6 @@ from longsumbench.modeling.training.batch_plan import (
 from longsumbench.modeling.training.data_parallel import own_share
 
 WORDS = st.lists(st.integers(0, 5_000), min_size=1, max_size=200)
-LADDER = [length for length in (40, 64, 128, 256, 512, 1024) for _ in range(100)]
-
-
-def lengths_drawn(batches: Sequence[Sequence[int]], words: Sequence[int]) -> Counter[int]:
-    return Counter(words[batch[0]] for batch in batches)
 
 
 def test_hand_worked_groups() -> None:
@@ -53,23 +47,6 @@ def test_hand_worked_unlocking() -> None:
     assert [num_unlocked(share, 0.6, 6) for share in shares] == [1, 1, 2, 3, 4, 5, 5, 6, 6]
     assert num_unlocked(0, 0.0, 6) == 6
     assert num_unlocked(0, 0.5, 1) == 1
-
-
-def test_hand_worked_packing() -> None:
-    """2,048 words: 64 examples of 20, 16 of 128, never under 4; what is left for two batches is shared evenly."""
-    recipe = tiny_recipe(batch_words=2_048)
-    assert [len(batch) for batch in pack(range(200), [20] * 200, recipe)] == [64, 64, 36, 36]
-    assert [len(batch) for batch in pack(range(40), [128] * 40, recipe)] == [16, 12, 12]
-    assert [len(batch) for batch in pack(range(9), [1_024] * 9, recipe)] == [4, 3, 2]
-    assert pack(range(6), [1_000, 10, 600, 9, 700, 11], tiny_recipe(batch_words=2_400)) == [
-        [0, 4, 2],
-        [5, 1, 3],
-    ]
-    assert [len(batch) for batch in pack(range(21), [900] * 21, tiny_recipe(batch_size=8))] == [
-        8,
-        7,
-        6,
-    ]
 
 
 @given(WORDS, st.integers(1, 20_000))
@@ -132,33 +109,6 @@ def test_a_group_is_used_up_before_it_is_used_again(
         taken.update(batch)
         assert max(taken[index] for index in group) - min(taken[index] for index in group) <= 1
     assert len(batches) == 60 * accumulation
-
-
-def test_lengths_are_let_in_one_after_another() -> None:
-    """A length's first batch comes when its turn has come; from then on each is drawn as often as every other."""
-    batches = list(
-        word_batches(LADDER, tiny_recipe(unlock=0.6, batch_words=2_048, max_steps=6_000))
-    )
-    first = {
-        length: next(i for i, batch in enumerate(batches) if LADDER[batch[0]] == length)
-        for length in set(LADDER)
-    }
-    turns = {40: 0, 64: 720, 128: 1_440, 256: 2_160, 512: 2_880, 1024: 3_600}
-    assert all(turn <= first[length] < turn + 60 for length, turn in turns.items())
-    late = lengths_drawn(batches[3_600:], LADDER)
-    assert all(300 <= count <= 500 for count in late.values())  # 400 expected, its deviation 18
-    assert {len(batch) for batch in batches if LADDER[batch[0]] == 1024} == {4}
-
-
-def test_hand_worked_token_packing() -> None:
-    """4,096 tokens: 10 examples of 400, 40 of 100; of mixed lengths the longest counts; a longer one is alone."""
-    assert [len(batch) for batch in pack_tokens(range(25), [400] * 25, 4_096)] == [10, 10, 5]
-    assert [len(batch) for batch in pack_tokens(range(50), [100] * 50, 4_096)] == [40, 10]
-    assert pack_tokens(range(5), [10, 90, 500, 20, 0], 200) == [[2], [1, 3], [0, 4]]
-    assert pack_tokens(range(4), [100, 101, 99, 102], 306) == [
-        [0, 1, 2],
-        [3],
-    ]  # 3 × 101 fit, 4 × 102 do not
 
 
 @given(WORDS, st.integers(1, 20_000))

@@ -1,6 +1,5 @@
 """The k best checkpoints: kept while training; each summarizes and is scored, or they are made one."""
 
-import csv
 import math
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
-from support.run_records import record
 from support.toys import TINY, TINY_FOR_ALL, ToySplit, tiny_overrides, tiny_recipe, write_jsonl
 from support.trainings import fit, mean_validation_loss, restless, weights
 
@@ -18,10 +16,8 @@ from longsumbench.cli.main import main
 from longsumbench.core import FitContext, FitReport
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import read_json
-from longsumbench.leaderboards.columns import remarks
-from longsumbench.leaderboards.notes import describe_training_differences
 from longsumbench.metrics.aggregate import column_means, read_scores
-from longsumbench.metrics.evaluate import CheckpointMeans, mean_scores
+from longsumbench.metrics.evaluate import mean_scores
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.models.seal.system import Trunc
 from longsumbench.runs.record import RunRecord
@@ -39,16 +35,10 @@ def test_each_kept_checkpoint_has_the_loss_that_the_report_says(stages: Artifact
     for number, (_, loss) in [*enumerate(report.kept, start=1), (1, report.kept[0])]:
         system.load_checkpoint(number)
         assert mean_validation_loss(system) == pytest.approx(loss, rel=1e-5)
-    assert report == read_json(system.checkpoint / "fit.json", FitReport)
-
-
-def test_a_kept_checkpoint_is_one_of_its_own(stages: ArtifactCache) -> None:
-    """It can be loaded, or named to `summarize`, like any other."""
-    system, _ = fit(stages, restless(keep_best=2))
+    loaded = Trunc.load(system.checkpoint / "kept" / "2")  # like any other checkpoint
     system.load_checkpoint(2)
-    loaded = Trunc.load(system.checkpoint / "kept" / "2")
     assert all(torch.equal(value, weights(loaded)[name]) for name, value in weights(system).items())
-    assert loaded.model.config.use_cache
+    assert report == read_json(system.checkpoint / "fit.json", FitReport)
 
 
 def test_the_disk_is_bounded(stages: ArtifactCache) -> None:
@@ -105,54 +95,14 @@ def test_what_cannot_be_meant_is_refused(stages: ArtifactCache) -> None:
 
 
 def test_a_mean_of_scores_by_hand() -> None:
-    """Example by example; what applies to some predictions only has the mean over these, and to none stays out."""
+    """Example by example; what applies to some predictions only has the mean over these."""
     ids = pd.Index(["b", "a"], name="id")
-    one = pd.DataFrame(
-        {"rougeL_f": [0.2, 0.6], "novelty": [0.5, math.nan], "x": [math.nan] * 2, "t": [3.0, 4.0]},
-        ids,
-    )
-    two = pd.DataFrame(
-        {"rougeL_f": [0.4, 0.6], "novelty": [0.1, math.nan], "x": [math.nan] * 2, "t": [5.0, 6.0]},
-        ids,
-    )
-    three = two.assign(novelty=[math.nan, 0.9])
-    means = mean_scores([one, two, three])
-    assert list(means.index) == ["b", "a"]
-    assert means["rougeL_f"].tolist() == pytest.approx([1 / 3, 0.6])
-    assert means["novelty"].tolist() == pytest.approx([0.3, 0.9])
-    message = column_means(means, in_units={"t"})
-    assert message == pytest.approx(
-        {"rougeL_f": 100 * (1 / 3 + 0.6) / 2, "novelty": 60.0, "t": (13 / 3 + 16 / 3) / 2}
-    )
-    assert mean_scores([one]) is one
-
-
-def test_tables_say_so() -> None:
-    """A row says that it is a mean; a note says where recipes differ."""
-    averaged = {"fit": FitReport(steps=3, averaged=((2, 1.0), (4, 2.0)))}
-    assert remarks(record("trunc", 30)) == []
-    assert remarks(record("trunc", 30, **averaged)) == ["weights of 2 checkpoints averaged"]
-    several = record(
-        "trunc",
-        30,
-        checkpoints=(CheckpointMeans(1, None, {}),) * 3,
-        fit=FitReport(ended_by="max_minutes"),
-    )
-    assert remarks(several) == ["not repeatable", "mean of 3 checkpoints"]
-    trained = {"fit": FitReport(steps=3)}
-    before, now, more = (
-        record(name, 30, **trained, config={"train": train})
-        for name, train in (
-            ("one", {"keep_best": 1}),
-            ("two", {"keep_best": 1}),
-            ("three", {"keep_best": 5}),
-        )
-    )
-    assert describe_training_differences([before, now]) == ""
-    assert (
-        describe_training_differences([before, more])
-        == "Rows differ in training: keep_best 1 (one00000), 5 (three000)."
-    )
+    one = pd.DataFrame({"rougeL_f": [0.2, 0.6], "novelty": [0.5, math.nan]}, ids)
+    two = pd.DataFrame({"rougeL_f": [0.4, 0.6], "novelty": [math.nan, 0.9]}, ids)
+    means = mean_scores([one, two])
+    assert means["rougeL_f"].tolist() == pytest.approx([0.3, 0.6])
+    assert means["novelty"].tolist() == [0.5, 0.9]
+    assert column_means(means, in_units=set()) == pytest.approx({"rougeL_f": 45, "novelty": 70})
 
 
 class Runs:
@@ -160,27 +110,10 @@ class Runs:
 
     def __init__(self, folder: Path) -> None:
         self.results = folder / "results"
-        toy = write_jsonl(folder / "toy")
-        sizes = [
-            f"model.{key}={TINY_FOR_ALL[key]}" for key in ("extractive_length", "segment_length")
-        ]
-        words = [
-            word
-            for word in tiny_overrides(toy, steps=40)
-            if word != "model=trunc" and "input_length" not in word
-        ]
-        where = [
-            f"results_dir={self.results}",
-            "baselines=false",
-            "decode.evidence=2",
-            "train.keep_best=2",
-        ]
-        where += [
-            "train.eval_steps=10",
-            "train.learning_rate=0.005",
-            "train.optimizer=adam",
-        ]  # learns some words
-        self.words = ["run", "model=seal", *words, *sizes, *where]
+        words = tiny_overrides(write_jsonl(folder / "toy"), steps=40)
+        words = [word for word in words if "input_length" not in word]
+        words += [f"model.{key}={TINY_FOR_ALL[key]}" for key in SEAL_SIZES]
+        self.words = ["run", *words, *RECIPE, "model=seal", f"results_dir={self.results}"]
 
     def run(self, *words: str) -> int:
         """Do the run, or what is missing of it."""
@@ -198,85 +131,49 @@ class Runs:
         return {path.name: path.read_bytes() for path in sorted(paths)}
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> Runs:
-    """A folder of its own for a test; the checkpoints are shared, as a user's are."""
-    return Runs(tmp_path)
+SEAL_SIZES = ("extractive_length", "segment_length")
+RECIPE = ["baselines=false", "decode.evidence=2", "train.keep_best=2", "train.eval_steps=10"]
+RECIPE += ["train.learning_rate=0.005", "train.optimizer=adam"]  # it learns some words
 
 
 def test_a_run_averages_the_scores_of_its_checkpoints(
-    runs: Runs, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each checkpoint has summaries and scores of its own, the run the mean; tables and commands go on from there."""
+    """Each checkpoint has summaries and scores of its own, the run the mean; missing measures are added to all."""
+    runs = Runs(tmp_path)
     assert runs.run() == 0
-    capsys.readouterr()
     folder, board = runs.folder, runs.results / "leaderboard"
     assert "; mean of 2 checkpoints;" in (board / "jsonl.md").read_text(encoding="utf-8")
-    names = [
+    assert [name for name in runs.outcome() if "predictions" in name] == [
         "predictions-2.jsonl",
         "predictions.jsonl",
-        "scores-1.csv",
-        "scores-2.csv",
-        "scores.csv",
     ]
-    assert list(runs.outcome()) == names
     one, two, mean = (read_scores(folder / f"scores{number}.csv") for number in ("-1", "-2", ""))
     pd.testing.assert_frame_equal(mean, mean_scores([one, two]), check_index_type=False)
     assert not one.equals(two)
-    found = RunRecord.read(folder)
-    for checkpoint, scores, (step, loss) in zip(
-        found.evaluation.checkpoints, (one, two), found.fit.kept, strict=True
-    ):
-        assert (checkpoint.step, checkpoint.validation_loss) == (step, loss)
-        assert checkpoint.means == pytest.approx(column_means(scores, found.evaluation.units))
-    f = [checkpoint.means["rougeLsum_f"] for checkpoint in found.evaluation.checkpoints]
-    assert found.evaluation.scores["rougeLsum"].f == pytest.approx(sum(f) / 2)
+    run = RunRecord.read(folder)
+    for checkpoint, scores, kept in zip(run.checkpoints, (one, two), run.fit.kept, strict=True):
+        assert (checkpoint.step, checkpoint.validation_loss) == kept
+        assert checkpoint.means == pytest.approx(column_means(scores, run.units))
+    f = [checkpoint.means["rougeLsum_f"] for checkpoint in run.checkpoints]
+    assert run.scores["rougeLsum"].f == pytest.approx(sum(f) / 2)
     assert {path.stem for path in (folder / "evidence").iterdir()} == {"0", "1"}
-    assert found.costs.timings.total > 0
-    table = (board / "jsonl.csv").read_text(encoding="utf-8").splitlines()
-    assert next(csv.DictReader(table))["checkpoints"] == "2"
+    capsys.readouterr()
     assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
     page = Path(capsys.readouterr().out.splitlines()[-1]).read_text(encoding="utf-8")
     assert f"R-1 {100 * one['rouge1_f'].iloc[0]:.1f}" in page  # of the summary that is shown
-    source = runs.results / "one.txt"
-    source.write_text("Ka lo mi nu. Re dan.", encoding="utf-8")
-    assert main(["summarize", str(folder), str(source), "--results-dir", str(runs.results)]) == 0
 
-
-def test_a_finished_run_is_given_what_it_lacks(
-    runs: Runs, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """More measures, of every checkpoint, and more evidence, of the best; to the last bit as if asked for at once."""
-    assert runs.run() == 0
-    before, first = runs.outcome(), RunRecord.read(runs.folder)
+    before = runs.outcome()
     assert runs.run("score.metrics=[repetition]", "decode.evidence=all") == 0
     assert "already finished, except for repetition" in capsys.readouterr().err
-    after, second, scores = (
-        runs.outcome(),
-        RunRecord.read(runs.folder),
-        read_scores(runs.folder / "scores.csv"),
-    )
-    assert len(list((runs.folder / "evidence").glob("*.json"))) == 8
-    assert {name: text for name, text in before.items() if "pred" in name}.items() <= after.items()
-    assert second.evaluation.scores == first.evaluation.scores
-    applies = scores.dropna(axis="columns", how="all")
-    added = [name for name in map(str, applies) if not name.startswith("rouge")]
-    assert list(second.evaluation.measures) == added
-    for checkpoint in second.evaluation.checkpoints:
-        assert {*checkpoint.means} <= {*first.evaluation.checkpoints[0].means, *added}
-    one, two = (read_scores(runs.folder / f"scores-{number}.csv") for number in (1, 2))
-    pd.testing.assert_frame_equal(scores, mean_scores([one, two]), check_index_type=False)
-    assert {name: second.evaluation.measures[name].mean for name in added} == pytest.approx(
-        column_means(scores[added], second.evaluation.units)
-    )
-    assert runs.run("score.metrics=[repetition]") == 0
-    assert "already finished: seal" in capsys.readouterr().err
+    more, outcome = RunRecord.read(folder), runs.outcome()
+    assert len(list((folder / "evidence").glob("*.json"))) == 8
+    assert all(outcome[name] == before[name] for name in before if "pred" in name)
+    assert more.scores == run.scores
+    one, two, mean = (read_scores(folder / f"scores{number}.csv") for number in ("-1", "-2", ""))
+    pd.testing.assert_frame_equal(mean, mean_scores([one, two]), check_index_type=False)
     assert runs.run("score.metrics=[repetition]", "overwrite=true") == 0
-    again = RunRecord.read(runs.folder)
-    assert [one.means for one in again.evaluation.checkpoints] == [
-        one.means for one in second.evaluation.checkpoints
-    ]
-    assert (runs.outcome(), again.evaluation.measures) == (after, second.evaluation.measures)
+    assert (runs.outcome(), RunRecord.read(folder).measures) == (outcome, more.measures)
 
 
 @pytest.mark.parametrize("batches", [1, 3])

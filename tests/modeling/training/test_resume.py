@@ -3,7 +3,6 @@
 import math
 import shutil
 import signal
-import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -91,24 +90,6 @@ def test_a_killed_training_ends_with_the_same_bits(
     with MOMENTS[moment](die), pytest.raises(ZeroDivisionError):
         fit(store, RECIPES[name])
     assert_same_outcome(fit(store, RECIPES[name]), undisturbed(name))
-
-
-def test_a_training_goes_on_in_another_cache(
-    undisturbed: Callable[[str], tuple[Any, Any]], tmp_path: Path, log_lines: list[str]
-) -> None:
-    """The unfinished checkpoint alone, packed by tar in one cache and unpacked in another, ends with the same bits."""
-    here, there = ArtifactCache(tmp_path / "here"), ArtifactCache(tmp_path / "there")
-    with MOMENTS["step 6"](die), pytest.raises(ZeroDivisionError):
-        fit(here, RECIPES["epochs"])
-    with tarfile.open(tmp_path / "started.tgz", "w:gz") as packed:
-        for folder in here.root.glob("checkpoint/*.partial"):
-            packed.add(folder, folder.relative_to(here.root))
-    shutil.rmtree(here.root)
-    with tarfile.open(tmp_path / "started.tgz") as packed:
-        packed.extractall(there.root, filter="data")
-    assert checkpoints(there.root)
-    assert_same_outcome(fit(there, RECIPES["epochs"]), undisturbed("epochs"))
-    assert any("training: resumed at step" in line for line in log_lines)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
