@@ -25,7 +25,8 @@ INTERRUPTED = 130
 _ON_GPU = ("out of memory", "_status_alloc_failed", "device_allocation_failed")
 _OUT_OF_MEMORY = (*_ON_GPU, "can't allocate memory", "storage size calculation overflowed")
 IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP)  # errors for a mistyped path
-_LONGEST_PATH = 200  # characters of a path in a message
+# characters of a path in a message
+_LONGEST_PATH = 200
 
 
 class SuiteError(Exception):
@@ -73,8 +74,9 @@ class DataError(SuiteError):
     def __init__(
         self, problem: str, path: Path | str | None = None, line: int | None = None
     ) -> None:
-        location = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
-        super().__init__(f"{location}{problem}")
+        if path is not None:
+            problem = f"{path}: {problem}" if line is None else f"{path}:{line}: {problem}"
+        super().__init__(problem)
         self.path, self.line = path, line
 
 
@@ -112,7 +114,9 @@ def as_suite_error(error: BaseException) -> SuiteError | None:
             f"out of memory ({type(error).__name__}): {advice}; then run the same command again"
         )
     if _disk_is_full(error):
-        location = f" at {name}" if (name := getattr(error, "filename", None)) else ""
+        location = ""
+        if isinstance(error, OSError) and error.filename:
+            location = f" at {error.filename}"
         return EnvironmentProblem(
             f"the disk is full{location}; free some space, then run the same command again"
         )
@@ -183,7 +187,8 @@ def _disk_is_full(error: BaseException) -> bool:
         return True
     text = str(
         error
-    ).lower()  # safetensors quotes the system; torch finds that its file did not grow
+        # safetensors quotes the system; torch finds that its file did not grow
+    ).lower()
     return "no space left on device" in text or (
         "inline_container" in text and "unexpected pos" in text
     )

@@ -18,7 +18,8 @@ from longsumbench.errors import IMPOSSIBLE, DataError, EnvironmentProblem, namin
 from longsumbench.formatting import escape_line, guard_cell
 
 _T = TypeVar("_T")
-_DEEPEST = 20  # levels of folders that are checked; a deeper tree is refused
+# levels of folders that are checked; a deeper tree is refused
+_DEEPEST = 20
 
 
 class BadFile(ValueError):

@@ -64,16 +64,16 @@ def plain_table(
     """
     from tabulate import tabulate
 
-    cells = [[str(cell) for cell in row] for row in (headers, *rows) if row]
+    cells = [list(map(str, row)) for row in (headers, *rows) if row]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     room = shutil.get_terminal_size((sys.maxsize, 24)).columns - 2 * (len(widths) - 1)
     while sum(widths) > room and max(widths[1:]) > 10:
         widths[widths.index(max(widths[1:]), 1)] -= 1
     aligned = ["right" if header in right else "left" for header in headers] or None
-    broken = [
-        [textwrap.fill(cell, max(1, width)) for cell, width in zip(row, widths, strict=True)]
-        for row in cells
-    ]
+    broken = []
+    for row in cells:
+        columns = zip(row, widths, strict=True)
+        broken.append([textwrap.fill(cell, max(1, width)) for cell, width in columns])
     heads, lines = (broken[0], broken[1:]) if headers else ((), broken)
     return tabulate(lines, heads, "plain", disable_numparse=True, colalign=aligned)
 
@@ -112,7 +112,9 @@ def format_interval(low: float, high: float, spec: str = "+.1f") -> str:
 
 def format_p(p: float | None) -> str:
     """Return a p-value as text; the number of resamples does not resolve values below 0.001. None: empty."""
-    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+    if p is None:
+        return ""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def percent(part: float, total: float | None) -> float | None:

@@ -14,8 +14,10 @@ from typing import TypeVar
 from longsumbench.errors import EnvironmentProblem, SuiteError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_GRACE = 60.0  # seconds from a time limit until a process that does not react is ended
-_LONGEST_TIMER = 1e8  # seconds that a timer can be set to
+# seconds from a time limit until a process that does not react is ended
+_GRACE = 60.0
+# seconds that a timer can be set to
+_LONGEST_TIMER = 1e8
 _T = TypeVar("_T")
 
 
@@ -47,12 +49,14 @@ def delayed_interrupts() -> Iterator[list[int]]:
         if number in received:
             signal.default_int_handler(number, frame)
         received.append(number)
-        if len(received) == 1 and os.getpid() == process:  # not in a process that loads batches
+        # not in a process that loads batches
+        if len(received) == 1 and os.getpid() == process:
             line = (
                 "interrupted: saves a checkpoint after this step; interrupt again to end at once\n"
             )
             with suppress(OSError):
-                os.write(2, line.encode())  # the signal may have interrupted a print
+                # the signal may have interrupted a print
+                os.write(2, line.encode())
 
     changed = [
         kind

@@ -19,12 +19,14 @@ from typing import TextIO, TypeVar
 from longsumbench.formatting import escape_line
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # that this is a notebook, or that it has no widgets
+    # that this is a notebook, or that it has no widgets
+    warnings.simplefilter("ignore")
     from tqdm.autonotebook import tqdm
 
 _Tracked = TypeVar("_Tracked")
 _log = logging.getLogger("longsumbench")  # of all modules of the suite
-_LEVEL_VARIABLE = "LONGSUMBENCH_LOG_LEVEL"  # for the processes that a command starts
+# for the processes that a command starts
+_LEVEL_VARIABLE = "LONGSUMBENCH_LOG_LEVEL"
 SECONDS_UNTIL_SHOWN = 4.0  # before the first line of a step
 SECONDS_BETWEEN_LINES = 15.0
 _watchers: list[Callable[["Progress"], None]] = []
@@ -67,7 +69,8 @@ class Progress:
             bar_format=None if paced else "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
             file=self._stream,
             leave=False,
-            miniters=0,  # a note without a completed item is shown, too
+            # a note without a completed item is shown, too
+            miniters=0,
             disable=self._in_lines or not visible,
         )
         self._first_line = threading.Timer(SECONDS_UNTIL_SHOWN, self._print_line)
@@ -191,7 +194,8 @@ def log_level(level: str | None) -> Iterator[None]:
 
 _log.handlers[:] = [LogHandler()]
 _log.propagate = False
-if not _log.level:  # the user's own choice goes first
+# the user's own choice goes first
+if not _log.level:
     _log.setLevel(
         logging.getLevelNamesMapping().get(os.environ.get(_LEVEL_VARIABLE, ""), logging.INFO)
     )

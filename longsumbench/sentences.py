@@ -13,12 +13,12 @@ A lower-case word can begin a sentence only if the current sentence began in low
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 
 from longsumbench.errors import EnvironmentProblem
 
-SENTENCES_VERSION = (
-    1  # increases when any outcome changes: part of stage keys and of score signatures
-)
+# increases when any outcome changes: part of stage keys and of score signatures
+SENTENCES_VERSION = 1
 SPLITTER_NAME = f"longsumbench-sentences-{SENTENCES_VERSION}"
 RULE_NAMES = {
     "suite": SPLITTER_NAME,
@@ -35,19 +35,24 @@ _STRETCHES = re.compile(
     r"|\n[^\S\n]*(?=(?:[-*+•‣·–—]|\(?[0-9]{1,3}[.)]|\(?[a-z]\))\s)"  # a list item on the next line
 )
 _OTHER_MARKS = "!?…।॥؟۔。！？｡"
-_AFTER_MARK = (  # of several marks the first one decides: from the others, the same characters would be read again
-    r"(?:(?<=[.!?…।॥؟۔])(?<![.!?…].|[।॥؟۔][।॥؟۔])([.!?…।॥؟۔]*+)"  # group 1: the mark's rest; None: a CJK end
+# of several marks the first one decides: from the others, the same characters would be read again
+_AFTER_MARK = (
+    # group 1: the mark's rest; None: a CJK end
+    r"(?:(?<=[.!?…।॥؟۔])(?<![.!?…].|[।॥؟۔][।॥؟۔])([.!?…।॥؟۔]*+)"
     r"(?:\[[0-9, –-]{1,20}\])*+"  # citations after the mark
-    rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?![^ {_CLOSERS}]))*+) (?=\S)"  # group 2: closing quotes and brackets
+    # group 2: closing quotes and brackets
+    rf"([{_CLOSERS}]*+(?: (?:''|[’”»)\]}}])(?![^ {_CLOSERS}]))*+) (?=\S)"
     rf"|(?<=[。！？｡])(?<![。！？｡].)[。！？｡]*+[」』”’）{_CLOSERS}]*+ ?(?=[^\s，、；：]))"
 )
 _END_OF_SENTENCE = re.compile(
     f"[.{_OTHER_MARKS}]{_AFTER_MARK}"
 )  # a pattern that begins with a single set is fast
-_END_AT_PERIOD = re.compile(rf"\.{_AFTER_MARK}")  # for texts without other marks; faster still
+# for texts without other marks; faster still
+_END_AT_PERIOD = re.compile(rf"\.{_AFTER_MARK}")
 _NEXT_WORD = re.compile(rf"[{re.escape(_OPENING_MARKS)}]*+([^\s.,;:!?)\]}}>'’]*)")
 _INNER_PERIODS = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")  # U.S, Ph.D, i.v
-_LETTER = re.compile(r"[A-Za-z]|[^\W\d_]{2}")  # a lone Δ is a symbol, not a sign of the casing
+# a lone Δ is a symbol, not a sign of the casing
+_LETTER = re.compile(r"[A-Za-z]|[^\W\d_]{2}")
 _FIRST_LETTER_WITHIN = 200  # characters
 
 
@@ -110,7 +115,7 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 def split_summary(text: str) -> tuple[str, ...]:
     """Split a summary: line breaks end sentences; within a line as `split_sentences` does."""
-    return tuple(sentence for line in text.splitlines() for sentence in split_sentences(line))
+    return tuple(chain.from_iterable(map(split_sentences, text.splitlines())))
 
 
 def split_for_rouge(text: str | Sequence[str], rule: str) -> Sequence[str]:
@@ -150,11 +155,12 @@ def _has_single_spaces(text: str) -> bool:
 
 
 def _split_stretch(text: str, sentences: list[str]) -> None:
-    text = _PLAIN_END.sub(".\n", text)  # most of the ends, with a line break in place of the space
+    # most of the ends, with a line break in place of the space
+    text = _PLAIN_END.sub(".\n", text)
     start = line = searched = 0
-    for end in (
-        _END_OF_SENTENCE if any(mark in text for mark in _OTHER_MARKS) else _END_AT_PERIOD
-    ).finditer(text):
+    has_other_marks = any(mark in text for mark in _OTHER_MARKS)
+    ends = _END_OF_SENTENCE if has_other_marks else _END_AT_PERIOD
+    for end in ends.finditer(text):
         line = max(start, line, text.rfind("\n", searched, end.start()) + 1)
         searched = end.start()
         if end[1] is None or _ends_sentence(text, line, end):
@@ -186,7 +192,8 @@ def _period_ends_sentence(text: str, start: int, period: int, upcoming: str) -> 
     word_start = max(start, text.rfind(" ", start, period) + 1)
     word = text[word_start:period].lstrip(_OPENING_MARKS)
     number_follows = upcoming[:1].isdigit()
-    if not word:  # tokenized text; "3 . 5" is one number
+    # tokenized text; "3 . 5" is one number
+    if not word:
         return not (number_follows and text[period - 2 : period - 1].isdigit())
     key = word.lower()
     if key in _BOUND or (number_follows and key in _NUMBERED):

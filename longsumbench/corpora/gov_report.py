@@ -46,7 +46,8 @@ from longsumbench.errors import DataError
 
 _AGENCIES = ("crs", "gao")
 _SPLIT_IDS = "split_ids"
-_RELEASE_FOLDER = "gov-report"  # the folder in the packed release
+# the folder in the packed release
+_RELEASE_FOLDER = "gov-report"
 _PATH_SEPARATOR = " > "
 _LETTER, _RECOMMENDATIONS = "Letter", "What GAO Recommends"
 _LEFT_OUT = {

@@ -25,13 +25,11 @@ def _jsonl_documents(row: Row) -> tuple[Document, ...]:
         return (fields.plain_document(fields.paragraphs_in(fields.text_in(row, "document"))),)
     documents = []
     for item in fields.objects_in(row, "documents"):
-        sections = [
-            fields.section_in(section, "name") for section in fields.objects_in(item, "sections")
-        ]
-        source = fields.optional_in(item, "source")
-        if with_text := tuple(section for section in sections if section.paragraphs):
-            documents.append(Document(source, with_text))
-    return tuple(documents)
+        described = fields.objects_in(item, "sections")
+        sections = [fields.section_in(section, "name") for section in described]
+        with_text = tuple(section for section in sections if section.paragraphs)
+        documents.append(Document(fields.optional_in(item, "source"), with_text))
+    return tuple(document for document in documents if document.sections)
 
 
 def _jsonl_references(row: Row) -> tuple[Sentences, ...]:

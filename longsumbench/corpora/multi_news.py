@@ -101,7 +101,8 @@ def _cluster_entries(pairs: dict[str, tuple[Path, Path]], full: set[str]) -> Ite
         for number, lines in enumerate(both, start=1):
             if split in full:
                 break
-            if None in lines:  # a line that is missing shifts the summaries of all later clusters
+            # a line that is missing shifts the summaries of all later clusters
+            if None in lines:
                 problem = f"line {number} is missing here or in {summaries.name}"
                 advice = "a cluster and its summary must be on the same line; fetch both again"
                 raise DataError(f"{problem}: {advice}", clusters)

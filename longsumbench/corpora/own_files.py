@@ -46,7 +46,8 @@ _STANDARD_INPUT = "-"
 _MARKDOWN = (".md", ".markdown")
 _ROW_FIELDS = tuple(field for field in OWN_FIELDS if field != "summary")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
-_DEEPEST = 1_000  # depth of nested lists; the library's default, 20, would lose text silently
+# depth of nested lists; the library's default, 20, would lose text silently
+_DEEPEST = 1_000
 _NO_PROSE = ("fence", "code_block", "html_block")
 _ONE_PARAGRAPH = ("bullet_list", "ordered_list", "table")
 _KNOWN = f"{', '.join(('.txt', *_MARKDOWN, *ROW_ENDINGS))} or nothing"
@@ -56,9 +57,11 @@ _KNOWN = f"{', '.join(('.txt', *_MARKDOWN, *ROW_ENDINGS))} or nothing"
 class Input:
     """A text to summarize."""
 
-    name: str  # the file as typed, with the id of the row if it has rows
+    # the file as typed, with the id of the row if it has rows
+    name: str
     example: Example  # its reference is empty
-    words_left_out: int = 0  # the number of words of code, HTML and front matter that were removed
+    # the number of words of code, HTML and front matter that were removed
+    words_left_out: int = 0
 
 
 class InputJob(NamedTuple):

@@ -110,7 +110,8 @@ def _meeting(row: Row, meeting: str) -> tuple[Document, Mapping[str, int]]:
     sections = []
     topics_of_turns = zip(_topics(row, len(turns)), turns, strict=True)
     for name, stretch in groupby(topics_of_turns, key=itemgetter(0)):
-        if paragraphs := tuple(turn for _, turn in stretch if turn):
+        paragraphs = tuple(turn for _, turn in stretch if turn)
+        if paragraphs:
             sections.append(Section(name, paragraphs))
     left_out = {SOUND_MARKS: marks, SILENT: turns.count(())}
     return Document(meeting, tuple(sections)), left_out

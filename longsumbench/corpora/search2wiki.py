@@ -18,10 +18,12 @@ from longsumbench.core import Corpus, Document, Example, Row, Section, Thinned
 from longsumbench.corpora.reading import fields
 from longsumbench.corpora.reading.clones import PAGE_RULES
 
-MOST_RESULTS = 75  # the best results, which are used (SEAL, §4)
+# the best results, which are used (SEAL, §4)
+MOST_RESULTS = 75
 NO_RULE = "none"
 RULES = (*PAGE_RULES, NO_RULE)  # the first is the default
-_BEYOND, _CLONES, _EMPTY = (  # names in the record of what is left out
+# names in the record of what is left out
+_BEYOND, _CLONES, _EMPTY = (
     f"search results beyond the first {MOST_RESULTS}",
     "clone search results",
     "empty search results",

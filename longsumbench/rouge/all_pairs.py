@@ -61,7 +61,8 @@ def shared_ngrams(texts: Sequence[Ids], references: Sequence[Ids], ngram: int) -
     gold, gold_starts, gold_owners = _ngram_starts(references, ngram)
     vocabulary, gold = np.unique(gold, return_inverse=True)
     tokens = _rank_among(vocabulary, tokens)
-    base = len(vocabulary) + 1  # ranks, and -1 for a token that no reference has
+    # ranks, and -1 for a token that no reference has
+    base = len(vocabulary) + 1
     codes, gold_codes = tokens[starts], gold[gold_starts]
     for offset in range(1, ngram):
         alive = codes >= 0

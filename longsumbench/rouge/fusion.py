@@ -25,7 +25,8 @@ FUSION_TYPES = ("rouge1", "rouge2", "rougeL")
 _Seam = tuple[int, NDArray[np.bool_], NDArray[np.bool_]]
 _SCORE_TOLERANCE = 1e-9  # of differences of scores
 _PAIRS_AT_ONCE = 1 << 20  # in memory
-_PROMISING = 32  # sentences whose pairs are scored first, for a lower bound
+# sentences whose pairs are scored first, for a lower bound
+_PROMISING = 32
 
 
 class SourcePair(NamedTuple):

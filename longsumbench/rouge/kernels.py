@@ -21,7 +21,8 @@ _compiled: Callable[[Function], Function] = numba.njit(cache=True, nogil=True)
 _ALL_BITS = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
-_IN_REFERENCE = -1  # marks a word of the reference before the candidate is searched for it
+# marks a word of the reference before the candidate is searched for it
+_IN_REFERENCE = -1
 _SPREAD = np.uint64(
     0x9E37_79B9_7F4A_7C15
 )  # 2⁶⁴ over the golden ratio: spreads the keys of a hash table
@@ -176,7 +177,8 @@ def _union(reference: _Ids, rows: _Ids, match: _Bits, marks: _Bits, shared: int)
         longest = max(longest, count)
     taken_at = np.empty((longest, width), np.uint64)
     places = np.empty(longest, np.int32)
-    last_columns = np.empty(width, np.uint64)  # of the sentences: before the mark
+    # of the sentences: before the mark
+    last_columns = np.empty(width, np.uint64)
     for at in range(width):
         next_marks = marks[at + 1] if at + 1 < width else _NONE
         last_columns[at] = (marks[at] >> _ONE) | (next_marks << np.uint64(63))

@@ -31,7 +31,8 @@ class Overlap(NamedTuple):
     unigrams: int
     bigrams: int
     sequence: int  # words of the LCS of the texts
-    union: int  # words of the union LCS, each at most as often as in the candidate
+    # words of the union LCS, each at most as often as in the candidate
+    union: int
 
 
 def count_overlap(reference: Sequence[int], candidate: Sequence[int]) -> Overlap:
@@ -98,7 +99,8 @@ def union_words(
     """
     union: Counter[int] = Counter()
     free = row = (1 << length) - 1 ^ marks
-    rows: list[tuple[int, int, int]] = []  # word, its bits, the bits where backtracking takes it
+    # word, its bits, the bits where backtracking takes it
+    rows: list[tuple[int, int, int]] = []
     for word in reference:
         if match := bits.get(word):
             rising = row & match

@@ -8,13 +8,13 @@ With one reference, mode `google` equals `rouge_score` 0.1.2 to the last bit, an
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from itertools import count
 from operator import attrgetter
 from threading import Lock
 from typing import Any, NamedTuple
 
 from longsumbench.core import Scoring, check_choice
-from longsumbench.errors import UsageError
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, common, count_overlap
 from longsumbench.rouge.tokenizer import (
@@ -31,8 +31,9 @@ SCORING_VERSION = 1  # increases when scores change
 IMPLEMENTATION = f"longsumbench-{SCORING_VERSION}"
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _MODES = ("google", "perl")
-_RULES = {"google": "best", "perl": "jackknife"}  # the default rule for several references
-_KERNELS = ("auto", "numba", "python")
+# the default rule for several references
+_RULES = {"google": "best", "perl": "jackknife"}
+_KERNELS = ("auto", "python")
 
 _LSUM = "rougeLsum"
 _TEXT_TYPES = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", _LSUM)  # of `rouge_score`
@@ -64,13 +65,13 @@ class SuiteScorer:
         scoring: its mode, stemming, tokenizer and rule for several references. The rule is "best" (for each type, the
             reference with the best F) or "jackknife" (the best of all but one, averaged); None: "best" in google mode,
             "jackknife" in perl mode.
-        kernels: "numba", "python", or "auto" (numba if it can be loaded). The scores are the same.
+        kernels: "python", or "auto" (numba if it can be loaded). The scores are the same.
 
     Attributes:
         stemmer: its name, for signatures; in perl mode with the version of WordNet's lists.
 
     Raises:
-        UsageError: an argument is invalid, or numba is requested and cannot be loaded.
+        UsageError: an argument is invalid.
         EnvironmentProblem: perl mode needs WordNet's lists for stemming, and they are not installed.
     """
 
@@ -121,7 +122,8 @@ class SuiteScorer:
         return scores
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), self._arguments  # another process fills its own vocabulary
+        # another process fills its own vocabulary
+        return type(self), self._arguments
 
     def has_words(self, sentences: _Text) -> bool:
         """Return True if the tokenizer finds a word; otherwise, nothing can match."""
@@ -155,7 +157,8 @@ class RougeScorer:
         self._tokenizer = tokenizer or None
         self._vocabulary = Vocabulary(stemmers.google_stem() if use_stemmer else None)
         self._overlap = _overlap_function("auto")
-        self._lock = Lock()  # of the vocabulary, and of the memory that the kernels reuse
+        # of the vocabulary, and of the memory that the kernels reuse
+        self._lock = Lock()
 
     def score(self, target: str, prediction: str) -> dict[str, Score]:
         """Score a prediction against a target: type → score, 0–1; errors as `score_multi`."""
@@ -247,16 +250,11 @@ def _overlap_function(kernels: str) -> Callable[[list[int], list[int], int], Ove
     Numba may be missing, incompatible with the installed numpy, or have no folder for its cache (a RuntimeError).
     """
     check_choice("kernels", kernels, _KERNELS)
-    if kernels != "python":
-        try:
+    if kernels == "auto":
+        with suppress(ImportError, RuntimeError):
             from longsumbench.rouge.kernels import Kernels
 
             return Kernels().overlap
-        except (ImportError, RuntimeError) as error:
-            if kernels == "numba":
-                raise UsageError(
-                    f"kernels=numba: numba cannot be loaded ({error}): pip install -e '.[fast]' in the clone"
-                ) from error
     return lambda reference, candidate, words: count_overlap(reference, candidate)
 
 

@@ -26,7 +26,8 @@ from longsumbench.rouge.scorer import SuiteScorer
 _Tokens = Sequence[str]
 # the last word of a sentence and the first of the next; None: no sentence
 Joint = tuple[str | None, str | None]
-LEAST_RISE = 1e-12  # smaller differences of scores are rounding errors
+# smaller differences of scores are rounding errors
+LEAST_RISE = 1e-12
 
 
 class SharedGrams:
@@ -164,7 +165,8 @@ def _select_for_reference(in_texts: Ints, counts: Ints, sizes: Ints, measure: st
     """
     present, size = counts > 0, int(counts.sum())
     in_texts, counts = in_texts[present], counts[present]
-    candidates = np.flatnonzero(in_texts.any(axis=0))  # the others can only lower a score
+    # the others can only lower a score
+    candidates = np.flatnonzero(in_texts.any(axis=0))
     in_texts, sizes = in_texts[:, candidates], sizes[candidates]
     selected: list[int] = []
     common = selected_size = 0

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 
-SHORTEST = 4  # letters of a word that is stemmed
+# letters of a word that is stemmed
+SHORTEST = 4
 
 _LETTERS = "abcdefghijklmnopqrstuvwxz0123456789"  # without y, which is either
 # Of bytes: they are translated several times faster than strings.
@@ -72,7 +73,8 @@ _SUFFIXES = (
     "ize",
 )
 _MENT = ("ement", "ment", "ent")
-_ION = ("sion", "tion")  # only the last three letters are removed
+# only the last three letters are removed
+_ION = ("sion", "tion")
 # fmt: off
 _UNCHANGED = ("sky", "news", "inning", "outing", "canning", "howe", "proceed", "exceed", "succeed")
 _IRREGULAR = {  # nltk's
@@ -174,8 +176,10 @@ class Porter:
         """Step 2; nltk repeats the step after -alli."""
         if self._extended and word.endswith("alli") and _porter_m(word[:-4]):
             return self._second_step(word[:-2])
-        if word.endswith("logi"):  # in nltk its l belongs to the stem
-            return word[:-1] if _porter_m(word[:-3] if self._extended else word[:-4]) else word
+        if word.endswith("logi"):
+            # in nltk its l belongs to the stem
+            stem = word[:-3] if self._extended else word[:-4]
+            return word[:-1] if _porter_m(stem) else word
         return _replaced(word, self._endings_2[word[-1]], self._step_2)
 
     def _fourth_step(self, word: str) -> str:

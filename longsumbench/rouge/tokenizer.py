@@ -14,20 +14,25 @@ from longsumbench.core.words import BLANKLESS
 from longsumbench.rouge.stemmers import Stem
 
 TOKENIZERS = ("default", "unicode")
-MARK = "."  # ends a sentence; no word contains it
+# ends a sentence; no word contains it
+MARK = "."
 
-_SENTENCE_END = 0xFF  # this byte does not occur in UTF-8
+# this byte does not occur in UTF-8
+_SENTENCE_END = 0xFF
 # Byte of UTF-8 → its replacement by the default rule: lower-case letter, digit, or a blank for everything else.
 _BYTE_TABLE = bytearray(
     ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256)
 )
 _BYTE_TABLE[_SENTENCE_END] = ord(MARK)
 _BETWEEN = bytes([32, _SENTENCE_END, 32])
-_LAST_MARK = 0x1F000  # code points from here on have no combining marks except variation selectors
+# code points from here on have no combining marks except variation selectors
+_LAST_MARK = 0x1F000
 
 Tokenizer = Callable[[Iterable[str]], list[str]]
-_MAX_WORDS = 1 << 18  # more than the distinct words of a corpus of long documents
-END = 0  # the number of the mark that ends a sentence
+# more than the distinct words of a corpus of long documents
+_MAX_WORDS = 1 << 18
+# the number of the mark that ends a sentence
+END = 0
 
 
 def default_words(sentences: Iterable[str]) -> list[str]:

@@ -205,17 +205,6 @@ def test_the_lists_of_a_release_decide_splits_and_order(
     assert read(release, stages, limit=2).splits["train"].ids == ["R1", "GAO-1"]
 
 
-def test_json_lines_are_the_same_texts(
-    release: Path, tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """Rows of both agencies, one a line, give the examples and the fingerprint of the release."""
-    rows = {"train": [crs(1), gao(1), crs(2)], "valid": [crs(3), gao(2)], "test": [crs(4), gao(3)]}
-    for split, listed in rows.items():
-        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in listed))
-    (tmp_path / "gov-report").rename(tmp_path / "elsewhere")
-    assert read(tmp_path, stages).fingerprint == read(tmp_path / "elsewhere", stages).fingerprint
-
-
 BAD_FILES = {
     "cut off": (b'{"id": "R1", "reports": {', "not a JSON object: "),
     "no summary": (

@@ -50,17 +50,6 @@ def write(path: Path, rows: list[dict[str, Any]]) -> str:
     return str(path)
 
 
-def test_reading_rows_of_two_examples(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Both examples of a row are there, one after the other; the limit counts examples."""
-    path = write(tmp_path / "test.jsonl", [story(1), story(2)])
-    assert load_texts(DatasetSettings(name="newts", path=path), stages).splits["test"].ids == [
-        *("A1-218", "A1-62"),
-        *("A2-218", "A2-62"),
-    ]
-    limited = load_texts(DatasetSettings(name="newts", path=path, limit=3), stages)
-    assert limited.splits["test"].ids == ["A1-218", "A1-62", "A2-218"]
-
-
 def test_the_examples_of_a_row_stay_together(tmp_path: Path, stages: ArtifactCache) -> None:
     """Dealt by a hash, no row is in two splits."""
     path = write(tmp_path / "x.jsonl", [story(number) for number in range(100)])

@@ -2,15 +2,13 @@
 
 import gzip
 import io
-import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, strategies as st
 
 from longsumbench.core import Document, Example, Section
-from longsumbench.corpora.own_files import Input, MarkdownReader, merge_inputs, read_inputs
+from longsumbench.corpora.own_files import Input, merge_inputs, read_inputs
 from longsumbench.errors import DataError, UsageError
 
 MARKDOWN = """\
@@ -92,32 +90,6 @@ def test_markdown_by_hand(tmp_path: Path) -> None:
     assert only(path) == Input(path, example, words_left_out=3 + 5 + 2 + 6)
 
 
-WORDS = (
-    st.text("abcXY é", min_size=1, max_size=12)
-    .filter(str.strip)
-    .map(lambda text: " ".join(text.split()))
-)
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 6), WORDS, st.lists(WORDS, min_size=1, max_size=3)),
-        min_size=1,
-        max_size=5,
-    )
-)
-def test_every_heading_is_found(sections: list[tuple[int, str, list[str]]]) -> None:
-    """Written as Markdown and read again, sections of any level keep names, paragraphs and order."""
-    text = "".join(
-        f"{'#' * level} {name}\n\n" + "\n\n".join(words) + "\n\n" for level, name, words in sections
-    )
-    found = [
-        (section.name, [" ".join(one) for one in section.paragraphs])
-        for section in MarkdownReader(text).sections
-    ]
-    assert found == [(name, words) for _, name, words in sections]
-
-
 @pytest.mark.parametrize(
     ("name", "newline"), [("a.txt", "\n"), ("A.TXT", "\r\n"), ("README", "\r")]
 )
@@ -140,42 +112,24 @@ def test_standard_input_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(found.example.sentences()) == ["Grüße.", "Two."]
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
-def test_rows_need_no_summaries(name: str, tmp_path: Path) -> None:
+def test_rows_need_no_summaries(tmp_path: Path) -> None:
     """A row is an input; whatever is where its summary would be is not looked at; the same id twice is fine."""
-    rows = [
-        {"id": 1, "document": "One.\n\nTwo.", "title": "t", "query": "q"},
-        {"id": "b", "document": "Three.", "summary": 5},
-        {
-            "id": "b",
-            "documents": [{"source": "s", "sections": [{"name": "n", "text": "Four."}]}],
-            "references": ["x"],
-        },
+    rows = (
+        '{"id": 1, "document": "One.\\n\\nTwo.", "title": "t", "query": "q"}\n'
+        '{"id": "b", "document": "Three.", "summary": 5}\n'
+        '{"id": "b", "documents": [{"sections": [{"text": "Four."}]}], "references": ["x"]}\n'
+    )
+    path = write(tmp_path / "a.jsonl.gz", gzip.compress(rows.encode()))
+    inputs = read_inputs([path])
+    assert [item.name for item in inputs] == [f"{path}: {identity}" for identity in "1bb"]
+    examples = [item.example for item in inputs]
+    assert (examples[0].title, examples[0].query) == ("t", "q")
+    assert [" ".join(example.sentences()) for example in examples] == [
+        "One. Two.",
+        "Three.",
+        "Four.",
     ]
-    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    path = write(tmp_path / name, gzip.compress(text) if name.endswith("gz") else text)
-    found = read_inputs([path, path])
-    assert [one.name for one in found] == [
-        f"{path}: {identity}" for identity in ("1", "b", "b")
-    ] * 2
-    examples = [one.example for one in found[:3]]
-    assert [(one.id, one.title, one.query) for one in examples] == [
-        ("1", "t", "q"),
-        ("b", None, None),
-        ("b",) + (None,) * 2,
-    ]
-    assert [list(one.sentences()) for one in examples] == [["One.", "Two."], ["Three."], ["Four."]]
-    assert {one.references for one in examples} == {((),)}
-
-
-def test_files_come_in_the_order_given(tmp_path: Path) -> None:
-    """Inputs keep the order of the command line, files of all kinds mixed."""
-    paths = [
-        write(tmp_path / "z.txt", "Z."),
-        write(tmp_path / "r.jsonl", '{"id": "r", "document": "R."}'),
-        write(tmp_path / "a.md", "A."),
-    ]
-    assert [list(one.example.sentences()) for one in read_inputs(paths)] == [["Z."], ["R."], ["A."]]
+    assert {example.references for example in examples} == {((),)}
 
 
 def test_together_they_are_one_example_of_several_documents(tmp_path: Path) -> None:

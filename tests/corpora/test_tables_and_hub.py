@@ -3,16 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pandas as pd
 import pytest
+from support.hub import offer_on_hub
 from support.toys import write_jsonl
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings, Example
-from longsumbench.corpora.own_files import read_inputs
-from longsumbench.corpora.reading import hub
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, MissingSplit, UsageError
 
@@ -39,28 +37,14 @@ def examples(texts: Texts, split: str = "test") -> list[Example]:
     return list(texts.splits[split])
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_table_holds_the_texts_of_json_lines(
-    ending: str, tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """The same rows as JSON lines, as CSV and as Parquet are the same texts, under other column names, too."""
-    (tmp_path / "lines").mkdir()
-    (tmp_path / "table").mkdir()
-    pd.DataFrame(ROWS).to_json(tmp_path / "lines" / "test.jsonl", orient="records", lines=True)
-    write_table(tmp_path / "table" / f"test.{ending}")
-    renamed = write_table(tmp_path / f"renamed.{ending}", **OTHER_NAMES)
-    lines = load_texts(DatasetSettings("mine", path=str(tmp_path / "lines")), stages)
-    table = load_texts(DatasetSettings("mine", path=str(tmp_path / "table")), stages)
-    assert (table.fingerprint, examples(table)[0].references) == (lines.fingerprint, (("NA",),))
+def test_chosen_columns_hold_the_texts(tmp_path: Path, stages: ArtifactCache) -> None:
+    """Columns with other names, which `dataset.columns` gives, hold the same texts."""
+    table = load_texts(DatasetSettings("mine", path=str(write_table(tmp_path / "a.csv"))), stages)
+    renamed = write_table(tmp_path / "renamed.parquet", **OTHER_NAMES)
     columns = {**OTHER_NAMES, "title": "title"}
-    assert (
-        load_texts(DatasetSettings("mine", path=str(renamed), columns=columns), stages).fingerprint
-        == lines.fingerprint
-    )
-    assert [item.example.title for item in read_inputs([str(tmp_path / "table")])] == [
-        "Grüße",
-        None,
-    ]
+    texts = load_texts(DatasetSettings("mine", path=str(renamed), columns=columns), stages)
+    assert texts.fingerprint == table.fingerprint
+    assert [example.title for example in examples(texts)] == ["Grüße", None]
 
 
 def test_nested_columns_of_parquet(tmp_path: Path, stages: ArtifactCache) -> None:
@@ -108,41 +92,19 @@ def test_a_bad_table_is_an_error_of_one_line(
         load_texts(DatasetSettings("mine", path=str(tmp_path / name)), stages)
 
 
-@pytest.fixture
-def on_hub(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """A replacement of the hub with `ROWS` under other names, without ids; returns the calls that asked for rows."""
-    calls: list[tuple[Any, ...]] = []
-
-    def load_dataset(
-        repository: str, config: str | None, revision: str | None
-    ) -> datasets.DatasetDict:
-        calls.append((repository, config))
-        rows = [
-            {OTHER_NAMES.get(name, name): row[name] for name in ("document", "summary")}
-            for row in ROWS
-        ]
-        return datasets.DatasetDict(
-            {split: datasets.Dataset.from_list(rows) for split in ("train", "test")}
-        )
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr(hub, "unreachable", lambda: None)
-    monkeypatch.setattr(hub, "_newest_revision", lambda *_: "a" * 40)
-    hub.chosen_revision.cache_clear()
-    return calls
-
-
 def test_any_dataset_of_the_hub(
-    on_hub: list[tuple[Any, ...]], tmp_path: Path, own_config: Path
+    tmp_path: Path, own_config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Named by the command line with its columns, a dataset of the hub is run, and can be given a name."""
+    rows = [{"article": row["document"], "highlights": row["summary"]} for row in ROWS]
+    calls = offer_on_hub(monkeypatch, tmp_path, rows)
     columns = [f"dataset.columns.{field}={column}" for field, column in OTHER_NAMES.items()]
     words = ["dataset=hub", *columns, "dataset.split=train"]
     results = ["baselines=false", "score.resamples=100", f"results_dir={tmp_path}"]
     assert main(["run", "model=lead", "dataset.path=me/news/v2", *words, *results]) == 0
     assert main(["dataset", "add", "news", "me/other", *words]) == 0
     assert main(["run", "model=lead", "dataset=news", *results]) == 0
-    assert on_hub == [("me/news", "v2"), ("me/other", None)]
+    assert calls == [("me/news", "v2"), ("me/other", None)]
 
 
 def test_a_hub_dataset_needs_its_name(stages: ArtifactCache) -> None:

@@ -53,15 +53,6 @@ def test_ngrams_stand_in_the_order_of_their_ids(
     ]
 
 
-def test_hand_worked() -> None:
-    """Of "the cat sat", "the cat the cat" has "the cat", once: 1 of 2 bigrams and 1 of 3, so F1 is 2/5."""
-    texts, references = number_words(
-        [["the", "cat", "the", "cat"], ["sat"]], [["the", "cat", "sat"]]
-    )
-    scores = {measure: found.tolist() for measure, found in rouge_n(texts, references).items()}
-    assert scores == {"f1": [[2 / 5, 0]], "precision": [[1 / 3, 0]], "recall": [[1 / 2, 0]]}
-
-
 def test_no_words_are_no_ngram() -> None:
     """An n-gram has one word or more."""
     with pytest.raises(UsageError, match="ngram=0"):

@@ -1,7 +1,6 @@
 """PageSum's pair search: the best of all pairs, exactly."""
 
 import random
-from fractions import Fraction
 from itertools import combinations
 
 import pytest
@@ -100,31 +99,22 @@ def test_hand_worked_pair() -> None:
     ]
 
 
-def test_the_first_of_equal_pairs_wins() -> None:
-    """Equal sentences make equal pairs: the least i is taken, then the least j."""
-    (pair,) = best_pairs([["x"], ["a"], ["b"], ["a"], ["b"]], [["a", "b"]], "rouge1")
-    assert (pair.first, pair.second) == (1, 2)
-    (pair,) = best_pairs([["x"], ["y"], ["a"]], [["a", "b"]], "rouge1")
-    assert (pair.first, pair.second) == (0, 2)
-    (pair,) = best_pairs([["x"], ["y"], ["z"]], [["a"]], "rouge1")
-    assert (pair.first, pair.second, pair.score) == (0, 1, 0)
-
-
-def test_fused_is_strict() -> None:
-    """Eqs. 15 and 16 at their thresholds: exactly 20 alone, or exactly 10 more together, is not enough."""
-    rates = [Fraction(n, 20) for n in (4, 5, 6, 7)]
-    fused = {
-        (low, high): SourcePair(0, 1, float(high), (float(low), float(low)), 0.5).fused()
-        for low in rates
-        for high in (low + Fraction(1, 10), low + Fraction(11, 100))
-    }
-    assert fused == {
-        (low, high): low > Fraction(1, 5) and high - low > Fraction(1, 10) for low, high in fused
-    }
-    assert not SourcePair(0, 1, 0.6, (0.3, 0.55), 0.5).fused()
-    assert SourcePair(0, 1, 0.6, (0.3, 0.55), 0.5).fused(rise=4)
-    assert not SourcePair(0, 1, 0.6, (0.1, 0.3), 0.5).fused()
-    assert SourcePair(0, 1, 0.6, (0.1, 0.3), 0.5).fused(overlap=9)
+@pytest.mark.parametrize(
+    ("together", "alone", "thresholds", "expected"),
+    [
+        (0.36, 0.25, {}, True),
+        (0.35, 0.25, {}, False),  # exactly 10 more
+        (0.40, 0.20, {}, False),  # exactly 20 alone
+        (0.60, 0.55, {}, False),
+        (0.60, 0.55, {"rise": 4}, True),
+        (0.60, 0.10, {"overlap": 9}, True),
+    ],
+)
+def test_fused_is_strict(
+    together: float, alone: float, thresholds: dict[str, float], expected: bool
+) -> None:
+    """Eqs. 15 and 16: each sentence alone, and the gain of both, must be above their thresholds."""
+    assert SourcePair(0, 1, together, (alone, alone), 0.5).fused(**thresholds) == expected
 
 
 def test_bad_input_is_refused() -> None:

@@ -28,10 +28,3 @@ def test_equals_the_textbook(texts: list[list[int]], target: list[int], times: i
         [lcs(text, target[:cut]) for text in texts] for cut in range(len(target) + 1)
     ]
     assert of_none.tolist() == [[0] * len(texts)]
-
-
-def test_carries_cross_bytes_but_not_texts() -> None:
-    """70 times the same word: texts of 60, 66 and 70 of them reach over the 64th bit, and not into the next text."""
-    (lengths,) = lengths_of_prefixes([[3] * 60, [3] * 66, [1, *[3] * 70]], [[3] * 70])
-    assert lengths[-1].tolist() == [60, 66, 70]
-    assert lengths[65].tolist() == [60, 65, 65]

@@ -4,10 +4,9 @@ import builtins
 import json
 import pickle
 import random
-import subprocess
-import sys
 from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ from longsumbench.rouge.scorer import ROUGE_TYPES, Score, SuiteScorer, signature
 from longsumbench.rouge.stemmers import NO_WORDNET, read_exceptions
 
 REFERENCE = SHARED / "reference"
-KERNELS = ("python", "numba")
+KERNELS = ("python", "auto")  # auto: numba, which the tests have
 
 Text = tuple[str, ...]
 WORDS = st.sampled_from(
@@ -62,7 +61,8 @@ def peer(prediction: Text, references: Sequence[Text], stem: bool) -> dict[str, 
 @pytest.fixture(autouse=True, scope="module")
 def compiled() -> None:
     """Compile before a test measures its time: that takes long where numba's cache is empty."""
-    scorer(kernels="numba").score(("a b",), [("b a",)])
+    assert find_spec("numba")
+    scorer(kernels="auto").score(("a b",), [("b a",)])
 
 
 def pairs() -> list[dict[str, Any]]:
@@ -117,13 +117,6 @@ def test_equals_rouge_score(prediction: Text, references: list[Text], stem: bool
         assert scorer(stem=stem, kernels=kernels).score(prediction, references) == expected
 
 
-@given(st.text(max_size=60), st.text(max_size=60))
-def test_equals_rouge_score_on_any_characters(prediction: str, reference: str) -> None:
-    """Whatever the characters, even alone surrogates, the default tokenizer finds rouge_score's words."""
-    texts = (prediction.replace("\n", " "),), (reference.replace("\n", " "),)
-    assert scorer().score(texts[0], [texts[1]]) == peer(texts[0], [texts[1]], stem=True)
-
-
 @pytest.mark.parametrize("length", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_long_texts_score_as_rouge_score_scores_them(length: int) -> None:
     """Long texts score as rouge_score scores them: sentences of all lengths, words as frequent as in prose."""
@@ -152,11 +145,11 @@ def test_long_texts_score_as_rouge_score_scores_them(length: int) -> None:
 )
 def test_kernels_agree(prediction: Text, references: list[Text], tokenizer: str) -> None:
     """Perl mode and the unicode tokenizer score the same in plain Python and with numba."""
-    python, numba = (
+    python, compiled = (
         scorer(mode="perl", wordnet=NO_WORDNET, tokenizer=tokenizer, kernels=kernels)
         for kernels in KERNELS
     )
-    assert python.score(prediction, references) == numba.score(prediction, references)
+    assert python.score(prediction, references) == compiled.score(prediction, references)
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
@@ -216,7 +209,7 @@ def test_a_sentence_has_words_if_the_tokenizer_keeps_some() -> None:
         ({"mode": "pearl"}, "mode=pearl (did you mean 'perl'?); allowed: google, perl"),
         ({"tokenizer": "words"}, "tokenizer=words; allowed: default, unicode"),
         ({"references": "mean"}, "references=mean; allowed: best, jackknife"),
-        ({"kernels": "c"}, "kernels=c; allowed: auto, numba, python"),
+        ({"kernels": "c"}, "kernels=c; allowed: auto, python"),
     ],
 )
 def test_refused_arguments(options: dict[str, Any], message: str) -> None:
@@ -255,7 +248,7 @@ def test_forgetting_words(monkeypatch: pytest.MonkeyPatch) -> None:
     "problem", [ImportError("Numba needs NumPy 2.2"), RuntimeError("no locator available")]
 )
 def test_numba_that_cannot_be_loaded(problem: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A numba that is there and does not work is done without; only who asks for it gets a message, which says why."""
+    """Scoring does without a numba that is installed and does not work."""
 
     def fails(name: str, *rest: Any) -> Any:
         if name == "longsumbench.rouge.kernels":
@@ -265,21 +258,11 @@ def test_numba_that_cannot_be_loaded(problem: Exception, monkeypatch: pytest.Mon
     importing = builtins.__import__
     monkeypatch.setattr(builtins, "__import__", fails)
     assert SuiteScorer(Scoring()).score(("a",), [("a",)])["rouge1"] == (1, 1, 1)
-    with pytest.raises(UsageError, match=f"numba cannot be loaded .{problem}"):
-        SuiteScorer(Scoring(), "numba")
 
 
-def test_numba_waits() -> None:
-    """Importing the scorer loads no numba: nobody waits for it who does not score."""
-    code = "import longsumbench.rouge.scorer, longsumbench.metrics.rouge, sys; print('numba' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
-
-
-@pytest.mark.parametrize("kernels", ["python", "numba"])
-def test_a_scorer_travels(kernels: str) -> None:
+def test_a_scorer_travels() -> None:
     """Another process can be handed a scorer, used or not: it scores the same there."""
-    scorer = SuiteScorer(Scoring("perl", stem=False, references="best"), kernels)
+    scorer = SuiteScorer(Scoring("perl", stem=False, references="best"))
     expected = scorer.score(["a cat sat"], [["the cat sat"], ["a dog"]])
     copied = pickle.loads(pickle.dumps(scorer))  # noqa: S301 - our own bytes
     assert copied.score(["a cat sat"], [["the cat sat"], ["a dog"]]) == expected

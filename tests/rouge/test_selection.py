@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given, strategies as st
 from rouge_score.rouge_scorer import RougeScorer as Library
 
 from longsumbench.core import Scoring
-from longsumbench.errors import UsageError
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import LEAST_RISE, greedy_selection, sequential_selection
@@ -106,17 +104,3 @@ def test_sequential_equals_its_definition(
     """The texts and the order of their choice are those of counting every candidate anew, ties included."""
     expected = [slow_sequence(texts, reference, n, measure) for reference in references]
     assert sequential_selection(texts, references, n, measure) == expected
-
-
-def test_sequential_hand_worked() -> None:
-    """Unigrams of 1 2 3 4, recall: 3 4 2 (3 of 4) before 1 2 (2 of 4), then 1 2 for its 1; 4 adds nothing."""
-    assert sequential_selection([[4], [1, 2], [3, 4, 2]], [[1, 2, 3, 4]], 1, "recall") == [[2, 1]]
-    assert sequential_selection([[4], [1, 2], [3, 4, 2]], [[9], []], 1, "recall") == [[], []]
-
-
-def test_sequential_refuses_unknown_measures() -> None:
-    """The message lists the measures there are."""
-    with pytest.raises(UsageError, match="f1, precision, recall"):
-        sequential_selection([[1]], [[1]], measure="f2")
-    with pytest.raises(UsageError, match="ngram=0"):
-        sequential_selection([[1]], [[1]], ngram=0)

@@ -28,7 +28,8 @@ from longsumbench.sentences import split_sentences
 _MARKS = ("<S>", "</S>", "<T>", "<P>", "<Q>", "<PAD>", "<t>", "</t>")
 _ANY_MARK = re.compile("|".join(_MARKS))
 _RANKED_NAME = re.compile(rf"(?:.+\.)?({'|'.join(SPLITS)})(?:\.([0-9]+))?\.pt")
-_RankedFile = tuple[str, str, Path]  # split, and how the ids of its articles begin
+# split, and how the ids of its articles begin
+_RankedFile = tuple[str, str, Path]
 
 
 def ranked_source(path: Path, tokenizer: str | None) -> Source | None:
@@ -99,11 +100,12 @@ class Pieces:
         """
         if not isinstance(ids, Sequence) or not all(type(piece) is int for piece in ids):
             raise BadRow(f"'{field}' must hold lists of piece ids", "use the file of the release")
-        if odd := [piece for piece in ids if not 0 <= piece < self._size]:
-            advice = (
-                f"{odd[0]}, of {self._size:,}; give the release's own by dataset.tokenizer=FILE"
-            )
-            raise BadRow(f"'{field}' has an id that the tokenizer does not know", advice)
+        for piece in ids:
+            if not 0 <= piece < self._size:
+                advice = (
+                    f"{piece}, of {self._size:,}; give the release's own by dataset.tokenizer=FILE"
+                )
+                raise BadRow(f"'{field}' has an id that the tokenizer does not know", advice)
         runs = groupby(ids, key=self._marks.__contains__)
         texts = (self._model.decode(list(run)) for is_mark, run in runs if not is_mark)
         return tuple(chain.from_iterable(map(split_sentences, texts)))
@@ -146,7 +148,8 @@ def _find_ranked(path: Path) -> list[_RankedFile]:
 def _article_entries(
     files: list[_RankedFile], model: Path, sha256: str, full: set[str]
 ) -> Iterator[Entry]:
-    Pieces(model)  # raises an error of the tokenizer before the files are read
+    # raises an error of the tokenizer before the files are read
+    Pieces(model)
     for split, name, path in files:
         for index, item in enumerate(_articles(path) if split not in full else ()):
             if split in full:
@@ -165,7 +168,8 @@ def _articles(path: Path) -> list[Any]:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's warning about pickle protocols
+            # torch's warning about pickle protocols
+            warnings.simplefilter("ignore")
             articles = torch.load(path, map_location="cpu", weights_only=True)
     except MemoryError:
         raise

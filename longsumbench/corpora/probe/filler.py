@@ -20,9 +20,11 @@ from longsumbench.errors import DataError, UsageError
 
 _log = logging.getLogger(__name__)
 
-FILLER_VERSION = 2  # rises when the same texts give other sentences
+# rises when the same texts give other sentences
+FILLER_VERSION = 2
 _TOKENS = range(5, 41)  # of a usable sentence
-_ENOUGH = 2_000_000  # tokens of a split; the rest of a large dataset is not read
+# tokens of a split; the rest of a large dataset is not read
+_ENOUGH = 2_000_000
 
 # What statements of facts consist of. In any casing: a firm can be a common word ("price", "grant").
 _OWN_PHRASES = re.compile(
@@ -39,7 +41,8 @@ class Prose(NamedTuple):
     sentences: tuple[
         str, ...
     ]  # in reading order, document after document; no two are equal, in all splits
-    left_out: Mapping[str, int]  # why sentences were left out → how many
+    # why sentences were left out → how many
+    left_out: Mapping[str, int]
 
 
 NO_PROSE = Prose((), {})
@@ -56,12 +59,15 @@ def load_filler(settings: DatasetSettings) -> Texts:
         raise UsageError(
             f"dataset.filler={settings.filler}: choose a dataset of real texts, for example pydoc"
         )
-    options = {
-        name: getattr(settings, name) for name in ("path", "strict", "workers", "split_by_hash")
-    }
-    return load_texts(
-        DatasetSettings(str(settings.filler), reader=settings.filler, **options), user_cache()
+    own_settings = DatasetSettings(
+        str(settings.filler),
+        reader=settings.filler,
+        path=settings.path,
+        strict=settings.strict,
+        workers=settings.workers,
+        split_by_hash=settings.split_by_hash,
     )
+    return load_texts(own_settings, user_cache())
 
 
 def find_prose(settings: DatasetSettings, longest: Mapping[str, int]) -> dict[str, Prose]:
@@ -103,7 +109,8 @@ def _prose_of(texts: Texts, split: str, longest: int, excluded: Collection[str])
 
 
 def _reasons(left_out: Mapping[str, int]) -> str:
-    return f"left out {', '.join(f'{count:,} × {reason}' for reason, count in left_out.items()) or 'nothing'}"
+    counts = [f"{count:,} × {reason}" for reason, count in left_out.items()]
+    return f"left out {', '.join(counts) or 'nothing'}"
 
 
 def usable_prose(
@@ -114,9 +121,10 @@ def usable_prose(
     left_out: Counter[str] = Counter()
     tokens = 0
     for sentence in sentences:
-        if reason := _problem(sentence) or (
-            _REPEATED_SENTENCE if sentence in usable or sentence in excluded else ""
-        ):
+        reason = _problem(sentence)
+        if not reason and (sentence in usable or sentence in excluded):
+            reason = _REPEATED_SENTENCE
+        if reason:
             left_out[reason] += 1
             continue
         usable[sentence] = None

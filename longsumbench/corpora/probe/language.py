@@ -39,13 +39,16 @@ CHOICE = "The council decided that the {site} goes to the {rank} bid."
 BID = "The {site} has a {rank} bid from {firm}."
 
 # The query of a random agenda.
-QUESTION = "What of {sites}?"  # short, because it takes room in every unit
+# short, because it takes room in every unit
+QUESTION = "What of {sites}?"
 
 # How the summary states a fact, by kind.
 SUMMARIES = {
     "single": "The {site} goes to {firm}.",
-    "relayed": "The {site} goes to the {rank} bid from {firm}.",  # the rank comes first and can be carried along
-    "silent": "The {site} goes to {firm} with the {rank} bid.",  # the firm comes first and must be known
+    # the rank comes first and can be carried along
+    "relayed": "The {site} goes to the {rank} bid from {firm}.",
+    # the firm comes first and must be known
+    "silent": "The {site} goes to {firm} with the {rank} bid.",
 }
 
 # Distractors, which decide nothing.
@@ -74,7 +77,8 @@ _TOKEN = re.compile(r"\w+(?:[-']\w+|(?<=\d)[.,:]\w+)*+|([^\w\s])\1*+")
 _Shuffled = TypeVar("_Shuffled")
 
 
-@lru_cache(2**16)  # most sentences occur in many reports
+# most sentences occur in many reports
+@lru_cache(2**16)
 def tokens_in(sentence: str) -> int:
     """Return a sentence's length in tokens, about as `model.tokenizer=words` cuts it: its words and its signs."""
     return len(_TOKEN.findall(sentence))

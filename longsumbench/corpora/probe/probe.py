@@ -18,11 +18,14 @@ from longsumbench.corpora.probe import language
 from longsumbench.corpora.probe.filler import FILLER_VERSION, NO_PROSE, find_prose, load_filler
 from longsumbench.errors import UsageError
 
-PROBE_VERSION = 1  # rises when the same seed gives different reports
+# rises when the same seed gives different reports
+PROBE_VERSION = 1
 # tokens of a validation or test report, and of the longest training reports
 _DOCUMENT_LENGTH = 1024
-_MIN_LENGTH = 32  # tokens: the longest fact and a little more
-_NOTE_LENGTH = 128  # tokens; shorter reports cover only a few sites of the agenda
+# tokens: the longest fact and a little more
+_MIN_LENGTH = 32
+# tokens; shorter reports cover only a few sites of the agenda
+_NOTE_LENGTH = 128
 _NOTE_TOKENS_PER_SITE = 20  # in such a short report
 # number of reports, seed
 _REPORT_SPLITS = {"train": (9_000, 1), "validation": (100, 2), "test": (400, 3)}
@@ -34,12 +37,13 @@ _FIXED, _ASKED = "fixed", "asked"
 _FIXED_AGENDA = language.SITES[: len(_KINDS)]
 _AGENDA_SITES = range(4, 9)  # sites of a random agenda
 
-_HARD = 0.4  # share of the distractors that name a site of the agenda and a firm
+# share of the distractors that name a site of the agenda and a firm
+_HARD = 0.4
 _HARD_AMONG_PROSE = 0.2
-_ALIKE = 0.1  # share of the distractors that have the words of a decision
-_NEAR = (
-    0.35  # share of the facts whose decision and bids are in one section; others are uniformly far
-)
+# share of the distractors that have the words of a decision
+_ALIKE = 0.1
+# share of the facts whose decision and bids are in one section; others are uniformly far
+_NEAR = 0.35
 # tokens: a section may end this much early, about half a sentence
 _SLACK = 4
 _PROSE_SLACK = 10
@@ -49,7 +53,8 @@ _PROSE_SLACK = 10
 class Controls:
     """What reports can vary in, besides their length; an invalid value is a UsageError."""
 
-    sources: int = 1  # number of documents that share the sections; at most the number of sections
+    # number of documents that share the sections; at most the number of sections
+    sources: int = 1
     # "fixed": the same sites in every report. "asked": their number, choice and order are random, and the query names them
     agenda: str = _FIXED
     # sentences that replace the plain distractors; a report has consecutive ones from a random place on
@@ -130,7 +135,8 @@ class _Decision:
 
     kind: str  # of the fact
     site: str  # the subject of the decision
-    firms: tuple[str, ...]  # the chosen firm; then the other bidder, if there is one
+    # the chosen firm; then the other bidder, if there is one
+    firms: tuple[str, ...]
     # groups of sentences, each planted in one place: the decision; the bids, if it is about them
     statements: tuple[core.Sentences, ...]
     summary: str  # its sentence in the summary

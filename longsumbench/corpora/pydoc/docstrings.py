@@ -84,8 +84,10 @@ class _Lines:
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.at = 0
-        self.base = 0  # indentation of the current section's text
-        self.typed = False  # in this section, "x : something" gives a type
+        # indentation of the current section's text
+        self.base = 0
+        # in this section, "x : something" gives a type
+        self.typed = False
 
     def left(self) -> bool:
         return self.at < len(self.lines)

@@ -48,7 +48,8 @@ _HOLDER_DOCSTRING = re.compile(
     rb"""(?:\A(?:\#[^\n]*+|\s)*+|^class\ \w[^:"']{0,400}:\s*+(?:\#[^\n]*+\s++)?)[rRuU]?(?=\"{3}|'{3})""",
     re.MULTILINE | re.VERBOSE,
 )
-_POINTER = re.compile(r"Read more in the .{1,40}\.")  # a sentence that only refers to a manual
+# a sentence that only refers to a manual
+_POINTER = re.compile(r"Read more in the .{1,40}\.")
 _SKIPPED_FILES = re.compile(r"tests?|test_.*|.*_test|conftest|setup|__main__|.*_pb2")
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -139,8 +140,9 @@ def _docstring_example(name: str, holder: ast.Module | ast.ClassDef) -> Example 
 
 def _reference_in(docstring: str) -> Sentences:
     """Return the prose up to the first heading, list or prompt, without a last sentence that introduces it."""
-    prose = takewhile(lambda event: event.kind == PARAGRAPH, parse_docstring(docstring))
-    sentences = [sentence for paragraph in prose for sentence in split_sentences(paragraph.text)]
+    sentences: list[str] = []
+    for paragraph in takewhile(lambda event: event.kind == PARAGRAPH, parse_docstring(docstring)):
+        sentences += split_sentences(paragraph.text)
     if sentences and sentences[-1].endswith(":"):
         sentences.pop()
     return tuple(sentence for sentence in sentences if not _POINTER.fullmatch(sentence))
@@ -149,10 +151,12 @@ def _reference_in(docstring: str) -> Sentences:
 def _parse(source: bytes) -> ast.Module | None:
     """Parse a file; None if it is a template or for another version of Python."""
     collects = gc.isenabled()
-    gc.disable()  # syntax trees have no cycles, and the search for them takes a quarter of the time
+    # syntax trees have no cycles, and the search for them takes a quarter of the time
+    gc.disable()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # escapes in other people's strings
+            # escapes in other people's strings
+            warnings.simplefilter("ignore")
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return None
@@ -206,7 +210,8 @@ def _modules(name: str, place: Path) -> Iterator[tuple[str, Path]]:
                 yield f"{name}.{item.stem}", item
 
 
-@cache  # 30 packages, and a sweep asks for each point
+# 30 packages, and a sweep asks for each point
+@cache
 def _release_of(distribution: str) -> str:
     try:
         return importlib.metadata.version(distribution)

@@ -15,9 +15,8 @@ from longsumbench.rouge.tokenizer import MARK, Vocabulary, default_words
 
 _Grams = set[tuple[bytes, ...]]
 
-_CLONE_RECALL = (
-    0.8  # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
-)
+# a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
+_CLONE_RECALL = 0.8
 
 
 def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]:
@@ -63,8 +62,10 @@ class PageRule(NamedTuple):
 
 
 PAGE_RULES = {
-    "search2wiki": PageRule(6, 0.2),  # SEAL, Appendix B: "a near-clone is detected in Search2Wiki"
-    "wikisum": PageRule(1, 0.5),  # Liu et al. 2018, as SEAL's Appendix B gives it
+    # SEAL, Appendix B: "a near-clone is detected in Search2Wiki"
+    "search2wiki": PageRule(6, 0.2),
+    # Liu et al. 2018, as SEAL's Appendix B gives it
+    "wikisum": PageRule(1, 0.5),
 }
 
 

@@ -4,10 +4,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-_LEAST_CUT = 3  # references of the same length; fewer may be chance
-_CUT_SHARE = 0.05  # share of references cut at one length or ending in an ellipsis
-_OPEN_SHARE = 0.5  # share of the longest references without a mark at their end
-_LEAST_WORDS = 20  # shorter references have the same length by chance
+# references of the same length; fewer may be chance
+_LEAST_CUT = 3
+# share of references cut at one length or ending in an ellipsis
+_CUT_SHARE = 0.05
+# share of the longest references without a mark at their end
+_OPEN_SHARE = 0.5
+# shorter references have the same length by chance
+_LEAST_WORDS = 20
 _END_MARK = re.compile(r"[.!?…।。！？][\"'’”»)\]\s]*\Z")
 _ELLIPSES = ("...", "…", ". . .")
 _EFFECT = "scores against cut references are not comparable with others; use complete references"
@@ -41,10 +45,8 @@ class CutTexts:
     def __init__(self) -> None:
         self._total = 0
         self._elided: list[str] = []  # ids
-        self._longest: dict[str, list[tuple[str, TextEnd]]] = {
-            "words": [],
-            "characters": [],
-        }  # by unit of length
+        # unit of length → the greatest length, and the texts of that length with their ids
+        self._longest: dict[str, tuple[int, list[tuple[str, TextEnd]]]] = {}
 
     def add(self, name: str, ends: Iterable[TextEnd]) -> None:
         """Add the texts of an example; `name` is its id."""
@@ -52,33 +54,26 @@ class CutTexts:
             self._total += 1
             if end.is_elided:
                 self._elided.append(name)
-            for unit, longest in self._longest.items():
-                length = getattr(end, unit)
-                if longest and length > getattr(longest[0][1], unit):
-                    longest.clear()
-                if not longest or length == getattr(longest[0][1], unit):
-                    longest.append((name, end))
+            for unit, length in (("words", end.words), ("characters", end.characters)):
+                if unit not in self._longest or length > self._longest[unit][0]:
+                    self._longest[unit] = length, []
+                if length == self._longest[unit][0]:
+                    self._longest[unit][1].append((name, end))
 
     def describe(self, side: str = "references") -> list[str]:
         """Return a sentence about each sign that texts were cut; `side` names the texts."""
         sentences = []
         if len(self._elided) > _CUT_SHARE * self._total:
-            sentences.append(
-                f"{self._count(self._elided, side)} end in an ellipsis, as if cut: {_EFFECT}"
-            )
-        for unit, longest in self._longest.items():
+            elided = self._count(self._elided, side)
+            sentences.append(f"{elided} end in an ellipsis, as if cut: {_EFFECT}")
+        for unit, (length, longest) in self._longest.items():
             num_open = sum(end.is_open for _, end in longest)
             many = len(longest) >= max(_LEAST_CUT, _CUT_SHARE * self._total)
-            if (
-                many
-                and longest[0][1].words >= _LEAST_WORDS
-                and num_open >= _OPEN_SHARE * len(longest)
-            ):
-                length = f"{getattr(longest[0][1], unit):,} {unit} long, and none is longer"
-                names = [name for name, _ in longest]
-                sentences.append(
-                    f"{self._count(names, side)} are {length}, as if cut there: {_EFFECT}"
-                )
+            long = longest[0][1].words >= _LEAST_WORDS
+            if many and long and num_open >= _OPEN_SHARE * len(longest):
+                texts = self._count([name for name, _ in longest], side)
+                limit = f"{length:,} {unit} long, and none is longer"
+                sentences.append(f"{texts} are {limit}, as if cut there: {_EFFECT}")
                 break
         return sentences
 

@@ -16,9 +16,8 @@ from longsumbench.sentences import split_sentences, split_summary
 
 Paragraphs = tuple[Sentences, ...]
 
-LEAVE_OUT = (
-    "dataset.strict=false leaves such rows out and counts them"  # follows the problem in a message
-)
+# follows the problem in a message
+LEAVE_OUT = "dataset.strict=false leaves such rows out and counts them"
 
 # The first that fits: true and false are numbers, too.
 _JSON_NAMES: tuple[tuple[Any, str], ...] = (
@@ -43,7 +42,8 @@ class BadRow(DataError):
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
-        detail = " ".join(detail.split())  # an id, say, can hold line breaks, or be a whole text
+        # an id, say, can hold line breaks, or be a whole text
+        detail = " ".join(detail.split())
         detail = detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]} …"
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason

@@ -54,7 +54,8 @@ def files_source(
         texts += files_in_folder(place)
     source = local_source(path, places, partial(_file_entries, pairs, from_row), texts)
     inputs = {**source.inputs, "split_by_hash": split_by_hash}
-    notes: dict[str, str] = {}  # note → the first file that it is about
+    # note → the first file that it is about
+    notes: dict[str, str] = {}
     for place in reversed(places):
         note = describe_file(place, fields)
         if note:

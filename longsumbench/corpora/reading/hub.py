@@ -45,7 +45,8 @@ def check_copy_or_network(corpus: Corpus, stages: ArtifactCache) -> None:
         raise _no_copy(corpus.name, hub.repository, problem)
 
 
-@cache  # all points of a sweep read the same revision
+# all points of a sweep read the same revision
+@cache
 def chosen_revision(name: str, repository: str, config: str | None, root: Path) -> str:
     """Return the newest revision, or that of a local copy if the hub cannot be reached."""
     problem = unreachable()

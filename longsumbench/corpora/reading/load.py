@@ -49,7 +49,8 @@ from longsumbench.progress import Progress
 
 _log = logging.getLogger(__name__)
 
-_VERSION = 4  # version of the normal form on disk
+# version of the normal form on disk
+_VERSION = 4
 _MEGABYTE = 1_000_000
 
 
@@ -108,7 +109,8 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         "corpus": [corpus.name, corpus.version, _VERSION],
         "sentences": sentences.SENTENCES_VERSION,
         "limit": settings.limit,
-        "strict": settings.strict is not False,  # decides about bad rows only, not overlaps
+        # decides about bad rows only, not overlaps
+        "strict": settings.strict is not False,
         **source.inputs,
     }
     if settings.columns is not None:
@@ -129,9 +131,8 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
 def _choose_source(corpus: Corpus, settings: DatasetSettings, stages: ArtifactCache) -> Source:
     """Return the source that the settings name."""
     for name in sorted(names_deciding(DatasetSettings, "texts")):
-        if getattr(settings, name) is not None and not (
-            corpus.built_in and name in corpus.built_in.settings
-        ):
+        is_used = corpus.built_in is not None and name in corpus.built_in.settings
+        if vars(settings)[name] is not None and not is_used:
             raise UsageError(
                 f"dataset '{corpus.name}' does not use this setting: leave out dataset.{name}"
             )
@@ -304,7 +305,8 @@ def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
     if settings.limit is not None or (
         corpus.built_in is not None and (settings.path is None or settings.filler)
     ):
-        return 1  # rows after a limit are not read; generated rows are examples already
+        # rows after a limit are not read; generated rows are examples already
+        return 1
     return settings.workers or num_cores()
 
 

@@ -93,7 +93,8 @@ def format_of(path: Path) -> str:
     if suffix_format == PARQUET:
         return PARQUET
     line = _first_line(path)
-    if suffix_format is None and not _is_row(line):  # a text may begin with a bracket, too
+    # a text may begin with a bracket, too
+    if suffix_format is None and not _is_row(line):
         return TABLE if _is_header(line) else LINES
     if line.startswith("[") or (suffix_format == JSON and line and not line.endswith("}")):
         return JSON

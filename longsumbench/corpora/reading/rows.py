@@ -28,11 +28,16 @@ from longsumbench.core import Entry, Example, Read, Thinned
 from longsumbench.corpora.reading.store import StoredExample, store_example
 from longsumbench.errors import EnvironmentProblem
 
-_SERIAL_BYTES = 4_000_000  # bytes of text to read before starting other processes
-_BYTES_SENT_TOGETHER = 1_000_000  # about so many bytes of text are sent together
-_BATCHES_AHEAD = 3  # batches per process that it has to do
-_BATCHES_WAITING = 12  # batches per process that are done or to be done
-_MAX_PROCESSES = 8  # this process cannot send rows and write examples for more
+# bytes of text to read before starting other processes
+_SERIAL_BYTES = 4_000_000
+# about so many bytes of text are sent together
+_BYTES_SENT_TOGETHER = 1_000_000
+# batches per process that it has to do
+_BATCHES_AHEAD = 3
+# batches per process that are done or to be done
+_BATCHES_WAITING = 12
+# this process cannot send rows and write examples for more
+_MAX_PROCESSES = 8
 
 
 class MadeExample(NamedTuple):
@@ -141,7 +146,8 @@ def map_in_processes(
     try:
         for batch in batches:
             if sum(not outcome.done() for _, outcome in waiting) < _BATCHES_AHEAD * processes:
-                with _without_main_script():  # processes start on the first job
+                # processes start on the first job
+                with _without_main_script():
                     waiting.append((batch, pool.submit(function, batch)))
             else:
                 waiting.append((batch, Future()))

@@ -16,7 +16,8 @@ from longsumbench.core import Example, count_words
 from longsumbench.corpora.reading.cut_texts import CutTexts, TextEnd, end_of_text
 from longsumbench.corpora.reading.fields import BadRow, check_id
 
-_DISTINCTIVE_WORDS = 5  # references with as many words do not agree by chance
+# references with as many words do not agree by chance
+_DISTINCTIVE_WORDS = 5
 _BATCH_BYTES = 4_000_000  # bytes of text per record batch
 
 
@@ -26,11 +27,13 @@ class StoredExample(NamedTuple):
     id: str
     source_words: int
     reference_words: int  # of its first reference
-    text: bytes  # the example as JSON, in UTF-8; empty if there is a problem
+    # the example as JSON, in UTF-8; empty if there is a problem
+    text: bytes
     hashes: Mapping[
         str, int
     ]  # of "text" (its source), "id" and "reference", to find overlaps; 0: none
-    multi_document: bool  # True if it has several documents
+    # True if it has several documents
+    multi_document: bool
     queried: bool  # True if it has a query
     reference_ends: tuple[TextEnd, ...] = ()
     problem: BadRow | None = None  # why it cannot be used
@@ -118,7 +121,8 @@ class SplitWriter:
             "reference": array("Q"),
         }  # of every example
         self.cut_references = CutTexts()
-        self.multi_document = False  # True if any example has several documents
+        # True if any example has several documents
+        self.multi_document = False
         self.queried = False  # True if any example has a query
 
     def __len__(self) -> int:
@@ -147,7 +151,8 @@ class SplitWriter:
         self.cut_references.add(example.id, example.reference_ends)
         self.multi_document |= example.multi_document
         self.queried |= example.queried
-        self._rows.append(example[: len(self._schema)])  # the first fields are the columns
+        # the first fields are the columns
+        self._rows.append(example[: len(self._schema)])
         self._bytes += len(example.text)
         if self._bytes >= _BATCH_BYTES:
             self._flush()
@@ -175,16 +180,21 @@ class ReadSplit:
     """
 
     name: str  # `train`, `validation` or `test`
-    path: Path  # the Arrow file of a `SplitWriter`
+    # the Arrow file of a `SplitWriter`
+    path: Path
     fingerprint: str  # hash of its examples
-    multi_document: bool = False  # True if the dataset's examples can have several documents
-    queried: bool = False  # True if any example of the dataset has a query
-    places: Sequence[int] | None = None  # indices of the examples to keep; None keeps all
+    # True if the dataset's examples can have several documents
+    multi_document: bool = False
+    # True if any example of the dataset has a query
+    queried: bool = False
+    # indices of the examples to keep; None keeps all
+    places: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         self._opened: Any = None
         self._is_checked = False
-        self._table()  # a file that cannot be opened is reported here
+        # a file that cannot be opened is reported here
+        self._table()
 
     @cached_property
     def source_words(self) -> Sequence[int]:

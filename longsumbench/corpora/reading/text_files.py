@@ -124,7 +124,8 @@ def _encoded_again(file: Any, encoding: str) -> Iterator[bytes]:
         for line in text:
             yield line.encode()
     finally:
-        text.detach()  # otherwise it would close the file
+        # otherwise it would close the file
+        text.detach()
 
 
 def names_in_list(path: Path) -> Iterator[tuple[int, bytes]]:

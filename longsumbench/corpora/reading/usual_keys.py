@@ -21,7 +21,8 @@ _USUAL_NAMES: Mapping[str, Sequence[Sequence[str]]] = {
     "id": (
         ("id",),
         ("identifier", "uid", "guid", "doc_id", "document_id", "example_id", "article_id"),
-        ("index", "__index_level_0__", "unnamed:_0", ""),  # the last three are pandas' index
+        # the last three are pandas' index
+        ("index", "__index_level_0__", "unnamed:_0", ""),
     ),
     "title": (("title",),),
     "query": (("query",), ("question",)),
@@ -42,7 +43,8 @@ _USUAL_NAMES: Mapping[str, Sequence[Sequence[str]]] = {
     "aspect": (("aspect",),),
     "score": (("score",), ("rating",)),
 }
-_SEVERAL = ("documents", "references")  # names whose values have another form
+# names whose values have another form
+_SEVERAL = ("documents", "references")
 
 
 def rename_keys(

@@ -304,22 +304,6 @@ def test_distractors_tell_nothing(tested: list[Example]) -> None:
     assert {len(firms) for firms in rumours.values()} == {1}
 
 
-def test_the_bids_alone_tell_nothing() -> None:
-    """The lower bid wins as often as the higher, the first as often as the second, of either kind of fact."""
-    wins = defaultdict(list)
-    for example in reports([256], seed=12, number=1_000):
-        bids = re.findall(r"The (\w+) has a (\w+) bid from (\w+)\.", " ".join(example.sentences()))
-        won = {(fact.subject, fact.value): fact.kind for fact in example.facts}
-        for number, (site, rank, firm) in enumerate(bids):
-            if kind := won.get((site, firm)):
-                wins[kind].append((rank == "lower", number % 2 == 0))
-    for kind in ("relayed", "silent"):
-        lower, first = zip(*wins[kind], strict=True)
-        assert len(lower) == 1_000
-        assert sum(lower) / 1_000 == pytest.approx(0.5, abs=0.05)
-        assert sum(first) / 1_000 == pytest.approx(0.5, abs=0.05)
-
-
 def test_the_same_report_whatever_was_made_before() -> None:
     """Its arguments alone decide, not the order of the calls; another seed gives another report."""
     forwards = [report(length, 9, index) for index, length in enumerate(LADDER)]

@@ -4,7 +4,7 @@ import gzip
 import json
 import os
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from support.reading import read_texts, reading_problem
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import BuiltIn, Corpus, DatasetSettings, Document, Example, Section, registry
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.corpora.reading import load as loading, store
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.corpora.reading.rows import split_by_hash
@@ -141,21 +141,6 @@ def test_one_file_dealt_by_hash(tmp_path: Path, stages: ArtifactCache) -> None:
     assert list(read(path, stages).splits) == ["test"]
 
 
-def test_an_empty_summary_is_refused_in_training_only(
-    tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """It is a bad row for training; for evaluation it is kept as a reference without sentences."""
-    write(tmp_path / "test.jsonl", [row(1, summary=""), row(2, summary=None, references=[])])
-    assert [example.references for example in read(tmp_path, stages).splits["test"]] == [
-        ((),),
-        ((),),
-    ]
-    write(tmp_path / "train.jsonl", [row(1), row(2, summary=" ")])
-    assert "train.jsonl:2: the summary is empty" in problem(tmp_path, stages)
-    texts = read(tmp_path, stages, strict=False)
-    assert texts.facts["skipped"] == {"train": {"the summary is empty": 1}}
-
-
 def test_what_has_nothing_to_read_is_named(tmp_path: Path, stages: ArtifactCache) -> None:
     """A missing path, a folder without splits, an empty file and rows that all fail are each said plainly."""
     assert "no such file or folder" in problem(tmp_path / "absent", stages)
@@ -210,34 +195,6 @@ def test_large_splits_are_written_in_batches(
     split = read(write(tmp_path / "x.jsonl", [row(n) for n in range(10)]), stages).splits["test"]
     assert [split[n].id for n in (9, 0, 4)] == ["x9", "x0", "x4"]
     assert [example.id for example in split] == split.ids
-
-
-def test_a_corpus_of_another_package(
-    stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A built-in generator that the registry knows is read like any other dataset, its versions in the facts."""
-    two = tuple(Document(source, (Section(None, (("Text.",),)),)) for source in "ab")
-
-    def generate(settings: DatasetSettings) -> Iterator[tuple[str, Example]]:
-        for n in range(4):
-            yield ("train" if n % 2 else "test"), Example(f"g{n}", None, None, two, (("Sum.",),))
-
-    corpus = Corpus(
-        "mine",
-        "Mine",
-        "CC0",
-        "",
-        1,
-        built_in=BuiltIn(generate, lambda settings: {"made_by": "2.1"}),
-    )
-    monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
-    texts = load_texts(DatasetSettings(name="mine", limit=1), stages)
-    assert {name: split.ids for name, split in texts.splits.items()} == {
-        "train": ["g1"],
-        "test": ["g0"],
-    }
-    assert texts.facts["made_by"] == "2.1"
-    assert texts.multi_document
 
 
 def test_a_selection_of_a_selection(tmp_path: Path, stages: ArtifactCache) -> None:
