@@ -1,9 +1,10 @@
 """Draws and writes what `longsumbench agreement` found: a plot for each aspect, with metrics as points."""
 
+import math
 import textwrap
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.outputs.agreement import ANNOTATORS, Agreement, measure_heading
@@ -21,41 +22,40 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLUMNS, _WIDTH, _ROW, _REST = (
-    3,
-    3.1,
-    0.27,
-    1.1,
-)  # plots side by side; inches of a plot, of a metric, of its titles
+_COLUMNS = 3  # plots side by side
+_WIDTH, _ROW, _REST = 3.1, 0.27, 1.1  # inches of a plot, of a metric, of a plot's titles
 _LINES = dict(zip((ANNOTATORS, *CONTROLS), ("#000000", *COLOURS[1:4]), strict=True))
 
 
 def write_agreement(result: Agreement, folder: Path) -> list[Path]:
     """Write `agreement.csv`, `.png` and `.svg`; return their paths."""
-    columns, metrics = (
-        min(_COLUMNS, len(result.aspects)),
-        sum(name not in _LINES for name in result.shown),
-    )
-    height = 0.9 + (_REST + _ROW * metrics) * -(-len(result.aspects) // columns)
-    pictures = render_picture(
-        (1.6 + _WIDTH * max(2, columns), height), partial(_draw_agreement, result)
-    )
-    files = {f"agreement.{kind}": image for kind, image in pictures.items()}
-    return write_pictures(folder, {"agreement.csv": result.csv(), **files})
+    columns, rows = _grid(result)
+    num_metrics = sum(name not in _LINES for name in result.shown)
+    size = 1.6 + _WIDTH * max(2, columns), 0.9 + (_REST + _ROW * num_metrics) * rows
+    files: dict[str, Any] = {"agreement.csv": result.csv()}
+    for kind, image in render_picture(size, partial(_draw_agreement, result)).items():
+        files[f"agreement.{kind}"] = image
+    return write_pictures(folder, files)
+
+
+def _grid(result: Agreement) -> tuple[int, int]:
+    """Return the numbers of columns and rows of the plots."""
+    columns = min(_COLUMNS, len(result.aspects))
+    return columns, math.ceil(len(result.aspects) / columns)
 
 
 def _draw_agreement(result: Agreement, figure: "Figure") -> None:
     """Draw τ within documents of each metric, with its 95 % interval, and lines of the annotators and the controls."""
-    columns = min(_COLUMNS, len(result.aspects))
+    columns, rows = _grid(result)
     figure.set_layout_engine("constrained")
-    grid = figure.subplots(
-        -(-len(result.aspects) // columns), columns, sharex=True, sharey=True, squeeze=False
-    ).flat
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat
     for plot, aspect in zip(grid, result.aspects, strict=False):
         _draw_aspect(plot, result, aspect)
     for plot in grid[len(result.aspects) :]:
         plot.set_axis_off()
-    lines = {line.get_label(): line for plot in grid for line in plot.get_lines() if line.get_gid()}
+    lines = {}
+    for plot in grid:
+        lines |= {line.get_label(): line for line in plot.get_lines() if line.get_gid()}
     figure.legend(
         lines.values(),
         lines.keys(),
@@ -76,11 +76,11 @@ def _draw_aspect(plot: "Axes", result: Agreement, aspect: str) -> None:
         for tau in rows["tau"][rows.index == name].dropna():
             style, label = "-" if name == ANNOTATORS else "--", measure_heading(name)
             plot.axvline(tau, color=colour, linestyle=style, label=label, gid=name)
-    numbers = map(Estimate._make, metrics[["tau", "tau_lo", "tau_hi"]].to_numpy(float).tolist())
-    labels = [measure_heading(str(name)) for name in metrics.index]
-    draw_intervals(
-        plot, [(*row, {"color": COLOURS[0]}) for row in zip(labels, numbers, strict=True)]
-    )
+    points = []
+    for name, row in metrics.iterrows():
+        number = Estimate(row["tau"], row["tau_lo"], row["tau_hi"])
+        points.append((measure_heading(str(name)), number, {"color": COLOURS[0]}))
+    draw_intervals(plot, points)
     plot.axvline(0, color=GREY, linewidth=1)
     plot.tick_params(labelbottom=True)
     plot.set_title("\n".join(textwrap.wrap(aspect, 28)), fontsize=TEXT + 1, loc="left")
