@@ -40,8 +40,10 @@ from longsumbench.outputs.judgements import (
 )
 from longsumbench.render.tables import Block, Stressed, Tied, terminal
 
-FEWEST_SYSTEMS = 5  # fewer are refused at the level of systems, and marked within documents
-_FEWEST_DOCUMENTS = 5  # with fewer, equal values of τ have an interval without width, and no reading says what is clear
+# Fewer are refused at the level of systems, and marked within documents
+FEWEST_SYSTEMS = 5
+# With fewer, equal values of τ have an interval without width, and no reading says what is clear
+_FEWEST_DOCUMENTS = 5
 ANNOTATORS = "annotators"  # the row of people's own agreement
 _PARTS = {"f": "", "p": " precision", "r": " recall"}
 _MARK = "†"
@@ -129,6 +131,7 @@ class Agreement:
         cells = []
         for (name, row), (_, means) in zip(rows.iterrows(), of_systems.iterrows(), strict=True):
             tau = _number(row["tau"]) + (_MARK if systems < FEWEST_SYSTEMS else "")
+            # no metric is marked if it is not clear that the best one follows people
             if is_clear and row["best"]:
                 tau = Stressed(tau)
             elif is_clear and row["p_holm"] >= LEVEL:
@@ -179,6 +182,7 @@ def _interval(row: "pd.Series[Any]", statistic: str) -> str:
     return format_interval(low, high, ".2f") if np.isfinite(low) else ""
 
 
+# Begin to read here: the command calls it.
 @suite_errors()
 def agreement(
     folder: str | Path,
@@ -244,6 +248,7 @@ def _measure_aspect(
     judgements: Numbers, measures: Measures, resamples: int, fewest_systems: int
 ) -> pd.DataFrame:
     """Return the rows of an aspect with the judgements [annotators, documents, systems], and tests."""
+    # sums in another order differ in the last digit: equal means have to be ties
     people, length = np.round(mean_of(judgements), 12), measures.scores["words"]
     counts = draw_counts(resamples, people.shape[0], BOOTSTRAP_SEED)
     num_documents, num_systems = (int(np.isfinite(people).any(axis=axis).sum()) for axis in (1, 0))

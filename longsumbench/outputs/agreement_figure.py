@@ -27,6 +27,7 @@ _WIDTH, _ROW, _REST = 3.1, 0.27, 1.1  # inches of a plot, of a metric, of a plot
 _LINES = dict(zip((ANNOTATORS, *CONTROLS), ("#000000", *COLOURS[1:4]), strict=True))
 
 
+# Begin to read here: the command calls it.
 def write_agreement(result: Agreement, folder: Path) -> list[Path]:
     """Write `agreement.csv`, `.png` and `.svg`; return their paths."""
     columns, rows = _grid(result)

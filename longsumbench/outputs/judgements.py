@@ -51,7 +51,8 @@ class _SourceMissing(Exception):
     """A metric reads the source of a document that has none."""
 
 
-class _WithoutSource(Example):  # without it, a metric would find no words, and score 0
+# With an empty source a metric would find no words, and score 0
+class _WithoutSource(Example):
     def sentences(self) -> NoReturn:
         raise _SourceMissing
 
@@ -101,6 +102,7 @@ class Measures(NamedTuple):
     notes: Sequence[str]
 
 
+# Begin to read here: first the files are read, then the outputs are scored.
 def read_judged(
     folder: Path, where: Sequence[str] = (), leave_out: Sequence[str] = ()
 ) -> JudgedOutputs:
@@ -232,7 +234,8 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
             idle.append(f"{name} is left out: it applies to no output (are references missing?)")
     words = judged.outputs.map(lambda text: count_words([text])).reindex(index)
     repeated = table.reindex(columns=[_REPEATED])[_REPEATED]
-    short = repeated.isna() & words.notna()  # such a text repeats nothing
+    # a text of one word repeats nothing
+    short = repeated.isna() & words.notna()
     tables |= {"words": words, "repeated_bigrams": repeated.mask(short, 0.0)}
 
     num_documents = format_count(len(judged.examples), "document")
@@ -276,6 +279,7 @@ def _best_scores(metric: Metric, text: str, example: Example) -> dict[str, float
     scoring = metric.scoring
     if metric.name != "rouge" or scoring.references == "jackknife" or scoring.mode == "perl":
         return metric.score(text, example)
+    # each column has the reference that is best for it, as in studies of agreement
     best: dict[str, float] = {}
     for reference in example.references:
         scores = metric.score(text, replace(example, references=(reference,)))

@@ -109,10 +109,7 @@ def test_repeated_and_overruled_facts() -> None:
         "the mill goes to york . the tower goes to dahl .",
         replace(EMPTY, facts=(plain, both, once)),
     )
-    assert tuple(row) == (
-        *FactRecall.columns,
-        *(name for name in row if name in FactRecall.further),
-    )
+    assert tuple(row)[: len(FactRecall.columns)] == FactRecall.columns
     assert {name: row[name] for name in FactRecall.further} == {
         "fact_recall_plain": 1.0,
         "fact_recall_repeated": 1.0,
@@ -120,11 +117,11 @@ def test_repeated_and_overruled_facts() -> None:
     }
     assert row["fact_recall_single"] == row["fact_recall_single_position_0"] == 0.5
     assert row["fact_recall_silent_distance_3"] == 1.0
-    predictions = [
-        ("the mill goes to york .", replace(EMPTY, id=name, facts=facts))
-        for name, facts in (("a", (plain,)), ("b", (once,)))
+    items = [
+        ("the mill goes to york .", replace(EMPTY, id="a", facts=(plain,))),
+        ("the mill goes to york .", replace(EMPTY, id="b", facts=(once,))),
     ]
-    columns = list(score_all([FactRecall(Scoring())], predictions).per_example.columns)
+    columns = list(score_all([FactRecall(Scoring())], items).per_example.columns)
     assert columns == [*FactRecall.columns, "fact_recall_plain", "fact_recall_overruled"]
 
 
