@@ -126,8 +126,10 @@ class CoherenceFound(AnalysisResult):
 
     def blocks(self) -> list[Block]:
         """Return the table."""
-        columns = ("", "coherence", "95 % interval", "n", "of one sentence or none")
-        columns += ("difference", "p (Holm)")
+        columns = (
+            *("", "coherence", "95 % interval", "n", "of one sentence or none"),
+            *("difference", "p (Holm)"),
+        )
         rows = []
         for _, row in self.table().iterrows():
             interval = f"{row['low']:.2f} to {row['high']:.2f}" if np.isfinite(row["low"]) else ""
@@ -224,10 +226,10 @@ def _draw_rows(figure: "Figure", result: CoherenceFound) -> None:
     add_title_and_notes(figure, title, textwrap.fill(caption, _NOTE_WIDTH))
     plot = figure.subplots()
     styles = system_styles([label.split()[0] for label in table["label"]])
-    for place, (row, style) in enumerate(zip(table.itertuples(), styles, strict=True)):
-        number = Estimate(row.coherence, row.low, row.high)
-        label = textwrap.fill(f"{row.label}, n = {row.n:,}", _TICK_LABEL_WIDTH)
-        is_reference = row.row in (REFERENCE, SHUFFLED)
+    for place, ((_, row), style) in enumerate(zip(table.iterrows(), styles, strict=True)):
+        number = Estimate(row["coherence"], row["low"], row["high"])
+        label = textwrap.fill(f"{row['label']}, n = {row['n']:,}", _TICK_LABEL_WIDTH)
+        is_reference = row["row"] in (REFERENCE, SHUFFLED)
         rows.append((label, number, {"color": GREY} if is_reference else style))
         if np.isfinite(number.mean):
             right = number.high if np.isfinite(number.high) else number.mean

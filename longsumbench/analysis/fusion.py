@@ -189,7 +189,7 @@ class FusionsFound(AnalysisResult):
             # the last row of a run is of all bars
             for bar, bar_rows in [*stated.groupby("bar"), ("all", stated)]:
                 start, end = (0, bins) if bar == "all" else (int(bar), int(bar) + 1)
-                row = {"run_id": run_id, "run": name, "bar": str(bar)}
+                row: dict[str, Any] = {"run_id": run_id, "run": name, "bar": str(bar)}
                 row |= {"from": start / bins, "to": end / bins, "n": len(bar_rows)}
                 rows.append(row | _run_shares(bar_rows))
         return pd.DataFrame(rows)
@@ -234,8 +234,10 @@ class FusionsFound(AnalysisResult):
             rows.append([_format_distances(bar), *counts, f"{bar['chance']:.1f}"])
         view = ("distance", "pairs", "% of pairs (95 %)", "% by chance")
         blocks = [Block("", tuple(self.notes()), view, "lrrr", rows)]
-        columns = ("distance", "n", "both (95 %)", "joined")
-        columns += ("first only", "second only", "neither", "recall")
+        columns = (
+            *("distance", "n", "both (95 %)", "joined"),
+            *("first only", "second only", "neither", "recall"),
+        )
         notes: tuple[str, ...] = (
             "An output says a source if one of its sentences has "
             f"{self.settings.appears:g} % or more of the fusion sentence's words from this source only. joined: the "
@@ -289,7 +291,7 @@ def _run_shares(stated: pd.DataFrame) -> dict[str, float]:
     means = stated[[*_SAYS.values(), "joined", "recall"]].mean()
     shares = {name: 100 * float(mean) for name, mean in means.items()}
     by_example = stated.groupby("id", sort=False)
-    counts = by_example.size().to_numpy(np.float64)
+    counts = np.asarray(by_example.size(), np.float64)
     for name in ("both", "recall"):
         low, high = _interval(by_example[name].sum().to_numpy(np.float64), counts)
         shares |= {f"{name}_low": 100 * low, f"{name}_high": 100 * high}
@@ -306,13 +308,14 @@ def ratio_intervals(parts: _Array, wholes: _Array) -> _Array:
         return np.nanquantile(above / below, [0.025, 0.975], axis=0)
 
 
-def _interval(parts: _Array, wholes: _Array) -> Sequence[float]:
+def _interval(parts: _Array, wholes: _Array) -> tuple[float, float]:
     """Return the 95 % interval of a share; the exact binomial one if all sentences are alike."""
     total, share = int(wholes.sum()), parts.sum() / wholes.sum()
     # a bootstrap of equal values has no width
     if share in (0, 1):
         return interval_of_shares(np.full(total, share), MEAN_RESAMPLES, seed=1)
-    return ratio_intervals(parts[:, None], wholes[:, None])[:, 0].tolist()
+    low, high = ratio_intervals(parts[:, None], wholes[:, None])[:, 0].tolist()
+    return low, high
 
 
 def chances(size: int, bins: int) -> _Array:
@@ -344,7 +347,8 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
     scorer = SuiteScorer(settings.score, kernels="auto" if sampled.runs else "python")
     warn_of_other_scripts(settings.score, sampled.split)
     # an example counts if a pair is possible in it
-    fusions, ids, num_sentences, without = [], [], 0, 0
+    fusions, ids = list[Fusion](), list[str]()
+    num_sentences = without = 0
     for example in sampled.examples("looking for fusions"):
         source = list(example.sentences())
         if len(source) < 2 or not any(example.references):

@@ -187,7 +187,7 @@ def _pooling(folder: Path) -> str:
         advice = "use another encoder, or pooling=mean to ignore its configuration"
         problem = f"{names} of sentence-transformers is not supported: {advice}"
         raise UsageError(f"{_ENCODER_SETTING}={folder}: {problem}")
-    return poolings[0]
+    return str(poolings[0])
 
 
 def _read_model_json(path: Path) -> Any:
@@ -470,10 +470,10 @@ def _draw_curve(result: Locality) -> dict[str, bytes]:
     curve = table[(table["pairs of"] == A_DISTANCE) & enough]
     points = {}
     last = 2.0
-    for row in curve.itertuples():
-        first, end = row[2], row[3]
-        place = np.log(first * end) / 2  # the middle, on an axis of ratios
-        points[place] = Estimate(row.similarity, row.low, row.high)
+    columns = curve[["from", "to", "similarity", "low", "high"]].to_numpy(np.float64)
+    for first, end, *number in columns.tolist():
+        place = math.log(first * end) / 2  # the middle, on an axis of ratios
+        points[place] = Estimate(*number)
         last = max(last, math.exp(place))
     panel = figures.Panel(
         heading="",

@@ -118,7 +118,7 @@ def _head_of(word: str) -> str:
 def _plan_stats(
     words: Sequence[str],
 ) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
-    system_overrides, others = [], []
+    system_overrides, others = list[str](), list[str]()
     for word in words:
         (system_overrides if _head_of(word) in _SYSTEM_SETTINGS else others).append(word)
     texts, values = _split_settings(others, "stats")

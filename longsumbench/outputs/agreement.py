@@ -272,7 +272,7 @@ def _measure_aspect(
             levels["within"]["alpha"] = krippendorff_alpha(judgements, counts)
         documents = int(np.isfinite([tau_b(*pair) for pair in pairs]).any(axis=0).sum())
         for level, statistics in levels.items():
-            row = {"measure": name, "kind": kinds[name], "level": level}
+            row: dict[str, Any] = {"measure": name, "kind": kinds[name], "level": level}
             row |= {"documents": documents, "systems": num_systems}
             row["note"] = refusal if level == "system" else ""
             for statistic, draws in statistics.items():

@@ -54,12 +54,12 @@ def _draw_agreement(result: Agreement, figure: "Figure") -> None:
         _draw_aspect(plot, result, aspect)
     for plot in grid[len(result.aspects) :]:
         plot.set_axis_off()
-    lines = {}
+    lines: dict[str, Any] = {}
     for plot in grid:
-        lines |= {line.get_label(): line for line in plot.get_lines() if line.get_gid()}
+        lines |= {str(line.get_label()): line for line in plot.get_lines() if line.get_gid()}
     figure.legend(
-        lines.values(),
-        lines.keys(),
+        list(lines.values()),
+        list(lines),
         loc="outside lower center",
         ncols=4,
         frameon=False,
@@ -78,9 +78,9 @@ def _draw_aspect(plot: "Axes", result: Agreement, aspect: str) -> None:
             style, label = "-" if name == ANNOTATORS else "--", measure_heading(name)
             plot.axvline(tau, color=colour, linestyle=style, label=label, gid=name)
     points = []
-    for name, row in metrics.iterrows():
+    for measure, row in metrics.iterrows():
         number = Estimate(row["tau"], row["tau_lo"], row["tau_hi"])
-        points.append((measure_heading(str(name)), number, {"color": COLOURS[0]}))
+        points.append((measure_heading(str(measure)), number, {"color": COLOURS[0]}))
     draw_intervals(plot, points)
     plot.axvline(0, color=GREY, linewidth=1)
     plot.tick_params(labelbottom=True)

@@ -131,7 +131,7 @@ def read_judged(
     # outputs of these documents and systems; an empty one has no score, and no judgement
     chosen = texts["id"].isin(examples.keys()) & ~texts["system"].isin(leave_out)
     outputs = texts[chosen].set_index(_PAIR)["output"]
-    systems = outputs.index.unique("system")
+    systems_of_outputs = list(outputs.index.unique("system"))
     empty = outputs.str.strip() == ""
     notes += _named(outputs.index[empty], "left out: {}", "empty output")
     outputs = outputs[~empty]
@@ -139,11 +139,13 @@ def read_judged(
     if judged.empty:
         raise DataError("no judgement of these documents and systems", paths[2])
     aspects = list(judged["aspect"].unique())
-    axes = [aspects, list(judged["annotator"].unique()), list(examples), list(systems)]
+    axes = [aspects, list(judged["annotator"].unique()), list(examples), systems_of_outputs]
     means = judged.groupby(["aspect", "annotator", *_PAIR])["score"].mean()
     values = means.reindex(pd.MultiIndex.from_product(axes)).to_numpy(np.float64)
     shape = [len(axis) for axis in axes]
-    return JudgedOutputs(examples, outputs, axes[3], aspects, values.reshape(shape), notes)
+    return JudgedOutputs(
+        examples, outputs, systems_of_outputs, aspects, values.reshape(shape), notes
+    )
 
 
 def _check_tables(
@@ -221,7 +223,8 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
     table = pd.DataFrame.from_dict(scored, "index").reindex(index).dropna(axis="columns", how="all")
 
     # the columns of the requested metrics, then the controls
-    tables, shown, idle = {}, [], []
+    tables: dict[str, pd.Series[float]] = {}
+    shown, idle = list[str](), list[str]()
     for name in requested:
         metric = metrics[name]
         columns = [column for column in (*metric.columns, *metric.further) if column in table]
@@ -248,7 +251,7 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
         for name, (value, low, high, _) in metric.pooled().items():
             notes.append(f"{name}: {value:.2f} ({low:.2f} to {high:.2f})")
     shape = len(judged.examples), len(judged.systems)
-    scores = {}
+    scores: dict[str, NDArray[np.float64]] = {}
     for name, column in tables.items():
         scores[name] = column.round(_DECIMALS).to_numpy(np.float64).reshape(shape)
     return Measures(scores, [*shown, *(name for name in CONTROLS if name in scores)], notes)
