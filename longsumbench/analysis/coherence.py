@@ -60,9 +60,8 @@ class CoherenceFound(AnalysisResult):
     """The result of `longsumbench analyze coherence`."""
 
     analysis: ClassVar[str] = "coherence"
-    scores: dict[
-        str, NDArray[np.float64]
-    ]  # row → [E], 0–1; NaN for a text of fewer than two sentences
+    # row → [E], 0–1; NaN for a text of fewer than two sentences
+    scores: dict[str, NDArray[np.float64]]
     labels: dict[str, str]  # row → label in tables
     baseline: str  # the row that the others are tested against
     without: int = 0  # number of examples left out because they have no reference
@@ -76,6 +75,7 @@ class CoherenceFound(AnalysisResult):
     def table(self) -> pd.DataFrame:
         """Return one row per kind of text: mean, 0–100, interval, and test against the baseline."""
         rows, pairs = [], {}
+        # each row has its own mean, and its test against the baseline where both have a score
         for name, scores in self.scores.items():
             values = 100 * scores[np.isfinite(scores)]
             number = estimate_mean(values) or Estimate(np.nan, np.nan, np.nan)
@@ -117,8 +117,10 @@ class CoherenceFound(AnalysisResult):
 
     def blocks(self) -> list[Block]:
         """Return the table."""
-        columns = ("", "coherence", "95 % interval", "n", "of one sentence or none")
-        columns += ("difference", "p (Holm)")
+        columns = (
+            *("", "coherence", "95 % interval", "n", "of one sentence or none"),
+            *("difference", "p (Holm)"),
+        )
         rows = []
         for _, row in self.table().iterrows():
             interval = f"{row['low']:.2f} to {row['high']:.2f}" if np.isfinite(row["low"]) else ""
@@ -138,6 +140,7 @@ class CoherenceFound(AnalysisResult):
         return render_picture(figure.size, figure.draw)
 
 
+# Begin to read here: the command calls it.
 def analyze_coherence(
     dataset: DatasetSettings, settings: CoherenceSettings, results: Results | None = None
 ) -> CoherenceFound:
@@ -167,6 +170,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
             without += 1
             continue
         reference = split_summary("\n".join(example.references[0]))
+        # the seed and the id decide the order, so a sample of other examples changes nothing
         mixed = shuffled(reference, f"{sampled.seed}:{example.id}")
         texts = ["\n".join(reference), "\n".join(mixed)]
         texts += [run.summaries[example.id] for run in sampled.runs]
@@ -193,6 +197,7 @@ def shuffled(reference: Sequence[str], seed: str) -> Sentences:
     """Return a reference's sentences in another order, drawn by the seed; unchanged if there is no other order."""
     order = np.random.default_rng(int(digest(seed)[:16], 16))
     mixed = tuple(reference)
+    # a permutation can be the order of the reference
     while len(set(reference)) > 1 and mixed == tuple(reference):
         mixed = tuple(reference[place] for place in order.permutation(len(reference)))
     return mixed

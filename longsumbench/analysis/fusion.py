@@ -98,9 +98,8 @@ class StatedShares:
 
     run_id: str  # the run's id
     recall: float  # ROUGE recall of h by the whole output, 0–1
-    closest: (
-        str  # the output's sentence with the highest ROUGE F against h; empty for an empty output
-    )
+    # the output's sentence with the highest ROUGE F against h; empty for an empty output
+    closest: str
     closest_recall: float  # ROUGE recall of h by `closest`, 0–1
     # for s1 and s2, the greatest share, 0–1, of h's words from this source only in one output sentence
     parts: tuple[float, float]
@@ -141,9 +140,8 @@ class FusionsFound(AnalysisResult):
     fusions: tuple[Fusion, ...]  # all fusion sentences, in the order of the data
     num_sentences: int  # number of reference sentences
     runs: dict[str, str]  # run id → label
-    without: int = (
-        0  # number of examples left out: no reference, or fewer than two source sentences
-    )
+    # number of examples left out: no reference, or fewer than two source sentences
+    without: int = 0
 
     @property
     def title(self) -> str:
@@ -185,9 +183,10 @@ class FusionsFound(AnalysisResult):
             stated["bar"] = [fusion.bar for fusion in self.fusions]
             for says in _SAYS.values():
                 stated[says] = stated["says"] == says
+            # the last row of a run is of all bars
             for bar, bar_rows in [*stated.groupby("bar"), ("all", stated)]:
                 start, end = (0, bins) if bar == "all" else (int(bar), int(bar) + 1)
-                row = {"run_id": run_id, "run": name, "bar": str(bar)}
+                row: dict[str, Any] = {"run_id": run_id, "run": name, "bar": str(bar)}
                 row |= {"from": start / bins, "to": end / bins, "n": len(bar_rows)}
                 rows.append(row | _run_shares(bar_rows))
         return pd.DataFrame(rows)
@@ -232,8 +231,10 @@ class FusionsFound(AnalysisResult):
             rows.append([_format_distances(bar), *counts, f"{bar['chance']:.1f}"])
         view = ("distance", "pairs", "% of pairs (95 %)", "% by chance")
         blocks = [Block("", tuple(self.notes()), view, "lrrr", rows)]
-        columns = ("distance", "n", "both (95 %)", "joined")
-        columns += ("first only", "second only", "neither", "recall")
+        columns = (
+            *("distance", "n", "both (95 %)", "joined"),
+            *("first only", "second only", "neither", "recall"),
+        )
         notes: tuple[str, ...] = (
             "An output says a source if one of its sentences has "
             f"{self.settings.appears:g} % or more of the fusion sentence's words from this source only. joined: the "
@@ -287,7 +288,7 @@ def _run_shares(stated: pd.DataFrame) -> dict[str, float]:
     means = stated[[*_SAYS.values(), "joined", "recall"]].mean()
     shares = {name: 100 * float(mean) for name, mean in means.items()}
     by_example = stated.groupby("id", sort=False)
-    counts = by_example.size().to_numpy(np.float64)
+    counts = np.asarray(by_example.size(), np.float64)
     for name in ("both", "recall"):
         low, high = _interval(by_example[name].sum().to_numpy(np.float64), counts)
         shares |= {f"{name}_low": 100 * low, f"{name}_high": 100 * high}
@@ -304,12 +305,14 @@ def ratio_intervals(parts: _Array, wholes: _Array) -> _Array:
         return np.nanquantile(above / below, [0.025, 0.975], axis=0)
 
 
-def _interval(parts: _Array, wholes: _Array) -> Sequence[float]:
+def _interval(parts: _Array, wholes: _Array) -> tuple[float, float]:
     """Return the 95 % interval of a share; the exact binomial one if all sentences are alike."""
     total, share = int(wholes.sum()), parts.sum() / wholes.sum()
+    # a bootstrap of equal values has no width
     if share in (0, 1):
         return interval_of_shares(np.full(total, share), MEAN_RESAMPLES, seed=1)
-    return ratio_intervals(parts[:, None], wholes[:, None])[:, 0].tolist()
+    low, high = ratio_intervals(parts[:, None], wholes[:, None])[:, 0].tolist()
+    return low, high
 
 
 def chances(size: int, bins: int) -> _Array:
@@ -319,6 +322,7 @@ def chances(size: int, bins: int) -> _Array:
     return np.asarray(pairs / pairs.sum())
 
 
+# Begin to read here: the command and the papers call it.
 def analyze_fusion(
     dataset: DatasetSettings, settings: FusionSettings, results: Results | None = None
 ) -> FusionsFound:
@@ -339,7 +343,9 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
     """
     scorer = SuiteScorer(settings.score, kernels="auto" if sampled.runs else "python")
     warn_of_other_scripts(settings.score, sampled.split)
-    fusions, ids, num_sentences, without = [], [], 0, 0
+    # an example counts if a pair is possible in it
+    fusions, ids = list[Fusion](), list[str]()
+    num_sentences = without = 0
     for example in sampled.examples("looking for fusions"):
         source = list(example.sentences())
         if len(source) < 2 or not any(example.references):
@@ -392,6 +398,7 @@ def _of_example(
     for place, pair in enumerate(best_pairs(words, reference_words, settings.kind)):
         if not pair.fused(settings.overlap, settings.rise):
             continue
+        # positions are printed from 1; both sentences may be of different documents
         first, second = pair.first, pair.second
         texts = reference_words[place], words[first], words[second]
         stated = []
@@ -433,6 +440,7 @@ def _stated(
     shares = [stated_shares(scorer.words(sentence), *texts) for sentence in output]
     parts = max(first for first, _ in shares), max(second for _, second in shares)
     enough = settings.appears / 100
+    # one output sentence may state the first source and another one the second
     says = _SAYS[parts[0] >= enough, parts[1] >= enough]
     joined = min(shares[best]) >= enough
     return StatedShares(run_id, recall, output[best], scores[best].recall, parts, says, joined)

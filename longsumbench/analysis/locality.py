@@ -128,6 +128,7 @@ class Encoder:
     def __call__(self, sentences: Sequence[str]) -> Any:
         """Return an array; sentences of similar length are encoded together to reduce padding."""
         texts = [sentence.lower() if self._lower else sentence for sentence in sentences]
+        # the longest first, so that a lack of memory shows at once
         order = np.argsort([-len(text) for text in texts], kind="stable")
         batches = []
         for start in range(0, len(order), self._batch_size):
@@ -186,7 +187,7 @@ def _pooling(folder: Path) -> str:
         advice = "use another encoder, or pooling=mean to ignore its configuration"
         problem = f"{names} of sentence-transformers is not supported: {advice}"
         raise UsageError(f"{_ENCODER_SETTING}={folder}: {problem}")
-    return poolings[0]
+    return str(poolings[0])
 
 
 def _read_model_json(path: Path) -> Any:
@@ -330,6 +331,7 @@ def _means_with_intervals(values: _Floats) -> _Floats:
     return np.column_stack([np.nanmean(values, axis=0), intervals])
 
 
+# Begin to read here: the command and the papers call it.
 def analyze_locality(
     dataset: DatasetSettings, settings: LocalitySettings, results: Results | None = None
 ) -> Locality:
@@ -372,20 +374,10 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
         problem = f"no example of split '{sampled.split.name}' has two sentences"
         raise DataError(f"{problem}: there is nothing to compare")
     edges = bins(distance, max(map(len, cosines)) - 1)
-    sums, pairs = _add_bins(cosines, edges), _add_bins(counts, edges)
-    groups = [(A_DISTANCE, first, end - 1) for first, end in pairwise(edges.tolist())]
-
-    # further columns: all pairs and, if there are pairs of two documents, both kinds
-    totals = np.array([values[1:].sum() for values in cosines]), pairs.sum(axis=1)
     within = np.array(within_sums), np.array(within_pairs)
-    across = totals[0] - within[0], totals[1] - within[1]
-    further = {ALL: totals}
-    if across[1].any():
-        further |= {WITHIN: within, ACROSS: across}
-    for name, (group_sums, group_pairs) in further.items():
-        if group_pairs.any():
-            groups.append((name, 1, int(edges[-1]) - 1))
-            sums, pairs = np.c_[sums, group_sums], np.c_[pairs, group_pairs]
+    groups, sums, pairs = _group_pairs(
+        _add_bins(cosines, edges), _add_bins(counts, edges), within, edges
+    )
     parts = {"sentences": sentences.SPLITTER_NAME, "distance": distance}
     return Locality(
         dataset=sampled.dataset,
@@ -400,6 +392,26 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
     )
 
 
+def _group_pairs(
+    sums: _Floats, pairs: _Floats, within: tuple[_Floats, _Ints], edges: _Ints
+) -> tuple[list[tuple[str, int, int]], _Floats, _Floats]:
+    """Return (name, first distance, last distance) of each group, and sums and numbers of pairs, [E, groups].
+
+    The groups are the bins, all pairs and, if there are pairs of two documents, those within and across documents.
+    """
+    groups = [(A_DISTANCE, first, end - 1) for first, end in pairwise(edges.tolist())]
+    totals = sums.sum(axis=1), pairs.sum(axis=1)
+    across = totals[0] - within[0], totals[1] - within[1]
+    further = {ALL: totals}
+    if across[1].any():
+        further |= {WITHIN: within, ACROSS: across}
+    for name, (group_sums, group_pairs) in further.items():
+        if group_pairs.any():
+            groups.append((name, 1, int(edges[-1]) - 1))
+            sums, pairs = np.c_[sums, group_sums], np.c_[pairs, group_pairs]
+    return groups, sums, pairs
+
+
 def similarity_by_distance(vectors: Any) -> _Floats:
     """Return the sum of the cosines of all pairs of rows at each distance: [N], indexed by distance.
 
@@ -409,6 +421,7 @@ def similarity_by_distance(vectors: Any) -> _Floats:
     size = vectors.shape[0]
     sums = np.zeros(size)
     start = 0
+    # a batch of rows is multiplied with all later rows
     while start < size:
         rows = max(1, min(size - start, _COSINES_AT_ONCE // (size - start)))
         product = vectors[start : start + rows] @ vectors[start:].T  # [rows, size − start]
@@ -418,7 +431,8 @@ def similarity_by_distance(vectors: Any) -> _Floats:
         else:
             product = product.tocoo()
             cosines, distances = product.data, product.col - product.row
-        is_later = distances > 0  # counts each pair once
+        # each pair counts once
+        is_later = distances > 0
         sums += np.bincount(distances[is_later], cosines[is_later], minlength=size)
         start += rows
     return sums
@@ -453,7 +467,7 @@ def _curve_figure(result: Locality) -> SeriesFigure:
     table = result.table()
     (mean,) = table[table["pairs of"] == ALL]["similarity"]
     enough = table["examples"] >= min(_FEWEST_EXAMPLES, len(result.sums))
-    curve = table[(table["pairs of"] == "a distance") & enough]
+    curve = table[(table["pairs of"] == A_DISTANCE) & enough]
     middles = np.log2(curve["from"] * curve["to"]) / 2  # on an axis of ratios
     numbers = map(Estimate._make, curve[["similarity", "low", "high"]].to_numpy().tolist())
     points = dict(zip(middles.tolist(), numbers, strict=True))

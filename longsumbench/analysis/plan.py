@@ -41,6 +41,7 @@ class Analysis(NamedTuple):
     find: Callable[..., AnalysisResult]
 
 
+# Another analysis is one more line here.
 ANALYSES: Mapping[str, Analysis] = {
     "locality": Analysis(LocalitySettings, analyze_locality),
     "fusion": Analysis(FusionSettings, analyze_fusion),
@@ -117,7 +118,7 @@ def _head_of(word: str) -> str:
 def _plan_stats(
     words: Sequence[str],
 ) -> tuple[DatasetSettings, StatsSettings, list[tuple[RunConfig, str]]]:
-    system_overrides, others = [], []
+    system_overrides, others = list[str](), list[str]()
     for word in words:
         (system_overrides if _head_of(word) in _SYSTEM_SETTINGS else others).append(word)
     texts, values = _split_settings(others, "stats")
@@ -126,6 +127,7 @@ def _plan_stats(
         return texts, settings, []
     if not any(word.startswith("model=") for word in system_overrides):
         raise UsageError(f"'{system_overrides[0]}' needs a system: add model=NAME[,NAME...]")
+    # systems are planned as for `run`, with the same texts and seed
     shared = [word for word in words if _head_of(word) in ("dataset", "seed")]
     points = {point.identity: point for point in plan([*system_overrides, *shared], sweep=True)}
     systems = []
@@ -147,6 +149,7 @@ def _plan_rank_recall(
     if values.get("rank") is None:  # "rank=" names no ranker
         values.pop("rank", None)
     settings: RankRecallSettings = _build_command_settings(RankRecallSettings, values)
+    # settings that rankers share with the table are typed once
     inherited: dict[str, Any] = {
         "unit": settings.unit,
         "seed": settings.seed,
@@ -178,6 +181,7 @@ def _build_command_settings(schema: Any, values: dict[str, Any]) -> Any:
 
 def _split_settings(words: Sequence[str], command: str) -> tuple[DatasetSettings, dict[str, Any]]:
     """Return the dataset's settings, and the command's settings as nested values."""
+    # the dataset is composed by Hydra, the rest is checked against the dataclass of the command
     dataset_words, command_words = [], []
     for word in words:
         if word.partition("=")[0].partition(".")[0] == "dataset":

@@ -50,6 +50,7 @@ def texts_overrides(words: Sequence[str]) -> list[str]:
     return [*format_overrides(defaults), *settings]
 
 
+# Begin to read here: the command calls it.
 def recommend(
     words: Sequence[str],
     more: Sequence[Sequence[str]],
@@ -69,12 +70,14 @@ def recommend(
     if not any(word.startswith("decode.limit=") for word in texts):
         texts.append(f"decode.limit={SAMPLE}")
     _check_texts([word for word in texts if word.startswith("dataset")])
+    # all systems are planned before the first one runs, so that a typing error costs no time
     launches = [plan_launch(["experiment=recommend", *texts], True, None, command)]
     not_training = [word for word in texts if not word.startswith("train.")]
     for system_words in more:
         words = [*not_training, "scale=paper", "baselines=false", *system_words]
         launches.append(plan_launch(words, False, None, command))
     failed: list[SuiteError] = []
+    # a system that fails does not affect the others
     for launch in launches:
         try:
             with updating_tables(launch):
@@ -143,6 +146,7 @@ def describe_choice(comparable: ComparableRows) -> list[str]:
         model = row.first.key.model
         names[row.key] = row.label if models.count(model) > 1 else model
         judged = comparable.tests.differences.get((row.key, score))
+        # a row is alike if the interval of its difference from the best contains 0
         if row is ranked[0] or judged is None or not judged.high < 0:
             alike.append(row)
     cheapest = min(alike, key=lambda row: (_price(row.first), _seconds(row.first)))

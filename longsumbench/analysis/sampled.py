@@ -131,6 +131,7 @@ class Sampled:
         return "|".join(f"{name}:{value}" for name, value in {analysis: version, **parts}.items())
 
 
+# Begin to read here: every analysis draws its examples with it.
 def sample_dataset(
     dataset: DatasetSettings,
     settings: SampleSettings,
@@ -149,7 +150,8 @@ def sample_dataset(
     texts = load_texts(dataset, user_cache())
     split = find_split(texts, dataset.split)
     runs = [_open_run(folder, record, texts) for folder, record in records]
-    common = []  # places of the examples that all runs summarized
+    # a summary of every run is needed, so that all numbers are of the same examples
+    common = []
     for place, name in enumerate(split.ids):
         if all(name in outputs.summaries for outputs in runs):
             common.append(place)
@@ -187,6 +189,7 @@ def _find_runs_on_split(
     names: str, results: Results, dataset: DatasetSettings
 ) -> list[tuple[Path, RunRecord]]:
     """Return folder and record of each run, after the checks that need no texts."""
+    # what needs no texts is checked first: to read them may take minutes
     records: dict[str, tuple[Path, RunRecord]] = {}
     for name in filter(None, map(str.strip, names.split(","))):
         folder = results.find(name)

@@ -17,7 +17,8 @@ from longsumbench.modeling.checkpoints import (
 )
 
 _OPTION = "score.bertscore_model"
-_LONG = "a sentence " * 300  # longer than most encoders read
+# Longer than most encoders read: some damaged weights show only in use
+_LONG = "a sentence " * 300
 
 
 class BertScore(Metric):
@@ -43,6 +44,7 @@ class BertScore(Metric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; each column → a mean of cosines, at most 1; NaN if all references are empty."""
+        # the library fails at an empty text
         if not prediction.strip():
             return dict.fromkeys(self.columns, 0.0)
         references = stripped_references(example)

@@ -21,7 +21,8 @@ from longsumbench.sentences import split_summary
 
 _MODEL_SETTING = "score.coherence_model"
 _BATCH_SIZE = 32  # pairs of sentences
-_TEST_PAIR = "a sentence", "another one " * 300  # longer than a BERT reads
+# Longer than a BERT reads: some damaged weights show only in use
+_TEST_PAIR = "a sentence", "another one " * 300
 _IS_NEXT = 0  # BERT's label for a sentence that follows
 
 

@@ -79,8 +79,10 @@ def _word_keys(text: bytes) -> Keys:
     edges = np.flatnonzero(inside[1:] != inside[:-1]) + 1
     starts, ends = edges[::2], edges[1::2]
     lengths = ends - starts
+    # the eight bytes at each place as a number, without a copy
     numbers: Keys = np.ndarray(len(padded) - _EIGHT + 1, np.dtype("<u8"), padded, strides=(1,))
     ends_of_words = numbers.take([starts, np.maximum(ends - _EIGHT, starts)])
+    # bytes behind a short word do not count
     first, last = ends_of_words & _MASKS.take(lengths, mode="clip")
     keys: Keys = (first * _FACTORS[0] ^ (last + lengths.view(np.uint64))) * _FACTORS[1]
     return keys
@@ -135,6 +137,7 @@ class Copied(SourceMetric):
         source = _word_keys(self.source(example).words)
         pairs, source_pairs = _pair_keys(summary), _pair_keys(source)
         places = _places_of(pairs, source_pairs)
+        # only places where a pair of the summary begins are looked at
         share = float(_are_among(pairs, source_pairs[places]).mean())
         if len(places):
             longest = _longest(source, summary, places)
@@ -155,6 +158,7 @@ def _longest(source: Keys, summary: Keys, places: NDArray[np.intp]) -> int:
         words, start = source[stretch[0] : stretch[0] + length].tobytes(), 0
         if words in text:
             longest = length
+        # a window slides over the stretch, and grows when it is found
         while start + longest < length:
             if words[start * width : (start + longest + 1) * width] in text:
                 longest += 1

@@ -15,6 +15,7 @@ _SPREAD = ("relayed", "silent")  # kinds of facts that several sentences state
 _TRAITS = ("plain", "repeated", "overruled")  # further words of a kind
 
 
+# The order of the columns is that of the file of scores.
 def _column_names() -> tuple[str, ...]:
     suffixes = ["", "_single"]
     suffixes += [f"_{kind}" for kind in _SPREAD]
@@ -79,6 +80,7 @@ def stated_values(sentences: Iterable[Sequence[str]], fact: Fact) -> str | None:
     values = {value.casefold() for value in fact.values}
     for words in sentences:
         if fact.subject.casefold() in words:
+            # later sentences about the subject do not count, nor words before it
             start = words.index(fact.subject.casefold()) + 1
             stated = [word for word in words[start : start + _REACH] if word in values]
             return stated[0] if stated else None

@@ -93,6 +93,7 @@ class Judge(core.Metric):
         parts = f"models:{models}|prompts:{digest(prompts())[:8]}|key_points:{points}|sentences:{SPLITTER_NAME}"
         return f"{self.name}:{self.version}|{parts}"
 
+    # one batch of questions for each judge is faster than a question for each summary
     def prepare(self, items: Iterable[tuple[str, Example]]) -> None:
         """Say what it costs, and ask all judges what is not answered yet."""
         device = self.scoring.device
@@ -111,6 +112,7 @@ class Judge(core.Metric):
         self.prepare([(prediction, example)])
         task = _task(prediction, example)
         points, asked = self._points(task), list[Any]()
+        # an empty summary states no key point, which needs no request
         has_points = points or (task.reference and self._given is None)
         rows = [[0.0 if has_points else math.nan, math.nan, math.nan]] * len(self._judges)
         if task.sentences:
@@ -138,6 +140,7 @@ class Judge(core.Metric):
             table[:, place, : len(of_task[0])] = of_task
         counts = draw_counts(self.scoring.resamples, len(rows), BOOTSTRAP_SEED)
         draws = krippendorff_alpha(table, counts)
+        # one example has no spread
         low, high = percentile_interval(draws, len(rows))
         return {} if math.isnan(low) else {"judge_alpha": (float(draws[0]), low, high, len(rows))}
 
@@ -205,6 +208,7 @@ class Judge(core.Metric):
         first, longest, tokens = self._judges[0], judge.settings.decode_length, dict[str, int]()
         for task in tasks:
             of_points = self._points_question(task)
+            # the key points of a new reference are not known, so their length is bounded
             is_unknown = of_points is not None and not first.has_answered(of_points)
             if of_points and is_unknown and judge is first:
                 tokens[of_points.prompt] = judge.count(of_points.prompt)

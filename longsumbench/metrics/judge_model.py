@@ -65,6 +65,7 @@ class JudgeModel:
             if setting in _UNUSED:
                 problem = f"score.judge_settings has '{setting}', which it does not decide"
                 raise UsageError(f"{problem}: leave it out")
+        # a name of a server may contain an @
         checkpoint, revision = name, None
         if settings.get("engine") != "api":
             checkpoint, revision = split_revision(name)
@@ -125,6 +126,7 @@ class JudgeModel:
                         json = text[text.find("{") : text.rfind("}") + 1]
                     if _read(question, json) is None:
                         json = ""
+                    # an answer of another format is asked for again in the same conversation
                     if json or answer.problem or answer.refused or attempt == _RETRIES:
                         prompt = waiting.pop(question.prompt).prompt
                         self._answers[prompt] = json

@@ -79,6 +79,7 @@ class LibraryMetric(Metric):
         return not kinds.isdisjoint(("Sequence", "List", "list"))
 
     def _value(self, prediction: str, references: list[str]) -> float:
+        # several references of a metric that takes one are averaged
         choices = [references] if self._takes_several else references
         return float(np.mean([self._compute(prediction, choice) for choice in choices]))
 

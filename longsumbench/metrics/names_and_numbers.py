@@ -99,6 +99,7 @@ _FUNCTION_WORDS = frozenset(
 )
 
 
+# Begin to read here; both metrics have the same form.
 class EntityPrecision(SourceMetric):
     """The share of the summary's names that the source, its title or its query has.
 
@@ -195,6 +196,7 @@ class Number(NamedTuple):
         elif self.value.isdecimal() and len(self.value) <= len(str(_SCALES["trillion"])):
             spelled = _spell(int(self.value))
             yield spelled
+            # "twenty one" is also "twenty first"
             *before, last = spelled.split()
             for word, value in _ORDINALS.items():
                 if value == _VALUES.get(last):
@@ -210,6 +212,7 @@ def is_in_digits(number: Number, digits: Collection[str], text: str) -> bool:
         dates = rf"\d{{4}}-0?{month}-\d|\b0?{month}/\d\d?/\d\d|\b\d\d?[/.]0?{month}[/.]\d\d"
         return month is not None and re.search(dates, text) is not None
     for word, scale in _SCALES.items():
+        # 3,000,000 may be "3 million" in the source
         mantissa = _plain(f"{Decimal(number.value) / scale:f}")
         pattern = rf"(?<![\d.]){re.escape(mantissa)}[\s-]?{word}"
         if mantissa in digits and re.search(pattern, text, re.IGNORECASE):
@@ -245,6 +248,7 @@ def numbers_in(text: str) -> Iterator[Number]:
         numbers.append(Number(_plain(f"{Decimal(digits) * scale:f}")))
         return " "
 
+    # what was read is replaced, so that no number is read twice
     text = _DIGITS.sub(read_digits, _ISO_DATE.sub(read_date, text))
     yield from numbers
     for match in _SPELLED.finditer(text.lower()):
@@ -276,6 +280,7 @@ def _words_between_blanks(words: set[str], source: str) -> set[str]:
 
 def names_in(text: str, source: str) -> Iterator[str]:
     """Yield the names of a summary; `source` decides whether a word at a sentence start is a common one."""
+    # in capitals, any word would be a name
     if text.isupper():
         return
     text = _POINT_IN_NAME.sub(" ", text).lstrip()
@@ -292,6 +297,7 @@ def names_in(text: str, source: str) -> Iterator[str]:
     common_words = _words_between_blanks({word.lower() for word in alone}, source)
     for words, begins in sequences:
         first = words[0].lower()
+        # a word at a sentence start is capitalized in any case
         if begins and (first in _FUNCTION_WORDS or first.endswith("ly")):
             words = words[1:]
         elif begins and len(words) == 1 and words[0] in alone and first in common_words:

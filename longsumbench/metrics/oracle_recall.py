@@ -76,6 +76,7 @@ def _copied(prediction: str, places: Mapping[str, int]) -> Iterator[str]:
     """Yield the keys of the source sentences that are lines of a prediction, or sentences of its other lines."""
     for line in prediction.splitlines():
         keys = [sentence_key(line)]
+        # an extract has a source sentence on each line, which the splitter might divide
         if keys[0] not in places:
             keys = [sentence_key(sentence) for sentence in split_sentences(line)]
         yield from (key for key in keys if key in places)

@@ -65,6 +65,7 @@ class OutputFacts:
     preambles: int | None = None
 
 
+# Begin to read here: the warnings are made of these facts.
 def describe_outputs(
     outputs: Sequence[str], references: Sequence[Sequence[Sentences]] = ()
 ) -> OutputFacts:
@@ -97,6 +98,7 @@ def collapse_reasons(facts: OutputFacts | None, fit_sources: bool = False) -> li
     if facts is None or facts.count < FEWEST:
         return []
     reasons = []
+    # empty outputs are short and alike: one reason is enough
     if facts.empty is not None and facts.empty >= _LIMIT * facts.count:
         reasons.append(f"{facts.empty:,} of {facts.count:,} outputs are empty")
     elif facts.words < _LEAST_WORDS * (facts.reference_words or 0):

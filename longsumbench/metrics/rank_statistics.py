@@ -58,6 +58,7 @@ def spearman(first: Numbers, second: Numbers) -> Numbers:
     return _cosine(ranks[0], ranks[1], present)
 
 
+# Begin to read here: it computes all statistics of a measure.
 def rank_agreement(
     scores: Numbers,
     people: Numbers,
@@ -134,6 +135,7 @@ def calibrated_accuracy(
         pairs: weights; 0 for a missing pair.
         chosen: groups.
     """
+    # rounded, so that equal differences are equal
     right, tied, sizes = np.sign(gaps) == signs, signs == 0, np.round(np.abs(gaps), 12)
     weights = np.divide(
         pairs, pairs.sum(axis=-1, keepdims=True), out=np.zeros_like(pairs), where=pairs > 0

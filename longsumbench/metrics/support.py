@@ -72,6 +72,7 @@ class Classifier(NamedTuple):
     separator: str | None
 
 
+# Begin to read here, with `score`.
 class Support(Metric):
     """The mean over the summary's sentences of the probability that the source supports them, by a classifier.
 
@@ -138,6 +139,7 @@ class Support(Metric):
 
         tokenizer, network, label, limit, separator = self._classifier()
         options = {"truncation": True, "max_length": limit, "padding": True, "return_tensors": "pt"}
+        # pairs of similar length are classified together, which saves padding
         order = np.argsort([-sum(map(len, pair)) for pair in pairs], kind="stable").tolist()
         values = np.zeros(len(pairs))
         for start in range(0, len(order), _BATCH_SIZE):
@@ -169,6 +171,7 @@ class Support(Metric):
             encoded = tokenizer(spaced, add_special_tokens=False, verbose=False)
             return [len(ids) for ids in encoded["input_ids"]]
 
+        # a long sentence leaves at least half of the room to the source
         longest_sentence = min(max(count_tokens(sentences)), room // 2)
         longest = max(1, min(self.scoring.support_length, room - longest_sentence))
         return premises(source, count_tokens, longest, self.scoring.support_scheme == "chunks")
@@ -257,6 +260,7 @@ def premises(
     parts: list[Premise] = []
     for place, (text, tokens) in enumerate(zip(source, count_tokens(source), strict=True)):
         for part in _cut(Premise(text.strip(), place, tokens), count_tokens, longest):
+            # a part joins the chunk before it if it fits
             if chunks and parts and parts[-1].tokens + part.tokens <= longest:
                 last = parts.pop()
                 part = Premise(f"{last.text} {part.text}", last.source, last.tokens + part.tokens)

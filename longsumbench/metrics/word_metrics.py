@@ -158,6 +158,7 @@ def fragment_lengths(source: Sequence[str], summary: Sequence[str]) -> list[int]
     while start < len(summary):
         length = int(summary[start] in common)
         match_end = 0
+        # only places of word pairs are visited: a match of one word never hides a longer one
         for place in places.get(tuple(summary[start : start + 2]), ()):
             if place >= match_end:
                 match_length = _num_shared(source, place, summary, start)

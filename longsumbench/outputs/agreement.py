@@ -40,26 +40,18 @@ from longsumbench.outputs.judgements import (
 )
 from longsumbench.views.tables import Block, Stressed, Tied, terminal
 
-FEWEST_SYSTEMS = 5  # fewer are refused at the level of systems, and marked within documents
-_FEWEST_DOCUMENTS = 5  # with fewer, equal values of τ have an interval without width, and no reading says what is clear
+# Fewer are refused at the level of systems, and marked within documents
+FEWEST_SYSTEMS = 5
+# With fewer, equal values of τ have an interval without width, and no reading says what is clear
+_FEWEST_DOCUMENTS = 5
 ANNOTATORS = "annotators"  # the row of people's own agreement
 _PARTS = {"f": "", "p": " precision", "r": " recall"}
 _MARK = "†"
 _STATISTICS = ("tau", "tau_both", "spearman", "accuracy", "close", "partial", "alpha")
-_BOUNDS = [f"{name}{end}" for name in _STATISTICS for end in ("", "_lo", "_hi")]
-_COLUMNS = [
-    "aspect",
-    "level",
-    "measure",
-    "kind",
-    "documents",
-    "systems",
-    *_BOUNDS,
-    "best",
-    "p",
-    "p_holm",
-    "note",
-]
+_COLUMNS = ["aspect", "level", "measure", "kind", "documents", "systems"]
+for _statistic in _STATISTICS:
+    _COLUMNS += [_statistic, f"{_statistic}_lo", f"{_statistic}_hi"]
+_COLUMNS += ["best", "p", "p_holm", "note"]
 _LEGEND = (
     "τ: Kendall's τ-b within documents; 95 %: its interval over documents. Given length: partial τ. Systems: τ-b of "
     "their means, with its interval over documents and systems. Pairs: share of pairs in people's order. Close: τ-b "
@@ -90,9 +82,8 @@ class Agreement:
 
     def rows_of(self, aspect: str, level: str = "within") -> pd.DataFrame:
         """Return the rows of an aspect that are shown, by measure."""
-        table = self.table[
-            (self.table["aspect"] == aspect) & (self.table["level"] == level)
-        ].set_index("measure")
+        table = self.table[self.table["aspect"] == aspect]
+        table = table[table["level"] == level].set_index("measure")
         return table.loc[[name for name in (*self.shown, ANNOTATORS) if name in table.index]]
 
     def csv(self) -> str:
@@ -101,13 +92,10 @@ class Agreement:
 
     def render(self) -> str:
         """Return a table for each aspect and its reading, for the terminal."""
-        head, readings = (
-            Block("", lines, (), "", [])
-            for lines in ((*self.notes, _LEGEND), tuple(map(self.reading, self.aspects)))
-        )
-        return terminal(
-            f"Agreement with people: {self.name}", [head, *map(self._block, self.aspects), readings]
-        )
+        head = Block("", (*self.notes, _LEGEND), (), "", [])
+        readings = Block("", tuple(map(self.reading, self.aspects)), (), "", [])
+        blocks = [head, *map(self._block, self.aspects), readings]
+        return terminal(f"Agreement with people: {self.name}", blocks)
 
     def reading(self, aspect: str) -> str:
         """Say in a sentence which metric follows an aspect, and whether this is more than length."""
@@ -115,58 +103,59 @@ class Agreement:
         best = rows[rows["best"]]
         if best.empty:
             return f"{aspect}: τ is undefined for every metric."
-        name, tau = measure_heading(str(best.index[0])), best["tau"].iloc[0]
-        if (documents := int(best["documents"].iloc[0])) < _FEWEST_DOCUMENTS:
+        name, row = measure_heading(str(best.index[0])), best.iloc[0]
+        tau, documents = row["tau"], int(row["documents"])
+        if documents < _FEWEST_DOCUMENTS:
             return f"{aspect}: too few documents ({documents}) to say which metric follows it."
-        if _is_clear(best.iloc[0], "tau"):
-            also = "also" if _is_clear(best.iloc[0], "partial") else "but not clearly"
-            text = f"{name} {'follows it' if tau > 0 else 'goes against it'} (τ {tau:.2f}), {also} given length"
+        if _is_clear(row, "tau"):
+            verb = "follows it" if tau > 0 else "goes against it"
+            also = "also" if _is_clear(row, "partial") else "but not clearly"
+            text = f"{name} {verb} (τ {tau:.2f}), {also} given length"
         else:
             text = f"{name}, of the largest τ, is not shown to follow it: the interval includes 0"
         if ANNOTATORS in rows.index:
             text += f"; annotators reach {float(rows['tau'][ANNOTATORS]):.2f}"
-        for control, row in rows[
-            (rows["kind"] == "control") & (rows["tau"].abs() > abs(tau))
-        ].iterrows():
-            text += (
-                f"; {measure_heading(str(control))} alone: {row['tau']:.2f}"
-                if _is_clear(row, "tau")
-                else ""
-            )
+        for control, row in rows[rows["kind"] == "control"].iterrows():
+            if abs(row["tau"]) > abs(tau) and _is_clear(row, "tau"):
+                text += f"; {measure_heading(str(control))} alone: {row['tau']:.2f}"
         return f"{aspect}: {text}."
 
     def _block(self, aspect: str) -> Block:
         rows, of_systems = self.rows_of(aspect), self.rows_of(aspect, "system")
-        documents, systems = (int(rows[name].max()) for name in ("documents", "systems"))
-        alphas = rows["alpha"][rows.index == ANNOTATORS]
-        ceiling = (
-            ", ".join(f"Krippendorff's α {alpha:.2f}" for alpha in alphas)
-            or "one annotator: no ceiling"
-        )
+        documents, systems = int(rows["documents"].max()), int(rows["systems"].max())
+        ceiling = "one annotator: no ceiling"
+        if ANNOTATORS in rows.index:
+            ceiling = f"Krippendorff's α {rows['alpha'][ANNOTATORS]:.2f}"
         counts = f"τ of {format_count(documents, 'document')}, {format_count(systems, 'system')}"
+        is_clear = any(_is_clear(best, "tau") for _, best in rows[rows["best"]].iterrows())
         cells = []
         for (name, row), (_, means) in zip(rows.iterrows(), of_systems.iterrows(), strict=True):
             tau = _number(row["tau"]) + (_MARK if systems < FEWEST_SYSTEMS else "")
-            if any(_is_clear(best, "tau") for _, best in rows[rows["best"]].iterrows()):
-                tau = Stressed(tau) if row["best"] else Tied(tau) if row["p_holm"] >= LEVEL else tau
-            texts = [
-                measure_heading(str(name)),
-                tau,
-                _interval(row, "tau"),
-                _number(row["partial"]),
-            ]
-            texts += [_number(means["tau"]), _interval(means, "tau_both")]
-            cells.append([*texts, _number(row["accuracy"]), _number(row["close"])])
-        columns = ("", "τ", "95 %", "given\nlength", "systems", "95 % ", "pairs", "close")
-        notes = tuple(dict.fromkeys(note for note in (*rows["note"], *of_systems["note"]) if note))
+            # no metric is marked if it is not clear that the best one follows people
+            if is_clear and row["best"]:
+                tau = Stressed(tau)
+            elif is_clear and row["p_holm"] >= LEVEL:
+                tau = Tied(tau)
+            cells.append(
+                [
+                    measure_heading(str(name)),
+                    tau,
+                    _interval(row, "tau"),
+                    _number(row["partial"]),
+                    _number(means["tau"]),
+                    _interval(means, "tau_both"),
+                    _number(row["accuracy"]),
+                    _number(row["close"]),
+                ]
+            )
         block = Block(
-            f"{aspect}: {counts}; {ceiling}",
-            (),
-            columns,
-            "lrlrrlrr",
-            cells,
+            heading=f"{aspect}: {counts}; {ceiling}",
+            notes=(),
+            columns=("", "τ", "95 %", "given\nlength", "systems", "95 % ", "pairs", "close"),
+            align="lrlrrlrr",
+            rows=cells,
             optional=("close", "pairs"),
-            footnotes=notes,
+            footnotes=tuple(filter(None, dict.fromkeys([*rows["note"], *of_systems["note"]]))),
         )
         return block.without_empty_columns()
 
@@ -193,6 +182,7 @@ def _interval(row: "pd.Series[Any]", statistic: str) -> str:
     return format_interval(low, high, ".2f") if np.isfinite(low) else ""
 
 
+# Begin to read here: the command calls it.
 @suite_errors()
 def agreement(
     folder: str | Path,
@@ -223,10 +213,9 @@ def agreement(
         raise UsageError(
             f"cannot read the settings {' '.join(words)}: write score.NAME=VALUE"
         ) from error
-    if unknown := [
-        name for name, value in typed.items() if name != "score" or not isinstance(value, dict)
-    ]:
-        raise UsageError(f"agreement has no setting '{unknown[0]}'; write score.NAME=VALUE")
+    for name, value in typed.items():
+        if name != "score" or not isinstance(value, dict):
+            raise UsageError(f"agreement has no setting '{name}'; write score.NAME=VALUE")
     scoring = build_settings(Scoring, {**typed.get("score", {}), **settings}, "score.")
     path = Path(folder).expanduser()
     judged = read_judged(path, where, leave_out)
@@ -248,10 +237,10 @@ def measure_agreement(
         resamples: of each bootstrap.
         fewest_systems: with fewer, the level of systems is refused.
     """
-    tables = [
-        _measure_aspect(judgements, measures, resamples, fewest_systems).assign(aspect=aspect)
-        for aspect, judgements in zip(judged.aspects, judged.judgements, strict=True)
-    ]
+    tables = []
+    for aspect, judgements in zip(judged.aspects, judged.judgements, strict=True):
+        table = _measure_aspect(judgements, measures, resamples, fewest_systems)
+        tables.append(table.assign(aspect=aspect))
     return pd.concat(tables, ignore_index=True).reindex(columns=_COLUMNS)
 
 
@@ -259,51 +248,44 @@ def _measure_aspect(
     judgements: Numbers, measures: Measures, resamples: int, fewest_systems: int
 ) -> pd.DataFrame:
     """Return the rows of an aspect with the judgements [annotators, documents, systems], and tests."""
+    # sums in another order differ in the last digit: equal means have to be ties
     people, length = np.round(mean_of(judgements), 12), measures.scores["words"]
-    seeds = enumerate(people.shape, start=BOOTSTRAP_SEED)
-    counts, system_counts = (draw_counts(resamples, size, seed) for seed, size in seeds)
-    num_systems, num_documents = (int(np.isfinite(people).any(axis=axis).sum()) for axis in (0, 1))
-    constant = np.isnan(tau_b(people, people)).all()
-    refusal = (
-        f"No τ of systems: {num_systems} are fewer than {fewest_systems}."
-        if num_systems < fewest_systems
-        else ""
-    )
+    counts = draw_counts(resamples, people.shape[0], BOOTSTRAP_SEED)
+    num_documents, num_systems = (int(np.isfinite(people).any(axis=axis).sum()) for axis in (1, 0))
+    system_counts: Numbers | None = draw_counts(resamples, people.shape[1], BOOTSTRAP_SEED + 1)
+    refusal = ""
+    if num_systems < fewest_systems:
+        system_counts = None
+        refusal = f"No τ of systems: {num_systems} are fewer than {fewest_systems}."
     compared = {name: [(scores, people)] for name, scores in measures.scores.items()}
+    kinds = dict.fromkeys(compared, "metric") | dict.fromkeys(CONTROLS, "control")
     if np.isfinite(judgements).sum(axis=0).max() > 1:
-        other_means = (
-            np.round(mean_of(np.delete(judgements, place, axis=0)), 12)
-            for place in range(len(judgements))
-        )
-        compared[ANNOTATORS] = list(zip(judgements, other_means, strict=True))
+        # each annotator is compared with the mean of the others
+        kinds[ANNOTATORS], compared[ANNOTATORS] = "ceiling", []
+        for place, scores in enumerate(judgements):
+            others = mean_of(np.delete(judgements, place, axis=0))
+            compared[ANNOTATORS].append((scores, np.round(others, 12)))
     rows = []
     for name, pairs in compared.items():
-        levels = _average_levels(pairs, length, counts, None if refusal else system_counts)
+        levels = _average_levels(pairs, length, counts, system_counts)
         if name == ANNOTATORS:
             levels["within"]["alpha"] = krippendorff_alpha(judgements, counts)
         documents = int(np.isfinite([tau_b(*pair) for pair in pairs]).any(axis=0).sum())
-        kind = "control" if name in CONTROLS else "ceiling" if name == ANNOTATORS else "metric"
         for level, statistics in levels.items():
-            row = {
-                "measure": name,
-                "kind": kind,
-                "level": level,
-                "documents": documents,
-                "systems": num_systems,
-            }
+            row: dict[str, Any] = {"measure": name, "kind": kinds[name], "level": level}
+            row |= {"documents": documents, "systems": num_systems}
             row["note"] = refusal if level == "system" else ""
             for statistic, draws in statistics.items():
                 size = documents if level == "within" else num_documents
                 low, high = percentile_interval(draws, None if statistic == "tau_both" else size)
                 row |= {statistic: draws[0], f"{statistic}_lo": low, f"{statistic}_hi": high}
             if statistics and np.isnan(statistics["tau"][0]):
-                row["note"] = (
-                    f"τ is undefined: the {'judgements' if constant else f'scores of {name}'} are constant."
-                )
+                constant = np.isnan(tau_b(people, people)).all()
+                what = "judgements" if constant else f"scores of {name}"
+                row["note"] = f"τ is undefined: the {what} are constant."
             rows.append(row)
-    return _tested(
-        pd.DataFrame(rows), {name: tau_b(measures.scores[name], people) for name in measures.shown}
-    )
+    taus = {name: tau_b(measures.scores[name], people) for name in measures.shown}
+    return _test_against_best(pd.DataFrame(rows), taus)
 
 
 def _average_levels(
@@ -313,48 +295,37 @@ def _average_levels(
     system_counts: Numbers | None,
 ) -> dict[str, dict[str, Numbers]]:
     """Return level → statistic → [draws], the mean over pairs of scores; `system` is empty without their counts."""
-    each = []
+    each: dict[str, list[dict[str, Numbers]]] = {"within": [], "system": [], "pooled": []}
     for scores, people in pairs:
-        within, pooled = (
-            rank_agreement(scores, people, length, counts),
-            pooled_agreement(scores, people),
-        )
-        of_systems = (
-            {}
-            if system_counts is None
-            else rank_agreement(scores, people, length, counts, system_counts)
-        )
-        each.append({"within": within, "system": of_systems, "pooled": pooled})
-    return {
-        level: {
-            name: mean_of(np.stack([levels[level][name] for levels in each])) for name in statistics
+        each["within"].append(rank_agreement(scores, people, length, counts))
+        if system_counts is not None:
+            each["system"].append(rank_agreement(scores, people, length, counts, system_counts))
+        each["pooled"].append(pooled_agreement(scores, people))
+    means: dict[str, dict[str, Numbers]] = {}
+    for level, of_pairs in each.items():
+        names = of_pairs[0] if of_pairs else ()
+        means[level] = {
+            name: mean_of(np.stack([statistics[name] for statistics in of_pairs])) for name in names
         }
-        for level, statistics in each[0].items()
-    }
+    return means
 
 
-def _tested(table: pd.DataFrame, taus: Mapping[str, Numbers]) -> pd.DataFrame:
+def _test_against_best(table: pd.DataFrame, taus: Mapping[str, Numbers]) -> pd.DataFrame:
     """Test the τ within documents of each shown measure against that of the metric of largest |τ|.
 
     This metric must apply to half as many documents as any other.
     """
     table = table.assign(best=False, p=np.nan, p_holm=np.nan)
     tested = table["measure"].isin(taus.keys()) & table["tau"].notna()
-    places = {
-        str(table["measure"][row]): row
-        for row in table.index[(table["level"] == "within") & tested]
-    }
-    counts = {
-        name: int(table["documents"][row]) for name, row in places.items() if name not in CONTROLS
-    }
-    metrics = [name for name, count in counts.items() if count >= max(counts.values()) / 2]
-    if metrics:
-        best = max(metrics, key=lambda name: abs(float(table["tau"][places[name]])))
-        table.loc[places.pop(best), "best"] = True
-        gaps = np.stack([taus[name] - taus[best] for name in places], axis=1)
-        p_values = approximate_randomization(np.nan_to_num(gaps))
-        table.loc[list(places.values()), "p"], table.loc[list(places.values()), "p_holm"] = (
-            p_values,
-            holm(p_values),
-        )
+    rows = table[(table["level"] == "within") & tested]
+    metrics = rows[~rows["measure"].isin(CONTROLS)]
+    metrics = metrics[metrics["documents"] >= metrics["documents"].max() / 2]
+    if len(metrics):
+        best = metrics["tau"].abs().idxmax()
+        others = rows.drop(best)
+        gaps = [taus[name] - taus[rows["measure"][best]] for name in others["measure"]]
+        p_values = approximate_randomization(np.nan_to_num(np.stack(gaps, axis=1)))
+        table.loc[best, "best"] = True
+        table.loc[others.index, "p"] = p_values
+        table.loc[others.index, "p_holm"] = holm(p_values)
     return table

@@ -40,10 +40,8 @@ from longsumbench.sentences import split_summary
 
 CONTROLS = ("words", "copied_bigrams", "repeated_bigrams")
 _REPEATED = "repetition_2"
-_METRICS_OF_CONTROLS = {
-    "copied": "copied_bigrams",
-    "repetition": "repeated_bigrams",
-}  # metric → what it is read for
+# metric → the control that it is computed for
+_METRICS_OF_CONTROLS = {"copied": "copied_bigrams", "repetition": "repeated_bigrams"}
 _PAIR = ["id", "system"]
 _DOCUMENT_FIELDS = ("id", "document", "summary")
 _DECIMALS = 12  # of scores, so that equal sums in another order are ties
@@ -53,7 +51,8 @@ class _SourceMissing(Exception):
     """A metric reads the source of a document that has none."""
 
 
-class _WithoutSource(Example):  # without it, a metric would find no words, and score 0
+# With an empty source a metric would find no words, and score 0
+class _WithoutSource(Example):
     def sentences(self) -> NoReturn:
         raise _SourceMissing
 
@@ -103,6 +102,7 @@ class Measures(NamedTuple):
     notes: Sequence[str]
 
 
+# Begin to read here: first the files are read, then the outputs are scored.
 def read_judged(
     folder: Path, where: Sequence[str] = (), leave_out: Sequence[str] = ()
 ) -> JudgedOutputs:
@@ -119,76 +119,91 @@ def read_judged(
     """
     paths = [_file_in(folder, name) for name in ("documents", "outputs", "judgements")]
     documents = _read_table(paths[0], _DOCUMENT_FIELDS, lambda row: {"row": row})
-    texts = _read_table(
-        paths[1], [item.name for item in fields(_Output)], _reader_of(_Output, paths[1])
-    )
-    judged = _read_table(
-        paths[2], [item.name for item in fields(_Judgement)], _reader_of(_Judgement, paths[2])
-    )
-    _refuse(documents, documents["id"].duplicated(), "a second document {id!r}; keep one", paths[0])
-    _refuse(
-        texts, texts.duplicated(_PAIR), "a second output of {system} for {id!r}; keep one", paths[1]
-    )
-    _refuse(
-        texts,
-        ~texts["id"].isin(documents["id"]),
-        "unknown document {id!r}; correct or remove the row",
-        paths[1],
-    )
-    _refuse(
-        judged,
-        ~judged["id"].isin(documents["id"]),
-        "unknown document {id!r}; correct or remove the row",
-        paths[2],
-    )
-    _refuse(
-        judged,
-        ~judged["system"].isin(texts["system"]),
-        "unknown system {system!r}; correct the row",
-        paths[2],
-    )
-    _refuse(
-        judged,
-        ~_pairs_in(judged, texts),
-        "{system} has no output for {id!r}; remove the judgement",
-        paths[2],
-    )
-    if unknown := sorted({*leave_out} - {*texts["system"]}):
-        raise UnknownName("system", unknown[0], {*texts["system"]})
-    conditions = [word.partition("=") for word in where]
-    rows = [
-        row
-        for row in documents["row"]
-        if all(str(row.get(field)) == value for field, _, value in conditions)
-    ]
-    if not rows:
-        raise UsageError(f"no document has {' and '.join(where)} (FIELD=VALUE of {paths[0]})")
-    notes: list[str] = []
-    examples = {id_in(row, "id"): _example_in(row, paths[0]) for row in rows}
-    without = [name for name, example in examples.items() if not example.references]
-    if without and len(without) < len(examples):
-        notes.append(
-            f"left out: {format_count(len(without), 'document')} without reference ({first_ids(without)})"
-        )
-        examples = {name: example for name, example in examples.items() if example.references}
-    outputs = texts[texts["id"].isin(examples.keys()) & ~texts["system"].isin(leave_out)].set_index(
-        _PAIR
-    )["output"]
-    systems, empty = list(outputs.index.unique("system")), outputs.str.strip() == ""
+    texts = _read_typed(paths[1], _Output)
+    judged = _read_typed(paths[2], _Judgement)
+    _check_tables(documents, texts, judged, paths)
+    systems = texts["system"].unique()
+    for system in leave_out:
+        if system not in systems:
+            raise UnknownName("system", system, systems)
+    examples, notes = _examples_where(documents, where, paths[0])
+
+    # outputs of these documents and systems; an empty one has no score, and no judgement
+    chosen = texts["id"].isin(examples.keys()) & ~texts["system"].isin(leave_out)
+    outputs = texts[chosen].set_index(_PAIR)["output"]
+    systems_of_outputs = list(outputs.index.unique("system"))
+    empty = outputs.str.strip() == ""
     notes += _named(outputs.index[empty], "left out: {}", "empty output")
     outputs = outputs[~empty]
-    judged = judged[_pairs_in(judged, outputs.reset_index())]
+    judged = judged[_pairs_of(judged).isin(outputs.index)]
     if judged.empty:
         raise DataError("no judgement of these documents and systems", paths[2])
-    axes = [list(judged[name].unique()) for name in ("aspect", "annotator")]
-    axes += [list(examples), systems]
+    aspects = list(judged["aspect"].unique())
+    axes = [aspects, list(judged["annotator"].unique()), list(examples), systems_of_outputs]
     means = judged.groupby(["aspect", "annotator", *_PAIR])["score"].mean()
-    values = (
-        means.reindex(pd.MultiIndex.from_product(axes))
-        .to_numpy(np.float64)
-        .reshape([len(axis) for axis in axes])
+    values = means.reindex(pd.MultiIndex.from_product(axes)).to_numpy(np.float64)
+    shape = [len(axis) for axis in axes]
+    return JudgedOutputs(
+        examples, outputs, systems_of_outputs, aspects, values.reshape(shape), notes
     )
-    return JudgedOutputs(examples, outputs, systems, axes[0], values, notes)
+
+
+def _check_tables(
+    documents: pd.DataFrame, texts: pd.DataFrame, judged: pd.DataFrame, paths: Sequence[Path]
+) -> None:
+    """Raise DataError for the first row that occurs twice, or is of an unknown document or system."""
+    unknown = "unknown document {id!r}; correct or remove the row"
+    of_documents, of_outputs, of_judgements = paths
+    has_output = _pairs_of(judged).isin(_pairs_of(texts))
+    for path, table, wrong, message in (
+        (
+            of_documents,
+            documents,
+            documents["id"].duplicated(),
+            "a second document {id!r}; keep one",
+        ),
+        (
+            of_outputs,
+            texts,
+            texts.duplicated(_PAIR),
+            "a second output of {system} for {id!r}; keep one",
+        ),
+        (of_outputs, texts, ~texts["id"].isin(documents["id"]), unknown),
+        (of_judgements, judged, ~judged["id"].isin(documents["id"]), unknown),
+        (
+            of_judgements,
+            judged,
+            ~judged["system"].isin(texts["system"]),
+            "unknown system {system!r}; correct the row",
+        ),
+        (
+            of_judgements,
+            judged,
+            ~has_output,
+            "{system} has no output for {id!r}; remove the judgement",
+        ),
+    ):
+        for row in table[wrong].to_dict("records"):
+            raise DataError(message.format_map(row), path, row["line"])
+
+
+def _examples_where(
+    documents: pd.DataFrame, where: Sequence[str], path: Path
+) -> tuple[dict[str, Example], list[str]]:
+    """Return the documents with the values of `where`, and a note on those left out without a reference."""
+    examples: dict[str, Example] = {}
+    for row in documents["row"]:
+        conditions = [word.partition("=") for word in where]
+        if all(str(row.get(field)) == value for field, _, value in conditions):
+            examples[id_in(row, "id")] = _example_in(row, path)
+    if not examples:
+        raise UsageError(f"no document has {' and '.join(where)} (FIELD=VALUE of {path})")
+    with_reference = {name: example for name, example in examples.items() if example.references}
+    without = [name for name in examples if name not in with_reference]
+    if not without or not with_reference:
+        return examples, []
+    left_out = format_count(len(without), "document")
+    return with_reference, [f"left out: {left_out} without reference ({first_ids(without)})"]
 
 
 def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
@@ -197,94 +212,90 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
     Of several references, the best one counts, by column.
     """
     requested = list(dict.fromkeys(["rouge", *DEFAULT_METRICS, *scoring.metrics]))
-    sources = {name: name for name in requested}
-    sources |= {
-        metric: control
-        for metric, control in _METRICS_OF_CONTROLS.items()
-        if metric not in requested
-    }
-    metrics: dict[str, Metric] = {name: registry.metrics.load(name)(scoring) for name in sources}
+    names = dict.fromkeys([*requested, *_METRICS_OF_CONTROLS])
+    metrics: dict[str, Metric] = {name: registry.metrics.load(name)(scoring) for name in names}
     for metric in metrics.values():
         metric.check()
-    shape = len(judged.examples), len(judged.systems)
     index = pd.MultiIndex.from_product([judged.examples, judged.systems])
-    scored: dict[tuple[str, str], dict[str, float]] = {}
-    without_source: dict[str, set[str]] = {}  # metric → documents
-    pairs = index[index.isin(judged.outputs.index)]
+    scored, without_source = _score_outputs(
+        judged, metrics, index[index.isin(judged.outputs.index)]
+    )
+    table = pd.DataFrame.from_dict(scored, "index").reindex(index).dropna(axis="columns", how="all")
+
+    # the columns of the requested metrics, then the controls
+    tables: dict[str, pd.Series[float]] = {}
+    shown, idle = list[str](), list[str]()
+    for name in requested:
+        metric = metrics[name]
+        columns = [column for column in (*metric.columns, *metric.further) if column in table]
+        tables |= {column: table[column] for column in columns}
+        if name == "rouge":
+            shown += [column for column in columns if column[-2:] == "_f" or column[:6] == "rouge1"]
+        else:
+            shown += [column for column in columns[:1] if column not in CONTROLS]
+        if not columns and name not in (*without_source, *DEFAULT_METRICS):
+            idle.append(f"{name} is left out: it applies to no output (are references missing?)")
+    words = judged.outputs.map(lambda text: count_words([text])).reindex(index)
+    repeated = table.reindex(columns=[_REPEATED])[_REPEATED]
+    # a text of one word repeats nothing
+    short = repeated.isna() & words.notna()
+    tables |= {"words": words, "repeated_bigrams": repeated.mask(short, 0.0)}
+
+    num_documents = format_count(len(judged.examples), "document")
+    notes = []
+    for name, ids in without_source.items():
+        source = name if name in requested else _METRICS_OF_CONTROLS[name]
+        notes.append(f"{source} is left out in {len(ids)} of {num_documents}: it reads sources")
+    notes += [*idle, *_named(index[short], "{}", "output", " of fewer than two words")]
+    for metric in metrics.values():
+        for name, (value, low, high, _) in metric.pooled().items():
+            notes.append(f"{name}: {value:.2f} ({low:.2f} to {high:.2f})")
+    shape = len(judged.examples), len(judged.systems)
+    scores: dict[str, NDArray[np.float64]] = {}
+    for name, column in tables.items():
+        scores[name] = column.round(_DECIMALS).to_numpy(np.float64).reshape(shape)
+    return Measures(scores, [*shown, *(name for name in CONTROLS if name in scores)], notes)
+
+
+def _score_outputs(
+    judged: JudgedOutputs, metrics: Mapping[str, Metric], pairs: pd.MultiIndex
+) -> tuple[dict[Any, dict[str, float]], dict[str, set[str]]]:
+    """Return the scores of each pair of document and system, and metric → documents whose source it misses."""
     for metric in metrics.values():
         metric.prepare((judged.outputs[pair], judged.examples[pair[0]]) for pair in pairs)
-    for pair in track(pairs, "scoring", len(judged.outputs), "outputs"):
+    scored: dict[Any, dict[str, float]] = {}
+    without_source: dict[str, set[str]] = {}
+    for pair in track(pairs, "scoring", len(pairs), "outputs"):
         scored[pair] = {}
         for name, metric in metrics.items():
             try:
                 scored[pair] |= _best_scores(metric, judged.outputs[pair], judged.examples[pair[0]])
             except _SourceMissing:
                 without_source.setdefault(name, set()).add(pair[0])
-    table = pd.DataFrame.from_dict(scored, "index").reindex(index).dropna(axis="columns", how="all")
-    kept = {
-        name: [c for c in (*metrics[name].columns, *metrics[name].further) if c in table]
-        for name in requested
-    }
-    tables = {column: table[column] for columns in kept.values() for column in columns}
-    words = judged.outputs.map(lambda text: count_words([text])).reindex(index)
-    repeated = table.reindex(columns=[_REPEATED])[_REPEATED]
-    short = repeated.isna() & words.notna()  # such a text repeats nothing
-    tables |= {"words": words, "repeated_bigrams": repeated.mask(short, 0.0)}
-    notes = [
-        f"{sources[name]} is left out in {len(ids)} of {format_count(shape[0], 'document')}: it reads sources"
-        for name, ids in without_source.items()
-    ]
-    idle = [
-        name
-        for name in requested
-        if not kept[name] and name not in (*without_source, *DEFAULT_METRICS)
-    ]
-    notes += [
-        f"{name} is left out: it applies to no output (are references missing?)" for name in idle
-    ]
-    notes += _named(index[short], "{}", "output", " of fewer than two words")
-    for metric in metrics.values():
-        notes += [
-            f"{name}: {value:.2f} ({low:.2f} to {high:.2f})"
-            for name, (value, low, high, _) in metric.pooled().items()
-        ]
-    shown = [
-        column for column in kept["rouge"] if column.endswith("_f") or column.startswith("rouge1")
-    ]
-    shown += [
-        column for name in requested[1:] for column in kept[name][:1] if column not in CONTROLS
-    ]
-    scores = {
-        name: column.round(_DECIMALS).to_numpy(np.float64).reshape(shape)
-        for name, column in tables.items()
-    }
-    return Measures(scores, [*shown, *(name for name in CONTROLS if name in scores)], notes)
+    return scored, without_source
 
 
 def _best_scores(metric: Metric, text: str, example: Example) -> dict[str, float]:
     """Return the scores of an output; empty if the metric cannot score it."""
     if not metric.can_score(example):
         return {}
-    if (
-        metric.name != "rouge"
-        or metric.scoring.references == "jackknife"
-        or metric.scoring.mode == "perl"
-    ):
+    scoring = metric.scoring
+    if metric.name != "rouge" or scoring.references == "jackknife" or scoring.mode == "perl":
         return metric.score(text, example)
-    each = [
-        metric.score(text, replace(example, references=(reference,)))
-        for reference in example.references
-    ]
-    return {column: max(scores[column] for scores in each) for column in each[0]}
+    # each column has the reference that is best for it, as in studies of agreement
+    best: dict[str, float] = {}
+    for reference in example.references:
+        scores = metric.score(text, replace(example, references=(reference,)))
+        best = {column: max(value, best.get(column, value)) for column, value in scores.items()}
+    return best
 
 
 def _named(pairs: "pd.Index[Any]", message: str, noun: str, ending: str = "") -> list[str]:
+    if not len(pairs):
+        return []
     names = [f"{system} on {name}" for name, system in pairs]
-    return (
-        [message.format(format_count(len(names), noun) + ending) + f" ({first_ids(names)})"]
-        if names
-        else []
-    )
+    count = message.format(format_count(len(names), noun) + ending)
+    return [f"{count} ({first_ids(names)})"]
 
 
 def _file_in(folder: Path, name: str) -> Path:
@@ -298,11 +309,13 @@ def _file_in(folder: Path, name: str) -> Path:
     return files[0] if files else folder / f"{name}.jsonl"
 
 
-def _reader_of(
-    kind: type[_Output] | type[_Judgement], path: Path
-) -> Callable[[Row], dict[str, Any]]:
+def _read_typed(path: Path, kind: type[_Output] | type[_Judgement]) -> pd.DataFrame:
     strict = format_of(path) != TABLE  # whose values are text
-    return lambda row: vars(as_type({**row, "id": id_in(row, "id")}, kind, strict))
+
+    def parse(row: Row) -> dict[str, Any]:
+        return vars(as_type({**row, "id": id_in(row, "id")}, kind, strict))
+
+    return _read_table(path, [item.name for item in fields(kind)], parse)
 
 
 def _read_table(
@@ -313,20 +326,12 @@ def _read_table(
     def cells(row: Row) -> dict[str, Any]:
         return {"id": id_in(row, "id"), **parse(row)}
 
-    return pd.DataFrame(
-        [{**values, "line": line} for line, values in parse_rows(path, names, cells)]
-    )
+    rows = [{**values, "line": line} for line, values in parse_rows(path, names, cells)]
+    return pd.DataFrame(rows)
 
 
-def _pairs_in(table: pd.DataFrame, other_table: pd.DataFrame) -> NDArray[np.bool_]:
-    return pd.MultiIndex.from_frame(table[_PAIR]).isin(pd.MultiIndex.from_frame(other_table[_PAIR]))
-
-
-def _refuse(table: pd.DataFrame, wrong: Any, message: str, path: Path) -> None:
-    for row in table[wrong].to_dict("records"):
-        raise DataError(
-            message.format(**{str(field): value for field, value in row.items()}), path, row["line"]
-        )
+def _pairs_of(table: pd.DataFrame) -> pd.MultiIndex:
+    return pd.MultiIndex.from_frame(table[_PAIR])
 
 
 def _example_in(row: Row, path: Path) -> Example:

@@ -14,47 +14,34 @@ from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
 from longsumbench.runs.results import Results
 
-WORDS = ["ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew", "lime"]
-
-
-def text(draw_: random.Random, sentences: int) -> str:
-    return " ".join(" ".join(draw_.sample(WORDS, 5)).capitalize() + "." for _ in range(sentences))
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Texts of which summaries join sentences."""
-    made = tmp_path_factory.mktemp("texts")
+    path = tmp_path_factory.mktemp("texts")
     for name, size in (("train", 3), ("validation", 3), ("test", 12)):
-        draw_ = random.Random(name)
-        rows = [
-            {"id": f"{name}-{n}", "document": text(draw_, 15), "summary": text(draw_, 4)}
-            for n in range(size)
-        ]
-        (made / f"{name}.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-        )
-    return made
+        chance = random.Random(name)
+        rows = []
+        for number in range(size):
+            sentences = [" ".join(chance.choices(["ash", "birch", "elm"], k=5)) for _ in range(12)]
+            texts = {"document": ". ".join(sentences), "summary": ". ".join(sentences[::4])}
+            rows.append(json.dumps({"id": f"{name}-{number}", **texts}))
+        (path / f"{name}.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    return path
 
 
-@pytest.fixture
-def results(folder: Path, tmp_path: Path) -> Results:
+@pytest.fixture(scope="module")
+def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
     """A folder with finished runs of Lead and Random, the latter on the first eight examples."""
-    root = tmp_path / "results"
-    common = [
-        "run",
-        "dataset=jsonl",
-        f"dataset.path={folder}",
-        f"results_dir={root}",
-        "baselines=false",
-    ]
-    assert main([*common, "model=lead"]) == 0
-    assert main([*common, "model=random", "decode.limit=8"]) == 0
+    root = tmp_path_factory.mktemp("results")
+    words = f"run dataset=jsonl dataset.path={folder} results_dir={root} baselines=false"
+    assert main([*words.split(), "model=lead"]) == 0
+    assert main([*words.split(), "model=random", "decode.limit=8"]) == 0
     return Results(root)
 
 
 def ids(results: Results) -> tuple[str, str]:
-    lead, chance = sorted(results.records("jsonl"), key=lambda one: one.key.model)
+    lead, chance = sorted(results.records("jsonl"), key=lambda run: run.key.model)
     return lead.run_id, chance.run_id
 
 
@@ -66,7 +53,7 @@ def test_every_analysis_writes_its_files(
     folder: Path, results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """CSV, PNG and SVG of each, and the pairs of fusions; the same command writes the same bytes."""
-    runs, bert = ",".join(one[:6] for one in ids(results)), write_bert(tmp_path / "bert")
+    runs, bert = ",".join(run_id[:6] for run_id in ids(results)), write_bert(tmp_path / "bert")
     of_texts = ["dataset=jsonl", f"dataset.path={folder}", "--results-dir", str(results.root)]
     capsys.readouterr()
     for words, extra in (
@@ -74,13 +61,11 @@ def test_every_analysis_writes_its_files(
         (["fusion", f"run={runs}"], {"fusion-runs.csv", "fusion-pairs.jsonl"}),
         (["coherence", f"run={runs}", f"model={bert}", "device=cpu"], set()),
     ):
-        output = tmp_path / words[0]
+        name, output = words[0], tmp_path / words[0]
         assert main(["analyze", *words, *of_texts, "--output", str(output)]) == 0
         printed = " ".join(capsys.readouterr().out.split())
-        assert str(output / f"{words[0]}.csv") in printed
-        assert (
-            set(files(output)) == {f"{words[0]}.{kind}" for kind in ("csv", "png", "svg")} | extra
-        )
+        assert str(output / f"{name}.csv") in printed
+        assert files(output).keys() == {f"{name}.csv", f"{name}.png", f"{name}.svg", *extra}
         of_runs = "8 of 12 examples, of those that all runs summarized, drawn by seed 1"
         assert (of_runs if len(words) > 1 else "all 12 examples") in printed
     assert main(["analyze", "fusion", f"run={runs}", *of_texts]) == 0
@@ -94,15 +79,12 @@ def test_what_is_drawn(folder: Path, results: Results) -> None:
         sample_dataset(texts, SampleSettings(sample=5, seed=seed)) for seed in (1, 1, 2)
     )
     assert first.places == again.places != other.places
-    assert first.places == sorted(set(first.places))
-    assert len(first) == 5
-    assert list(sample_dataset(texts, SampleSettings(sample=None)).places) == list(range(12))
-    assert list(sample_dataset(texts, SampleSettings(), ids(results)[1], results).places) == list(
-        range(8)
-    )
-    assert [one.id for one in first.examples("looking")] == [
-        f"test-{place}" for place in first.places
+    assert [example.id for example in first.examples("looking")] == [
+        f"test-{place}" for place in sorted(set(first.places))
     ]
+    assert list(sample_dataset(texts, SampleSettings(sample=None)).places) == list(range(12))
+    of_run = sample_dataset(texts, SampleSettings(), ids(results)[1], results)
+    assert list(of_run.places) == list(range(8))
 
 
 def test_words_that_cannot_be_meant(
@@ -112,48 +94,26 @@ def test_words_that_cannot_be_meant(
     lead, _ = ids(results)
     of_texts = ["dataset=jsonl", f"dataset.path={folder}"]
     capsys.readouterr()
+    flags = ["--results-dir", str(results.root), "--output", str(tmp_path / "out")]
     for words, message in (
         (["fusion", f"run={lead}"], "is a run on dataset=jsonl, not pydoc"),
-        (
-            ["fusion", *of_texts, "dataset.split=validation", f"run={lead}"],
-            "is a run on dataset.split=test, not validation",
-        ),
         (["fusion", *of_texts, "dataset.limit=2", f"run={lead}"], "has read other texts"),
         (["fusion", *of_texts, f"run={lead},{lead[:8]}"], "is named twice"),
-        (["fusion", *of_texts, "run=0123456789e9"], "no finished run is called '0123456789e9'"),
         (["locality", *of_texts, f"run={lead}"], "run= has no meaning for locality"),
         (["coherence", *of_texts], "model= is missing"),
         (["coherence", *of_texts, f"model={tmp_path}"], f"model={tmp_path}: no config.json"),
-        (["locality", *of_texts, "encoder=no/where/at/all"], "encoder=no/where/at/all"),
-        (["fusion", *of_texts, "sample=0"], "sample=0 is below 1"),
         (["fusion", *of_texts, "sampel=3"], "unknown setting 'sampel' (did you mean 'sample'?)"),
         (["fuson"], "unknown analysis 'fuson' (did you mean 'fusion'?)"),
     ):
-        assert (
-            main(
-                [
-                    "analyze",
-                    *words,
-                    "--results-dir",
-                    str(results.root),
-                    "--output",
-                    str(tmp_path / "out"),
-                ]
-            )
-            == 2
-        )
+        assert main(["analyze", *words, *flags]) == 2
         (error,) = capsys.readouterr().err.strip().splitlines()
         assert message in error
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_an_id_that_looks_like_a_number_stays_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", ["12345678", "80176e73", "007"])
+def test_an_id_that_looks_like_a_number_stays_text(run: str, tmp_path: Path) -> None:
     """Ids such as 12345678 and 80176e73 are not read as numbers, typed or as arguments."""
-    for run in ("12345678", "80176e73", "007"):
-        for given in (
-            {"words": [f"run={run}", "sample=null"]},
-            {"run": run, "sample": None},
-            {"run": [run]},
-        ):
-            with pytest.raises(UsageError, match=f"no finished run is called '{run}'"):
-                analyze("fusion", dataset="pydoc", results_dir=tmp_path, **given)
+    for given in ({"words": [f"run={run}"]}, {"run": run}, {"run": [run]}):
+        with pytest.raises(UsageError, match=f"no finished run is called '{run}'"):
+            analyze("fusion", dataset="pydoc", results_dir=tmp_path, **given)

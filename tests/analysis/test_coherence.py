@@ -2,19 +2,16 @@
 
 import math
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.drawn import drawn, example
 from support.run_records import TRAINED, record
-from support.tiny_bert import write_bert
 
 from longsumbench.analysis.coherence import (
     REFERENCE,
     SHUFFLED,
-    NextSentences,
     score_texts,
     shuffled,
 )
@@ -121,19 +118,3 @@ def test_without_runs_the_reference_is_the_baseline() -> None:
     assert "1 example left out: no reference" in found.render()
     with pytest.raises(DataError, match="nothing to score"):
         score_texts(drawn([example("none", ["x"], reference=[])]), Ordered())
-
-
-def test_the_metric_by_a_model(tmp_path: Path) -> None:
-    """With a BERT, the rows are what the metric of runs gives the same texts; the same again gives the same bytes."""
-    bert = write_bert(tmp_path / "bert")
-    metric = NextSentences(Scoring(coherence_model=str(bert), device="cpu"))
-    example_ = example("e", ["x"], reference=SENTENCES)
-    found = score_texts(drawn([example_], (record("one", 1.0), {"e": " ".join(SENTENCES)})), metric)
-    expected = Coherence(Scoring(coherence_model=str(bert), device="cpu")).score(
-        "\n".join(SENTENCES), example_
-    )
-    by_row = [float(scores[0]) for scores in found.scores.values()]
-    assert by_row[0] == by_row[2] == expected["coherence"]
-    assert by_row[1] != by_row[0]
-    again = score_texts(drawn([example_], (record("one", 1.0), {"e": " ".join(SENTENCES)})), metric)
-    assert (found.pictures(), found.csv()) == (again.pictures(), again.csv())

@@ -89,30 +89,29 @@ def test_price_goes_before_time() -> None:
     )
 
 
-def test_the_second_sentence_says_what_is_never_read() -> None:
-    """40 of 100 tokens that a limit cut are 40 %; a system without cuts reads to the end."""
+def test_what_is_never_read_and_what_it_takes() -> None:
+    """40 of 100 tokens that a limit cut are 40 %; 80 texts in 40 s are half a second each."""
     scores = table(ea=0.1)
     cut = Truncation(100, 100, (Cut("input_length", 40, 40),))
-    said = [
-        sentences([finished("ea", scores["ea"], 1, source=source)], scores)[1]
-        for source in (cut, Truncation(100, 100), None)
-    ]
-    assert said == [
-        "ea never reads 40 % of the texts: what is only there is in no summary.",
-        "ea reads the texts to their ends.",
-        "How much of a text ea reads is not known.",
-    ]
-
-
-def test_the_third_sentence_says_what_it_takes() -> None:
-    """80 texts in 40 s are half a second each; training is named only if there was any."""
-    scores = table(ea=0.1)
-    trained, untrained = (
-        sentences([finished("ea", scores["ea"], 40, **more)], scores)[2]
-        for more in ({"fit": TRAINED}, {})
-    )
-    assert trained == "ea takes 90 s of training, then 0.5 s a text."
-    assert untrained == "ea takes 0.5 s a text."
+    for changes, reading, cost in (
+        (
+            {"source": cut, "fit": TRAINED},
+            "ea never reads 40 % of the texts: what is only there is in no summary.",
+            "ea takes 90 s of training, then 0.5 s a text.",
+        ),
+        (
+            {"source": Truncation(100, 100)},
+            "ea reads the texts to their ends.",
+            "ea takes 0.5 s a text.",
+        ),
+        (
+            {"source": None},
+            "How much of a text ea reads is not known.",
+            "ea takes 0.5 s a text.",
+        ),
+    ):
+        said = sentences([finished("ea", scores["ea"], 40, **changes)], scores)
+        assert said[1:] == [reading, cost]
 
 
 def test_oracles_and_random_sentences_are_not_chosen() -> None:

@@ -50,13 +50,6 @@ def test_metrics_stand_side_by_side() -> None:
     )
 
 
-def test_prediction_is_split_as_the_suite_splits(rouge: Metric) -> None:
-    """Sentences in another order lose ROUGE-L and keep ROUGE-Lsum: the prediction was split, the reference kept."""
-    score = rouge.score("It slept. The cat sat.", example(CAT))
-    assert score["rougeLsum_f"] == 1.0
-    assert score["rougeL_f"] == pytest.approx(3 / 5)
-
-
 def test_empty_prediction_counts(rouge: Metric) -> None:
     """An empty prediction is a row of zeros and is counted."""
     scored = score_all([rouge], [("the cat sat", example(CAT)), (" \n", example(CAT, name="b"))])
@@ -71,13 +64,6 @@ def test_empty_reference_is_left_out(rouge: Metric) -> None:
     scored = score_all([rouge], [("x", example(("",), ())), usable, ("y", example(name="c"))])
     assert scored.empty_references == ("a", "c")
     assert list(scored.per_example.index) == ["b"]
-
-
-def test_nothing_to_score(rouge: Metric) -> None:
-    """Without one usable reference there is no mean, and that is said."""
-    scored = score_all([rouge], [("x", example(("—",)))])
-    with pytest.raises(DataError, match="no example can be scored"):
-        aggregate(scored.per_example)
 
 
 def test_double_prediction(rouge: Metric) -> None:
@@ -132,21 +118,12 @@ def test_a_missing_or_wrong_table_of_scores_is_named(tmp_path: Path, content: st
 
 def test_a_measure_is_averaged_where_it_applies() -> None:
     """Mean, interval and number are those of the examples that have a value; the interval is a plain bootstrap's."""
-    draw = np.random.default_rng(7)
-    values = draw.random(40).round(2)
-    values[draw.permutation(40)[:15]] = np.nan
-    table = pd.DataFrame(
-        {"x": values, "never": np.nan, "y": 0.25}, index=[f"e{number:02}" for number in range(40)]
-    )
-    measures = aggregate_measures(table.sample(frac=1, random_state=3), resamples=300, seed=5)
-    known = [100 * value for value in values if value == value]
-    again = np.random.default_rng(5)
-    means = sorted(
-        sum(known[place] for place in again.integers(0, 25, 25)) / 25 for _ in range(300)
-    )
-    low, high = np.quantile(means, [0.025, 0.975])
-    assert astuple(measures["x"]) == pytest.approx((sum(known) / 25, low, high, 25))
-    assert measures["y"] == MeasureMean(25.0, 25.0, 25.0, 40)
+    values = np.array([0.5, np.nan, 1.0, np.nan, 0.25])
+    table = pd.DataFrame({"x": values, "never": np.nan, "y": 0.25}, index=[*"abcde"])
+    measures = aggregate_measures(table.iloc[::-1], resamples=300, seed=5)
+    low, high = bootstrap_interval([50.0, 100.0, 25.0], 300, seed=5)
+    assert astuple(measures["x"]) == pytest.approx((175 / 3, low, high, 3))
+    assert measures["y"] == MeasureMean(25.0, 25.0, 25.0, 5)
     assert "never" not in measures
 
 

@@ -70,14 +70,6 @@ def test_one_sentence_has_no_coherence(bert: Path, summary: str) -> None:
     assert math.isnan(score(bert, summary))
 
 
-def test_a_long_pair_is_cut(bert: Path) -> None:
-    """Of a pair beyond the model's positions the longer sentence is cut, and the other one is still read."""
-    long = "The cat sat" + " on and on" * 20
-    sat, slept = (score(bert, f"{long}. {end}") for end in ("It sat.", "The dog ran."))
-    assert 0 < sat < 1
-    assert sat != slept
-
-
 def test_the_head_counts_and_other_weights_do_not(tmp_path: Path) -> None:
     """A BERT with its other head, too, is one; one without a next-sentence head is refused."""
     both = write_bert(tmp_path / "both", network=BertForPreTraining)

@@ -1,16 +1,12 @@
 """Names, numbers and copied words of a summary: worked by hand, against slower metrics, and on real corpora."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from agreement import PUBLISHED
 from hypothesis import given, strategies as st
-from planted_faults import PUBLISHED as FAULTS, area, table_of
-from support.paths import SHARED
-from support.requirements import SHARED_FOLDER
 from support.waiting import assert_linear
 
 from longsumbench.core import Document, Example, Scoring, Section
@@ -120,16 +116,13 @@ def test_copied_equals_slow_counts(prediction: str, source: str) -> None:
         found = copied.score(prediction, example(source))
         assert found["copied_bigrams"] == pytest.approx(expected, nan_ok=True)
         words, text = (novel.words(side) for side in (prediction, source))
-        common = [
-            end - start
-            for start in range(len(words))
-            for end in range(start + 1, len(words) + 1)
-            if any(
-                text[place : place + end - start] == words[start:end] for place in range(len(text))
-            )
-        ]
+        sequences = {text[start:end] for end in range(len(text) + 1) for start in range(end)}
+        longest = 0
+        for start in range(len(words)):
+            while words[start : start + longest + 1] in sequences and start + longest < len(words):
+                longest += 1
         if len(words) > 1:
-            assert found["copied_longest"] == max(common, default=0)
+            assert found["copied_longest"] == longest
 
 
 def test_names_and_numbers_are_read_once() -> None:
@@ -143,28 +136,6 @@ def test_names_and_numbers_are_read_once() -> None:
         for number in numbers_in("The first 205 of $3.5 million, twenty-third May.")
     ]
     assert values == ["205", "3500000", "23", "may"]
-
-
-def test_area_by_hand() -> None:
-    """Of the six pairs, 3 > 1, 3 > 2 and 2 > 1 are in order, 2 = 2 is half: (3 + 0.5 + …) / 6."""
-    assert area([3, 2, 0], [1, 2]) == (1 + 1 + 1 + 0.5 + 0 + 0) / 6
-
-
-@pytest.mark.skipif(not (SHARED / "data").is_dir(), reason=SHARED_FOLDER)
-def test_planted_faults_can_be_measured_again() -> None:
-    """On a few examples, swapped names lower entity precision, swapped numbers number precision, nothing else."""
-    table: Any = table_of("elife", SHARED / "data", 12).set_index(["fault", "metric"])
-    assert table.loc[("name", "entity_precision"), "paired"] > 0.7
-    assert table.loc[("negation", "entity_precision"), "auc"] == 0.5
-
-
-def test_published_faults() -> None:
-    """Every fault but negations is seen by a metric in each corpus; the control by length sees none."""
-    table = pd.read_csv(FAULTS)
-    lengths = table[(table["metric"] == "length_summary") & (table["fault"] != "negation")]
-    assert lengths["auc"].between(0.4, 0.6).all()
-    for fault, metric in (("name", "entity_precision"), ("sentence", "copied_bigrams")):
-        assert (table[(table["fault"] == fault) & (table["metric"] == metric)]["auc"] > 0.6).all()
 
 
 def test_what_is_said_of_agreement_is_published() -> None:
@@ -201,14 +172,3 @@ def test_many_names_take_linear_time() -> None:
     """Whether many words at sentence starts are common ones is found by reading the source once."""
     text = " ".join(f"Name{number}." for number in range(40_000))
     assert_linear(lambda length: list(names_in(text[:length], text[:length].lower())), len(text))
-
-
-def test_common_words_are_found_alike_in_short_and_long_summaries() -> None:
-    """A word at a sentence start that the source has in lower case is no name, however many there are."""
-    few = list(names_in("Storms came. Anna left.", "many storms are here"))
-    many = "".join(f" Word{number} came." for number in range(100))
-    assert few == ["Anna"]
-    assert list(names_in("Storms came. Anna left." + many, "many storms are here"))[:2] == [
-        "Anna",
-        "Word0",
-    ]

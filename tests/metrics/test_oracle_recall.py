@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from hypothesis import given, strategies as st
 
 from longsumbench.core import Document, Example, Scoring, Section, Sentences
 from longsumbench.metrics.oracle_recall import OracleRecall
@@ -20,8 +19,6 @@ SOURCE = (
     "Old men rest.",
 )
 REFERENCES = (("Red foxes dig dens.", "Cars pass by."),)
-WORDS = st.sampled_from(["red", "fox", "den", "snow", "hen", "car"])
-SENTENCES = st.lists(st.lists(WORDS, max_size=4).map(" ".join), max_size=7).map(tuple)
 
 
 def example(source: Sentences = SOURCE, references: tuple[Sentences, ...] = REFERENCES) -> Example:
@@ -89,21 +86,3 @@ def test_without_oracle_sentences_only_places_apply() -> None:
         f"extracted_position_{tenth}": float(tenth == 2) for tenth in range(10)
     }
     assert score("New.", other) == score("", example((), REFERENCES)) == {}
-
-
-@given(SENTENCES, SENTENCES, st.sets(st.integers(0, 6)))
-def test_recall_is_its_definition(source: Sentences, reference: Sentences, taken: set[int]) -> None:
-    """For any lines of the source, the columns equal shares that are counted with plain loops."""
-    one = example(source, (reference,))
-    lines = [sentence for index, sentence in enumerate(one.sentences()) if index in taken]
-    words = [len(sentence.split()) for sentence in source]
-    chosen = {source[index] for index in oracle_sentences(one, SuiteScorer(Scoring()))}
-    tenth = {text: 10 * sum(words[: source.index(text)]) // sum(words) for text in source if text}
-    expected = {"oracle_recall": [text in lines for text in chosen]}
-    for place in range(10):
-        expected[f"oracle_recall_position_{place}"] = [
-            text in lines for text in chosen if tenth[text] == place
-        ]
-        expected[f"extracted_position_{place}"] = [tenth[text] == place for text in lines if text]
-    shares = {column: sum(found) / len(found) for column, found in expected.items() if found}
-    assert score("\n".join(lines), one) == pytest.approx(shares)

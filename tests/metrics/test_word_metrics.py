@@ -70,14 +70,3 @@ def test_a_longer_ngram_is_new_where_a_part_of_it_is(prediction: str, source: st
             )
     copied = score("novel_ngrams", source, source)
     assert all(value == 0 or math.isnan(value) for value in copied)
-
-
-@given(TEXTS)
-def test_repetition_counts_what_was_written_before(prediction: str) -> None:
-    """An n-gram is repeated when it stands among those before it; longer ones never more than shorter ones."""
-    words = prediction.replace(".", "").split()
-    for n, value in enumerate(score("repetition", prediction), start=1):
-        grams = [words[start : start + n] for start in range(len(words) - n + 1)]
-        if grams:
-            again = sum(gram in grams[:place] for place, gram in enumerate(grams))
-            assert value == pytest.approx(again / len(grams))

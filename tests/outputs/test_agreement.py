@@ -100,20 +100,6 @@ def test_tie_calibration_by_hand() -> None:
     ]  # ε = 3: 2 and 2 are tied together
 
 
-def test_tie_calibration_finds_the_best_threshold() -> None:
-    """No other threshold has a higher mean accuracy of the groups."""
-    scores, people = (
-        np.round(np.random.default_rng(1).normal(size=(9, 5)), 1),
-        random_scores((9, 5), 2, 3),
-    )
-    left, right = np.triu_indices(5, 1)
-    gaps, signs = scores[:, left] - scores[:, right], np.sign(people[:, left] - people[:, right])
-    each = []
-    for threshold in np.linspace(0, 4, 401):
-        each.append((np.where(np.abs(gaps) <= threshold + 1e-9, 0, np.sign(gaps)) == signs).mean())
-    assert calibrated_accuracy(gaps, signs, np.ones_like(gaps)).mean() == pytest.approx(max(each))
-
-
 def test_alpha_by_hand() -> None:
     """α = 1 − D_o / D_e; outputs of one annotator are left out, and it is undefined if all scores are equal."""
     judgements = np.array([[[1.0, 2, 3, 5]], [[1, 3, 3, np.nan]]])

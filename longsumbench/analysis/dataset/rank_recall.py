@@ -70,9 +70,8 @@ class RankRecall:
     dataset: str
     split: str
     unit: str  # "paragraph", "section" or "sentence"
-    recalls: Mapping[
-        str, NDArray[np.float64]
-    ]  # ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text
+    # ranker → [examples, len(KEPT)], 0–1; "none" is the order of the text
+    recalls: Mapping[str, NDArray[np.float64]]
     texts_of_each: NDArray[np.int64]  # [examples], number of texts to rank
     words_of_each: float  # mean length of the texts in words
     without: int = 0  # number of examples left out because they have no reference
@@ -124,6 +123,7 @@ class RankRecall:
         return table.to_csv(index=False, lineterminator="\n")
 
 
+# Begin to read here: the command calls it.
 def rank_recall(
     dataset: core.DatasetSettings, settings: RankRecallSettings, ranker: core.RankerSettings
 ) -> RankRecall:
@@ -215,6 +215,7 @@ def _recalls(
     """Return the recalls of one example: [orders][len(KEPT)]."""
     numbers: dict[str, int] = {}
 
+    # several rankers choose the same texts
     @cache
     def numbered(text: str) -> list[int]:
         return [numbers.setdefault(word, len(numbers) + 1) for word in scorer.words(text)]

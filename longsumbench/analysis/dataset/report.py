@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -38,5 +39,8 @@ class DatasetReport:
     def write(self, folder: Path) -> list[Path]:
         """Write the numbers and the tables in Markdown; return their paths."""
         text = markdown(self.title, tables.stats_blocks(self.stats))
-        files = {"stats.csv": self.csv(), "stats.md": f"{text}\n`{self.stats.oracle_signature}`\n"}
+        files: dict[str, Any] = {
+            "stats.csv": self.csv(),
+            "stats.md": f"{text}\n`{self.stats.oracle_signature}`\n",
+        }
         return write_pictures(folder, files)

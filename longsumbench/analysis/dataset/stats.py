@@ -43,15 +43,13 @@ class Reading:
     note: str = ""  # difference from a run; empty if there is none
     has_tokens: bool = False  # whether the system has a tokenizer; if not, words count as tokens
     sources: int = 0  # number of examples whose source was read
-    num_whole: int | None = (
-        None  # number of sources without a cut; None if the system keeps no ledger
-    )
+    # number of sources without a cut; None if the system keeps no ledger
+    num_whole: int | None = None
     source: core.Truncation = _EMPTY_LEDGER  # total ledger of the sources
     targets: int = 0  # number of training targets that were read
     targets_cut: int = 0  # number of targets that training would cut
-    target: core.Truncation | None = (
-        None  # total ledger of the targets; None if the system cuts none
-    )
+    # total ledger of the targets; None if the system cuts none
+    target: core.Truncation | None = None
 
     @property
     def label(self) -> str:
@@ -122,6 +120,7 @@ def fit_reader(
         )
     system: core.System = core.registry.systems.load(model.name)(model)
     system.prepare(core.FitContext.of(splits, config, stages))
+    # only tokenizers are made, no networks
     # of a NeuralSystem; importing that class would import torch
     units: Any = getattr(system, "reader", None)
     reader = FittedReader(system, Reading(model.name, variant, note, units is not None))
@@ -216,6 +215,7 @@ class DatasetStats:
     oracle_signature: str  # how the scores of the best extract were computed
 
 
+# Begin to read here: the command calls it.
 def describe_dataset(
     dataset: core.DatasetSettings,
     settings: StatsSettings,
@@ -252,6 +252,7 @@ def describe_dataset(
         except SuiteError as error:
             if len(systems) == 1:
                 raise
+            # of several systems, the others are described
             _log.warning(f"left out: {Reading(config.model.name, variant).label}: {error}")
     splits = read_splits(texts.splits, settings, readers, dataset.split)
     return DatasetStats(
@@ -282,6 +283,7 @@ def read_splits(
     measure = _SampleMeasures(settings.score, tokenizers(readers))
     for name, split in splits.items():
         counts = []
+        # counts are of all examples, slow measures of a sample
         places, rows = frozenset(sample_places(name, len(split), settings)), {}
         for index, example in enumerate(track(split, f"reading {name}", len(split))):
             counts.append(count_example(example))

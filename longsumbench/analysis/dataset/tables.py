@@ -34,6 +34,7 @@ _HIERARCHICAL = (
     "SentencePiece, 32,000; 525 paragraphs of 70.1 tokens",
 )
 _ETADS = ("ETADS, §4.1", "sentences: 42.1 in the document, 3.8 in the summary")
+# Sizes that papers print are shown below ours, for their tokenizers and splits differ.
 TABLES_OF_SIZES = {  # source and table, as in published.csv → source of the rows below
     ("liu2022pagesum", "Table 1"): _PAGESUM[0],
     ("zhao2020seal", "Table 1"): _SEAL[0],
@@ -145,6 +146,7 @@ def oracle_scores(split: SplitStats) -> tuple[int, dict[str, RougeMeans]]:
     return len(scored), aggregate(scored) if len(scored) else {}
 
 
+# Begin to read here: the tables in the order of the page.
 def stats_blocks(stats: DatasetStats) -> list[Block]:
     """Return all tables."""
     blocks = [_lengths_block(stats)]
@@ -345,6 +347,7 @@ def number_rows(stats: DatasetStats) -> pd.DataFrame:
 def _numbers_of(split: SplitStats, stats: DatasetStats) -> Iterator[_Stat]:
     structure = {name: split.counts[name] for name in STRUCTURE}
     for name, values in (lengths(split, len(stats.tokens)) | structure).items():
+        # a column of tokens ends with the place of its tokenizer
         kind, _, place = name.rpartition("_")
         label = f"{kind} ({stats.tokens[int(place)]})" if place.isdecimal() else name
         group = "structure" if name in structure else "length"
@@ -366,6 +369,7 @@ def _numbers_of_reading(reading: Reading, split: str) -> Iterator[_Stat]:
     if reading.num_whole is not None:
         yield _Stat(split, "reading", label, "read_whole", reading.num_whole, n)
         for statistic, value in _ledger_numbers(reading.source):
+            # words of a system without a tokenizer count as tokens, too
             if reading.has_tokens or statistic.endswith("_words"):
                 yield _Stat(split, "reading", label, statistic, value, n)
     if reading.target is not None:

@@ -1,7 +1,5 @@
 """A dataset's tables, and its numbers as CSV."""
 
-import csv
-import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from longsumbench.analysis.dataset.stats import (
     StatsSettings,
     read_splits,
 )
-from longsumbench.analysis.dataset.tables import number_rows, stats_blocks
+from longsumbench.analysis.dataset.tables import stats_blocks
 from longsumbench.core import Cut, Document, Example, Section, Truncation
 
 LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
@@ -55,22 +53,3 @@ def test_the_files_have_all_tables(tmp_path: Path) -> None:
         assert [path.name for path in paths] == ["stats.csv", "stats.md"]
         for text in (DatasetReport(stats).render(), paths[1].read_text(encoding="utf-8")):
             assert all(block.heading in text for block in stats_blocks(stats))
-
-
-def test_every_number_stands_in_the_csv() -> None:
-    """Splits, what is counted and how are named; the values are those of the tables."""
-    stats = full()
-    rows = list(csv.DictReader(io.StringIO(number_rows(stats).to_csv(index=False))))
-    found: dict[tuple[str, ...], Any] = {
-        (row["split"], row["what"], row["name"], row["statistic"]): (
-            float(row["value"]),
-            int(row["n"]),
-        )
-        for row in rows
-    }
-    assert len(found) == len(rows)
-    assert found["test", "length", "source_words", "median"] == (8, 1)
-    assert found["test", "structure", "paragraphs", "max"] == (1, 1)
-    assert found["test", "kept", "extractive_density", "mean"] == (2, 1)
-    assert found["test", "reading", "a input_length=a", "b_tokens"] == (60, 1)
-    assert found["train", "targets", "a input_length=a", "cut"] == (1, 1)

@@ -96,35 +96,19 @@ def test_counts_by_hand() -> None:
 def test_lengths_by_hand() -> None:
     """Of 1, 2, 3, 10: mean 4, median 2.5; 95 % of the way from the first to the last lie at 3 + 0.85 · 7 = 8.95."""
     assert summarize_lengths(pd.Series([3, 1, 10, 2])) == pytest.approx((4, 4.0, 2.5, 8.95, 10))
-    draw = np.random.default_rng(1).integers(0, 1000, 317)
-    expected = (317, draw.mean(), np.median(draw), np.percentile(draw, 95), draw.max())
-    assert summarize_lengths(pd.Series(draw)) == pytest.approx(expected)
     assert summarize_lengths(pd.Series([], dtype=float)).n == 0
 
 
 def test_what_is_kept_by_hand() -> None:
-    """SECOND: 8 words for 2, all copied in a fragment of 2. FIRST: means over its two references.
-
-    "the cat sat down" against "the cat sat it slept then a dog ran off": fragment of 3, so coverage 3/4, density 9/4,
-    compression 10/4; novel 1-grams 1/4, 2-grams 1/3. "a dog ran then it slept": fragments 3, 1, 2: 6/6, 14/6, 10/6; 0,
-    2-grams "ran then", "then it" of 5.
-    """
-    (found,) = read_splits({"test": ToySplit("test", [FIRST, SECOND])}, StatsSettings())
-    first, second = found.sampled.loc["a"], found.sampled.loc["b"]
-    assert second["extractive_coverage"] == second["rouge1_p"] / second["rouge1_p"] == 1
-    assert (
-        second["extractive_density"],
-        second["extractive_compression"],
-        second["novel_ngrams_1"],
-    ) == (2, 4, 0)
+    """SECOND: 8 words for 2, all copied in a fragment of 2. FIRST: means over its two references, 10/4 and 10/6."""
+    (split,) = read_splits({"test": ToySplit("test", [FIRST, SECOND])}, StatsSettings())
+    first, second = split.sampled.loc["a"], split.sampled.loc["b"]
+    assert (second["extractive_coverage"], second["extractive_density"]) == (1, 2)
     assert np.isnan(second["novel_ngrams_3"])  # of two words
-    assert first["extractive_coverage"] == pytest.approx((3 / 4 + 1) / 2)
-    assert first["extractive_density"] == pytest.approx((9 / 4 + 14 / 6) / 2)
     assert first["extractive_compression"] == pytest.approx((10 / 4 + 10 / 6) / 2)
-    assert first["novel_ngrams_1"] == pytest.approx((1 / 4 + 0) / 2)
-    assert first["novel_ngrams_2"] == pytest.approx((1 / 3 + 2 / 5) / 2)
-    assert kept_measures(found)["extractive_compression"].mean == pytest.approx((25 / 12 + 4) / 2)
-    assert kept_measures(found)["novel_ngrams_3"].n == 1
+    measures = kept_measures(split)
+    assert measures["extractive_compression"].mean == pytest.approx((25 / 12 + 4) / 2)
+    assert measures["novel_ngrams_3"].n == 1
 
 
 def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
@@ -140,17 +124,14 @@ def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
 def test_the_sample_is_the_seeds() -> None:
     """The same seed draws the same examples, another one others; all are counted."""
     split = ToySplit.of("test", 40)
-    drawn = {seed: sample_places("test", 40, StatsSettings(sample=7, seed=seed)) for seed in (1, 2)}
-    assert drawn[1] == sample_places("test", 40, StatsSettings(sample=7)) != drawn[2]
-    assert len(set(drawn[1])) == 7
-    assert drawn[1] == sorted(drawn[1])
-    assert all(
-        sample_places("test", 40, StatsSettings(sample=size)) == list(range(40))
-        for size in (None, 40, 41)
+    first, again, other = (
+        sample_places("test", 40, StatsSettings(sample=7, seed=seed)) for seed in (1, 1, 2)
     )
-    (found,) = read_splits({"test": split}, StatsSettings(sample=7))
-    assert len(found.counts) == 40
-    assert found.sampled.index.tolist() == [split.ids[index] for index in drawn[1]]
+    assert first == again == sorted(set(first)) != other
+    assert sample_places("test", 40, StatsSettings(sample=None)) == list(range(40))
+    (stats,) = read_splits({"test": split}, StatsSettings(sample=7))
+    assert len(stats.counts) == 40
+    assert stats.sampled.index.tolist() == [split.ids[index] for index in first]
 
 
 def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
@@ -192,29 +173,15 @@ def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
         return dict(zip(rows["statistic"], rows["value"], strict=True))
 
     read, targets = counted("reading"), counted("targets")
-    for found, ledger in ((read, of_run["source"]), (targets, of_run["fit"]["targets"])):
+    for numbers, ledger in ((read, of_run["source"]), (targets, of_run["fit"]["targets"])):
         for cut in ledger["cuts"]:
-            assert (found[f"{cut['cause']}_tokens"], found[f"{cut['cause']}_words"]) == (
-                cut["tokens"],
-                cut["words"],
-            )
-        for unit in ("tokens", "words"):
-            parts = [value for name, value in found.items() if name.endswith(f"_{unit}")]
-            assert sum(parts) == ledger[unit]
+            assert numbers[f"{cut['cause']}_tokens"] == cut["tokens"]
+            assert numbers[f"{cut['cause']}_words"] == cut["words"]
+        parts = [value for name, value in numbers.items() if name.endswith("_tokens")]
+        assert sum(parts) == ledger["tokens"]
     assert len(of_run["source"]["cuts"]) > 1
-    assert targets["cut"] == of_run["fit"]["targets_cut"] > 0
     recorded = counted("run")
-    assert recorded["targets_cut"] == targets["cut"]
-    assert recorded["source_seen"] == pytest.approx(
-        100 * read["seen_tokens"] / of_run["source"]["tokens"]
-    )
-    tokens = table[
-        (table["split"] == "test") & (table["name"] == "source_tokens (tokens of trunc)")
-    ]
-    n = int(tokens["n"].iloc[0])
-    assert n * tokens.set_index("statistic")["value"]["mean"] == pytest.approx(
-        of_run["source"]["tokens"]
-    )
+    assert targets["cut"] == recorded["targets_cut"] == of_run["fit"]["targets_cut"] > 0
 
 
 def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,21 +195,19 @@ def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["stats", *words.split(), "--csv", str(tmp_path / "all.csv")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "tokens 1: tokens of trunc, flat_transformer, of a sample drawn by seed 1: 5 of 24 train, 5 of 6"
-        in shown
+        "tokens 1: tokens of trunc, flat_transformer, of a sample drawn by seed 1: 5 of 24" in shown
     )
     assert ": its ranker, lstm, is not trained: texts are read in the order of the source" in shown
     assert "random: keeps no ledger" in shown
     table = pd.read_csv(tmp_path / "all.csv")
     read = table[(table["what"] == "reading") & table["statistic"].str.endswith("_words")]
-    assert {name.split()[0] for name in read["name"]} == {"lead", "trunc", "flat_transformer"}
-    assert (
-        len(set(read.groupby("name")["value"].sum())) == 1
-    )  # there are no titles, which some systems read
-    assert [name.split()[0] for name in table[table["what"] == "targets"]["name"].unique()] == [
-        "trunc",
+    words_of_systems = read.groupby("name")["value"].sum()
+    assert [name.split()[0] for name in words_of_systems.index] == [
         "flat_transformer",
+        "lead",
+        "trunc",
     ]
+    assert words_of_systems.nunique() == 1  # there are no titles, which some systems read
 
 
 LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
@@ -261,23 +226,16 @@ def test_ledgers_add_up() -> None:
     assert reading.target == Truncation(11, 11, (Cut("decode_length", 4, 4),))
     silent = WhatIsRead("y")
     silent.see_source(None)
-    silent.see_target(None)
-    assert (silent.num_whole, silent.target, silent.sources, silent.targets) == (None, None, 1, 0)
+    assert silent.num_whole is None
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         ("smaple=5", 2, "unknown setting 'smaple' (did you mean 'sample'?)"),
-        ("sample=0", 2, "sample=0 is below 1"),
-        ("sample=few", 2, "sample='few' is not of type int"),
-        ("model=trnc", 2, "unknown model 'trnc' (did you mean 'trunc'?)"),
         ("model.input_length=5", 2, "'model.input_length=5' needs a system: add model=NAME"),
-        ("model=trunc model.input_lenth=5", 2, "unknown setting 'model.input_lenth'"),
-        ("dataset=pydoc,probe", 2, "has several values"),
         ("stray", 2, "'stray' is not a setting: write key=value"),
         ("rank=tfidf --output x", 2, "--output cannot be combined with rank="),
-        ("--csv .", 2, "--csv . is a folder: give a file name"),
         ("run=nothing results_dir=TEXTS", 2, "no finished run is called 'nothing'"),
         (
             "dataset=jsonl dataset.path=TEXTS model=trunc scale=tiny",
@@ -322,19 +280,8 @@ def test_a_run_on_other_texts_is_refused(
     """A run that has read other texts says nothing of these."""
     texts, others = write_jsonl(tmp_path / "texts"), write_jsonl(tmp_path / "others", test=3)
     words = [f"results_dir={tmp_path}", "dataset=jsonl"]
-    assert (
-        main(
-            [
-                "run",
-                *words,
-                f"dataset.path={others}",
-                "model=lead",
-                "baselines=false",
-                "model.length=5",
-            ]
-        )
-        == 0
-    )
+    lead = ["model=lead", "baselines=false", "model.length=5"]
+    assert main(["run", *words, f"dataset.path={others}", *lead]) == 0
     (folder,) = (tmp_path / "runs").glob("*/*/*")
     capsys.readouterr()
     assert main(["stats", *words, f"dataset.path={texts}", f"run={folder.name}"]) == 2

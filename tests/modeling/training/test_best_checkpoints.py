@@ -152,11 +152,11 @@ def test_a_run_averages_the_scores_of_its_checkpoints(
     pd.testing.assert_frame_equal(mean, mean_scores([one, two]), check_index_type=False)
     assert not one.equals(two)
     run = RunRecord.read(folder)
-    for checkpoint, scores, kept in zip(run.checkpoints, (one, two), run.fit.kept, strict=True):
+    for checkpoint, scores, kept in zip(run.evaluation.checkpoints, (one, two), run.fit.kept, strict=True):
         assert (checkpoint.step, checkpoint.validation_loss) == kept
-        assert checkpoint.means == pytest.approx(column_means(scores, run.units))
-    f = [checkpoint.means["rougeLsum_f"] for checkpoint in run.checkpoints]
-    assert run.scores["rougeLsum"].f == pytest.approx(sum(f) / 2)
+        assert checkpoint.means == pytest.approx(column_means(scores, run.evaluation.units))
+    f = [checkpoint.means["rougeLsum_f"] for checkpoint in run.evaluation.checkpoints]
+    assert run.evaluation.scores["rougeLsum"].f == pytest.approx(sum(f) / 2)
     assert {path.stem for path in (folder / "evidence").iterdir()} == {"0", "1"}
     capsys.readouterr()
     assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
@@ -169,11 +169,11 @@ def test_a_run_averages_the_scores_of_its_checkpoints(
     more, outcome = RunRecord.read(folder), runs.outcome()
     assert len(list((folder / "evidence").glob("*.json"))) == 8
     assert all(outcome[name] == before[name] for name in before if "pred" in name)
-    assert more.scores == run.scores
+    assert more.evaluation.scores == run.evaluation.scores
     one, two, mean = (read_scores(folder / f"scores{number}.csv") for number in ("-1", "-2", ""))
     pd.testing.assert_frame_equal(mean, mean_scores([one, two]), check_index_type=False)
     assert runs.run("score.metrics=[repetition]", "overwrite=true") == 0
-    assert (runs.outcome(), RunRecord.read(folder).measures) == (outcome, more.measures)
+    assert (runs.outcome(), RunRecord.read(folder).evaluation.measures) == (outcome, more.evaluation.measures)
 
 
 @pytest.mark.parametrize("batches", [1, 3])
