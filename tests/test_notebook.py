@@ -20,17 +20,13 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 def texts_in(path: Path) -> list[tuple[Any, list[Any]]]:
     """Return each cell's source, and its outputs but for pictures."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [
-        (
-            cell["source"],
-            [
-                one.get("text", one.get("data", {}).get("text/plain"))
-                for one in cell.get("outputs", ())
-            ],
-        )
-        for cell in cells
-    ]
+    texts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        outputs = []
+        for output in cell.get("outputs", ()):
+            outputs.append(output.get("text", output.get("data", {}).get("text/plain")))
+        texts.append((cell["source"], outputs))
+    return texts
 
 
 def test_the_notebook_runs_and_its_stored_outputs_are_those_of_its_cells(tmp_path: Path) -> None:

@@ -37,11 +37,10 @@ def finished_run(
     parts = {"p": 0.1, "r": -0.1, "f": 0.0}
     facts = changes.pop("facts", None)
     index = pd.Index([f"e{number}" for number in range(len(f))], name="id")
-    columns = {
-        f"{kind}_{part}": pd.Series(f, index) + shift
-        for kind in KINDS
-        for part, shift in parts.items()
-    }
+    columns = {}
+    for kind in KINDS:
+        for part, shift in parts.items():
+            columns[f"{kind}_{part}"] = pd.Series(f, index) + shift
     table = pd.DataFrame(columns)
     measures = (
         aggregate_measures(pd.DataFrame({"fact_recall": pd.Series(facts, index)})) if facts else {}
