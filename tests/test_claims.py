@@ -1,5 +1,6 @@
 """The numbers that README.md and docs/findings.md state are those of the committed results."""
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -230,8 +231,8 @@ def baseline(model: str, compared: list[RunRecord]) -> float:
 
 
 def losses(records: list[RunRecord]) -> str:
-    first = span((record.fit.first_loss for record in records), "–")
-    last = span((record.fit.last_loss for record in records), "–")
+    first = span((record.fit.first_loss or math.nan for record in records), "–")
+    last = span((record.fit.last_loss or math.nan for record in records), "–")
     return f"loss falls from {first} to {last}"
 
 

@@ -90,7 +90,7 @@ def test_settings_on_pages_exist() -> None:
     """Every setting that a page names is one of the suite's or of some system's."""
     schemas: list[tuple[str, type]] = [*SECTIONS.items(), ("ranker", RankerSettings)]
     schemas += (("model", registry.systems.load(name).Config) for name in registry.systems.built_in)
-    known = set()
+    known: set[tuple[str, str]] = set()
     for section, schema in schemas:
         known.update((section, item.name) for item in fields(schema))
     for page in PAGES:

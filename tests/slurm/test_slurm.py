@@ -246,5 +246,4 @@ def by_seed(sweep: SlurmSweep) -> dict[str, dict[str, str]]:
     file = sweep.results / "leaderboard" / "jsonl.csv"
     frame = pd.read_csv(file, dtype=str).query("model == 'trunc'").set_index("seed")
     frame = frame.filter(like="train_").drop(columns="train_seconds")
-    cells: dict[str, dict[str, str]] = frame.to_dict("index")
-    return cells
+    return {str(seed): dict(cells) for seed, cells in frame.iterrows()}

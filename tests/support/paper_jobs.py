@@ -108,6 +108,7 @@ def row_job(
     """
     rows = {label: PaperRow(published={"system": label}) for label in runs}
     paper_table = toy_paper_table(kind=kind, datasets={"Toys": {}}, rows=rows, **changes)
+    options: Mapping[str, Any] = paper_table.options
     config = RunConfig(model=None)  # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
     return Job(
@@ -115,7 +116,7 @@ def row_job(
         "probe",
         {"Toys": dataset or DatasetSettings("arxiv")},
         _row_runs(rows, "Toys", runs, config),
-        paper_table.options,
+        options,
         (),
         Results(results),
     )

@@ -12,7 +12,7 @@ from support.toys import ToySplit
 def write_bart(folder: Path) -> Path:
     tokenizer = train_tokenizer(ToySplit.of("train", 12), 320)
     sizes = {"layers": 2, "ffn_dim": 24, "attention_heads": 2}
-    stacks = {}
+    stacks: dict[str, int] = {}
     for name, size in sizes.items():
         stacks |= {f"encoder_{name}": size, f"decoder_{name}": size}
     config = BartConfig(

@@ -42,7 +42,7 @@ SEPARATOR = "<doc-sep>"
 
 def _of_both(**sizes: int) -> dict[str, int]:
     """Return sizes of the encoder and of the decoder, which are the same."""
-    of_both = {}
+    of_both: dict[str, int] = {}
     for name, size in sizes.items():
         of_both |= {f"encoder_{name}": size, f"decoder_{name}": size}
     return of_both
@@ -227,5 +227,5 @@ def write_seq2seq(
 
 def tiny_checkpoint() -> str:
     """Return the folder of a tiny BART that all tests share."""
-    sizes = {"init_std": 0.1, "max_position_embeddings": 512}
+    sizes: dict[str, Any] = {"init_std": 0.1, "max_position_embeddings": 512}
     return str(built_once("bart", lambda folder: write_seq2seq(folder, **sizes)))
