@@ -1,12 +1,11 @@
 """The notebook of the documentation: it runs, and shows what it prints."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from support.paths import ROOT
+from support.processes import run_python
 
 NOTEBOOK = ROOT / "docs/get-started/notebook.ipynb"
 _WITHOUT_NETWORK = """
@@ -20,22 +19,18 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 def texts_in(path: Path) -> list[tuple[Any, list[Any]]]:
     """Return each cell's source, and its outputs but for pictures."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [
-        (
-            cell["source"],
-            [
-                one.get("text", one.get("data", {}).get("text/plain"))
-                for one in cell.get("outputs", ())
-            ],
-        )
-        for cell in cells
-    ]
+    texts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        outputs = []
+        for output in cell.get("outputs", ()):
+            outputs.append(output.get("text", output.get("data", {}).get("text/plain")))
+        texts.append((cell["source"], outputs))
+    return texts
 
 
 def test_the_notebook_runs_and_its_stored_outputs_are_those_of_its_cells(tmp_path: Path) -> None:
     """From top to bottom, in a fresh process, without a network; benchmarks/execute_notebook.py stores new outputs."""
     script, copy = ROOT / "benchmarks/execute_notebook.py", tmp_path / "copy.ipynb"
-    subprocess.run([sys.executable, "-c", _WITHOUT_NETWORK, script, NOTEBOOK, copy], check=True)
+    run_python(_WITHOUT_NETWORK, script, NOTEBOOK, copy)
     assert texts_in(copy) == texts_in(NOTEBOOK)
     assert "image/png" in copy.read_text(encoding="utf-8")

@@ -8,9 +8,7 @@ from support.paths import ROOT
 import longsumbench
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = {
-    name: {item for item in items} for name, items in PROJECT["optional-dependencies"].items()
-}
+EXTRAS = PROJECT["optional-dependencies"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
 IN_IMAGE = {
     line[1:]

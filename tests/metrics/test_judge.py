@@ -227,7 +227,8 @@ def test_all_is_asked_together_after_the_cost(monkeypatch: pytest.MonkeyPatch) -
     )  # key points, and two summaries with the same points
     assert int(answered) == 600
     assert float(price) == pytest.approx((int(sent.replace(",", "")) + 10 * 600) / 1e6, rel=1e-3)
-    recall, fluency = result.measures["judge_recall"], result.measures["judge_fluency"]
+    measures = result.evaluation.measures
+    recall, fluency = measures["judge_recall"], measures["judge_fluency"]
     assert (recall.mean, recall.n, fluency.mean, fluency.n) == pytest.approx((80, 5, 4, 4))
 
 

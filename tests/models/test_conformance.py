@@ -274,7 +274,7 @@ def check_what_it_says_it_would_read(outputs: Outputs) -> None:
     for example, summary in zip(ALL, outputs.alone, strict=True):
         assert unfitted.ledgers(example) == outputs.system.ledgers(example)
         assert unfitted.ledgers(example)[0] in (summary.truncation, None)
-    for example in fit_context.train:
+    for example in fit_context.train or ():
         _, target = unfitted.ledgers(example)
         assert target is None or 0 <= target.tokens_seen <= target.tokens
 

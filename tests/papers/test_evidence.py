@@ -107,7 +107,7 @@ def test_page_of_weights(finished: Write, tmp_path: Path) -> None:
     """A picture and a framed page per row, the numbers over all kept examples, a verdict on the claim."""
     page = evidence_page(job_of(tmp_path, "e2", PageSum=finished(steps="reference_step")))
     assert {name: png[:4] for name, png in page.pictures.items()} == {
-        "toys-table1-pagesum.png": b"\x89PNG"
+        "toy-table1-pagesum.png": b"\x89PNG"
     }
     (framed,) = re.findall(r'srcdoc="([^"]*)"', page.details)
     assert "example e2" in Reading(unescape(framed)).text

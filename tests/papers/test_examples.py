@@ -59,7 +59,7 @@ def test_outputs_by_hand(finished: Write, tmp_path: Path) -> None:
     assert block.heading == "arxiv, example b"
     assert rows["One"][1:] == ["8", *["50.0"] * 4, "3", "", "37.5", "one (one00000)"]
     assert rows["Two"][1:] == ["3", *["25.0"] * 4, "1", "", "0.0", "two (two00000)"]
-    assert "The example of Table 1 is not reprinted: see Toy 2020, TOYS." in notes.notes
+    assert "The example of Table 1 is not reprinted: see Nobody 2020, TOY." in notes.notes
     assert any("texts of this run are not on this machine" in note for note in notes.notes)
     assert "> It rains. It rains here. It rains here." in page.text
     assert '<span class="repeated">' in page.details

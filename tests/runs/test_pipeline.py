@@ -1,10 +1,7 @@
 """One run: what decides its id, what is found again, what its record says."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -13,8 +10,8 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped] # not annotated
+from support.processes import start_command
 from support.toys import TINY, tiny_recipe, write_jsonl
-from support.waiting import PATIENCE
 from support.watching import Watching, with_watching
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
@@ -437,26 +434,11 @@ def test_two_processes_do_a_run_once(tmp_path: Path) -> None:
         "baselines=false",
         "decode.batch_size=1",
     ]
-    command = [
-        sys.executable,
-        "-m",
-        "longsumbench",
-        "run",
-        *words,
-        f"results_dir={tmp_path / 'results'}",
+    processes = [
+        start_command("run", *words, f"results_dir={tmp_path / 'results'}") for _ in range(2)
     ]
-    started = [
-        subprocess.Popen(
-            command,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ},
-        )
-        for _ in range(2)
-    ]
-    said = [process.communicate(timeout=PATIENCE)[1] for process in started]
-    assert [process.returncode for process in started] == [0, 0], said
+    said = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], said
     assert sum("already finished" in text for text in said) == 1, said
     (record,) = (tmp_path / "results").glob("runs/*/*/*/record.json")
     assert RunRecord.read(record.parent).evaluation.n == 400

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
-from support.paths import TESTS
+from support.processes import ForkedProcess, start_together
 from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import TINY_FOR_ALL, told_in, write_jsonl
 from support.waiting import PATIENCE, wait_until
@@ -70,18 +70,27 @@ def words(model: str, texts: Path, *others: str, dropout: float = 0.0) -> list[s
     return ["run", f"model={model}", *data, *(BUDGET if model != "lead" else []), *own, *others]
 
 
-def start(folder: Path, script: Sequence[str], count: int = 2) -> "subprocess.Popen[str]":
-    """Start a script in some processes, with their cache in a folder."""
-    environment = {**os.environ, CACHE_VARIABLE: str(folder / "cache"), "OMP_NUM_THREADS": "1"}
-    command, pipe = [*TORCHRUN, f"--nproc-per-node={count}", *script], subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
+COMMANDS = """
+import json, sys
+from longsumbench.cli.main import main
+for words in json.loads(sys.argv[1]):
+    if code := main(words):
+        sys.exit(code)
+"""
 
 
-def in_processes(folder: Path, script: Sequence[str], count: int = 2) -> tuple[int, str, str]:
-    """Run a script in some processes; return the exit code, stdout and stderr."""
-    process = start(folder, script, count)
-    said = process.communicate(timeout=PATIENCE)
-    return process.returncode, *said
+def start(folder: Path, *commands: list[str], count: int = 2) -> list[ForkedProcess]:
+    """Start some processes that give the suite these commands, with their cache in a folder."""
+    environment = {**os.environ, CACHE_VARIABLE: str(folder / "cache")}
+    return start_together(count, COMMANDS, json.dumps(commands), env=environment)
+
+
+def in_processes(folder: Path, *commands: list[str], count: int = 2) -> tuple[int, str, str]:
+    """Do the same to the end; return the exit code of the first process, and what all wrote."""
+    processes = start(folder, *commands, count=count)
+    outputs = [process.communicate() for process in processes]
+    code = processes[0].wait()
+    return code, "".join(out for out, _ in outputs), "".join(err for _, err in outputs)
 
 
 def record_of(results: Path, model: str) -> tuple[RunRecord, list[bytes]]:
@@ -106,8 +115,7 @@ def by_some(
         words(model, texts, *others, f"results_dir={folder / 'results'}")
         for model, others in points.items()
     ]
-    script = [str(TESTS / "support" / "commands.py"), json.dumps([*commands, commands[0], *more])]
-    code, stdout, stderr = in_processes(folder, script, count)
+    code, stdout, stderr = in_processes(folder, *commands, commands[0], *more, count=count)
     assert code == 0, (stdout, stderr)
     return folder / "results", stdout, stderr
 
@@ -190,7 +198,7 @@ def test_a_point_that_fails_leaves_the_next_to_both(texts: Path, tmp_path: Path)
     """In a sweep, a training that diverges fails in both processes; they train the next point together."""
     rates = ["-m", "train.learning_rate=1e6,0.001", "train.schedule=constant"]
     command = words("trunc", texts, f"results_dir={tmp_path / 'results'}", *rates)
-    code, _, err = in_processes(tmp_path, ["-m", "longsumbench", *command])
+    code, _, err = in_processes(tmp_path, command)
     assert code == 1
     assert "2 runs: 1 done, 0 found finished, 1 failed" in err
     assert record_of(tmp_path / "results", "trunc")[0].environment.processes == 2
@@ -213,19 +221,16 @@ def test_a_killed_training_ends_with_the_same_bits(
         )
         return replace(record.fit, seconds=0.0), predictions, weights
 
-    script = ["-m", "longsumbench", *killed_words(texts, tmp_path / "results")]
-    launcher = start(tmp_path, script)
+    command = killed_words(texts, tmp_path / "results")
+    first, second = start(tmp_path, command)
     wait_until(
-        lambda: list(tmp_path.glob("cache/checkpoint/*.partial/trainer/checkpoint-6")), launcher
+        lambda: list(tmp_path.glob("cache/checkpoint/*.partial/trainer/checkpoint-6")), first
     )
-    children = psutil.Process(launcher.pid).children(recursive=True)
-    next(child for child in children if child.environ().get("RANK") == "1").kill()
-    _, err = launcher.communicate(timeout=PATIENCE)
-    assert (launcher.returncode, "another process failed: run the same command again" in err) == (
-        1,
-        True,
-    )
-    code, *said = in_processes(tmp_path, script)
+    second.send_signal(signal.SIGKILL)
+    _, err = first.communicate()
+    assert (first.returncode, second.wait()) == (4, -signal.SIGKILL), err
+    assert "another process failed: run the same command again" in err
+    code, *said = in_processes(tmp_path, command)
     assert code == 0, said
     assert outcome(tmp_path / "results") == outcome(by_two[0].parent / "whole")
 
@@ -253,10 +258,16 @@ with first_process(work) as first:
 
 
 def test_an_error_in_one_process_ends_the_launch(tmp_path: Path) -> None:
-    """Where the others wait for the first process, its error fails one run; elsewhere it ends both with a line each."""
-    (tmp_path / "script.py").write_text(ALONE_AND_TOGETHER, encoding="utf-8")
-    code, out, err = in_processes(tmp_path, [str(tmp_path / "script.py")])
-    assert (code, out.split("\n")) == (1, ["failed unreadable", "done small", ""])
+    """Where the others wait for the first process, its error fails one run; elsewhere it ends both with a line each.
+
+    This launch is torchrun's own.
+    """
+    script = tmp_path / "script.py"
+    script.write_text(ALONE_AND_TOGETHER, encoding="utf-8")
+    launch = [*TORCHRUN, "--nproc-per-node=2", str(script)]
+    done = subprocess.run(launch, capture_output=True, text=True, timeout=PATIENCE)
+    err = done.stderr
+    assert (done.returncode, done.stdout) == (1, "failed unreadable\ndone small\n")
     assert "longsumbench: process 0 of 2: out of memory" in err
     assert "longsumbench: process 1 of 2: another process failed: run the same command again" in err
 

@@ -1,4 +1,4 @@
-"""Sweeps on a real SLURM, which tests/slurm/start.sh starts; docs/how-to/slurm.md keeps what they show (`pytest -s`).
+"""Sweeps on a real SLURM, which tests/slurm/start.sh starts.
 
 They take minutes, and the cores of the whole machine.
 """
@@ -123,11 +123,6 @@ def records_of(job: str) -> list[tuple[str, str]]:
     return [(task, state.split()[0]) for task, _, state in (line.partition("|") for line in lines)]
 
 
-def show(title: str, text: str) -> None:
-    """Print a step of the proceedings, for the record."""
-    print(f"\n# {title}\n{text.rstrip()}", flush=True)
-
-
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The dataset of all sweeps here."""
@@ -162,7 +157,6 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
 ) -> None:
     """One task killed, one preempted, one out of its time: all ends complete, equal to what no disturbance gives."""
     sweep = SlurmSweep(texts, tmp_path, *CPU, SEEDS)
-    began = time.monotonic()
     ended.append(process := sweep.start_real())
 
     killed = in_training(sweep, but=())
@@ -170,21 +164,16 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
     array = task.partition("_")[0]
     sweep.kill(killed, signal.SIGKILL)  # as the kernel does where memory is short
     until("the killed task has failed", lambda: (task, "FAILED") in records_of(array))
-    show(f"point {killed}, job {task}, was killed while training: squeue", message("squeue"))
 
     preempted = in_training(sweep, but=[killed])
     task = job_of(sweep.states()[preempted])
     message("srun", "--partition=high", f"--cpus-per-task={cores}", "true")
     until("the task was preempted", lambda: (task, "PREEMPTED") in records_of(array))
-    show(
-        f"point {preempted}, job {task}, lost its place to a job on high: squeue", message("squeue")
-    )
 
     late = in_training(sweep, but=[killed, preempted])
     task = job_of(sweep.states()[late])
     sweep.kill(late, signal.SIGUSR2)  # as SLURM does some time before a stretch ends
     until("the task has requeued itself", lambda: (task, "REQUEUED") in records_of(array))
-    show(f"point {late}, job {task}, was told that its time is over: squeue", message("squeue"))
 
     resumed: dict[int, int] = {}
 
@@ -198,21 +187,9 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
         "some points are done and some at work",
         lambda: re.search(r" \d+ done, \d+ running", sweep.status()),
     )
-    show("longsumbench status, from another shell", sweep.status())
     until("the sweep has ended", look)
     said = sweep.log.read_text()
-    show(
-        f"the sweep ended after {time.monotonic() - began:.0f} s, exit code {process.returncode}",
-        said,
-    )
     until("the jobs have ended", lambda: "RUNNING" not in {state for _, state in records_of(array)})
-    jobs = f"{array},{job_of(sweep.states()[killed])}"
-    show(
-        "sacct",
-        message(
-            "sacct", "-j", jobs, "-D", "-X", "-o", "JobID%-8,Partition%10,State,ExitCode,Start,End"
-        ),
-    )
 
     assert process.returncode == 0, said
     assert f"{POINTS} runs: {POINTS} done, 0 found finished, 0 failed" in said
@@ -260,7 +237,6 @@ def test_two_tasks_train_one_point_together(
     assert {line for line in tasks if ".0|" in line} == {
         f"{array}_{index}.0|2|COMPLETED" for index in (0, 1)
     }
-    show("two tasks for each point: sacct", "\n".join(tasks))
     trained = [by_seed(sweep), by_seed(undisturbed)]
     assert trained[0] == {seed: trained[1][seed] for seed in ("1", "2")}
 
@@ -270,5 +246,4 @@ def by_seed(sweep: SlurmSweep) -> dict[str, dict[str, str]]:
     file = sweep.results / "leaderboard" / "jsonl.csv"
     frame = pd.read_csv(file, dtype=str).query("model == 'trunc'").set_index("seed")
     frame = frame.filter(like="train_").drop(columns="train_seconds")
-    cells: dict[str, dict[str, str]] = frame.to_dict("index")
-    return cells
+    return {str(seed): dict(cells) for seed, cells in frame.iterrows()}

@@ -7,12 +7,14 @@ import torch
 from torch import Tensor
 
 WIDTH = 32
-_STACKS = ("encoder", "decoder")
 SIZES: dict[str, Any] = {
     "d_model": WIDTH,
-    **{f"{stack}_ffn_dim": 24 for stack in _STACKS},
-    **{f"{stack}_layers": 2 for stack in _STACKS},
-    **{f"{stack}_attention_heads": 2 for stack in _STACKS},
+    "encoder_ffn_dim": 24,
+    "decoder_ffn_dim": 24,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
     "dropout": 0.0,
     "forced_eos_token_id": None,
 }
@@ -36,8 +38,8 @@ def ragged_units(
     """Return a batch of examples whose units have the given numbers of tokens; a unit of 0 is absent."""
     generator = torch.Generator().manual_seed(seed)
     num_units = max(map(len, examples))
-    longest = max(1, *(max(example, default=0) for example in examples))
-    ids = torch.full((len(examples), num_units, longest), pad)
+    longest = max(max(example, default=0) for example in examples)
+    ids = torch.full((len(examples), num_units, max(1, longest)), pad)
     mask = torch.zeros_like(ids, dtype=torch.bool)
     for row, example in enumerate(examples):
         for unit, length in enumerate(example):

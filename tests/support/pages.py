@@ -104,21 +104,21 @@ def page_of(looked_at: Evidence, *names: str, **changes: Any) -> str:
 
 def drawn_maps(text: str) -> list[dict[str, Any]]:
     """Return what the script of a page knows of the maps in its drawings."""
-    return [
-        found
-        for maps in re.findall(r'data-maps="([^"]*)"', text)
-        for found in json.loads(unescape(maps))
-    ]
+    drawn: list[dict[str, Any]] = []
+    for maps in re.findall(r'data-maps="([^"]*)"', text):
+        drawn += json.loads(unescape(maps))
+    return drawn
 
 
 def readouts(text: str) -> list[str]:
     """Return what a page tells of the cells of its maps, in their order."""
-    return [
-        f"{', '.join(filter(None, (row, column)))}: {cell}"
-        for found in drawn_maps(text)
-        for row, cells in zip(found["rows"], found["cells"], strict=True)
-        for column, cell in zip(found["columns"], cells, strict=True)
-    ]
+    lines = []
+    for drawn in drawn_maps(text):
+        for row, cells in zip(drawn["rows"], drawn["cells"], strict=True):
+            for column, cell in zip(drawn["columns"], cells, strict=True):
+                place = ", ".join(filter(None, (row, column)))
+                lines.append(f"{place}: {cell}")
+    return lines
 
 
 def shown(path: Path, *more_flags: str) -> str:

@@ -37,11 +37,10 @@ def finished_run(
     parts = {"p": 0.1, "r": -0.1, "f": 0.0}
     facts = changes.pop("facts", None)
     index = pd.Index([f"e{number}" for number in range(len(f))], name="id")
-    columns = {
-        f"{kind}_{part}": pd.Series(f, index) + shift
-        for kind in KINDS
-        for part, shift in parts.items()
-    }
+    columns = {}
+    for kind in KINDS:
+        for part, shift in parts.items():
+            columns[f"{kind}_{part}"] = pd.Series(f, index) + shift
     table = pd.DataFrame(columns)
     measures = (
         aggregate_measures(pd.DataFrame({"fact_recall": pd.Series(facts, index)})) if facts else {}
@@ -109,6 +108,7 @@ def row_job(
     """
     rows = {label: PaperRow(published={"system": label}) for label in runs}
     paper_table = toy_paper_table(kind=kind, datasets={"Toys": {}}, rows=rows, **changes)
+    options: Mapping[str, Any] = paper_table.options
     config = RunConfig(model=None)  # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
     return Job(
@@ -116,7 +116,7 @@ def row_job(
         "probe",
         {"Toys": dataset or DatasetSettings("arxiv")},
         _row_runs(rows, "Toys", runs, config),
-        paper_table.options,
+        options,
         (),
         Results(results),
     )

@@ -40,6 +40,25 @@ def start_python(code: str, *words: object, **options: Any) -> "ForkedProcess":
     return ForkedProcess(["-c", *map(str, words)], code, **options)
 
 
+def start_together(
+    count: int, code: str, *words: object, env: Mapping[str, str]
+) -> "list[ForkedProcess]":
+    """Start Python on some code in several processes of one run, as torchrun does."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    place = {"MASTER_ADDR": "localhost", "MASTER_PORT": f"{port}", "OMP_NUM_THREADS": "1"}
+    sizes = {"WORLD_SIZE": f"{count}", "LOCAL_WORLD_SIZE": f"{count}"}
+    return [
+        start_python(
+            code,
+            *words,
+            env={**env, **place, **sizes, "RANK": f"{rank}", "LOCAL_RANK": f"{rank}"},
+        )
+        for rank in range(count)
+    ]
+
+
 def run_python(code: str, *words: object, **options: Any) -> str:
     """Run Python on some code to its end, without an error; return what it printed."""
     process = start_python(code, *words, **options)

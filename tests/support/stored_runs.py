@@ -26,10 +26,11 @@ def store(root: Path, *records: RunRecord) -> None:
     for run in records:
         folder = Results(root).run_folder(run)
         changed(run, n=40).write(folder)
-        means = [
-            getattr(run.evaluation.scores[kind], part) / 100 for kind in KINDS for part in "prf"
-        ]
-        columns = [f"{kind}_{part}" for kind in KINDS for part in "prf"]
+        means, columns = [], []
+        for kind in KINDS:
+            scores = run.evaluation.scores[kind]
+            means += [scores.p / 100, scores.r / 100, scores.f / 100]
+            columns += [f"{kind}_p", f"{kind}_r", f"{kind}_f"]
         own = np.random.default_rng(len(run.run_id)).normal(0, 0.01, (40, len(columns)))
         write_scores(
             folder / "scores.csv",

@@ -79,21 +79,23 @@ class Swept:
 
     def traces(self) -> int:
         """Count the files and the predictions of its points so far: both grow while it works."""
-        walked = (entry for root in (self.results / "runs", self.cache) for entry in os.walk(root))
-        lines = (
-            path.read_bytes().count(b"\n")
-            for path in self.results.glob("runs/*/*/*/predictions*.jsonl")
-        )
-        return sum(len(folders) + len(files) for _, folders, files in walked) + sum(lines)
+        traces = 0
+        for root in (self.results / "runs", self.cache):
+            for _, folders, files in os.walk(root):
+                traces += len(folders) + len(files)
+        for path in self.results.glob("runs/*/*/*/predictions*.jsonl"):
+            traces += path.read_bytes().count(b"\n")
+        return traces
 
     def workers(self) -> list[int]:
         """Return the processes that work on its points right now, each in one of its own."""
-        holders = (
-            lock_holder(lock)
-            for sweep in sweeps_in(self.results)
-            for lock in sweep.root.glob("points/*.lock")
-        )
-        return [holder.pid for holder in holders if holder is not None and holder.pid]
+        pids = []
+        for sweep in sweeps_in(self.results):
+            for lock in sweep.root.glob("points/*.lock"):
+                holder = lock_holder(lock)
+                if holder is not None and holder.pid:
+                    pids.append(holder.pid)
+        return pids
 
     def left_behind(self) -> list[int]:
         """Return the processes that still live, its own and theirs."""

@@ -11,18 +11,18 @@ from support.toys import ToySplit
 
 def write_bart(folder: Path) -> Path:
     tokenizer = train_tokenizer(ToySplit.of("train", 12), 320)
-    stacks = ("encoder", "decoder")
+    sizes = {"layers": 2, "ffn_dim": 24, "attention_heads": 2}
+    stacks: dict[str, int] = {}
+    for name, size in sizes.items():
+        stacks |= {f"encoder_{name}": size, f"decoder_{name}": size}
     config = BartConfig(
         vocab_size=len(tokenizer),
         d_model=16,
         max_position_embeddings=40,
-        **{f"{stack}_layers": 2 for stack in stacks},
-        **{f"{stack}_ffn_dim": 24 for stack in stacks},
-        **{f"{stack}_attention_heads": 2 for stack in stacks},
-        **{
-            f"{name}_token_id": getattr(tokenizer, f"{name}_token_id")
-            for name in ("pad", "bos", "eos")
-        },
+        **stacks,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
         decoder_start_token_id=tokenizer.eos_token_id,
     )
     with torch.random.fork_rng():

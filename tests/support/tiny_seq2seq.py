@@ -42,9 +42,10 @@ SEPARATOR = "<doc-sep>"
 
 def _of_both(**sizes: int) -> dict[str, int]:
     """Return sizes of the encoder and of the decoder, which are the same."""
-    return {
-        f"{stack}_{name}": size for stack in ("encoder", "decoder") for name, size in sizes.items()
-    }
+    of_both: dict[str, int] = {}
+    for name, size in sizes.items():
+        of_both |= {f"encoder_{name}": size, f"decoder_{name}": size}
+    return of_both
 
 
 # `init_std` and the like are large, so that other inputs give other outputs.
@@ -156,11 +157,9 @@ _WITH_START = (
 
 def write_own_tokenizer(folder: Path, name: str) -> PreTrainedTokenizerBase:
     """Write a tokenizer of a class of the library's own, with languages or written in Python; return it."""
-    letters = [
-        f"{before}{letter}"
-        for before in ("\u2581", "", "##")
-        for letter in "abcdefghijklmnopqrstuvwxyz.,&!?"
-    ]
+    letters: list[str] = []
+    for before in ("\u2581", "", "##"):
+        letters += [f"{before}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz.,&!?"]
     if name in ("mbart", "mbart-50"):
         kind = MBartTokenizer if name == "mbart" else MBart50Tokenizer
         start = ["<s>", "<pad>", "</s>", "<unk>"]
@@ -228,5 +227,5 @@ def write_seq2seq(
 
 def tiny_checkpoint() -> str:
     """Return the folder of a tiny BART that all tests share."""
-    sizes = {"init_std": 0.1, "max_position_embeddings": 512}
+    sizes: dict[str, Any] = {"init_std": 0.1, "max_position_embeddings": 512}
     return str(built_once("bart", lambda folder: write_seq2seq(folder, **sizes)))

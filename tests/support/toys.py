@@ -24,11 +24,8 @@ from longsumbench.core import (
 )
 from longsumbench.errors import DataError
 
-WORDS = [
-    f"{first}{second}"
-    for first in ("ka", "lo", "mi", "nu", "re")
-    for second in ("dan", "fel", "gor", "hit")
-]
+_ENDS = ("dan", "fel", "gor", "hit")
+WORDS = [begin + end for begin in ("ka", "lo", "mi", "nu", "re") for end in _ENDS]
 
 
 def example(number: int, sentences: int = 4) -> Example:

@@ -1,5 +1,6 @@
 """Points that end their process, or never end, next to others that must not suffer, in joblib's processes."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -87,20 +88,16 @@ def swept(tmp_path: Path, lost: Path, *words: str) -> Swept:
     return Swept(texts, tmp_path, (*JOBLIB, "baselines=false", *words), path=lost)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_point_that_dies_costs_the_others_nothing(
-    n_jobs: int, lost: Path, tmp_path: Path
-) -> None:
+def test_a_point_that_dies_costs_the_others_nothing(lost: Path, tmp_path: Path) -> None:
     """It is tried again alone, and has failed; the others are done, and the same command tries it again."""
-    sweep = swept(
-        tmp_path, lost, "model=dying,random", "seed=1,2,3", f"hydra.launcher.n_jobs={n_jobs}"
-    )
+    sweep = swept(tmp_path, lost, "model=dying,random", "seed=1,2,3")
     said = sweep.finish(code=1)
     dying, *random = states(sweep)
     assert [state.state for state in random] == [DONE] * 3
     assert len(sweep.records()) == 3
     assert (dying.state, dying.reason.partition(" (")[0]) == (FAILED, "its process died twice")
     assert "1 of 4 points failed, the others are kept" in said
+    assert re.search(r"^log of point 1: .*/points/1\.log$", said, re.MULTILINE)
     assert "4 runs: 3 done, 0 found finished, 1 failed" in said
 
 

@@ -43,16 +43,6 @@ def test_an_invalid_point_of_a_search_ends_nothing(words: list[str], log_lines: 
     assert any(line.startswith("the search goes by the test split") for line in log_lines)
 
 
-def test_a_search_without_a_valid_point_is_wrong_usage(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A searched key that does not exist ends with the message about that key."""
-    search = [*OPTUNA, "hydra.sweeper.n_trials=2", "model.lenght=choice(3,4)"]
-    assert main(["run", "-m", *words, *search]) == 2
-    last = capsys.readouterr().err.strip().splitlines()[-1]
-    assert last.startswith("longsumbench: unknown setting 'model.lenght' (did you mean 'length'?)")
-
-
 def test_a_search_whose_points_fail_has_failed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

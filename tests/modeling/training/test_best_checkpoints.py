@@ -152,7 +152,9 @@ def test_a_run_averages_the_scores_of_its_checkpoints(
     pd.testing.assert_frame_equal(mean, mean_scores([one, two]), check_index_type=False)
     assert not one.equals(two)
     run = RunRecord.read(folder)
-    for checkpoint, scores, kept in zip(run.evaluation.checkpoints, (one, two), run.fit.kept, strict=True):
+    for checkpoint, scores, kept in zip(
+        run.evaluation.checkpoints, (one, two), run.fit.kept, strict=True
+    ):
         assert (checkpoint.step, checkpoint.validation_loss) == kept
         assert checkpoint.means == pytest.approx(column_means(scores, run.evaluation.units))
     f = [checkpoint.means["rougeLsum_f"] for checkpoint in run.evaluation.checkpoints]
@@ -173,7 +175,10 @@ def test_a_run_averages_the_scores_of_its_checkpoints(
     one, two, mean = (read_scores(folder / f"scores{number}.csv") for number in ("-1", "-2", ""))
     pd.testing.assert_frame_equal(mean, mean_scores([one, two]), check_index_type=False)
     assert runs.run("score.metrics=[repetition]", "overwrite=true") == 0
-    assert (runs.outcome(), RunRecord.read(folder).evaluation.measures) == (outcome, more.evaluation.measures)
+    assert (runs.outcome(), RunRecord.read(folder).evaluation.measures) == (
+        outcome,
+        more.evaluation.measures,
+    )
 
 
 @pytest.mark.parametrize("batches", [1, 3])
