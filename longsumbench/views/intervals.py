@@ -87,7 +87,9 @@ class IntervalFigure:
                 name = (
                     f"_{label}" if is_known else label
                 )  # of a label that is already in the legend
-                plot.axvline(value, color=COLOURS[1 + order % (len(COLOURS) - 1)], linestyle="--", label=name)
+                plot.axvline(
+                    value, color=COLOURS[1 + order % (len(COLOURS) - 1)], linestyle="--", label=name
+                )
         for plot in plots[len(self.panels) :]:
             plot.set_axis_off()
         if labels:
