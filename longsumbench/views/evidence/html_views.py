@@ -20,7 +20,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from longsumbench.views.evidence import views
+from longsumbench.views.evidence import array_views
 from longsumbench.views.evidence.picture import MOST_CELLS, about_plane, draw_view, format_weight
 from longsumbench.views.figures import COLOURS
 from longsumbench.views.html import render_part
@@ -55,26 +55,26 @@ def colour(index: int) -> str:
     return f"c{index % _NUM_COLOURS}"
 
 
-def html_view(view: views.View) -> Markup:
+def html_view(view: array_views.View) -> Markup:
     """Return a view with its heading."""
     values: dict[str, Any] = {}
     match view:
-        case views.Weights():
+        case array_views.Weights():
             values["runs"] = list(_token_runs(view)) if view.tokens else []
-        case views.Selections():
+        case array_views.Selections():
             values["colour"] = colour
-        case views.Relations():
+        case array_views.Relations():
             values["most_cells"] = MOST_CELLS
-        case views.SourceText():
+        case array_views.SourceText():
             values |= _source_values(view)
-        case views.Plane():
+        case array_views.Plane():
             values["caption"] = about_plane(view)
     template = f"evidence/{type(view).__name__.lower()}.html"
     return render_part(template, view=view, drawing=draw_view(view), **values)
 
 
 def _token_runs(
-    view: views.Weights,
+    view: array_views.Weights,
 ) -> Iterator[tuple[str, int, str, list[tuple[int, str, float, str]]]]:
     """Yield the colour, the number, the blanks and the tokens of each range of steps with one strongest unit."""
     assert view.tokens is not None
@@ -89,16 +89,17 @@ def _token_runs(
         yield colour(run.unit), run.unit, first[: len(first) - len(first.lstrip())], tokens
 
 
-def _source_values(view: views.SourceText) -> dict[str, Any]:
+def _source_values(view: array_views.SourceText) -> dict[str, Any]:
     marks, windows = view.marks, view.windows
     texts = _written(view.tokens, view.num_tokens)
     means = marks.mean if marks else np.zeros(len(texts))
-    shades = views.scale_of_weights(means).shades(means).tolist()
+    shades = array_views.scale_of_weights(means).shades(means).tolist()
     steps = _written(marks.tokens, len(marks.values)) if marks and marks.text else []
     of_steps = marks is not None and marks.text is not None and marks.values.size <= _MOST_VALUES
     of_windows = windows is not None and windows.middles.size <= _MOST_VALUES
     scales = [
-        views.scale_of_weights(values) for values in ((marks.mean, marks.values) if marks else ())
+        array_views.scale_of_weights(values)
+        for values in ((marks.mean, marks.values) if marks else ())
     ]
     data: dict[str, str] = {}
     if marks and of_steps:
@@ -124,7 +125,7 @@ def _written(tokens: Sequence[str] | None, count: int) -> list[str]:
 
 
 def _titles(
-    view: views.SourceText, texts: Sequence[str], means: NDArray[np.float64]
+    view: array_views.SourceText, texts: Sequence[str], means: NDArray[np.float64]
 ) -> Iterator[str]:
     """Yield the tooltip of each source token: its number, its text, the mean of its marks."""
     for place, text in enumerate(texts, 1):
