@@ -35,8 +35,8 @@ from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
 from longsumbench.views.evidence import html_views
+from longsumbench.views.evidence.array_views import Selections, SourceText, View, views
 from longsumbench.views.evidence.picture import draw_views
-from longsumbench.views.evidence.views import Selections, SourceText, View, views
 from longsumbench.views.figures import write_pictures
 from longsumbench.views.html import ShownText, headed_references, render_page, static_text
 from longsumbench.views.marked_words import mark_words, shared_by, word_stems

@@ -37,8 +37,8 @@ from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.printed import RowMeans, describe_missing, pass_gate, read_row_means
 from longsumbench.runs.evidence import kept_places, read_evidence
 from longsumbench.runs.record import run_label
+from longsumbench.views.evidence.array_views import Selections, View, Weights, views
 from longsumbench.views.evidence.picture import draw_views
-from longsumbench.views.evidence.views import Selections, View, Weights, views
 from longsumbench.views.html import render_part
 from longsumbench.views.tables import Block
 

@@ -1,7 +1,8 @@
 """Tables as text: blocks of rows under headings, for the terminal, in Markdown and in LaTeX.
 
 One rule of marks holds in all of them: the best value of a column is bold (starred on the terminal), and ≈ follows a
-value that is not distinguishable from it. The legend below a table explains the marks that it has.
+value that is not distinguishable from it. The legend below a table explains the marks that it has. A `Block` is what
+`terminal`, `markdown` and `latex` render.
 """
 
 import csv
@@ -10,12 +11,12 @@ import math
 import re
 import shutil
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tabulate import tabulate
+from tabulate import SEPARATING_LINE, tabulate
 
 from longsumbench.formatting import escape_line, guard_cell
 from longsumbench.metrics.aggregate import Estimate
@@ -28,39 +29,35 @@ _NARROWEST_TERMINAL, _WIDEST_TEXT = 40, 120  # columns
 _COLUMN_GAP = 2  # blanks between columns on the terminal
 _WIDEST_PIECE = 16  # characters of a name that are kept on one line
 _COMFORTABLE = 16  # width of a text column for which optional columns are left out
+# A word with the signs after it, where a line may be broken
+_PIECE = re.compile(r"[^\s_/,=@-]*[\s_/,=@-]*")
 TIED = "≈"  # after a cell that is not distinguishable from the best of its column
-_ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
+_ALIGNMENT = {"l": "left", "r": "right"}
+_CSV_DECIMALS = 4  # of numbers in a CSV file
+
 _MARKDOWN = re.compile(r"[\\|<`*_\[~]|&(?=#?\w+;)")  # special characters of Markdown
 _MARKDOWN_NAMES = {"<": "&lt;", "&": "&amp;", "~": "&#126;"}
-_PIECE = re.compile(
-    r"[^\s_/,=@-]*[\s_/,=@-]*"
-)  # a word with the signs after it, where a line may be broken
-_CSV_DECIMALS = 4  # of numbers in a CSV file
-_NUMBER_CELL = re.compile(
-    r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(\d+)(?:\.(\d+))?)?"
-)  # "21.3", "-0.5", "21.3 ±1.5"
-_LATEX = str.maketrans(
-    {
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-        **{
-            "<": r"\ensuremath{<}",
-            ">": r"\ensuremath{>}",
-            "±": r"\ensuremath{\pm}",
-            "×": r"\ensuremath{\times}",
-        },
-        **{
-            "≥": r"\ensuremath{\ge}",
-            TIED: r"\ensuremath{\approx}",
-            "→": r"\ensuremath{\to}",
-            "−": r"\ensuremath{-}",
-        },
-    }
-)
-_LONG_CELL, _LATEX_BROKEN = (
-    28,
-    r">{\raggedright\arraybackslash}p{3cm}",
-)  # columns with longer cells are broken
+
+_ROWS_ON_A_PAGE = 40  # longer LaTeX tables may break across pages
+# "21.3", "-0.5", "21.3 ±1.5": sign, integer, decimals, then those of the error
+_NUMBER_CELL = re.compile(r"([-+−]?)(\d+)(?:\.(\d+))?(?: ±(\d+)(?:\.(\d+))?)?")
+_LATEX_SIGNS = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\ensuremath{<}",
+    ">": r"\ensuremath{>}",
+    "±": r"\ensuremath{\pm}",
+    "×": r"\ensuremath{\times}",
+    "≥": r"\ensuremath{\ge}",
+    TIED: r"\ensuremath{\approx}",
+    "→": r"\ensuremath{\to}",
+    "−": r"\ensuremath{-}",
+}
+_LATEX = str.maketrans(_LATEX_SIGNS)
+# Columns with longer cells are broken
+_LONG_CELL, _LATEX_BROKEN = 28, r">{\raggedright\arraybackslash}p{3cm}"
 _LATEX_TIED = r"{\,$\approx$}"
 _SIUNITX = (
     r"\sisetup{separate-uncertainty, table-align-uncertainty=false, detect-weight, retain-zero-uncertainty, "
@@ -74,10 +71,13 @@ def rounded_frame(
     """Return rows as a table for a CSV file: floats with four decimals, other values as they are."""
     import pandas as pd
 
-    rounded = [
-        {k: round(v, _CSV_DECIMALS) if isinstance(v, float) else v for k, v in row.items()}
-        for row in rows
-    ]
+    rounded = []
+    for row in rows:
+        cells = dict(row)
+        for name, value in row.items():
+            if isinstance(value, float):
+                cells[name] = round(value, _CSV_DECIMALS)
+        rounded.append(cells)
     return pd.DataFrame(rounded, columns=columns, dtype=object)
 
 
@@ -90,7 +90,10 @@ def csv_text(
 
     Default columns: all, in the order of their first occurrence.
     """
-    names = list(columns or dict.fromkeys(name for row in rows for name in row))
+    names = dict.fromkeys(columns or ())
+    if not columns:
+        for row in rows:
+            names |= dict.fromkeys(row)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
@@ -152,12 +155,19 @@ class Block:
 
     def legend(self, best: str) -> str:
         """Explain the marks of the cells; empty if there are none. `best` is how the best cells look."""
-        cells = [cell for row in self.rows for cell in row]
-        texts = {f"{best} best of its column": Stressed, f"{TIED} {self.tied}": Tied}
-        explanations = [
-            text for text, mark in texts.items() if any(isinstance(cell, mark) for cell in cells)
-        ]
-        return f"{'; '.join(explanations)}." if explanations else ""
+        marks: set[type] = set()
+        for row in self.rows:
+            marks.update(map(type, row))
+        texts = [f"{best} best of its column"] if Stressed in marks else []
+        texts += [f"{TIED} {self.tied}"] if Tied in marks else []
+        return f"{'; '.join(texts)}." if texts else ""
+
+    def map_cells(self, change: Callable[[str, int], str]) -> "Block":
+        """Return the block with changed cells, which keep their marks; `change` gets a cell and its column's number."""
+        rows = []
+        for row in self.rows:
+            rows.append([type(cell)(change(cell, place)) for place, cell in enumerate(row)])
+        return replace(self, rows=rows)
 
     def select(self, places: Sequence[int]) -> "Block":
         """Return the block with the columns that have these numbers."""
@@ -171,9 +181,10 @@ class Block:
 
     def without_empty_columns(self) -> "Block":
         """Return the block without the columns that are empty in all rows."""
-        return self.select(
-            [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
-        )
+        filled: set[int] = set()
+        for row in self.rows:
+            filled.update(place for place, cell in enumerate(row) if cell)
+        return self.select(sorted(filled))
 
 
 def terminal_width() -> int:
@@ -194,63 +205,48 @@ def terminal(title: str, blocks: Sequence[Block]) -> str:
 def terminal_block(block: Block) -> str:
     """Render a block for the terminal, as wide as it is."""
     width = terminal_width()
-    fitted, left_out = _fitted(block, width)
-    table = _draw_text(fitted) if fitted.rows else ""
+    fitted, left_out = _fit_columns(block, width)
     missing = f"Left out at {width} columns: {', '.join(left_out)}." if left_out else ""
-    above, below = (
-        [wrap_text(line) for line in lines if line]
-        for lines in (
-            (block.heading, *block.notes),
-            (fitted.legend("*"), missing, *block.footnotes),
-        )
-    )
-    return "\n".join(part for part in (*above, table, *below) if part)
+    parts = [*map(wrap_text, (block.heading, *block.notes))]
+    parts.append(_draw_text(fitted) if fitted.rows else "")
+    parts += map(wrap_text, (fitted.legend("*"), missing, *block.footnotes))
+    return "\n".join(part for part in parts if part)
 
 
-def _fitted(block: Block, width: int) -> tuple[Block, list[str]]:
+def _fit_columns(block: Block, width: int) -> tuple[Block, list[str]]:
     """Fit a block into so many columns; return it and the names of the columns left out.
 
     Of the optional columns, the most important ones that fit are kept. Text cells are broken into lines if that is
     necessary.
     """
-    block = replace(
-        block, rows=[[type(cell)(escape_line(cell)) for cell in row] for row in block.rows]
-    )
-    least, optional = (
-        _narrowest(block, _COMFORTABLE),
-        [name for name in block.optional if name in block.columns],
-    )
-    selected = {place for place, name in enumerate(block.columns) if name not in optional}
-    for place in map(block.columns.index, reversed(optional)):
-        if (
-            sum(least[column] for column in (*selected, place)) + _COLUMN_GAP * len(selected)
-            <= width
-        ):
-            selected.add(place)
-    left_out = [on_one_line(name) for name in optional if block.columns.index(name) not in selected]
+    block = block.map_cells(lambda cell, _: escape_line(cell))
+    least = _narrowest(block, _COMFORTABLE)
+    optional = [block.columns.index(name) for name in block.optional if name in block.columns]
+    selected = [place for place in range(len(least)) if place not in optional]
+    for place in reversed(optional):
+        used = sum(least[other] + _COLUMN_GAP for other in selected)
+        if used + least[place] <= width:
+            selected.append(place)
+    left_out = [on_one_line(block.columns[place]) for place in optional if place not in selected]
     block = block.select(sorted(selected))
-    widths = _narrowest(block)
+
+    # What is left of the width goes to the columns that need most
+    widths, natural = _narrowest(block), _natural(block)
     room = width - sum(widths) - _COLUMN_GAP * (len(widths) - 1)
-    missing = [natural - width for natural, width in zip(_natural(block), widths, strict=True)]
-    for _ in range(min(room, sum(missing))):
-        neediest = missing.index(max(missing))
-        widths[neediest] += 1
-        missing[neediest] -= 1
-    rows = [
-        [type(cell)(_broken(cell, limit)) for cell, limit in zip(row, widths, strict=True)]
-        for row in block.rows
-    ]
-    return replace(block, rows=rows), left_out
+    while room > 0 and widths != natural:
+        missing = [full - least for full, least in zip(natural, widths, strict=True)]
+        widths[missing.index(max(missing))] += 1
+        room -= 1
+    return block.map_cells(lambda cell, place: _broken(cell, widths[place])), left_out
 
 
 def _natural(block: Block) -> list[int]:
     """Return the width of each column if no cell is broken."""
-    cells = zip(
-        block.columns,
-        *([_TERMINAL_MARKS.put(cell) for cell in row] for row in block.rows),
-        strict=True,
-    )
-    return [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
+    widths = []
+    for place, name in enumerate(block.columns):
+        cells = [name, *(_TERMINAL_MARKS.put(row[place]) for row in block.rows)]
+        widths.append(max(map(len, "\n".join(cells).split("\n"))))
+    return widths
 
 
 def on_one_line(name: str) -> str:
@@ -263,9 +259,8 @@ def _narrowest(block: Block, comfortable: int = 0) -> list[int]:
     least = _natural(block)
     for place, letter in enumerate(block.align):
         if letter == "l":
-            pieces = [
-                len(piece.rstrip()) for row in block.rows for piece in _PIECE.findall(row[place])
-            ]
+            text = " ".join(row[place] for row in block.rows)
+            pieces = [len(piece.rstrip()) for piece in _PIECE.findall(text)]
             heading = max(map(len, block.columns[place].split("\n")))
             narrow = max(heading, min(_WIDEST_PIECE, max(pieces, default=0)))
             least[place] = max(narrow, min(comfortable, least[place]))
@@ -288,48 +283,31 @@ def _broken(cell: str, width: int) -> str:
 
 def _draw_text(block: Block) -> str:
     """Draw columns and rows with blanks between them; cells may have several lines."""
-    lines = [[cell.split("\n") for cell in block.columns]]
-    lines += [[_TERMINAL_MARKS.put(cell).split("\n") for cell in row] for row in block.rows]
-    widths = [
-        max(len(line) for cell in column for line in cell) for column in zip(*lines, strict=True)
-    ]
-    text_lines = []
-    for cells in lines:
-        for number in range(max(map(len, cells))):
-            texts = [cell[number] if number < len(cell) else "" for cell in cells]
-            padded = zip(texts, widths, block.align, strict=True)
-            text_lines.append(
-                "  ".join(
-                    text.rjust(n) if side == "r" else text.ljust(n) for text, n, side in padded
-                ).rstrip()
-            )
-    height = max(map(len, lines[0]))
-    return "\n".join(
-        [*text_lines[:height], "  ".join("-" * width for width in widths), *text_lines[height:]]
-    )
+    rows = [list(map(_TERMINAL_MARKS.put, row)) for row in block.rows]
+    lines = [block.columns, SEPARATING_LINE, *rows]
+    alignment = [_ALIGNMENT[side] for side in block.align]
+    text = tabulate(lines, tablefmt="simple", colalign=alignment, disable_numparse=True)
+    return "\n".join(text.split("\n")[1:-1])  # without the lines above and below
 
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:
     """Render blocks as Markdown, ending with a line break."""
     parts = [f"# {escape_markdown(title)}"]
-    for block in map(_escaped_for_markdown, blocks):
-        table = _draw_markdown(block) if block.rows else ""
-        heading = block.heading and f"## {block.heading}"
-        texts = (heading, *block.notes, table, block.legend("**Bold**"), *block.footnotes)
-        parts += [part for part in texts if part]
-    return "\n\n".join(parts) + "\n"
+    for block in blocks:
+        parts.append(f"## {escape_markdown(block.heading)}" if block.heading else "")
+        parts += map(escape_markdown, block.notes)
+        parts.append(_draw_markdown(block) if block.rows else "")
+        parts.append(block.legend("**Bold**"))
+        parts += map(escape_markdown, block.footnotes)
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _escaped_for_markdown(block: Block) -> Block:
-    notes, footnotes, columns = (
-        tuple(map(escape_markdown, texts))
-        for texts in (block.notes, block.footnotes, block.columns)
-    )
-    rows = [[type(cell)(escape_markdown(cell)) for cell in row] for row in block.rows]
-    heading = escape_markdown(block.heading)
-    return replace(
-        block, heading=heading, notes=notes, columns=columns, rows=rows, footnotes=footnotes
-    )
+def _draw_markdown(block: Block) -> str:
+    escaped = block.map_cells(lambda cell, _: escape_markdown(cell))
+    cells = [list(map(_MARKDOWN_MARKS.put, row)) for row in escaped.rows]
+    names = [on_one_line(escape_markdown(name)) for name in block.columns]
+    alignment = [_ALIGNMENT[side] for side in block.align]
+    return tabulate(cells, names, "github", colalign=alignment, disable_numparse=True)
 
 
 def escape_markdown(text: str) -> str:
@@ -337,72 +315,61 @@ def escape_markdown(text: str) -> str:
     return _MARKDOWN.sub(lambda match: _MARKDOWN_NAMES.get(match[0], f"\\{match[0]}"), text)
 
 
-def _draw_markdown(block: Block) -> str:
-    cells = [[_MARKDOWN_MARKS.put(cell) for cell in row] for row in block.rows]
-    names = [on_one_line(name) for name in block.columns]
-    alignment = [{"l": "left", "r": "right"}[letter] for letter in block.align]
-    return tabulate(cells, names, "github", colalign=alignment, disable_numparse=True)
-
-
 def latex(title: str, blocks: Sequence[Block]) -> str:
     """Render blocks as LaTeX tables, each with a caption and a label to fill in.
 
     Numbers are aligned by siunitx at their decimal points, with their uncertainties.
     """
-    packages = r"\usepackage{adjustbox,booktabs,longtable,siunitx}"
+    lines = [rf"% {title}; needs \usepackage{{adjustbox,booktabs,longtable,siunitx}}"]
     label = re.sub(r"\W+", "-", title).strip("-").lower()
-    tables = [
-        _latex_table(block, title, f"tab:{label}-{number}")
-        for number, block in enumerate(blocks, start=1)
-    ]
-    return "\n".join([f"% {title}; needs {packages}", *tables]) + "\n"
+    for number, block in enumerate(blocks, start=1):
+        lines += _latex_table(block, title, f"tab:{label}-{number}")
+    return "\n".join(line for line in lines if line) + "\n"
 
 
-def _latex_table(block: Block, title: str, label: str) -> str:
-    columns = list(zip(*block.rows, strict=True)) or [()] * len(block.columns)
-    formats = [_number_format(cells) for cells in columns]
+def _latex_table(block: Block, title: str, label: str) -> list[str]:
+    """Return the lines of a table; some may be empty."""
+    columns = [[row[place] for row in block.rows] for place in range(len(block.columns))]
+    formats = list(map(_number_format, columns))
     aligned = "".join(map(_latex_alignment, block.align, formats, columns))
-    rules = [
-        r"\toprule",
-        *_group_headings(block.groups),
-        _latex_row(block.columns, formats),
-        r"\midrule",
-    ]
+    head = [*_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]
     body = [_latex_row(row, formats) for row in block.rows]
     topic, _, unlike = block.heading.partition("; ")  # a caption has one line
-    heading = ", ".join(text for text in (title, topic) if text)
+    heading = f"{title}, {topic}" if title and topic else title or topic
     caption = rf"\caption{{{_escape_latex(heading)}}}\label{{{label}}}"
-    notes = " ".join(
-        _escape_latex(note)
-        for note in (unlike and f"{unlike}.", block.legend("Bold:"), *block.notes, *block.footnotes)
-        if note
-    )
+    texts = [f"{unlike}." if unlike else "", block.legend("Bold:"), *block.notes, *block.footnotes]
+    notes = " ".join(_escape_latex(text) for text in texts if text)
     below = rf"\par\smallskip\parbox{{\textwidth}}{{\footnotesize {notes}}}" if notes else ""
     if len(block.rows) > _ROWS_ON_A_PAGE:
-        begin = [
+        return [
             r"{\footnotesize\setlength{\tabcolsep}{3pt}",
             _SIUNITX,
             rf"\begin{{longtable}}{{{aligned}}}",
-        ]
-        begin += [rf"{caption}\\", *rules, r"\endfirsthead", *rules, r"\endhead"]
-        lines = [*begin, *body, r"\bottomrule", r"\end{longtable}", below, "}"]
-    else:
-        begin = [r"\begin{table}", r"\centering\small", caption, _SIUNITX]
-        begin += [
-            r"\begin{adjustbox}{max width=\textwidth}",
-            rf"\begin{{tabular}}{{{aligned}}}",
-            *rules,
-        ]
-        lines = [
-            *begin,
+            rf"{caption}\\",
+            *(r"\toprule", *head, r"\endfirsthead"),
+            *(r"\toprule", *head, r"\endhead"),
             *body,
             r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{adjustbox}",
+            r"\end{longtable}",
             below,
-            r"\end{table}",
+            "}",
         ]
-    return "\n".join(line for line in lines if line)
+    return [
+        r"\begin{table}",
+        r"\centering\small",
+        caption,
+        _SIUNITX,
+        r"\begin{adjustbox}{max width=\textwidth}",
+        rf"\begin{{tabular}}{{{aligned}}}",
+        r"\toprule",
+        *head,
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{adjustbox}",
+        below,
+        r"\end{table}",
+    ]
 
 
 def _latex_alignment(side: str, number_format: str, cells: Sequence[str]) -> str:
@@ -414,34 +381,34 @@ def _latex_alignment(side: str, number_format: str, cells: Sequence[str]) -> str
 
 def _number_format(cells: Sequence[str]) -> str:
     """Return the `table-format` of siunitx for a column of numbers; empty for other columns."""
-    matches = [_NUMBER_CELL.fullmatch(cell.replace(",", "")) for cell in cells if cell]
-    if not matches or None in matches:
+    sign, integers, decimals, uncertainty = "", 0, 0, 0
+    for cell in filter(None, cells):
+        number = _NUMBER_CELL.fullmatch(cell.replace(",", ""))
+        if not number:
+            return ""
+        sign = "-" if number[1] else sign
+        integers = max(integers, len(number[2]))
+        decimals = max(decimals, len(number[3] or ""))
+        error = f"{number[4] or ''}{number[5] or ''}"
+        uncertainty = max(uncertainty, len(error.lstrip("0")), len(number[5] or ""))
+    if not integers:
         return ""
-    sign, integers, fractions, error, error_after = (
-        [number[part] or "" for number in matches if number] for part in range(1, 6)
-    )
-    decimals = max(map(len, fractions))
-    uncertainty = max(
-        len(integer) + len(fraction) if integer.strip("0") else len(fraction)
-        for integer, fraction in zip(error, error_after, strict=True)
-    )
-    number = f"{'-' if any(sign) else ''}{max(map(len, integers))}" + (
-        f".{decimals}" if decimals else ""
-    )
-    return number + (f"({uncertainty})" if uncertainty else "")
+    digits = f"{sign}{integers}.{decimals}" if decimals else f"{sign}{integers}"
+    return f"{digits}({uncertainty})" if uncertainty else digits
 
 
 def _latex_row(cells: Sequence[str], formats: Sequence[str]) -> str:
     texts = []
-    for cell, number in zip(cells, formats, strict=True):
-        if number and _NUMBER_CELL.fullmatch(plain := cell.replace(",", "")):
-            text = plain.replace("±", "+- ").replace("−", "-")
+    for cell, number_format in zip(cells, formats, strict=True):
+        number = cell.replace(",", "")
+        if number_format and _NUMBER_CELL.fullmatch(number):
+            text = number.replace("±", "+- ").replace("−", "-")
             text = rf"\bfseries {text}" if isinstance(cell, Stressed) else text
         else:
             text = _escape_latex(cell).replace("\n", r"\\")
             text = rf"\shortstack{{{text}}}" if "\n" in cell else text
             text = rf"\textbf{{{text}}}" if isinstance(cell, Stressed) else text
-            text = f"{{{text}}}" if number and text else text
+            text = f"{{{text}}}" if number_format and text else text
         texts.append(text + (_LATEX_TIED if isinstance(cell, Tied) else ""))
     return rf"{' & '.join(texts)} \\"
 

@@ -29,8 +29,7 @@ from support.requirements import CHROMIUM_PROGRAM
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 from longsumbench.outputs.inspection import write_inspection
 from longsumbench.views.evidence import picture
-from longsumbench.views.evidence.html_views import html_view
-from longsumbench.views.evidence.views import (
+from longsumbench.views.evidence.array_views import (
     MARKED_AXES,
     RELATION_AXES,
     WINDOW_AXES,
@@ -42,6 +41,7 @@ from longsumbench.views.evidence.views import (
     Weights,
     views,
 )
+from longsumbench.views.evidence.html_views import html_view
 from longsumbench.views.figures import draw_figure
 from longsumbench.views.html import static_text
 

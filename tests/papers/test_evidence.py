@@ -22,7 +22,7 @@ from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.runs.evidence import write_evidence
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
-from longsumbench.views.evidence.views import Selections, Weights
+from longsumbench.views.evidence.array_views import Selections, Weights
 from longsumbench.views.tables import markdown
 
 Write = Callable[..., RunRecord]

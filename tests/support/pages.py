@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from longsumbench.core import Cut, Document, Evidence, Example, Section, Summary, Truncation
 from longsumbench.outputs.inspection import Inspection, inspection_page
-from longsumbench.views.evidence.views import views
+from longsumbench.views.evidence.array_views import views
 from support.run_records import record
 from support.waiting import PATIENCE
 

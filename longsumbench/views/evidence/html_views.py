@@ -20,7 +20,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from longsumbench.views.evidence import views
+from longsumbench.views.evidence import array_views
 from longsumbench.views.evidence.picture import MOST_CELLS, about_plane, draw_view, format_weight
 from longsumbench.views.figures import COLOURS
 from longsumbench.views.html import render_part
@@ -43,11 +43,10 @@ class Token(NamedTuple):
     def of(cls, text: str, title: str, shade: float = 0.0) -> "Token":
         """Return a token with its tooltip."""
         body = text.strip()
-        before, after = (
-            text[: len(text) - len(text.lstrip())] if body else "",
-            text[len(text.rstrip()) :],
-        )
-        return cls(before, body or ("↵" if "\n" in text else "·"), after, title, shade)
+        if not body:
+            return cls("", "↵" if "\n" in text else "·", text, title, shade)
+        before, _, after = text.partition(body)
+        return cls(before, body, after, title, shade)
 
 
 def colour(index: int) -> str:
@@ -55,31 +54,31 @@ def colour(index: int) -> str:
     return f"c{index % _NUM_COLOURS}"
 
 
-def html_view(view: views.View) -> Markup:
+def html_view(view: array_views.View) -> Markup:
     """Return a view with its heading."""
     values: dict[str, Any] = {}
     match view:
-        case views.Weights():
+        case array_views.Weights():
             values["runs"] = list(_token_runs(view)) if view.tokens else []
-        case views.Selections():
+        case array_views.Selections():
             values["colour"] = colour
-        case views.Relations():
+        case array_views.Relations():
             values["most_cells"] = MOST_CELLS
-        case views.SourceText():
+        case array_views.SourceText():
             values |= _source_values(view)
-        case views.Plane():
+        case array_views.Plane():
             values["caption"] = about_plane(view)
     template = f"evidence/{type(view).__name__.lower()}.html"
     return render_part(template, view=view, drawing=draw_view(view), **values)
 
 
 def _token_runs(
-    view: views.Weights,
+    view: array_views.Weights,
 ) -> Iterator[tuple[str, int, str, list[tuple[int, str, float, str]]]]:
     """Yield the colour, the number, the blanks and the tokens of each range of steps with one strongest unit."""
     assert view.tokens is not None
     shades = view.scale.shades(view.values)
-    for run in view.runs():
+    for run in view.step_ranges():
         first, *others = [view.tokens[step] for step in run.steps]
         texts = [first.lstrip(), *others]
         tokens = [
@@ -89,31 +88,29 @@ def _token_runs(
         yield colour(run.unit), run.unit, first[: len(first) - len(first.lstrip())], tokens
 
 
-def _source_values(view: views.SourceText) -> dict[str, Any]:
+def _source_values(view: array_views.SourceText) -> dict[str, Any]:
+    """Return what the template needs: the tokens with their shades, and the data that the script shows."""
     marks, windows = view.marks, view.windows
     texts = _written(view.tokens, view.num_tokens)
     means = marks.mean if marks else np.zeros(len(texts))
-    shades = views.scale_of_weights(means).shades(means).tolist()
-    steps = _written(marks.tokens, len(marks.values)) if marks and marks.text else []
-    of_steps = marks is not None and marks.text is not None and marks.values.size <= _MOST_VALUES
-    of_windows = windows is not None and windows.middles.size <= _MOST_VALUES
-    scales = [
-        views.scale_of_weights(values) for values in ((marks.mean, marks.values) if marks else ())
-    ]
+    scales, steps = [], []
     data: dict[str, str] = {}
-    if marks and of_steps:
-        data |= {
-            "rows": _encoded(marks.values),
-            "scale": f"{scales[1].low:.6g} {scales[1].high:.6g}",
-        }
-    if windows and of_windows:
+    if marks:
+        scales = [array_views.scale_of_weights(values) for values in (means, marks.values)]
+        if marks.text:
+            steps = _written(marks.tokens, len(marks.values))
+            if marks.values.size <= _MOST_VALUES:
+                data["rows"] = _encoded(marks.values)
+                data["scale"] = f"{scales[1].low:.6g} {scales[1].high:.6g}"
+    if windows and windows.middles.size <= _MOST_VALUES:
         data |= {"middles": _encoded(windows.middles), "widths": _encoded(windows.widths)}
+    shades = array_views.scale_of_weights(means).shades(means).tolist()
     return {
-        "of_steps": of_steps,
-        "of_windows": of_windows,
+        "of_steps": "rows" in data,
+        "of_windows": "widths" in data,
         "steps": [Token.of(text, f"step {place}") for place, text in enumerate(steps, 1)],
         "tokens": map(Token.of, texts, _titles(view, texts, means), shades),
-        "scales": [[format_weight(end) for end in scale] for scale in scales],
+        "scales": [list(map(format_weight, scale)) for scale in scales],
         "data": data,
     }
 
@@ -124,15 +121,18 @@ def _written(tokens: Sequence[str] | None, count: int) -> list[str]:
 
 
 def _titles(
-    view: views.SourceText, texts: Sequence[str], means: NDArray[np.float64]
+    view: array_views.SourceText, texts: Sequence[str], means: NDArray[np.float64]
 ) -> Iterator[str]:
     """Yield the tooltip of each source token: its number, its text, the mean of its marks."""
+    marks = view.marks
     for place, text in enumerate(texts, 1):
-        name = f"source token {place}" + (f", “{text.strip()}”" if view.tokens else "")
-        of_steps = " in the mean" if view.marks and view.marks.text else ""
-        yield name + (
-            f": {view.marks.name} {format_weight(means[place - 1])}{of_steps}" if view.marks else ""
-        )
+        title = f"source token {place}"
+        if view.tokens:
+            title += f", “{text.strip()}”"
+        if marks:
+            of_steps = " in the mean" if marks.text else ""
+            title += f": {marks.name} {format_weight(means[place - 1])}{of_steps}"
+        yield title
 
 
 def _encoded(values: NDArray[np.float64]) -> str:

@@ -1,6 +1,6 @@
 """Draw views of evidence: one as an SVG for a page, which reads out its values, or all below each other as a PNG.
 
-The same views give the same bytes, with the same release of matplotlib.
+Begin with `draw_view` and `draw_views`. The same views give the same bytes, with the same release of matplotlib.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from longsumbench.views.evidence.views import (
+from longsumbench.views.evidence.array_views import (
     Plane,
     Relations,
     Scale,
@@ -22,7 +22,6 @@ from longsumbench.views.evidence.views import (
     Weights,
     scale_of,
     scale_of_weights,
-    step_ranges,
 )
 from longsumbench.views.figures import COLOURS, render_picture, transparent_svg
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 _WIDTH = 12.0  # inches
 _SHADES = "Blues"  # a darker shade is a higher value
 _GREYS = ("#FAFAFA", "#8C8C8C")  # shades behind coloured bars
-_LIGHT = COLOURS[3:5]  # colours with black text
 _MOST_TOKENS = 90  # labels under a map
 _MOST_ROWS, _MOST_COLUMNS, _MOST_UNITS = 32, 20, 10  # numbers at an axis
 _TOKEN_LENGTH, _TEXT_WIDTH, _TITLE_WIDTH = 12, 46, 105  # characters
@@ -46,6 +44,8 @@ _MAPS_IN_A_ROW = 5
 _NAME_LENGTH = 24  # characters
 _MOST_WINDOWS, _WINDOW_LINE = 24, 1.2  # of a head; points
 _HEADING: dict[str, Any] = {"loc": "left", "fontsize": 10}
+_SMALL = 7.5  # points of the labels of tokens and segments
+_ROUND_NUMBERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 10_000, 50_000, 100_000)
 MOST_CELLS = 100_000  # cells of single heads that a page reads out
 
 
@@ -63,8 +63,9 @@ class DrawnMap(NamedTuple):
         assert figure is not None
         box = self.plot.get_window_extent().transformed(figure.transFigure.inverted())
         place = [round(share, 5) for share in (box.x0, 1 - box.y1, box.width, box.height)]
-        columns = range(len(self.columns))
-        cells = [[self.value(row, column) for column in columns] for row in range(len(self.rows))]
+        cells = []
+        for row in range(len(self.rows)):
+            cells.append([self.value(row, column) for column in range(len(self.columns))])
         return {"box": place, "rows": self.rows, "columns": self.columns, "cells": cells}
 
 
@@ -89,11 +90,6 @@ def draw_view(view: View) -> Drawing:
     return Drawing(svg, json.dumps(described, ensure_ascii=False, separators=(",", ":")))
 
 
-def format_weight(value: float) -> str:
-    """Format a value of an array."""
-    return f"{value:.3g}".replace("-", "−") if not np.isnan(value) else "no number"
-
-
 def draw_views(title: str, views: Sequence[View]) -> bytes:
     """Draw views, one below the other; return a PNG. Without views, the picture has a note."""
     heights = [_height(view) for view in views] or [0.4]
@@ -111,19 +107,33 @@ def draw_views(title: str, views: Sequence[View]) -> bytes:
     return render_picture((_WIDTH, sum(heights) + 0.5), draw, ("png",))["png"]
 
 
+def format_weight(value: float) -> str:
+    """Format a value of an array."""
+    return f"{value:.3g}".replace("-", "−") if not np.isnan(value) else "no number"
+
+
 def _height(view: View) -> float:
+    """Return the height of a view in inches."""
     match view:
         case Weights():
-            names = 0.75 if _names_tokens(view) else 0.2
-            return 0.9 + names + min(6.0, max(0.9, 0.22 * len(view.values)))
+            return _map_height(len(view.values)) + (0.75 if _tokens_of(view) else 0.0)
         case Selections():
-            return 0.9 + min(14.0, max(0.7, (0.32 if view.texts else 0.2) * len(view.counts)))
+            return _map_height(len(view.counts) * (1.5 if view.texts else 1.0))
         case Relations():
             return 0.35 + 2.6 * _rows_of_layer(view) * len(view.layers)
         case SourceText():
-            return sum(_heights_of_source(view))
+            windows = _windows_height(view.windows) if view.windows else 0.0
+            return windows + (_map_height(1) if view.marks else 0.0)
         case Plane():
-            return 0.9 + (min(5.0, max(0.5, 0.2 * len(view.values))) if view.values.size else 0.0)
+            return _map_height(len(view.values)) if view.values.size else 0.9
+
+
+def _map_height(num_rows: float) -> float:
+    return 0.9 + min(6.0, max(0.7, 0.22 * num_rows))
+
+
+def _windows_height(windows: TokenWindows) -> float:
+    return _map_height(3 * len(windows.layers))
 
 
 def _draw_view(panel: "Figure | SubFigure", view: View) -> list[DrawnMap]:
@@ -140,145 +150,113 @@ def _draw_view(panel: "Figure | SubFigure", view: View) -> list[DrawnMap]:
             return _draw_plane(panel, view)
 
 
-def _numbered(name: str, count: int) -> list[str]:
+def _number_names(name: str, count: int) -> list[str]:
     """Return the names of rows or columns, "unit 1", "unit 2", …; nothing but blanks without a name."""
     return [f"{name} {number}" if name else "" for number in range(1, count + 1)]
 
 
+def _readout(values: "NDArray[np.float64]") -> Callable[[int, int], str]:
+    return lambda *cell: format_weight(values[cell])
+
+
 def _draw_weights(panel: "Figure | SubFigure", view: Weights) -> DrawnMap:
-    """Draw the map, and below it a strip with the colours of the strongest units."""
-    tall = len(view.values)
-    plot, strip = panel.subplots(
-        2, 1, sharex=True, height_ratios=(max(4.0, tall), 1 if tall > 10 else 0.6)
-    )
-    _heat(panel, plot, view.values, view.scale, view.name, [plot, strip])
-    plot.set_ylabel("unit")
-    plot.set_title(f"{view.name} of the units at each step of the {view.text}", **_HEADING)
-    _number_axis(plot.yaxis, range(tall), _MOST_ROWS)
-    plot.tick_params(axis="x", labelbottom=False)
-    _draw_strip(strip, view)
-    if _names_tokens(view):
-        assert view.tokens is not None
-        names = [_shorten_name(token.strip(), _TOKEN_LENGTH) for token in view.tokens]
-        strip.set_xticks(range(len(names)), names, rotation=90, fontsize=7.5)
-    else:
-        _number_axis(strip.xaxis, range(view.values.shape[1]), _MOST_COLUMNS)
-    strip.set_xlabel(f"step of the {view.text}")
-    steps = _numbered("step", view.values.shape[1])
-    if view.tokens:
-        steps = [
-            f"{step}, “{token.strip()}”" for step, token in zip(steps, view.tokens, strict=True)
-        ]
-    return DrawnMap(
-        plot, _numbered("unit", tall), steps, lambda *cell: format_weight(view.values[cell])
-    )
+    num_units, num_steps = view.values.shape
+    heading = f"{view.name} of the units at each step of the {view.text}"
+    axes = ("unit", f"step of the {view.text}")
+    plot = _draw_map(panel, view.values, view.scale, view.name, heading, axes)
+    names = [_shorten_name(token.strip(), _TOKEN_LENGTH) for token in _tokens_of(view)]
+    if names:
+        plot.set_xticks(range(num_steps), names, rotation=90, fontsize=_SMALL)
+    steps = _number_names("step", num_steps)
+    for step, token in enumerate(view.tokens or ()):
+        steps[step] += f", “{token.strip()}”"
+    return DrawnMap(plot, _number_names("unit", num_units), steps, _readout(view.values))
 
 
-def _names_tokens(view: Weights) -> bool:
-    return view.tokens is not None and len(view.tokens) <= _MOST_TOKENS
-
-
-def _draw_strip(strip: "Axes", view: Weights) -> None:
-    from matplotlib.colors import to_rgb
-
-    strongest = view.strongest
-    strip.imshow(
-        [[to_rgb(_colour(unit)) for unit in strongest]], aspect="auto", interpolation="nearest"
-    )
-    strip.set_yticks([0], ["strongest"])
-    room = _WIDTH * 0.85 / len(strongest)  # inches of a step
-    for run in step_ranges(strongest):
-        first, last = run.steps[0], run.steps[-1]
-        if room * (last - first + 1) >= 0.09 * len(f"{run.unit + 1}"):
-            ink = "black" if _colour(run.unit) in _LIGHT else "white"
-            strip.text(
-                (first + last) / 2,
-                0,
-                f"{run.unit + 1}",
-                color=ink,
-                fontsize=7.5,
-                ha="center",
-                va="center",
-            )
-    strip.tick_params(length=0)
-
-
-def _colour(index: int) -> str:
-    return COLOURS[index % len(COLOURS)]
+def _tokens_of(view: Weights) -> Sequence[str]:
+    """Return the tokens that are labels; none if they are too many."""
+    tokens = view.tokens or ()
+    return tokens if len(tokens) <= _MOST_TOKENS else ()
 
 
 def _draw_selections(panel: "Figure | SubFigure", view: Selections) -> DrawnMap:
-    """Draw the scores in grey, and a bar in the segment's colour on each selected unit."""
+    """Draw the scores (or counts) in grey, and a bar in the segment's colour on each selected unit."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    plot = panel.subplots()
     num_segments, num_units = view.counts.shape
+    name, values = view.name, view.counts.astype(np.float64)
     if view.scores is not None and view.scores_name is not None:
-        greys = LinearSegmentedColormap.from_list("greys", _GREYS)
-        _heat(panel, plot, view.scores, scale_of(view.scores), view.scores_name, [plot], greys)
-    for segment in range(num_segments):
-        bars = [(unit - 0.33, 0.66) for unit in np.flatnonzero(view.counts[segment]).tolist()]
-        plot.broken_barh(bars, (segment - 0.32, 0.64), color=_colour(segment), linewidth=0)
-    heading = f"{view.name}: the units that were selected for each segment (bars)"
-    if view.scores_name:
-        heading += f", and {view.scores_name} (grey)"
-    plot.set_title(heading, **_HEADING)
-    plot.set_xlim(-0.5, num_units - 0.5)
-    plot.set_ylim(num_segments - 0.5, -0.5)
-    plot.set_xlabel("unit")
-    plot.set_ylabel("segment")
-    _number_axis(plot.xaxis, range(num_units), _MOST_COLUMNS)
-    _number_axis(plot.yaxis, range(num_segments), _MOST_ROWS)
+        name, values = view.scores_name, view.scores
+    heading = (
+        f"{view.name}: the units that were selected for each segment (bars), and {name} (grey)"
+    )
+    greys = LinearSegmentedColormap.from_list("greys", _GREYS)
+    axes = ("segment", "unit")
+    plot = _draw_map(panel, values, scale_of(values), name, heading, axes, greys)
+    for segment, counts in enumerate(view.counts):
+        bars = [(unit - 0.33, 0.66) for unit in np.flatnonzero(counts).tolist()]
+        colour = COLOURS[segment % len(COLOURS)]
+        plot.broken_barh(bars, (segment - 0.32, 0.64), color=colour, linewidth=0)
     if view.texts and num_segments <= _MOST_ROWS:
         names = [f"{_beginning(text)}  {segment}" for segment, text in enumerate(view.texts, 1)]
-        plot.set_yticks(range(num_segments), names, fontsize=7.5)
+        plot.set_yticks(range(num_segments), names, fontsize=_SMALL)
 
     def value(*cell: int) -> str:
-        score = (
-            ""
-            if view.scores is None
-            else f", {view.scores_name} {format_weight(view.scores[cell])}"
-        )
-        return f"{view.name} {view.counts[cell]}{score}"
+        count = f"{view.name} {view.counts[cell]}"
+        if view.scores is None:
+            return count
+        return f"{count}, {view.scores_name} {format_weight(view.scores[cell])}"
 
-    return DrawnMap(plot, _numbered("segment", num_segments), _numbered("unit", num_units), value)
+    rows, columns = _number_names("segment", num_segments), _number_names("unit", num_units)
+    return DrawnMap(plot, rows, columns, value)
 
 
 def _rows_of_layer(view: Relations) -> int:
-    return -(-(len(view.heads) + 1) // _MAPS_IN_A_ROW) if len(view.heads) > 1 else 1
+    num_maps = 1 + len(view.heads) if len(view.heads) > 1 else 1
+    return -(-num_maps // _MAPS_IN_A_ROW)
 
 
 def _draw_relations(panel: "Figure | SubFigure", view: Relations) -> list[DrawnMap]:
     """Draw maps for each layer: units × attended units, of the mean over heads and of each head."""
-    heads = f": the mean over {len(view.heads)} heads, and each head" if len(view.heads) > 1 else ""
+    several = len(view.heads) > 1
+    heads = f": the mean over {len(view.heads)} heads, and each head" if several else ""
     heading = f"{view.name} of units to attended units{heads}; each map with its scale, from – to"
     panel.suptitle(heading, x=0.008, ha="left", fontsize=10)
-    rows = _rows_of_layer(view)
-    plots = panel.subplots(rows * len(view.layers), _MAPS_IN_A_ROW, squeeze=False).reshape(
-        len(view.layers), -1
+    num_rows = _rows_of_layer(view) * len(view.layers)
+    plots = panel.subplots(num_rows, _MAPS_IN_A_ROW, squeeze=False)
+    for plot in plots.flat:
+        plot.set_axis_off()
+    columns = [f"to unit {unit + 1}" for unit in view.units]
+    drawn_maps = []
+    layers = zip(
+        view.layers, view.means, view.values, plots.reshape(len(view.layers), -1), strict=True
     )
-    columns, drawn_maps = [f"to unit {unit + 1}" for unit in view.units], []
-    for layer, name in enumerate(view.layers):
-        maps = [(name, view.means[layer], scale_of_weights(view.means))]
-        if len(view.heads) > 1:
-            of_heads = zip(view.heads, view.values[layer], strict=True)
-            maps += [(head, values, scale_of_weights(values)) for head, values in of_heads]
-        for plot, (title, values, scale) in zip(plots[layer], maps, strict=False):
-            _shade(plot, values, scale)
-            plot.set_aspect("equal", anchor="NW")
-            if title is name or view.values.size <= MOST_CELLS:
-                place = name if title is name else f"{name}, {title}"
-                rows_of_map = [f"{place}, from unit {unit + 1}" for unit in view.units]
-                drawn_maps.append(
-                    DrawnMap(plot, rows_of_map, columns, partial(_format_relation, view, values))
-                )
-            caption = f"{_shorten_name(title, _NAME_LENGTH)}: {scale.low:.2g} – {scale.high:.2g}"
-            plot.set_title(caption, **{**_HEADING, "fontsize": 9})
-            for axis in (plot.xaxis, plot.yaxis):
-                _number_axis(axis, view.units, _MOST_UNITS)
-        for plot in plots[layer][len(maps) :]:
-            plot.set_axis_off()
+    for layer, means, values_of_heads, (first, *others) in layers:
+        _draw_relation(first, view, layer, means, scale_of_weights(view.means))
+        maps = [(first, layer, means)]
+        if several:
+            for head, values, plot in zip(view.heads, values_of_heads, others, strict=False):
+                _draw_relation(plot, view, head, values, scale_of_weights(values))
+                maps.append((plot, f"{layer}, {head}", values))
+        readable = maps if view.values.size <= MOST_CELLS else maps[:1]
+        for plot, name, values in readable:
+            rows = [f"{name}, from unit {unit + 1}" for unit in view.units]
+            drawn_maps.append(
+                DrawnMap(plot, rows, columns, partial(_format_relation, view, values))
+            )
     return drawn_maps
+
+
+def _draw_relation(
+    plot: "Axes", view: Relations, name: str, values: "NDArray[np.float64]", scale: Scale
+) -> None:
+    plot.set_axis_on()
+    _shade(plot, values, scale)
+    plot.set_aspect("equal", anchor="NW")
+    caption = f"{_shorten_name(name, _NAME_LENGTH)}: {scale.low:.2g} – {scale.high:.2g}"
+    plot.set_title(caption, loc="left", fontsize=9)
+    for axis in (plot.xaxis, plot.yaxis):
+        _number_axis(axis, view.units, _MOST_UNITS)
 
 
 def _format_relation(view: Relations, values: "NDArray[np.float64]", *cell: int) -> str:
@@ -287,10 +265,8 @@ def _format_relation(view: Relations, values: "NDArray[np.float64]", *cell: int)
 
 
 def _beginning(text: str) -> str:
-    lines = textwrap.wrap(
-        " ".join(text.split()), _TEXT_WIDTH, max_lines=_TEXT_LINES, placeholder=" …"
-    )
-    return "\n".join(lines)
+    words = " ".join(text.split())
+    return "\n".join(textwrap.wrap(words, _TEXT_WIDTH, max_lines=_TEXT_LINES, placeholder=" …"))
 
 
 def _shorten_name(name: str, limit: int) -> str:
@@ -300,39 +276,25 @@ def _shorten_name(name: str, limit: int) -> str:
 def _draw_source(panel: "Figure | SubFigure", view: SourceText) -> list[DrawnMap]:
     """Draw a strip of the mean marks of the source tokens, and a map of the mean widths of each head's windows."""
     marks, windows = view.marks, view.windows
-    heights = [
-        height
-        for height, part in zip(_heights_of_source(view), (marks, windows), strict=True)
-        if part
-    ]
-    panels, drawn_maps = (
-        iter(panel.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]),
-        [],
-    )
+    heights = [_map_height(1)] if marks else []
+    heights += [_windows_height(windows)] if windows else []
+    panels = panel.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     if marks:
-        steps = (
-            f", the mean over the steps of the {marks.text} ({len(marks.values)})"
-            if marks.text
-            else ""
-        )
-        heading = f"{marks.name} of the source tokens{steps}"
+        heading = f"{marks.name} of the source tokens"
+        if marks.text:
+            heading += f", the mean over the steps of the {marks.text} ({len(marks.values)})"
         means = marks.mean[None]
-        plot = _draw_map(
-            next(panels), means, scale_of_weights(means), marks.name, heading, ("", "source token")
-        )
+        scale = scale_of_weights(means)
+        plot = _draw_map(panels[0], means, scale, marks.name, heading, ("", "source token"))
         plot.set_yticks([])
-    if windows:
-        means, heading = (
-            windows.mean_widths,
-            f"{windows.name} of each head: the mean width, and some windows",
-        )
-        name, axes = f"width of {windows.name}", ("layer", "head")
-        plot = _draw_map(next(panels), means, scale_of_weights(means), name, heading, axes)
-        _draw_windows(plot, windows)
-        drawn_maps.append(
-            DrawnMap(plot, windows.layers, windows.heads, lambda *cell: format_weight(means[cell]))
-        )
-    return drawn_maps
+    if not windows:
+        return []
+    widths = windows.mean_widths
+    heading = f"{windows.name} of each head: the mean width, and some windows"
+    name, axes = f"width of {windows.name}", ("layer", "head")
+    plot = _draw_map(panels[-1], widths, scale_of_weights(widths), name, heading, axes)
+    _draw_windows(plot, windows)
+    return [DrawnMap(plot, windows.layers, windows.heads, _readout(widths))]
 
 
 def _draw_windows(plot: "Axes", windows: TokenWindows) -> None:
@@ -346,57 +308,22 @@ def _draw_windows(plot: "Axes", windows: TokenWindows) -> None:
     layers, heads, rows = np.indices(shares.shape[1:])
     begins, middles, ends = (heads - 0.45 + 0.9 * shares).reshape(3, -1)
     heights = (layers - 0.42 + 0.84 * (rows + 0.5) / num_rows).ravel()
-    plot.hlines(
-        heights, begins, ends, COLOURS[1], alpha=0.5, linewidth=_WINDOW_LINE, rasterized=True
-    )
-    plot.plot(
-        middles,
-        heights,
-        "s",
-        color="black",
-        markersize=_WINDOW_LINE,
-        markeredgewidth=0,
-        rasterized=True,
-    )
-
-
-def _heights_of_source(view: SourceText) -> tuple[float, float]:
-    """Return the heights of the marks and of the windows."""
-    windows = 0.9 + min(5.0, max(0.7, 0.6 * len(view.windows.layers))) if view.windows else 0.0
-    return (1.3 if view.marks else 0.0), windows
+    lines: dict[str, Any] = {"linewidth": _WINDOW_LINE, "rasterized": True}
+    plot.hlines(heights, begins, ends, COLOURS[1], alpha=0.5, **lines)
+    plot.plot(middles, heights, "ks", markersize=_WINDOW_LINE, markeredgewidth=0, rasterized=True)
 
 
 def _draw_plane(panel: "Figure | SubFigure", view: Plane) -> list[DrawnMap]:
-    if view.values.size:
-        rows, columns = ("", "", *view.axes)[-2:]
-        plot = _draw_map(
-            panel, view.values, scale_of(view.values), view.name, about_plane(view), (rows, columns)
-        )
-        tall, wide = view.values.shape
-        names = _numbered(rows, tall), _numbered(columns, wide)
-        return [DrawnMap(plot, *names, lambda *cell: format_weight(view.values[cell]))]
-    plot = panel.subplots()
-    plot.set_title(about_plane(view), **_HEADING)
-    plot.set_axis_off()
-    return []
-
-
-def _draw_map(
-    panel: "Figure | SubFigure",
-    values: "NDArray[np.float64]",
-    scale: Scale,
-    name: str,
-    heading: str,
-    axes: tuple[str, str],
-) -> "Axes":
-    """Draw rows and columns of values as shades; `axes` has their names."""
-    plot = panel.subplots()
-    _heat(panel, plot, values, scale, name, [plot])
-    plot.set_title(heading, **_HEADING)
-    plot.set(ylabel=axes[0], xlabel=axes[1])
-    _number_axis(plot.yaxis, range(len(values)), _MOST_ROWS)
-    _number_axis(plot.xaxis, range(values.shape[1]), _MOST_COLUMNS)
-    return plot
+    if not view.values.size:
+        plot = panel.subplots()
+        plot.set_title(about_plane(view), **_HEADING)
+        plot.set_axis_off()
+        return []
+    axes = ("", "", *view.axes)[-2:]
+    scale = scale_of(view.values)
+    plot = _draw_map(panel, view.values, scale, view.name, about_plane(view), axes)
+    rows, columns = map(_number_names, axes, view.values.shape)
+    return [DrawnMap(plot, rows, columns, _readout(view.values))]
 
 
 def about_plane(view: Plane) -> str:
@@ -409,21 +336,27 @@ def about_plane(view: Plane) -> str:
     return f"{view.name} ({size})." if size else f"{view.name}: {view.values[0, 0]:.3g}."
 
 
-def _heat(
+def _draw_map(
     panel: "Figure | SubFigure",
-    plot: "Axes",
     values: "NDArray[np.float64]",
     scale: Scale,
     name: str,
-    axes: "Sequence[Axes]",
+    heading: str,
+    axes: Sequence[str],
     shades: "Colormap | str" = _SHADES,
-) -> None:
-    """Draw values as shades, and a colour bar at the right of `axes`."""
+) -> "Axes":
+    """Draw rows and columns of values as shades, with a colour bar; `axes` has the names of both axes."""
+    plot = panel.subplots()
     image = _shade(plot, values, scale, shades)
     tall = panel.bbox.height / panel.dpi  # inches
-    bar = panel.colorbar(image, ax=list(axes), pad=0.01, fraction=0.05, aspect=5 * tall)
+    bar = panel.colorbar(image, ax=plot, pad=0.01, fraction=0.05, aspect=5 * tall)
     bar.set_label(name, fontsize=9)
     bar.ax.tick_params(labelsize=8)
+    plot.set_title(heading, **_HEADING)
+    plot.set(ylabel=axes[0], xlabel=axes[1])
+    _number_axis(plot.yaxis, range(len(values)), _MOST_ROWS)
+    _number_axis(plot.xaxis, range(values.shape[1]), _MOST_COLUMNS)
+    return plot
 
 
 def _shade(
@@ -431,21 +364,21 @@ def _shade(
 ) -> "ScalarMappable":
     finite = np.ma.masked_invalid(values)
     plot.set_facecolor("white")  # for values that are not finite
-    return plot.imshow(
-        finite, aspect="auto", cmap=shades, vmin=scale.low, vmax=scale.high, interpolation="nearest"
-    )
+    look: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest", "cmap": shades}
+    return plot.imshow(finite, vmin=scale.low, vmax=scale.high, **look)
 
 
 def _number_axis(axis: "Axis", indices: Sequence[int], limit: int) -> None:
     """Write the numbers of some units, steps or tokens, of which some may be missing, at their places."""
-    numbers = tick_numbers(indices[-1] + 1, limit)
+    numbers = _tick_numbers(indices[-1] + 1, limit)
     places = [place for place, index in enumerate(indices) if index + 1 in numbers]
     axis.set_ticks(places, [f"{indices[place] + 1}" for place in places])
     axis.set_tick_params(labelsize=8, length=2)
 
 
-def tick_numbers(count: int, limit: int) -> list[int]:
+def _tick_numbers(count: int, limit: int) -> set[int]:
     """Return 1 and the multiples of a round number up to `count`, at most `limit` (2 or more) in total."""
-    round_numbers = (digit * 10**power for power in range(9) for digit in (1, 2, 5))
-    step = next(number for number in round_numbers if count // number + (number > 1) <= limit)
-    return sorted({1, *range(step, count + 1, step)})
+    for step in _ROUND_NUMBERS:
+        if count // step + (step > 1) <= limit:
+            break
+    return {1, *range(step, count + 1, step)}

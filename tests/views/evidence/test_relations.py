@@ -24,9 +24,9 @@ from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import Evidence
 from longsumbench.views.evidence import html_views, picture
+from longsumbench.views.evidence.array_views import RELATION_AXES, Relations, views
 from longsumbench.views.evidence.html_views import html_view
 from longsumbench.views.evidence.picture import draw_views
-from longsumbench.views.evidence.views import RELATION_AXES, Relations, views
 
 TEXTS = ("", "The rain came.", "It went.")
 HEADS = np.array(

@@ -14,8 +14,8 @@ from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import REFERENCE_AXIS, Evidence
 from longsumbench.views.evidence import html_views as module
+from longsumbench.views.evidence.array_views import WINDOW_AXES, SourceText, TokenMarks, views
 from longsumbench.views.evidence.picture import draw_views
-from longsumbench.views.evidence.views import WINDOW_AXES, SourceText, TokenMarks, views
 
 BY_STEP = np.array(
     [[0.0, 0.5, 1.0], [0.5, 0.5, 0.0]], dtype=np.float32

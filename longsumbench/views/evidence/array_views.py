@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from longsumbench.core import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Evidence
 
-_TEXT_OF_STEPS = {
-    "step": "summary",
-    REFERENCE_AXIS: "reference",
-}  # axis → text whose tokens are the steps
-MARKED_AXES = (*((axis, "source_token") for axis in _TEXT_OF_STEPS), ("source_token",))
+# Axis → text whose tokens are the steps
+_TEXT_OF_STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}
+_WEIGHT_AXES = [("unit", axis) for axis in _TEXT_OF_STEPS]
+_SELECTION_AXES = ("segment", "unit")
+MARKED_AXES = (("step", "source_token"), (REFERENCE_AXIS, "source_token"), ("source_token",))
 WINDOW_AXES = ("layer", "head", "source_token", WINDOW_AXIS)
 _SHARE_ERROR = 1e-3  # error of shares that were stored in half precision
 RELATION_AXES = ("layer", "head", "unit", ATTENDED_AXIS)
@@ -74,14 +74,6 @@ class StepRange(NamedTuple):
     steps: Sequence[int]
 
 
-def step_ranges(units: Sequence[int]) -> list[StepRange]:
-    """Group the steps by their strongest units, in order."""
-    return [
-        StepRange(unit, list(steps))
-        for unit, steps in groupby(range(len(units)), key=units.__getitem__)
-    ]
-
-
 @dataclass(frozen=True)
 class Weights:
     """The weight of each unit at each step."""
@@ -96,21 +88,15 @@ class Weights:
         """The scale of all weights."""
         return scale_of_weights(self.values)
 
-    @property
-    def strongest(self) -> list[int]:
-        """The unit with the highest weight at each step, from 0; the first of several."""
-        strongest: list[int] = (
-            np.where(np.isnan(self.values), -np.inf, self.values).argmax(axis=0).tolist()
-        )
-        return strongest
-
-    def runs(self) -> list[StepRange]:
+    def step_ranges(self) -> list[StepRange]:
         """Group all steps by their strongest units; a blank token belongs to the step before it."""
-        units = self.strongest
+        finite = np.where(np.isnan(self.values), -np.inf, self.values)
+        units = finite.argmax(axis=0).tolist()
         for step, token in enumerate(self.tokens or ()):
             if step and not token.strip():
                 units[step] = units[step - 1]
-        return step_ranges(units)
+        groups = groupby(range(len(units)), key=units.__getitem__)
+        return [StepRange(unit, list(steps)) for unit, steps in groups]
 
 
 @dataclass(frozen=True)
@@ -163,9 +149,8 @@ class TokenMarks:
     """The weight of each source token."""
 
     name: str
-    text: (
-        str | None
-    )  # the text whose tokens are the steps: "summary" or "reference"; None without steps
+    # The text whose tokens are the steps: "summary" or "reference"; None without steps
+    text: str | None
     values: NDArray[np.float64]  # [step, source token]; one row without steps
     tokens: tuple[str, ...] | None  # the text of each step; None if unknown
 
@@ -182,9 +167,8 @@ class TokenWindows:
     name: str
     # [layer, head, source token], positions in source tokens, from 0; NaN without a window
     middles: NDArray[np.float64]
-    widths: NDArray[
-        np.float64
-    ]  # [layer, head, source token], in source tokens; NaN without a window
+    # [layer, head, source token], in source tokens; NaN without a window
+    widths: NDArray[np.float64]
     layers: tuple[str, ...]
     heads: tuple[str, ...]
 
@@ -250,31 +234,37 @@ View = Weights | Selections | Relations | SourceText | Plane
 
 def views(evidence: Evidence) -> list[View]:
     """Return the views of evidence: weights, selections, relations, the source, then planes, each sorted by name."""
-    arrays = {name: np.asarray(array) for name, array in sorted(evidence.arrays.items())}
-    axes = {name: evidence.axes[name] for name, array in arrays.items() if array.size}
-    weights = [name for name in axes if axes[name] in {("unit", axis) for axis in _TEXT_OF_STEPS}]
-    by_segment = [name for name in axes if axes[name] == ("segment", "unit")]
-    selection = _selection(
-        {name: arrays[name] for name in by_segment}, evidence.texts.get("segment")
-    )
-    relations = [
-        name
-        for name in axes
-        if axes[name] == RELATION_AXES and len(set(arrays[name].shape[2:])) == 1
-    ]
-    source_texts = _source_texts({name: arrays[name] for name in axes}, evidence)
-    seen = {*weights, *(by_segment if selection else ()), *relations}
-    seen |= {name for text in source_texts for name in text.names}
+    weights: list[Weights] = []
+    by_segment: dict[str, NDArray[Any]] = {}
+    relations: list[Relations] = []
+    marked: dict[str, NDArray[Any]] = {}
+    windows: list[TokenWindows] = []
+    others: dict[str, NDArray[Any]] = {}
+    for name in sorted(evidence.arrays):
+        array, axes = np.asarray(evidence.arrays[name]), evidence.axes[name]
+        if array.size and axes in _WEIGHT_AXES:
+            weights.append(_weights(name, array, evidence))
+        elif array.size and axes == _SELECTION_AXES:
+            by_segment[name] = array
+        elif array.size and axes == RELATION_AXES and array.shape[2] == array.shape[3]:
+            relations.append(_relations(name, array, evidence))
+        elif array.size and axes in MARKED_AXES:
+            marked[name] = array
+        elif array.size and axes == WINDOW_AXES and array.shape[3] == 2:
+            windows.append(_windows(name, array, evidence))
+        else:
+            others[name] = array
+    selection = _selection(by_segment, evidence.texts.get("segment"))
+    if not selection:
+        others |= by_segment
+    in_order = sorted(marked, key=lambda name: MARKED_AXES.index(evidence.axes[name]))
+    marks = [_marks(name, marked[name], evidence) for name in in_order]
     return [
-        *(_weights(name, arrays[name], evidence) for name in weights),
+        *weights,
         *([selection] if selection else []),
-        *(_relations(name, arrays[name], evidence) for name in relations),
-        *source_texts,
-        *(
-            _plane_view(name, arrays[name], evidence.axes[name])
-            for name in arrays
-            if name not in seen
-        ),
+        *relations,
+        *_source_texts(marks, windows, evidence.texts.get("source_token")),
+        *(_plane_view(name, others[name], evidence.axes[name]) for name in sorted(others)),
     ]
 
 
@@ -303,36 +293,25 @@ def _relations(name: str, array: NDArray[Any], evidence: Evidence) -> Relations:
     has_text = np.array([bool(text.strip()) for text in texts])
     visible = has_text | (np.nan_to_num(values[:, :, has_text]) != 0).any(axis=(0, 1, 2))
     units = np.flatnonzero(visible if has_text.any() else ~has_text)
-    layers, heads = _layers_and_heads(array, evidence)
+    values = values[:, :, units][..., units]
     return Relations(
-        name, values[:, :, units][..., units], tuple(units.tolist()), texts, layers, heads
+        name, values, tuple(units.tolist()), texts, *_layers_and_heads(array, evidence)
     )
 
 
-def _layers_and_heads(
-    array: NDArray[Any], evidence: Evidence
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _layers_and_heads(array: NDArray[Any], evidence: Evidence) -> list[tuple[str, ...]]:
     """Return the names of an array's layers and heads: their texts, or their numbers if unknown."""
-    layers, heads = (
-        evidence.texts.get(axis) or tuple(f"{axis} {number + 1}" for number in range(size))
-        for axis, size in zip(("layer", "head"), array.shape[:2], strict=True)
-    )
-    return layers, heads
+    names = []
+    for axis, size in zip(("layer", "head"), array.shape, strict=False):
+        numbered = tuple(f"{axis} {number + 1}" for number in range(size))
+        names.append(evidence.texts.get(axis) or numbered)
+    return names
 
 
-def _source_texts(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> list[SourceText]:
+def _source_texts(
+    marks: Sequence[TokenMarks], windows: Sequence[TokenWindows], tokens: tuple[str, ...] | None
+) -> list[SourceText]:
     """Return views of marks and windows, in pairs if they belong to one text, one by one otherwise."""
-    by_axes = {
-        axes: [name for name in arrays if evidence.axes[name] == axes]
-        for axes in (*MARKED_AXES, WINDOW_AXES)
-    }
-    marks = [_marks(name, arrays[name], evidence) for axes in MARKED_AXES for name in by_axes[axes]]
-    windows = [
-        _windows(name, arrays[name], evidence)
-        for name in by_axes[WINDOW_AXES]
-        if arrays[name].shape[3] == 2
-    ]
-    tokens = evidence.texts.get("source_token")
     if marks and windows and len(marks[0].mean) != windows[0].num_tokens:
         with_marks = [SourceText(tokens, mark, None) for mark in marks]
         return with_marks + [SourceText(tokens, None, window) for window in windows]
@@ -340,17 +319,16 @@ def _source_texts(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> lis
 
 
 def _marks(name: str, array: NDArray[Any], evidence: Evidence) -> TokenMarks:
-    *step_axes, _ = evidence.axes[name]
+    axis = evidence.axes[name][0]  # of the steps, if there are any
     values = np.atleast_2d(array.astype(np.float64))
-    if not step_axes:
+    if axis not in _TEXT_OF_STEPS:
         return TokenMarks(name, None, values, None)
-    return TokenMarks(name, _TEXT_OF_STEPS[step_axes[0]], values, evidence.texts.get(step_axes[0]))
+    return TokenMarks(name, _TEXT_OF_STEPS[axis], values, evidence.texts.get(axis))
 
 
 def _windows(name: str, array: NDArray[Any], evidence: Evidence) -> TokenWindows:
-    middles, widths = np.where(
-        np.isfinite(array).all(axis=3), np.moveaxis(array.astype(np.float64), 3, 0), np.nan
-    )
+    is_known = np.isfinite(array).all(axis=3)
+    middles, widths = np.where(is_known, np.moveaxis(array.astype(np.float64), 3, 0), np.nan)
     return TokenWindows(name, middles, widths, *_layers_and_heads(array, evidence))
 
 
