@@ -263,11 +263,11 @@ class FoldedGeneration:
         scores = scores.view(len(scores), step["num_beams"], -1)
         is_small = scores.shape[-1] <= keep * _BLOCK
         if step["do_sample"] or scores.device.type != "cpu" or is_small:
-            continuations = library._get_top_k_continuations(**step)  # type: ignore[misc]
+            continuations = library._get_top_k_continuations(**step)  # type: ignore[attr-defined]
             return continuations
         tokens = leading_tokens(scores, keep)  # [B, K, N]
         step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
-        continuations = library._get_top_k_continuations(**step)  # type: ignore[misc]
+        continuations = library._get_top_k_continuations(**step)  # type: ignore[attr-defined]
         # the new tokens are places among the leading ones
         _, sequences, rows = continuations
         beams = rows[..., last - step["decoder_prompt_len"]] % step["num_beams"]
