@@ -154,7 +154,7 @@ class RougeScorer:
         self.rouge_types = rouge_types
         self._arguments = rouge_types, use_stemmer, split_summaries, tokenizer
         self._rule = "nltk" if split_summaries and _LSUM in rouge_types else "newline"
-        self._tokenizer = tokenizer or None
+        self._tokenizer: Any = tokenizer or None
         self._vocabulary = Vocabulary(stemmers.google_stem() if use_stemmer else None)
         self._overlap = _overlap_function("auto")
         # of the vocabulary, and of the memory that the kernels reuse

@@ -211,7 +211,11 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
 def _generated(rows: Iterator[tuple[str, Read]], full: set[str]) -> Iterator[Entry]:
     for split, row in rows:
         if split not in full:
-            yield Entry(split, lambda row=row: row)
+            yield Entry(split, partial(_unchanged, row))
+
+
+def _unchanged(row: Read) -> Read:
+    return row
 
 
 @dataclass
