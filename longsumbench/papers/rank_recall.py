@@ -99,7 +99,7 @@ def _trainings(job: Job) -> list[_Training]:
 
 def _printed_recalls() -> dict[str, dict[int, str]]:
     by_system = {}
-    for name, recalls in read_rank_recalls(_PRINTED_ON).items():
+    for name, recalls in read_rank_recalls(_PRINTED_ON):
         by_system[name.partition(" (liu2019hiersumm")[0]] = recalls
     return {ranker: by_system[system] for ranker, system in _PRINTED_AS.items()}
 
