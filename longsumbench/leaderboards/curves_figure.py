@@ -7,7 +7,9 @@ With two settings, the one with more values is the axis. Each value of the other
 if only one system is swept, or if there are too many values.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,6 +117,7 @@ def curves_figure(sweep: SweepCurves, kind: str | None = None) -> SeriesFigure:
     """
     kind = kind or sweep.ranked_by()
     _check_kind(kind, sweep)
+    # The lines of all panels decide which ones are drawn, and in which order
     values = sweep.values(sweep.axis)
     positions = _place_values(values)
     panel_values = _panel_values(sweep)
@@ -122,6 +125,7 @@ def curves_figure(sweep: SweepCurves, kind: str | None = None) -> SeriesFigure:
     lines = _rank_lines(panels_lines, kind)
     drawn = list(lines)[:MOST_CURVES]
 
+    # All panels together have room for so many tick labels
     interval = -(-len(values) * len(panel_values) // _MOST_TICKS)
     ticks = {positions[value]: _tick_name(value) for value in values[::interval]}
     references = _reference_series(sweep.groups[0], kind)
@@ -149,8 +153,8 @@ def _check_kind(kind: str, sweep: SweepCurves) -> None:
         raise UnknownName("measure", kind, sweep.kinds())
     drawable: set[str] = set()
     for curve in sweep.groups[0].curves:
-        names = [name for point in curve.points.values() for name in point.numbers]
-        drawable |= {name for name in names if names.count(name) > 1}
+        points = Counter(chain.from_iterable(row.numbers for row in curve.points.values()))
+        drawable.update(name for name, number in points.items() if number > 1)
     if kind not in drawable:
         message = (
             f"--kind {kind} was not measured by runs that differ in {' and '.join(sweep.keys)}"
@@ -283,7 +287,9 @@ def _notes(sweep: SweepCurves, kind: str, lines: dict[str, list[SeedGroup]]) -> 
     notes = [first_note]
     axes = " and ".join(map(short_name, sweep.keys))
     verb = "gives" if len(sweep.keys) == 1 else "give"
-    follows = {key: value for curve in group.curves for key, value in curve.follows.items()}
+    follows: dict[str, str] = {}
+    for curve in group.curves:
+        follows |= curve.follows
     for key, value in follows.items():
         name = f"{short_name(key)} is {checkpoint_name(value)}"
         notes.append(f"{name}, or null if {axes} {verb} it no meaning.")

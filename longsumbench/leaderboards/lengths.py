@@ -80,6 +80,7 @@ def systems_at_lengths(
         if lengths and has_recall:
             tested = systems.setdefault(_system_of(record), {})
             tested.setdefault(max(lengths), []).append(record)
+    # A curve needs two lengths
     several = {system: tested for system, tested in systems.items() if len(tested) > 1}
     names = [system.name for system in several]
     curves = []
@@ -141,7 +142,7 @@ def _best_first(system: LengthCurves) -> tuple[float, str]:
 
 def lengths_figure(subject: str, systems: Sequence[LengthCurves]) -> SeriesFigure:
     """Return the figure of recall against length, a panel per kind of fact. `systems` has at least one."""
-    lengths = sorted({length for system in systems for length in system.tested})
+    lengths = sorted(set().union(*(system.tested for system in systems)))
     ticks = {log2(length): in_thousands(length) for length in lengths}
     panels = []
     for kind, heading in FACT_PANELS.items():
@@ -180,6 +181,7 @@ def _recall_line(system: LengthCurves) -> RecallLine:
     chance = system.point(CHANCE, min(system.tested))
     if chance:
         points[CHANCE] = chance
+    # Notes about seeds and intervals must hold at every length
     fewest = min(system.tested.values(), key=lambda group: len(group.runs))
     row = replace(fewest, numbers=points, learned=system.learned)
     return RecallLine(system.label, row, hollow)

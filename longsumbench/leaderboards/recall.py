@@ -9,12 +9,14 @@ Single facts and sentences are placed by position, other facts by the distance b
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.notes import describe_intervals, describe_mark, join
 from longsumbench.leaderboards.seed_groups import LEARNED, SeedGroup
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure
 
+# A table draws `RECALL_PICTURES`, at the end of this file; all of them are a `recall_figure`
 CHANCE = "fact_recall_chance"
 MOST_SYSTEMS = 6  # in a picture
 _FOUND = 50.0  # percent; also what a guess between the two bids of a silent fact gives
@@ -92,7 +94,7 @@ def recall_lines(
     rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS
 ) -> list[RecallLine]:
     """Return the lines of comparable rows in their order; oracles, and systems without any point, are left out."""
-    measures = {name for panel in panels for name in panel.places}
+    measures = set().union(*(panel.places for panel in panels))
     lines = []
     for row in rows:
         if not row.first.oracle and measures & row.numbers.keys():
@@ -155,6 +157,7 @@ def headline(topic: str, lines: Sequence[RecallLine], measure: str, facts: str =
     if undecided and not can_be_named:
         return ""
 
+    # What can be said: of none, of all, of a number, or of named systems
     learned = "" if all_comparable else " that learned"
     if not finders:
         subject = f"no system{learned} finds"
@@ -225,13 +228,13 @@ def recall_figure(
         left_out = f"{len(drawn)} of {len(best)} models, each with its best settings; the table has all {len(lines)} rows."
     measured_panels = [panel for panel in panels if _measured_places(panel, drawn)]
     plots = [_panel(panel, drawn) for panel in measured_panels]
-    is_vague = any(not series.band for plot in plots for series in plot.series)
+    bands = [series.band for series in chain.from_iterable(plot.series for plot in plots)]
     vague = f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much."
     note = join(
         f"{topic}." if title else "",
         f"Lines are means over {over}, bands their 95 % intervals.",
         f"One seed, another may differ: {', '.join(one_seed)}." if one_seed else "",
-        vague if is_vague else "",
+        "" if all(bands) else vague,
         describe_mark("Grey", words),
         *notes,
         left_out,

@@ -50,7 +50,7 @@ from longsumbench.runs.results import Results, is_verified
 from longsumbench.views import tables
 from longsumbench.views.figures import draw_figure
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
-from longsumbench.views.series import draw_series
+from longsumbench.views.series import SeriesFigure, draw_series
 from longsumbench.views.tables import Block, Stressed, Tied, csv_text, rounded_frame, with_bounds
 
 if TYPE_CHECKING:
@@ -379,15 +379,18 @@ class Table:
             f"{self.dataset}-lengths.csv": lengths.lengths_csv(curves) if curves else None,
         }
         if draw:
+            figures: dict[str, SeriesFigure | None] = {}
             for picture in RECALL_PICTURES:
                 lines = self.lines(picture)
-                figure = picture.figure(self.title(picture), lines) if lines else None
-                image = draw_series(figure)["png"] if figure else None
-                contents[f"{self.dataset}-{picture.name}.png"] = image
+                figures[picture.name] = (
+                    picture.figure(self.title(picture), lines) if lines else None
+                )
             title = lengths.title_of(self.dataset, curves) if curves else ""
-            figure = lengths.lengths_figure(title, curves) if curves else None
-            image = draw_series(figure)["png"] if figure else None
-            contents[f"{self.dataset}-lengths.png"] = image
+            figures["lengths"] = lengths.lengths_figure(title, curves) if curves else None
+            for name, figure in figures.items():
+                contents[f"{self.dataset}-{name}.png"] = (
+                    draw_series(figure)["png"] if figure else None
+                )
         return contents
 
     def pictures(self) -> list[str]:

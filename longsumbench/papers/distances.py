@@ -39,13 +39,12 @@ def similarity_page(job: Job) -> Page:
     settings = build_options(job, LocalitySettings)
     settings.distance = max(_LIMIT, settings.distance)  # so that no bin has near and far pairs
     datasets, conditions = read_datasets(job)
-    curves = {dataset: analyze_locality(dataset.settings, settings) for dataset in datasets}
-    numbers = [
-        number
-        for dataset, curve in curves.items()
-        for number in _curve_numbers(dataset.name, curve)
-    ]
-    comparisons = {dataset.name: _compare_similarity(curve) for dataset, curve in curves.items()}
+    curves, numbers, comparisons = {}, [], {}
+    for dataset in datasets:
+        curve = analyze_locality(dataset.settings, settings)
+        curves[dataset] = curve
+        numbers += _curve_numbers(dataset.name, curve)
+        comparisons[dataset.name] = _compare_similarity(curve)
     ours = "tf-idf vectors (encoder=FOLDER or a hub name sets an encoder)"
     vectors = "The paper prints a curve without numbers, from sentence vectors of SimCSE (Gao et al. 2021)"
     sentence = f"{vectors}; ours are {ours if settings.encoder is None else f'those of {settings.encoder}'}."
@@ -60,17 +59,16 @@ def fusions_page(job: Job) -> Page:
     """
     settings = build_options(job, FusionSettings)
     datasets, conditions = read_datasets(job)
-    bars = {dataset: analyze_fusion(dataset.settings, settings) for dataset in datasets}
-    numbers = [
-        number
-        for dataset, fusions in bars.items()
-        for number in _bar_numbers(dataset.name, fusions)
-    ]
+    bars, numbers, comparisons = {}, [], {}
+    for dataset in datasets:
+        fusions = analyze_fusion(dataset.settings, settings)
+        bars[dataset] = fusions
+        numbers += _bar_numbers(dataset.name, fusions)
+        comparisons[dataset.name] = _compare_near(fusions)
     sentences = [
         "The paper prints bars without numbers. It does not say which ROUGE finds the pairs.",
         f"Ours: ROUGE-{settings.rouge}, t1 = {settings.overlap:g} %, t2 = {settings.rise:g} %.",
     ]
-    comparisons = {dataset.name: _compare_near(fusions) for dataset, fusions in bars.items()}
     return _analysis_page(job, bars, numbers, comparisons, [*conditions, *sentences])
 
 
@@ -82,21 +80,18 @@ def _analysis_page(
     conditions: Sequence[str],
 ) -> Page:
     """Return the first table and the picture of an analysis of each dataset, with the paper's claims."""
-    verdicts = claims.judge_claims(
-        [_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims]
-    )
+    tested = [_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims]
+    verdicts = claims.judge_claims(tested)
+    blocks, pictures = [], {}
+    for dataset, result in results.items():
+        blocks.append(replace(result.blocks()[0], heading=dataset.label))
+        pictures[picture_name(job.paper_table, dataset.name)] = result.pictures()["png"]
     return Page(
-        blocks=tuple(
-            replace(result.blocks()[0], heading=dataset.label)
-            for dataset, result in results.items()
-        ),
+        blocks=tuple(blocks),
         numbers=claims.long_table(numbers, verdicts),
         verdicts=verdicts,
         conditions=tuple(conditions),
-        pictures={
-            picture_name(job.paper_table, dataset.name): result.pictures()["png"]
-            for dataset, result in results.items()
-        },
+        pictures=pictures,
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,59 +48,59 @@ def rank_recall_page(job: Job) -> Page:
     A claim of the paper table names two rankers. Its parts are the numbers of paragraphs, on examples with more
     paragraphs. Of the others both rankers keep all, and only their order differs.
     """
-    seeds = str(job.options["seed"]).split(",")
-    options = {
-        name.removeprefix(_RANKER): job.options[name]
-        for name in job.options
-        if name.startswith(_RANKER)
-    }
-    trainings = []
-    for seed in seeds:
-        settings = build_options(job, RankRecallSettings, seed=seed.strip())
-        inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
-        trainings.append(
-            (settings, build_settings(RankerSettings, {**inherited, **options}, _RANKER))
-        )
+    trainings = _trainings(job)
+    source = f"{job.paper_table.source} {job.paper_table.prints}"
     datasets, conditions = read_datasets(job)
     recalls = []
     for dataset in datasets:
-        results = [
-            rank_recall(dataset.settings, settings, ranker) for settings, ranker in trainings
-        ]
+        results = [rank_recall(dataset.settings, *training) for training in trainings]
         printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
-        recalls.append(
-            _Recalls(
-                dataset, results, printed, f"{job.paper_table.source} {job.paper_table.prints}"
-            )
-        )
-    verdicts = claims.judge_claims(
-        [_compare_rankers(job, paper, recalls) for paper in job.paper_table.claims]
-    )
-    ranker = trainings[0][1]
+        recalls.append(_Recalls(dataset, results, printed, source))
+    tested = [_compare_rankers(job, paper, recalls) for paper in job.paper_table.claims]
+    verdicts = claims.judge_claims(tested)
+    numbers = chain.from_iterable(of_dataset.numbers() for of_dataset in recalls)
+    ranker = trainings[0].ranker
     training = (
         f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
     )
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"
+    seeds = format_count(len(trainings), "seed")
     return Page(
         blocks=tuple(of_dataset.block() for of_dataset in recalls),
-        numbers=claims.long_table(
-            chain.from_iterable(of_dataset.numbers() for of_dataset in recalls), verdicts
-        ),
+        numbers=claims.long_table(numbers, verdicts),
         verdicts=verdicts,
         conditions=(
             *conditions,
-            f"Our numbers are means over {format_count(len(seeds), 'seed')} of the rankers' training.",
+            f"Our numbers are means over {seeds} of the rankers' training.",
             "The paper does not say on which split it measures, nor which ROUGE-L: of a sentence or of a summary.",
             f"{training}, with {sizes}. The paper gives neither steps nor batch.",
         ),
     )
 
 
+class _Training(NamedTuple):
+    """The settings of one seed."""
+
+    settings: RankRecallSettings
+    ranker: RankerSettings
+
+
+def _trainings(job: Job) -> list[_Training]:
+    trainings = []
+    for seed in str(job.options["seed"]).split(","):
+        settings = build_options(job, RankRecallSettings, seed=seed.strip())
+        options = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
+        for name, value in job.options.items():
+            if name.startswith(_RANKER):
+                options[name.removeprefix(_RANKER)] = value
+        trainings.append(_Training(settings, build_settings(RankerSettings, options, _RANKER)))
+    return trainings
+
+
 def _printed_recalls() -> dict[str, dict[int, str]]:
-    by_system = {
-        name.partition(" (liu2019hiersumm")[0]: recalls
-        for name, recalls in read_rank_recalls(_PRINTED_ON)
-    }
+    by_system = {}
+    for name, recalls in read_rank_recalls(_PRINTED_ON):
+        by_system[name.partition(" (liu2019hiersumm")[0]] = recalls
     return {ranker: by_system[system] for ranker, system in _PRINTED_AS.items()}
 
 
@@ -144,27 +145,14 @@ class _Recalls:
         """Return printed and ours, a line for each ranker."""
         cells = []
         for name in self.results[0].recalls:
-            label = f"{name} (order of the text)" if name == UNRANKED else name
             if name in self.printed:
-                printed = f"printed on {self.dataset.name}"
-                cells.append(
-                    [
-                        _PRINTED_AS[name],
-                        printed,
-                        *(self.printed[name][num_best] for num_best in KEPT),
-                    ]
-                )
-            our_label = f"ours on {self.dataset.settings.name}"
-            cells.append(
-                [label, our_label, *(f"{self.estimates[name, num_best]:.2f}" for num_best in KEPT)]
-            )
-        return Block(
-            self.dataset.label,
-            tuple(self.results[0].notes()),
-            _RECALL_COLUMNS,
-            "ll" + "r" * len(KEPT),
-            cells,
-        )
+                numbers = [self.printed[name][num_best] for num_best in KEPT]
+                cells.append([_PRINTED_AS[name], f"printed on {self.dataset.name}", *numbers])
+            label = f"{name} (order of the text)" if name == UNRANKED else name
+            recalls = [f"{self.estimates[name, num_best]:.2f}" for num_best in KEPT]
+            cells.append([label, f"ours on {self.dataset.settings.name}", *recalls])
+        notes, align = tuple(self.results[0].notes()), "ll" + "r" * len(KEPT)
+        return Block(self.dataset.label, notes, _RECALL_COLUMNS, align, cells)
 
     def numbers(self) -> Iterator[claims.TableNumber]:
         """Yield printed and ours, of each ranker and number of paragraphs."""
@@ -180,26 +168,24 @@ class _Recalls:
 
 def _compare_rankers(job: Job, paper: PaperClaim, recalls: Sequence[_Recalls]) -> claims.Claim:
     """Return a claim about two rankers, with a part for each number of paragraphs that enough examples exceed."""
-    claim, parts, unit = claims.start_claim(job, paper), [], recalls[0].results[0].unit
+    claim = claims.start_claim(job, paper)
     if claim.obstacle:
         return claim
-    if missing := [name for name in paper.rows if name not in recalls[0].results[0].recalls]:
+    results = recalls[0].results[0]
+    missing = [name for name in paper.rows if name not in results.recalls]
+    if missing:
         return claim.not_tested(f"rank= does not name {' and '.join(missing)}")
+    parts = []
     for of_dataset, num_best in product(recalls, KEPT):
         more = of_dataset.results[0].texts_of_each > num_best
         if more.sum() >= _FEWEST_TESTED:
             higher, lower = (of_dataset.values(name, num_best)[more] for name in paper.rows)
-            comparison = PairDifference(
-                paired_effect(higher - lower), len(higher), len(of_dataset.results)
-            )
-            parts.append(
-                claims.Part(
-                    paper.pairs[0], of_dataset.dataset.name, _measure_name(num_best), comparison
-                )
-            )
+            effect = paired_effect(higher - lower)
+            comparison = PairDifference(effect, len(higher), len(of_dataset.results))
+            name, measure = of_dataset.dataset.name, _measure_name(num_best)
+            parts.append(claims.Part(paper.pairs[0], name, measure, comparison))
     if not parts:
-        return claim.not_tested(f"too few examples have more than {KEPT[0]} {unit}s")
-    claim = claim._replace(
-        parts=parts, reason=f"{len(parts)} of {len(recalls) * len(KEPT)} numbers of {unit}s"
-    )
+        return claim.not_tested(f"too few examples have more than {KEPT[0]} {results.unit}s")
+    reason = f"{len(parts)} of {len(recalls) * len(KEPT)} numbers of {results.unit}s"
+    claim = claim._replace(parts=parts, reason=reason)
     return require_seeds(claim) if any(map(learned_ranker, paper.rows)) else claim

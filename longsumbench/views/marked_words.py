@@ -18,14 +18,15 @@ def mark_words(text: str, shared: Callable[[str], str | None]) -> Markup:
     """Escape a text and mark its longer words; `shared` returns the class of `mark` for a stem, or None."""
     parts, end = [], 0
     for word in _WORD_RUN.finditer(text):
-        stems_of_word = word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
-        kinds = [kind for stem in stems_of_word if (kind := shared(stem))]
-        mark = Markup('<mark class="{}">{}</mark>')
-        parts += [
-            escape(text[end : word.start()]),
-            mark.format(kinds[0], word[0]) if kinds else escape(word[0]),
-        ]
+        parts.append(escape(text[end : word.start()]))
         end = word.end()
+        # In some scripts, a run of characters has several words: the first one that is shared counts
+        stems_of_word = word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else []
+        kind = next(filter(None, map(shared, stems_of_word)), None)
+        if kind:
+            parts.append(Markup('<mark class="{}">{}</mark>').format(kind, word[0]))
+        else:
+            parts.append(escape(word[0]))
     return Markup("").join([*parts, text[end:]])
 
 
@@ -34,10 +35,8 @@ def mark_repetitions(text: str, shared: Callable[[str], str | None]) -> Markup:
     parts, end = [], 0
     for start, stop in repeated_spans(text):
         inside = mark_words(text[start:stop], shared)
-        parts += [
-            mark_words(text[end:start], shared),
-            Markup('<span class="repeated">{}</span>').format(inside),
-        ]
+        parts.append(mark_words(text[end:start], shared))
+        parts.append(Markup('<span class="repeated">{}</span>').format(inside))
         end = stop
     return Markup("").join([*parts, mark_words(text[end:], shared)])
 
