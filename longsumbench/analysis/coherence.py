@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import DatasetSettings, Device, Scoring, Sentences, Text, setting
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
@@ -36,7 +37,6 @@ from longsumbench.sentences import split_summary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_VERSION = 1  # increase if the same texts give other numbers
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
 
 
@@ -231,7 +231,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
     return CoherenceFound(
         dataset=sampled.dataset,
         sample=sampled.describe(),
-        signature=sampled.signature("analyze-coherence", _VERSION, metric=metric_signature),
+        signature=sampled.signature("analyze-coherence", READING_VERSION, metric=metric_signature),
         scores=columns,
         labels={REFERENCE: REFERENCE, SHUFFLED: SHUFFLED}
         | {run.record.run_id: run.label for run in sampled.runs},

@@ -35,6 +35,7 @@ from longsumbench.core import (
     Text,
     setting,
 )
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_VERSION = 1  # increase if the same texts give other numbers
 _NEITHER, _FIRST, _SECOND, _BOTH = (
     "neither",
     "first",
@@ -428,7 +428,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
     thresholds = {name: getattr(settings, name) for name in ("rouge", "overlap", "rise", "appears")}
     words = f"{IMPLEMENTATION},{scorer.mode},{scorer.stemmer},{scorer.tokenizer}"
     signature = sampled.signature(
-        "fusion", _VERSION, **thresholds, words=words, sentences=sentences.SPLITTER_NAME
+        "fusion", READING_VERSION, **thresholds, words=words, sentences=sentences.SPLITTER_NAME
     )
     runs = {run.record.run_id: run.label for run in sampled.runs}
     sample = sampled.describe()

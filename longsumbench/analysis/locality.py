@@ -23,6 +23,7 @@ from sklearn.preprocessing import normalize
 from longsumbench import sentences
 from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import BatchSize, Between, DatasetSettings, Device, OneOf, Text, setting
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
@@ -211,7 +212,6 @@ def _read_model_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-_VERSION = 1  # increase if the same texts give other numbers
 _WIDENING = 1.4  # ratio of the last distances of two consecutive bins
 _COSINES_AT_ONCE = 1 << 21  # in memory, of 8 bytes each
 _PRINTED_DISTANCES = (
@@ -478,7 +478,7 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
         dataset=sampled.dataset,
         sample=sampled.describe(),
         vectors=vectors.name,
-        signature=sampled.signature("locality", _VERSION, **parts),
+        signature=sampled.signature("locality", READING_VERSION, **parts),
         edges=edges,
         sums=np.array([_binned(values, edges) for values in sums]),
         pairs=num_pairs,

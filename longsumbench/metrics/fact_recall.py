@@ -40,6 +40,7 @@ class FactRecall(Metric):
       fact is neither.
     """
 
+    needs_source: ClassVar[bool] = False
     name: ClassVar[str] = "fact_recall"
     columns: ClassVar[tuple[str, ...]] = (
         name,

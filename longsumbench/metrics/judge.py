@@ -64,6 +64,7 @@ class Judge(core.Metric):
     Deviation: the key points are those of all references together, where FineSurE has one reference.
     """
 
+    needs_source: ClassVar[bool] = False
     name: ClassVar[str] = "judge"
     version: ClassVar[int] = (
         2  # 1 missed verdicts before a second thought, and after less usual marks of thinking
@@ -106,16 +107,23 @@ class Judge(core.Metric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; shares 0–1, `judge_fluency` 1–5, NaN without a verdict or without a text to judge."""
+        return self.judge_sentences(prediction, example)[0]
+
+    def judge_sentences(
+        self, prediction: str, example: Example
+    ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
+        """Score one prediction; the verdict on a key point or a sentence is the share of judges that found it."""
         self.prepare([(prediction, example)])
         task = _task(prediction, example)
         points, asked = self._points(task), list[Any]()
+        verdicts: list[SentenceVerdict] = []
         has_points = points or (task.reference and self._given is None)
         rows = [[0.0 if has_points else math.nan, math.nan, math.nan]] * len(self._judges)
         if task.sentences:
             asked = [judge.verdict(self._question(task)) for judge in self._judges]
             rows = [_scores_of(task, verdict) for verdict in asked]
             if points and None not in asked:
-                self._keep_verdicts(task, points, asked)
+                verdicts = self._mean_verdicts(task, points, asked)
             asked += [points] if self._points_question(task) else []
         missing = float(np.mean([answer is None for answer in asked])) if asked else math.nan
         scores = dict(zip(self.columns, [*np.mean(rows, axis=0).tolist(), missing], strict=True))
@@ -126,7 +134,7 @@ class Judge(core.Metric):
                 *(value for row in rows for value in row),
             ]
             scores |= dict(zip(self.further, values, strict=False))
-        return scores
+        return scores, verdicts
 
     def pooled(self) -> dict[str, tuple[float, float, float, int]]:
         """Return Krippendorff's α of several judges' verdicts on key points, if two examples define it."""
@@ -144,24 +152,23 @@ class Judge(core.Metric):
         low, high = percentile_interval(draws, len(rows))
         return {} if math.isnan(low) else {"judge_alpha": (float(draws[0]), low, high, len(rows))}
 
-    def _keep_verdicts(
+    def _mean_verdicts(
         self, task: _Task, points: Sequence[str], verdicts: Sequence[_Verdict]
-    ) -> None:
+    ) -> list[SentenceVerdict]:
         numbers = range(1, len(points) + 1)
         rows = self._on_points[task] = [
             [bool(verdict.matches[number]) for number in numbers] for verdict in verdicts
         ]
         stating = [set(chain.from_iterable(verdict.matches.values())) for verdict in verdicts]
         of_points = np.mean(rows, axis=0).tolist()
-        kept = [
+        means = [
             SentenceVerdict(share, -1, point)
             for share, point in zip(of_points, points, strict=True)
         ]
         for number in range(1, len(task.sentences) + 1):
-            kept.append(
-                SentenceVerdict(float(np.mean([number in numbers for numbers in stating])), -1)
-            )
-        self.verdicts.setdefault(task.id, kept)
+            share = float(np.mean([number in numbers for numbers in stating]))
+            means.append(SentenceVerdict(share, -1))
+        return means
 
     @cached_property
     def _judges(self) -> list[JudgeModel]:

@@ -20,19 +20,16 @@ from longsumbench.core import (
     Truncation,
     settings_deciding,
 )
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.modeling import tokenizer as tokenization, units as packing
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
 from longsumbench.modeling.neural_config import NeuralConfig, RankedConfig
 from longsumbench.modeling.ranking import Ranking
 from longsumbench.modeling.units import EncodedSentence, Limits, Paragraph, Query, Units
-from longsumbench.modeling.versions import UNITS_VERSION
 from longsumbench.progress import track
 
 Rows: TypeAlias = datasets.Dataset
 
-_ORDERS_VERSION = (
-    1  # rises, with the version of every learned ranker, when the same scores give another order
-)
 _IDS = datasets.List(datasets.Value("int32"))
 _COUNTS = (
     "length",
@@ -92,7 +89,8 @@ class UnitReader(ABC):
             "settings": settings_deciding(self.config, "units"),
             "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
             "texts": {name: value for name, value in texts.items() if value is not None},
-            "version": [UNITS_VERSION, self.config.version],
+            "version": self.config.version,
+            "reading": READING_VERSION,
             **self.config.reading_identity(),
             **self.ranking.fitted_identity(),
         }
@@ -201,7 +199,7 @@ class BestParagraphs(UnitReader):
             **self.ranking.fitted_identity(),
             "unit": unit,
             **counts,
-            "version": _ORDERS_VERSION,
+            "reading": READING_VERSION,
         }
         tracked = track(range(examples), f"ranking {split.name}", examples)
         texts = ((split[index], packing.paragraphs_of(split[index], unit)) for index in tracked)

@@ -20,7 +20,6 @@ from longsumbench.errors import DataError, UsageError
 
 _log = logging.getLogger(__name__)
 
-FILLER_VERSION = 2  # rises when the same texts give other sentences
 _TOKENS = range(5, 41)  # of a usable sentence
 _ENOUGH = 2_000_000  # tokens of a split; the rest of a large dataset is not read
 

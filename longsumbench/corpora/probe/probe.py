@@ -15,11 +15,11 @@ from itertools import chain, count, groupby
 from typing import Any
 
 from longsumbench import core
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.corpora.probe import language
-from longsumbench.corpora.probe.filler import FILLER_VERSION, NO_PROSE, find_prose, load_filler
+from longsumbench.corpora.probe.filler import NO_PROSE, find_prose, load_filler
 from longsumbench.errors import UsageError
 
-PROBE_VERSION = 1  # rises when the same seed gives different reports
 _DOCUMENT_LENGTH = (
     1024  # tokens of a validation or test report, and of the longest training reports
 )
@@ -504,10 +504,10 @@ def probe_inputs(settings: core.DatasetSettings) -> dict[str, Any]:
         for name in _CONTROLS
         if getattr(controls, name) != getattr(_DEFAULT, name)
     }
-    inputs: dict[str, Any] = {"generator": PROBE_VERSION, "generated": splits}
+    inputs: dict[str, Any] = {"generator": READING_VERSION, "generated": splits}
     if settings.filler:
         filler, options["filler"] = load_filler(settings), settings.filler
-        inputs["filler"] = {"fingerprint": filler.fingerprint, "version": FILLER_VERSION}
+        inputs["filler"] = {"fingerprint": filler.fingerprint}
         inputs["licence"] = filler.facts["licence"]  # most of the text is from there
     return {**inputs, **({"options": options} if options else {})}
 
@@ -518,7 +518,6 @@ CORPUS = core.Corpus(
     "9,000 to train on.",
     licence="that of the suite (Apache-2.0)",
     homepage="docs/probe.md",
-    version=PROBE_VERSION,
     built_in=core.BuiltIn(
         generate_reports, probe_inputs, settings=core.names_deciding(core.DatasetSettings, "texts")
     ),

@@ -244,7 +244,6 @@ def test_a_corpus_of_another_package(
         "Mine",
         "CC0",
         "",
-        1,
         built_in=BuiltIn(generate, lambda settings: {"made_by": "2.1"}),
     )
     monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)

@@ -174,7 +174,7 @@ def test_dealt_and_generated_splits_are_looked_at(
                 ),
             )
 
-    corpus = Corpus("mine", "Mine", "CC0", "", 1, built_in=BuiltIn(generate, lambda settings: {}))
+    corpus = Corpus("mine", "Mine", "CC0", "", built_in=BuiltIn(generate, lambda settings: {}))
     monkeypatch.setattr(type(registry.corpora), "load", lambda self, name: corpus)
     found = load_texts(DatasetSettings(name="mine"), stages).facts["overlaps"]
     assert found == {
