@@ -78,7 +78,7 @@ Show what a system read, wrote, and looked at while it wrote summaries of a fini
   longsumbench inspect 85f3139c 0                         the first example of the run's split
   longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
   longsumbench inspect 85f3139c 0 1 2 3                   four pages, each with links to the previous and the next
-  longsumbench inspect results/runs/pydoc/seal/693c8b750af2 3 --output figures
+  longsumbench inspect results/runs/pydoc/seal/79630ca441a5 3 --output figures
 
 Prints the beginning of the source, the summary, its references, its scores and what was read. Writes NUMBER.html, a
 page in one file, and with --picture NUMBER.png, a figure for a paper. They show the evidence that the run stored: the

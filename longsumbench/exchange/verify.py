@@ -39,21 +39,21 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import have_equal_outputs
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.evaluate import Evaluation
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.outputs.files import first_ids
 from longsumbench.outputs.import_outputs import (
     ImportedConfig,
     OutputsToImport,
-    identity_of_outputs,
     only_summarized,
 )
 from longsumbench.runs.compose import hydra_session
 from longsumbench.runs.overrides import add_config_file, as_hydra, flatten_config, read_config_file
-from longsumbench.runs.plan import Variants
+from longsumbench.runs.pipeline import key_of_run
 from longsumbench.runs.predictions import digest_texts, num_summarized, read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label, split_variant
 from longsumbench.runs.results import VERIFIED_FILE, Results, hash_scored_files, stage_of_run
-from longsumbench.runs.run_id import check_split, id_of_run, key_of_run
 from longsumbench.runs.scoring import score_run
+from longsumbench.runs.variant import name_variant, usual_config
 
 _log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ def _verify_run(
         )
         raise DataError(f"{needed}; say by --dataset-path where they are here: {error}") from error
     _check_same_texts(texts, record)
-    check_split(config.dataset, texts)
+    texts.check_split(config.dataset.split)
     problems = [*_find_problems(folder, record, config, texts), *_find_copies(folder, neighbours)]
     if folder.resolve().is_relative_to(cache_folder().resolve()):
         _log.info(f"{record.label}: packed, so it is not marked")
@@ -212,15 +212,15 @@ def _find_unlike_settings(
         settings.pop(name, None)
     if unlike := unlike_values(flatten_config(asdict(record.config)), settings):
         yield _describe_unlike("record.json", unlike, "config.yaml has")
-    yield from _find_impossible(record)
+    yield from _find_impossible(record, config)
     is_import = isinstance(config.model, ImportedConfig)
     if is_import and not record.imported:
         _log.warning(f"{record.label}: settings not checked, because this system is not installed")
         return
-    if isinstance(config.model, ImportedConfig):
+    if is_import:
         outputs = OutputsToImport(Path(), record.key.model, record.variant, record.key.seed)
-        config.model.outputs = identity_of_outputs(outputs, summaries)
-    expected = _expected_fields(folder, record, config, texts)
+        config.model = ImportedConfig.of(outputs)
+    expected = _expected_fields(folder, record, config, texts, summaries)
     if not is_import:
         expected["imported"] = None
     values = {**vars(record), **vars(record.key)}
@@ -230,19 +230,18 @@ def _find_unlike_settings(
 
 
 def _expected_fields(
-    folder: Path, record: RunRecord, config: RunConfig, texts: Texts
+    folder: Path,
+    record: RunRecord,
+    config: RunConfig,
+    texts: Texts,
+    summaries: Sequence[Summary],
 ) -> dict[str, Any]:
     """Return the fields of a record that its settings decide; those of the training as "fit.steps"."""
-    key = key_of_run(config, texts)
-    expected: dict[str, Any] = {
-        "model": key.model,
-        "dataset": key.dataset,
-        "split": key.split,
-        "seed": key.seed,
-        "oracle": sees_reference(config.model, config.decode),
-    }
+    expected: dict[str, Any] = {"oracle": sees_reference(config.model, config.decode)}
     try:
-        expected["run_id"] = id_of_run(config, texts, record.key.versions)
+        key = key_of_run(config, texts, digest_texts(summaries) if record.imported else "")
+        key = replace(key, versions=record.key.versions)  # other code may have made it
+        expected |= {**vars(key), "run_id": key.run_id}
         if not record.imported:
             expected["variant"] = _expected_variant(folder, record, config)
     except SuiteError as error:
@@ -250,7 +249,7 @@ def _expected_fields(
     parts = deciding_parts(config.model, config.train, config.decode)
     if "train" not in parts or not config.train.max_steps:
         fit = FitReport(record.fit.parameters, ended_by=record.fit.ended_by)
-    elif "fit" in config.model.versions():  # trained by the suite's loop
+    elif isinstance(config.model, NeuralConfig):  # trained by the suite's loop
         fit = _expected_training(record.fit, config.train, bool(texts.splits.get("validation")))
         with suppress(FileNotFoundError, BadFile):
             trained = read_json(stage_of_run(folder, "checkpoint") / "fit.json", FitReport)
@@ -265,7 +264,7 @@ def _expected_fields(
 def _expected_variant(folder: Path, record: RunRecord, config: RunConfig) -> str:
     with hydra_session():
         overrides = list(map(as_hydra, add_config_file(folder / "config.yaml", [])))
-        variant = Variants(None).name(overrides, config, config.model.decided_by)
+        variant = name_variant(overrides, config, usual_config)
     has_files = any(word.startswith(_OTHER_FILES) for word in record.command)
     is_part = {*split_variant(record.variant)} <= {*split_variant(variant)}
     return record.variant if has_files and is_part else variant
@@ -293,12 +292,12 @@ def _expected_training(fit: FitReport, recipe: Recipe, validates: bool) -> FitRe
     )
 
 
-def _find_impossible(record: RunRecord) -> Iterator[str]:
+def _find_impossible(record: RunRecord, config: RunConfig) -> Iterator[str]:
     """Yield a line for the losses, and for each time of a record, that cannot be."""
     fit, times = record.fit, record.costs.timings
     losses = [loss for loss in (fit.first_loss, fit.last_loss) if loss is not None]
     losses += dict(fit.validation_losses).values()
-    if "fit" in record.key.versions and record.trained and len(losses) < 2:
+    if isinstance(config.model, NeuralConfig) and record.trained and len(losses) < 2:
         yield "record.json: a training without losses"
     if losses and (min(losses) < 0 or losses[0] > _LARGEST_LOSS):
         yield f"record.json: no training has such losses: the first is {losses[0]:g}, the lowest {min(losses):g}"

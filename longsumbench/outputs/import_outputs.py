@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache
@@ -23,8 +23,8 @@ from longsumbench.outputs.files import first_ids, given_outputs, read_outputs
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point, score_baselines
 from longsumbench.runs.plan import Point, plan
+from longsumbench.runs.predictions import digest_texts
 from longsumbench.runs.record import ImportedOutputs, RunRecord
-from longsumbench.runs.run_id import check_split
 from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
 
@@ -63,16 +63,23 @@ class ImportedConfig(core.SystemConfig):
     imported: bool = True
 
     def __post_init__(self) -> None:
-        self.outputs: dict[str, Any] = {}  # what identifies the outputs; set when they are read
+        self.variant, self.seeded = "", False  # labels of the outputs, which `of` sets
+
+    @classmethod
+    def of(cls, outputs: OutputsToImport) -> Self:
+        """Return the configuration of the system that wrote some outputs."""
+        config = cls(outputs.model)
+        config.variant, config.seeded = outputs.variant, outputs.seed is not None
+        return config
 
     @property
     def decided_by(self) -> frozenset[str]:
         """The seed, if the outputs have one."""
-        return frozenset() if self.outputs.get("seed") is None else frozenset({"seed"})
+        return frozenset({"seed"} if self.seeded else ())
 
     def identity(self) -> dict[str, Any]:
-        """Return what identifies the outputs."""
-        return self.outputs
+        """Return the labels that were given; a run's key also has a hash of the outputs."""
+        return {"imported": self.name, "variant": self.variant}
 
 
 class ImportedSystem(core.System):
@@ -100,15 +107,6 @@ class ImportedSystem(core.System):
         return ImportedOutputs(path.name or str(path), checksum, self.outputs.origin)
 
 
-def identity_of_outputs(
-    outputs: OutputsToImport, summaries: Sequence[core.Summary]
-) -> dict[str, Any]:
-    """Return the names that were given, and a hash of the outputs."""
-    texts = {summary.id: summary.text for summary in summaries}
-    facts = {"imported": outputs.model, "variant": outputs.variant, "seed": outputs.seed}
-    return {**facts, "outputs": digest(texts)}
-
-
 def match_outputs(
     outputs: OutputsToImport, texts: Texts, settings: core.DatasetSettings
 ) -> list[core.Summary]:
@@ -117,7 +115,7 @@ def match_outputs(
     Raises:
         DataError: outputs are missing, doubled or unknown; or the split is missing or has no references.
     """
-    check_split(settings, texts)
+    texts.check_split(settings.split)
     split, split_name = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
     if not any(
         sentence.strip() for example in split for text in example.references for sentence in text
@@ -262,7 +260,7 @@ def plan_import(
     overrides = [f"dataset.split={split}"] if split else []
     overrides += [] if outputs.seed is None else [f"seed={outputs.seed}"]
     (point,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], probe=True)
-    return replace(point, config=replace(point.config, model=ImportedConfig(outputs.model)))
+    return replace(point, config=replace(point.config, model=ImportedConfig.of(outputs)))
 
 
 def run_import(
@@ -281,16 +279,13 @@ def run_import(
     point = replace(point, variant=outputs.variant, command=command)
     launch = Launch([point], command)
     left_out = False
-    model = point.config.model
-    assert isinstance(model, ImportedConfig)
 
     def prepare(config: core.RunConfig, stages: ArtifactCache) -> tuple[ImportedSystem, Texts]:
         nonlocal left_out
         texts = load_texts(config.dataset, stages)
         summaries = match_outputs(outputs, texts, config.dataset)
         system = ImportedSystem(config.model, outputs, summaries)
-        model.outputs = identity_of_outputs(outputs, summaries)
-        point.imported = system.origin()
+        point.imported, point.outputs = system.origin(), digest_texts(summaries)
         subset = only_summarized(texts, config.dataset.split, system.summaries)
         left_out = subset is not texts
         return system, subset

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import Evidence, Example, Summary, count_words, describe_reading
+from longsumbench.core import Evidence, Example, Summary, Verdicts, count_words, describe_reading
 from longsumbench.errors import UsageError, did_you_mean, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
@@ -32,7 +32,7 @@ from longsumbench.runs.record import (
     split_variant,
 )
 from longsumbench.runs.results import Results, split_read_by
-from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
+from longsumbench.runs.verdicts import judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
 from longsumbench.views.evidence import html_views
 from longsumbench.views.evidence.array_views import Selections, SourceText, View, views

@@ -8,7 +8,7 @@ PaperTable + typed words --plan_paper_table--> Job: for each row and dataset its
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -18,14 +18,12 @@ from longsumbench.core import SECTIONS, DatasetSettings, RunConfig, names_decidi
 from longsumbench.core.settings import SAME_RUN
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, did_you_mean
-from longsumbench.files import digest
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER, PaperTable, dataset_name
 from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS, format_overrides, override_key
 from longsumbench.runs.plan import Point, plan_lines
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.runs.run_id import config_identity, current_versions
 
 
 class _FinishedRuns:
@@ -34,32 +32,20 @@ class _FinishedRuns:
         self._records = cache(
             lambda dataset: [run for run in results.records(dataset) if not run.imported]
         )
-        self._identities: dict[
-            tuple[str, str | None], str | None
-        ] = {}  # run id, folder of the texts → identity
 
     def find(self, point: Point) -> RunRecord | None:
         """Return the record of a point, of several runs the one that finished last; None if there is none."""
         config = point.config
-        identity, metrics = _outcome_identity(config), set(config.score.metrics)
+        metrics = set(config.score.metrics)
         runs = [
             run
             for run in self._records(config.dataset.name)
             if run.key.model == config.model.name
             and metrics <= set(run.evaluation.measured_by)
             and (run.run_id in self._ran or _may_be_texts_of(run, config.dataset))
-            and self._identity(run, config) == identity
+            and replace(run.key, fingerprint="") == point.key
         ]
-        metrics_of_dataset = registry.corpora.load(str(config.dataset.reader)).metrics
-        versions = current_versions(config.model, metrics_of_dataset) if runs else {}
-        current_runs = [run for run in runs if run.key.versions == versions]
-        return max(current_runs, key=lambda run: (run.finished, run.run_id), default=None)
-
-    def _identity(self, run: RunRecord, config: RunConfig) -> str | None:
-        key = run.run_id, config.dataset.path
-        if key not in self._identities:
-            self._identities[key] = _identity_at(run, config)
-        return self._identities[key]
+        return max(runs, key=lambda run: (run.finished, run.run_id), default=None)
 
 
 def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
@@ -67,31 +53,6 @@ def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
     corpus, path = registry.corpora.load(str(settings.reader)), record.config.dataset.path
     needs_files = settings.filler is None and corpus.built_in is None and corpus.hub is None
     return path == settings.path or (settings.path is None and needs_files)
-
-
-def _identity_at(record: RunRecord, config: RunConfig) -> str | None:
-    """Return the identity of a finished run with the folders of a point; None if its settings are of another version.
-
-    A run is the same wherever its results are.
-    """
-    try:  # values in a record were checked when it was written
-        model = type(config.model)(**record.config.model)
-        dataset = replace(record.config.dataset, path=config.dataset.path)
-        same_folders = replace(
-            record.config, model=model, dataset=dataset, results_dir=config.results_dir
-        )
-        return _outcome_identity(same_folders)
-    except (TypeError, UsageError):
-        return None
-
-
-def _outcome_identity(config: RunConfig) -> str:
-    """Return a hash of the settings of a run, without its requested metrics."""
-    config = replace(config, score=replace(config.score, metrics=[]))
-    try:
-        return config_identity(config)
-    except EnvironmentProblem:  # a checkpoint that is not on this machine
-        return digest(asdict(config))
 
 
 _CHOSEN = ("model", "model/recipe", "dataset", "experiment")  # groups that a paper table chooses

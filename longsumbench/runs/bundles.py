@@ -25,7 +25,6 @@ from longsumbench.formatting import format_bytes
 from longsumbench.runs.record import WORK_FOLDER, RunRecord, measured_mean
 
 ENDING = ".tar.xz"
-_VERSION = 1  # of the unpacked copy in the cache
 _RUN_PARTS = 4  # names in the path of a run's folder in a bundle
 _MOST_PARTS = 12  # the path of a file has fewer names
 _SMALL_CONTENT = 2**28  # bytes that a bundle of any size may hold
@@ -98,7 +97,7 @@ def unpack_bundle(bundle: Path) -> Path:
         raise
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", bundle) from error
-    inputs = {"name": bundle.name, "sha256": sha256, "version": _VERSION}
+    inputs = {"name": bundle.name, "sha256": sha256}
     return user_cache().get("runs", inputs, partial(_extract_files, bundle))
 
 

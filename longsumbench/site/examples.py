@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from longsumbench.core import Example, Summary
+from longsumbench.core import Example, Summary, Verdicts
 from longsumbench.errors import DataError
 from longsumbench.files import write_atomically
 from longsumbench.formatting import unguard_cell
@@ -32,7 +32,7 @@ from longsumbench.outputs.inspection import inspection_folder
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label
 from longsumbench.runs.results import Results, split_read_by
-from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
+from longsumbench.runs.verdicts import judged_lists, read_verdicts
 from longsumbench.views.html import render_page, static_text
 
 SHOWN_EXAMPLES = 200  # of a dataset: the first ones of the split
