@@ -39,7 +39,8 @@ def similarity_page(job: Job) -> Page:
     settings = build_options(job, LocalitySettings)
     settings.distance = max(_LIMIT, settings.distance)  # so that no bin has near and far pairs
     datasets, conditions = read_datasets(job)
-    curves, numbers, comparisons = {}, [], {}
+    curves, comparisons = {}, {}
+    numbers: list[TableNumber] = []
     for dataset in datasets:
         curve = analyze_locality(dataset.settings, settings)
         curves[dataset] = curve
@@ -59,7 +60,8 @@ def fusions_page(job: Job) -> Page:
     """
     settings = build_options(job, FusionSettings)
     datasets, conditions = read_datasets(job)
-    bars, numbers, comparisons = {}, [], {}
+    bars, comparisons = {}, {}
+    numbers: list[TableNumber] = []
     for dataset in datasets:
         fusions = analyze_fusion(dataset.settings, settings)
         bars[dataset] = fusions

@@ -29,7 +29,7 @@ LINE = Series("seal $x_{", "seal", {1: number(20), 2: number(22)}, hollow={2})
 POINT = Series("ea", "ea", {1: number(21)}, across=number(30))
 UNKNOWN = Series("mine", "mine", {1: Estimate(19, math.nan, math.nan)}, grey=True, band=False)
 ORACLE = Series("oracle", "oracle", across=number(90))
-TICKS = {1: "128", 2: "256"}
+TICKS = {1.0: "128", 2.0: "256"}
 FIRST = Panel("one\nplace", "x", TICKS, [LINE, POINT], {"chance": 21, "guess": 5})
 CONTENT = SeriesFigure(
     "A title", [PanelRow("R-1", [FIRST, Panel("", "x", TICKS, [UNKNOWN, ORACLE])])], ["A note."]
