@@ -401,17 +401,6 @@ def test_texts_with_queries_have_a_baseline_that_goes_by_them(
     assert log_lines[-1].startswith(line)
 
 
-def test_runs_on_texts_without_blanks_have_ids_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Lengths once counted such texts otherwise: their runs are made again; ids of other runs stay."""
-    folder = write_jsonl(tmp_path / "toy")
-    config = configured(folder, "lead")
-    plain_id = run_id(config)
-    monkeypatch.setattr("longsumbench.core.counts_letters", lambda text: True)
-    assert run_id(config) != plain_id
-
-
 def test_baselines_that_need_a_train_split_are_left_out(
     tmp_path: Path, log_lines: list[str]
 ) -> None:
