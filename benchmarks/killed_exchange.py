@@ -24,13 +24,13 @@ from typing import Any
 from longsumbench.cache.artifacts import CACHE_VARIABLE
 from longsumbench.cli.main import main as run_command
 from longsumbench.exchange import merge
-from longsumbench.leaderboards import table
 from longsumbench.runs import results
+from longsumbench.views import leaderboard
 
 BUNDLES = Path(__file__).parents[1] / "results" / "reference" / "bundles"
 DATASETS = ("arxiv", "pubmed")
 CHANGES = {"os.mkdir", "os.remove", "os.rename", "os.rmdir"}  # audit events
-LOADED = (merge, results, table)  # before the processes are forked
+LOADED = (merge, results, leaderboard)  # before the processes are forked
 Contents = dict[str, dict[str, str]]  # run id → name → SHA-256 of its files
 
 

@@ -25,6 +25,7 @@ from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import ScoreTable, aggregate, write_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.leaderboard import TableView
 
 MOST_SECONDS = 5.0
 DATASET = "made_up"
@@ -50,7 +51,7 @@ def main() -> None:
             "read the scores", lambda: read_all_scores(results, records)
         )
         rows = timed("average seeds and test", lambda: comparable_rows(records, scores))
-        timed("render the files", Table(DATASET, rows, scores=scores).files)
+        timed("render the files", TableView(Table(DATASET, rows, scores=scores)).files)
         command = [
             sys.executable,
             "-m",

@@ -41,24 +41,14 @@ from tabulate import tabulate
 
 from longsumbench.core import DatasetSettings, names_deciding
 from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.lengths import (
-    FACT_PANELS as LENGTH_KINDS,
-    WHOLE,
-    LengthCurves,
-    systems_at_lengths,
-)
-from longsumbench.leaderboards.recall import (
-    PANELS,
-    RecallPanel,
-    headline,
-    recall_figure,
-    recall_lines,
-)
+from longsumbench.leaderboards.lengths import WHOLE, LengthCurves, systems_at_lengths
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import comparable_rows, read_all_scores
 from longsumbench.metrics.aggregate import BOOTSTRAP_SEED, read_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.lengths import FACT_PANELS as LENGTH_KINDS
+from longsumbench.views.recall import PANELS, recall_figure, recall_lines
 from longsumbench.views.series import draw_series
 
 ROOT = Path(__file__).parents[1]
@@ -386,24 +376,10 @@ def readme_rows(runs: Runs) -> tuple[SeedGroup, ...]:
 def readme_picture(runs: Runs) -> bytes:
     """Draw the picture of the README's table; return a PNG."""
     rows = readme_rows(runs)
-    title = readme_title(rows)
     texts = f"{EXAMPLES} reports of 1,024 tokens, {len(SEEDS)} seeds; seal and ea select 128 tokens"
-    about = f"The runs of the table in {README}: {texts}"
-    rule = (
-        "The title: their share of single facts is above 50\N{NO-BREAK SPACE}%, with its interval."
-        if title
-        else ""
-    )
-    figure = recall_figure(
-        about, recall_lines(rows), PANELS, "facts stated right (%)", title, [rule]
-    )
+    title = f"The runs of the table in {README}: {texts}"
+    figure = recall_figure(title, recall_lines(rows), PANELS, "facts stated right (%)")
     return draw_series(figure)["png"]
-
-
-def readme_title(rows: Sequence[SeedGroup]) -> str:
-    """Return the title of the README's picture: the systems that find most single facts."""
-    singles = RecallPanel("", "", {SINGLE: 0.0}, {})
-    return headline("Single facts", recall_lines(rows, [singles]), SINGLE, "most of them")
 
 
 def seal_table(runs: Runs) -> Table:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from longsumbench.leaderboards.lengths import FACT_PANELS, LengthCurves, systems_at_lengths
+from longsumbench.leaderboards.lengths import LengthCurves, systems_at_lengths
 from longsumbench.runs.results import Results
+from longsumbench.views.lengths import FACT_PANELS
 
 
 def main() -> None:

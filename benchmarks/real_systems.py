@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import longsumbench
-from longsumbench.leaderboards.table import update_table
 from longsumbench.runs.results import Results, pack_runs
+from longsumbench.views.leaderboard import update_table
 
 PUBLISHED = Path(__file__).parents[1] / "results" / "reference"
 SHARED = Path("../shared/data")  # the link to DATA, as records name it

@@ -24,11 +24,11 @@ from probe_claims import (
     put_tables,
 )
 
-from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.table import read_table, row_cells
+from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.results import Results
+from longsumbench.views.columns import columns_of
 from longsumbench.views.figures import (
     COLOURS,
     GREY,
@@ -37,6 +37,7 @@ from longsumbench.views.figures import (
     plain_axes,
     render_picture,
 )
+from longsumbench.views.leaderboard import row_cells
 from longsumbench.views.tables import Stressed, Tied
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from longsumbench.analysis.plan import analyze, stats
-    from longsumbench.leaderboards.table import leaderboard, leaderboard_figure
     from longsumbench.outputs.agreement import agreement
     from longsumbench.outputs.compare import compare
     from longsumbench.outputs.import_outputs import import_outputs
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from longsumbench.runs.own_datasets import load_dataset, load_run
     from longsumbench.runs.summarize import load_system
     from longsumbench.sweeps.run import run, sweep
+    from longsumbench.views.leaderboard import leaderboard, leaderboard_figure
 
 __version__ = "0.1.0"
 __all__ = [
@@ -45,8 +45,8 @@ _MODULES = {  # name → where it is defined; imported when it is first used, so
     "compare": "outputs.compare",
     "import_outputs": "outputs.import_outputs",
     "inspect": "outputs.inspection",
-    "leaderboard": "leaderboards.table",
-    "leaderboard_figure": "leaderboards.table",
+    "leaderboard": "views.leaderboard",
+    "leaderboard_figure": "views.leaderboard",
     "load_dataset": "runs.own_datasets",
     "load_outputs": "outputs.output_table",
     "load_run": "runs.own_datasets",

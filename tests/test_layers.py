@@ -19,9 +19,9 @@ PACKAGES = [
     "metrics",
     "corpora",
     "models",
-    "views",
     "runs",
     "leaderboards",
+    "views",
 ]
 ORDER = [
     "conf",

@@ -9,16 +9,16 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.formatting import format_count, format_duration
-from longsumbench.leaderboards.columns import columns_of
-from longsumbench.leaderboards.notes import describe_unlearned, describe_untrained
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, group_by_seed
 from longsumbench.leaderboards.significance import ComparableRows, judge_rows, read_all_scores
-from longsumbench.leaderboards.table import row_cells, table_block
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan_dataset
 from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.run import plan_launch, updating_tables
+from longsumbench.views.columns import columns_of
+from longsumbench.views.leaderboard import row_cells, table_block
+from longsumbench.views.notes import describe_unlearned, describe_untrained
 from longsumbench.views.tables import terminal_block, wrap_text
 
 SAMPLE = 100  # examples that are summarized

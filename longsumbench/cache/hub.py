@@ -4,11 +4,17 @@ import http.client
 import os
 import re
 import urllib.request
+from pathlib import PurePath
 
 from longsumbench.interrupts import within_seconds
 
 HUB_NAME = re.compile(r"(?!\.\.?/)[\w.-]+/[\w.-]+")  # owner/name; it may also be that of a folder
 _PROBE_SECONDS = 2.5
+
+
+def checkpoint_name(name: str) -> str:
+    """Return a hub name as it is, and the last name of a folder."""
+    return name if HUB_NAME.fullmatch(name) else PurePath(name).name or name
 
 
 def unreachable() -> str | None:

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,10 +82,11 @@ def _add_arguments(command: Parser) -> None:
 def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.core import Between, check_value
     from longsumbench.core.bounds import check_choice
-    from longsumbench.leaderboards import table as leaderboard
-    from longsumbench.leaderboards.columns import choose_columns, columns_of, list_columns
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
+    from longsumbench.leaderboards.table import find_datasets, read_table
     from longsumbench.views import tables
+    from longsumbench.views.columns import choose_columns, columns_of, list_columns
+    from longsumbench.views.leaderboard import TableView, update_table
 
     parts = {name.lower(): part for part, name in ROUGE_PARTS.items()}
     check_choice("--measure", options.measure, tuple(parts))
@@ -95,7 +95,7 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     if options.matrix is not None:
         print_text(*_matrix(options, results))
         return
-    names = leaderboard.find_datasets(results, options.dataset)
+    names = find_datasets(results, options.dataset)
     choices = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
     all_columns = (
         columns_of((record for name in names for record in results.records(name)), part)
@@ -109,27 +109,23 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
     curve_files = _draw_against(options, results, names)
     for name in names:
         try:
-            table = leaderboard.update_table(results, name)
+            table = update_table(results, name)
         except DataError as error:  # no readable record of this dataset
             if len(names) == 1:
                 raise
             results.leave_out(error)
             continue
         if part != table.part or options.by_run:
-            table = leaderboard.read_table(results, name, part, options.by_run)
+            table = read_table(results, name, part, options.by_run)
         if options.block is not None:
             check_value("--block", options.block, Between(1, len(table.comparable)))
-        chosen_table = replace(table, columns=columns, block=options.block)
+        view = TableView(table, columns, options.block)
         if options.ledger:
-            print_text(tables.terminal(name, [chosen_table.ledger()]), "")
+            print_text(tables.terminal(name, [view.ledger()]), "")
             continue
-        text = (
-            _put_latex(options, chosen_table.latex(), len(names))
-            if options.latex
-            else chosen_table.render()
-        )
+        text = _put_latex(options, view.latex(), len(names)) if options.latex else view.render()
         print_text(text, "")
-        for file in table.pictures() if part == "f" and not options.latex else ():
+        for file in view.picture_files() if part == "f" and not options.latex else ():
             print_text(results.root / "leaderboard" / file, "")
     if curve_files:
         print_text(*curve_files)
@@ -142,8 +138,8 @@ def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
         raise UsageError(
             "--matrix shows F1 or METRIC of all datasets: leave out DATASET and other options than --latex"
         )
-    from longsumbench.leaderboards.matrix import MATRIX_HEADING, matrix_blocks, update_matrix
     from longsumbench.views import tables
+    from longsumbench.views.matrix import MATRIX_HEADING, matrix_blocks, update_matrix
 
     matrix = update_matrix(results, options.matrix or None)
     heading, blocks = MATRIX_HEADING, matrix_blocks(matrix, brief=not options.latex)
@@ -184,7 +180,7 @@ def _draw_against(
         )
     if not options.against:
         return []
-    from longsumbench.leaderboards.curves_figure import update_curves
+    from longsumbench.views.curves import update_curves
 
     return update_curves(results, names[0], options.against, options.kind)
 

@@ -246,8 +246,8 @@ def _execute_import(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
-        from longsumbench.leaderboards.after_run import describe_runs
         from longsumbench.outputs.import_outputs import OutputsToImport, plan_import, run_import
+        from longsumbench.views.after_run import describe_runs
 
     details = {
         name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")

@@ -111,8 +111,8 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         if options.show:  # for a search: the settings that all points share
             print_text(show_config(launch.points))
             return
-        from longsumbench.leaderboards.after_run import describe_runs
         from longsumbench.sweeps.run import updating_tables
+        from longsumbench.views.after_run import describe_runs
 
         for line in _FIRST_LINES if compares else ():
             logging.getLogger(__name__).info(line)

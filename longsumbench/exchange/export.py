@@ -19,10 +19,12 @@ from longsumbench.exchange.model_card import (
 )
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards import comparability, table
+from longsumbench.leaderboards import comparability
+from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.runs.record import SHORT_ID, RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.views.html import render_part
+from longsumbench.views.leaderboard import TableView
 
 
 def export_runs(
@@ -37,14 +39,12 @@ def export_runs(
         DataError: a record is damaged.
         EnvironmentProblem: huggingface_hub is too old.
     """
-    words = words or table.find_datasets(results)
+    words = words or find_datasets(results)
     if kind in ("csv", "latex"):
-        for (dataset,) in [table.find_datasets(results, word) for word in words]:
-            path, rows = (
-                folder / f"{dataset}.{kind.replace('latex', 'tex')}",
-                table.read_table(results, dataset),
-            )
-            write_atomically(path, rows.csv() if kind == "csv" else rows.latex())
+        for (dataset,) in [find_datasets(results, word) for word in words]:
+            path = folder / f"{dataset}.{kind.replace('latex', 'tex')}"
+            view = TableView(read_table(results, dataset))
+            write_atomically(path, view.csv() if kind == "csv" else view.latex())
             yield path
         return
     datasets, records = results.datasets(), dict[str, RunRecord]()

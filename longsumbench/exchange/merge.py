@@ -13,9 +13,9 @@ from longsumbench.errors import DataError
 from longsumbench.exchange.verify import outcome_of, unlike_values
 from longsumbench.files import write_atomically
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.table import update_table
 from longsumbench.runs.record import WORK_FOLDER, RunRecord
 from longsumbench.runs.results import VERIFIED_FILE, Results, finished_folders, hash_scored_files
+from longsumbench.views.leaderboard import update_table
 
 _NOT_COPIED = shutil.ignore_patterns(
     WORK_FOLDER, ".*", VERIFIED_FILE

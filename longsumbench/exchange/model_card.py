@@ -10,11 +10,11 @@ from longsumbench.cache.hub import HUB_NAME
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.formatting import escape_line
 from longsumbench.leaderboards import comparability
-from longsumbench.leaderboards.columns import ledger_block
 from longsumbench.leaderboards.significance import comparable_rows
-from longsumbench.leaderboards.table import leaderboard_block
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.leaderboard import leaderboard_block
+from longsumbench.views.ledger import ledger_block
 from longsumbench.views.tables import escape_markdown, markdown
 
 _HUB_TEXTS = re.compile(

@@ -17,6 +17,7 @@ from longsumbench.metrics.evaluate import DEFAULT_RANKING_SCORE
 from longsumbench.runs.record import SHORT_ID, RunRecord
 
 ROUGE_HEADINGS = {"rouge1": "R-1", "rouge2": "R-2", "rougeL": "R-L", "rougeLsum": "R-Lsum"}
+PLANTED = "fact_recall"  # percent of the planted facts that a summary states right
 MEASURE_HEADINGS = {  # measures that tables show; other metrics show their first measure
     "fact_recall": "facts",
     "fact_recall_single": "single",

@@ -7,19 +7,16 @@ line ("128", "null", "[1,2]"), or "" if a system does not have the setting.
 """
 
 import json
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
-import numpy as np
-
+from longsumbench.cache.hub import checkpoint_name
 from longsumbench.core import Recipe, names_deciding
 from longsumbench.errors import UsageError, did_you_mean
-from longsumbench.formatting import format_count
 from longsumbench.leaderboards import comparability
 from longsumbench.leaderboards.learned import judge_learning
-from longsumbench.leaderboards.notes import checkpoint_name, describe_budget
 from longsumbench.leaderboards.seed_groups import (
     ScoresOfRuns,
     SeedGroup,
@@ -34,7 +31,7 @@ _NULL = "null"
 _MOST_LABEL_SETTINGS = 3  # in a label
 
 _SweptValues = tuple[str, ...]  # a value of each swept setting
-SweptSettings = Mapping[str, str]  # full name → value
+_Settings = Mapping[str, str]  # full name → value
 
 
 @dataclass(frozen=True)
@@ -45,13 +42,11 @@ class Curve:
         label: its model, and the settings that distinguish it from other curves of that model in its group.
         points: values of the swept settings → result; with a single point nothing was swept.
         settings: the settings that all its runs share and that affect their outcome.
-        follows: settings that are null at some points, with their value at the other points.
     """
 
     label: str
     points: Mapping[_SweptValues, SeedGroup]
-    settings: SweptSettings
-    follows: SweptSettings
+    settings: _Settings
 
     @property
     def first(self) -> RunRecord:
@@ -69,10 +64,7 @@ class Curve:
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all points."""
-        records: list[RunRecord] = []
-        for point in self.points.values():
-            records += point.runs
-        return records
+        return [run for point in self.points.values() for run in point.runs]
 
 
 @dataclass(frozen=True)
@@ -83,13 +75,11 @@ class Group:
         number: from 1; the first group is drawn. It is the largest, or the one with the wanted runs.
         curves: systems with a swept setting, the most points first.
         references: systems without one: baselines, oracles, and systems trained with the same budget.
-        summary: what its runs have in common, and how they differ from the first group; sentences without full stop.
     """
 
     number: int
     curves: tuple[Curve, ...]
     references: tuple[Curve, ...]
-    summary: tuple[str, ...]
 
     def all_curves(self) -> tuple[Curve, ...]:
         """Return the curves and the references."""
@@ -97,17 +87,11 @@ class Group:
 
     def rows(self) -> list[SeedGroup]:
         """Return the points of all curves."""
-        rows: list[SeedGroup] = []
-        for curve in self.all_curves():
-            rows += curve.points.values()
-        return rows
+        return [point for curve in self.all_curves() for point in curve.points.values()]
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all curves."""
-        records: list[RunRecord] = []
-        for curve in self.all_curves():
-            records += curve.records()
-        return records
+        return [run for curve in self.all_curves() for run in curve.records()]
 
 
 @dataclass(frozen=True)
@@ -128,11 +112,6 @@ class SweepCurves:
         """Index of the setting with the most values."""
         return max(range(len(self.keys)), key=lambda index: len(self.values(index)))
 
-    @property
-    def extra(self) -> int | None:
-        """Index of the other setting; None if there is none."""
-        return 1 - self.axis if len(self.keys) > 1 else None
-
     def kinds(self) -> list[str]:
         """Return the names of all numbers: types of ROUGE, then measures."""
         kinds = dict.fromkeys(comparability.ROUGE_HEADINGS)
@@ -148,9 +127,8 @@ class SweepCurves:
 
     def values(self, index: int) -> list[str]:
         """Return the values of a swept setting in the first group: numbers by size, then words."""
-        values: set[str] = set()
-        for curve in self.groups[0].curves:
-            values.update(place[index] for place in curve.points)
+        curves = self.groups[0].curves
+        values = {place[index] for curve in curves for place in curve.points}
         return sorted(values - {NO_SETTING}, key=_by_size)
 
 
@@ -159,13 +137,7 @@ class _Settled:
     """A run and the settings that affect its outcome."""
 
     record: RunRecord
-    settings: SweptSettings
-
-    def place(self, keys: Sequence[str]) -> _SweptValues:
-        return tuple(self.settings.get(key, NO_SETTING) for key in keys)
-
-    def without(self, keys: Collection[str]) -> SweptSettings:
-        return {key: value for key, value in self.settings.items() if key not in keys}
+    settings: _Settings
 
 
 def sweep_of(
@@ -207,18 +179,13 @@ def parse_number(value: str) -> float | None:
         number = float(value)
     except ValueError:
         return None
-    return number if np.isfinite(number) else None
+    return number if math.isfinite(number) else None
 
 
 def _by_size(value: str) -> tuple[int, float, str]:
     """Return a sorting key of a setting's values: numbers by size, then words."""
     number = parse_number(value)
     return (1, 0.0, value) if number is None else (0, number, value)
-
-
-def short_name(key: str) -> str:
-    """Return a setting's name without "model."."""
-    return key.removeprefix("model.")
 
 
 def _all_keys(settled: Sequence[_Settled]) -> list[str]:
@@ -231,15 +198,14 @@ def _find_key(word: str, dataset: str, settled: Sequence[_Settled]) -> str:
     for name in (word, f"model.{word}"):
         if name in keys:
             return name
-    short_names = [key.partition(".")[2] for key in keys]
-    matches = [key for key, name in zip(keys, short_names, strict=True) if name == word]
+    matches = [key for key in keys if key.partition(".")[2] == word]
     if len(matches) > 1:
         raise UsageError(f"--against {word} is ambiguous: write {' or '.join(matches)}")
     if matches:
         return matches[0]
     reason = "a curve is the mean over seeds"
     if word.rpartition(".")[2] != "seed":
-        suggestion = did_you_mean(word, [*keys, *short_names])
+        suggestion = did_you_mean(word, [*keys, *(key.partition(".")[2] for key in keys)])
         reason = f"no run on {dataset} has this setting, or it affects no outcome{suggestion}"
     raise UsageError(f"--against {word}: {reason}; {_varied_settings(settled)}")
 
@@ -247,8 +213,7 @@ def _find_key(word: str, dataset: str, settled: Sequence[_Settled]) -> str:
 def _varied_settings(settled: Sequence[_Settled]) -> str:
     varied = []
     for key in _all_keys(settled):
-        groups = _groups(settled, (key,))
-        if any(_any_varies(group.curves, 0) for group in groups):
+        if any(_any_varies(group.curves, 0) for group in _groups(settled, (key,))):
             varied.append(key)
     if not varied:
         return "comparable runs differ in no single setting"
@@ -272,17 +237,21 @@ def _groups(
         conditions.setdefault(comparability.comparison_key(run.record), []).append(run)
     groups = []
     for members in conditions.values():
-        curves = _curves(members, keys)
-        budgets: dict[str, list[Curve]] = {}
-        for curve in curves:
-            if not curve.lacks:
-                budgets.setdefault(_budget(curve), []).append(curve)
-        lacking = [(_budget(curve), curve) for curve in curves if curve.lacks]
-        for spent, main in budgets.items():
-            references = [curve for used, curve in lacking if not (spent and used) or used == spent]
-            groups.append(Group(0, tuple(main), tuple(references), ()))
+        swept: dict[str, list[Curve]] = {}
+        references: dict[str, list[Curve]] = {}
+        for curve in _curves(members, keys):
+            budgets = references if curve.lacks else swept
+            budgets.setdefault(_budget(curve), []).append(curve)
+        for budget, curves in swept.items():
+            comparable = []
+            for other, others in references.items():
+                if not (budget and other) or other == budget:
+                    comparable += others
+            labelled = _label_curves([*curves, *comparable])
+            main = tuple(curve for curve in labelled if not curve.lacks)
+            groups.append(Group(0, main, tuple(curve for curve in labelled if curve.lacks)))
     groups.sort(key=lambda group: _drawn_first(group, len(keys), run_ids))
-    return [_labelled(group, place, groups[0]) for place, group in enumerate(groups, start=1)]
+    return [replace(group, number=number) for number, group in enumerate(groups, start=1)]
 
 
 def _budget(curve: Curve) -> str:
@@ -295,114 +264,62 @@ def _budget(curve: Curve) -> str:
 def _drawn_first(group: Group, num_keys: int, run_ids: Collection[str]) -> tuple[Any, ...]:
     """Return a sorting key of groups: the most varied settings, wanted runs, the most points, the most runs."""
     num_varied = sum(_any_varies(group.curves, index) for index in range(num_keys))
-    own_ids: set[str] = set()
-    for curve in group.curves:
-        own_ids.update(record.run_id for record in curve.records())
+    own_ids = {record.run_id for curve in group.curves for record in curve.records()}
     num_points = sum(len(curve.points) for curve in group.curves if len(curve.points) > 1)
-    first = group.curves[0].first
-    return (
-        -num_varied,
-        own_ids.isdisjoint(run_ids),
-        -num_points,
-        -len(group.records()),
-        comparability.SPLIT_ORDER.index(first.key.split),
-        -first.evaluation.n,
-        first.run_id,
-    )
-
-
-def _labelled(group: Group, number: int, drawn: Group) -> Group:
-    """Add the number, the labels and the summary of a group."""
-    names = iter(_curve_labels(group.all_curves()))
-    curves = [replace(curve, label=next(names)) for curve in group.curves]
-    references = [replace(curve, label=next(names)) for curve in group.references]
-    curves.sort(key=lambda curve: (-len(curve.points), curve.label))
-    references.sort(key=lambda curve: curve.label)
-    first = group.curves[0].first
-    summary = (
-        f"{first.key.split} split, {format_count(first.evaluation.n, 'example')}",
-        comparability.describe_difference(first, drawn.curves[0].first),
-        describe_budget(group.records()).rstrip("."),
-    )
-    return Group(number, tuple(curves), tuple(references), tuple(filter(None, summary)))
+    first_id = group.curves[0].first.run_id
+    return -num_varied, own_ids.isdisjoint(run_ids), -num_points, -len(group.records()), first_id
 
 
 def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
-    """Return the curves of comparable runs, without their labels."""
-    models: dict[str, list[_Settled]] = {}
-    for run in sorted(members, key=lambda run: run.record.key.model):
-        models.setdefault(run.record.key.model, []).append(run)
+    """Return the curves of comparable runs, labelled by their model."""
+    systems: dict[tuple[str, str], list[_Settled]] = {}
+    for run in members:
+        shared = {key: value for key, value in run.settings.items() if key not in keys}
+        name = (run.record.key.model, json.dumps(shared, sort_keys=True))
+        systems.setdefault(name, []).append(run)
     curves = []
-    for runs in models.values():
-        follows = _following(runs, keys)
-        systems: dict[str, list[_Settled]] = {}
+    for (model, shared_settings), runs in systems.items():
+        # A setting that is null in all runs is none that the system has
+        known = [any(run.settings.get(key, _NULL) != _NULL for run in runs) for key in keys]
+        places: dict[_SweptValues, list[RunRecord]] = {}
         for run in runs:
-            same = json.dumps(run.without({*keys, *follows}), sort_keys=True)
-            systems.setdefault(same, []).append(run)
-        curves += [_curve(same_runs, keys, follows) for same_runs in systems.values()]
+            values = []
+            for key, is_known in zip(keys, known, strict=True):
+                values.append(run.settings.get(key, NO_SETTING) if is_known else NO_SETTING)
+            places.setdefault(tuple(values), []).append(run.record)
+        ordered = sorted(places, key=lambda place: [_by_size(value) for value in place])
+        points = {place: latest_per_seed(places[place]) for place in ordered}
+        curves.append(Curve(model, points, json.loads(shared_settings)))
     return curves
 
 
-def _curve(runs: Sequence[_Settled], keys: tuple[str, ...], follows: SweptSettings) -> Curve:
-    known: set[str] = set()
-    for run in runs:
-        known.update(key for key in keys if run.settings.get(key, _NULL) != _NULL)
-    places: dict[_SweptValues, list[RunRecord]] = {}
-    for run in runs:
-        # A setting that is null in all runs is none that the system has
-        values = [run.settings.get(key, NO_SETTING) if key in known else NO_SETTING for key in keys]
-        places.setdefault(tuple(values), []).append(run.record)
-    ordered = sorted(places, key=lambda place: [_by_size(value) for value in place])
-    points = {place: latest_per_seed(places[place]) for place in ordered}
-    dependent = follows if len(points) > 1 else {}
-    return Curve(runs[0].record.key.model, points, runs[0].without({*keys, *dependent}), dependent)
-
-
-def _following(runs: Sequence[_Settled], keys: tuple[str, ...]) -> dict[str, str]:
-    """Return the model's settings that are null at some points and equal at all others; none for numeric sweeps."""
-    places = [run.place(keys) for run in runs]
-    if not any(parse_number(value) is None for value in chain.from_iterable(places)):
-        return {}
-    settings = {}
-    for key in _all_keys(runs):
-        values = [run.settings.get(key, NO_SETTING) for run in runs]
-        others = set(values) - {_NULL}
-        # The place decides the value
-        is_decided = len(set(zip(places, values, strict=True))) == len(set(places))
-        is_followed = _NULL in values and len(others) == 1 and NO_SETTING not in others
-        if key.startswith("model.") and key not in keys and is_decided and is_followed:
-            settings[key] = others.pop()
-    return settings
-
-
-def _curve_labels(curves: Sequence[Curve]) -> list[str]:
-    """Return short names: the model, and the settings (or the run id) that distinguish the curve from others.
+def _label_curves(curves: Sequence[Curve]) -> tuple[Curve, ...]:
+    """Add to labels the settings (or the run id) that distinguish a model's curves; those with the most points first.
 
     Of many settings, those are named that at most half of the model's curves have.
     """
-    names = []
+    labels = []
     for curve in curves:
-        same = [
-            other.settings for other in curves if other.first.key.model == curve.first.key.model
-        ]
-        counts = {}  # of the curves with the same value
+        same_model = [other for other in curves if other.label == curve.label]
+        counts = {}  # setting → number of the curves with the same value
         for key, value in curve.settings.items():
-            count = [settings.get(key, NO_SETTING) for settings in same].count(value)
-            if count < len(same):
-                counts[key] = count
-        keys = list(counts)
-        if len(keys) >= _MOST_LABEL_SETTINGS:
-            keys = [key for key in keys if 2 * counts[key] <= len(same)]
-        keys = [key for key in keys if curve.settings[key] != _NULL] or keys
-        parts = [curve.first.key.model]
-        for key in keys[:_MOST_LABEL_SETTINGS]:
-            parts.append(f"{key.partition('.')[2]}={checkpoint_name(curve.settings[key])}")
-        names.append(" ".join(parts))
-    ids = [f" [{curve.first.run_id[:SHORT_ID]}]" for curve in curves]
-    return [
-        name if names.count(name) == 1 else name + run_id
-        for name, run_id in zip(names, ids, strict=True)
-    ]
+            values = [other.settings.get(key, NO_SETTING) for other in same_model]
+            if values.count(value) < len(same_model):
+                counts[key] = values.count(value)
+        names = list(counts)
+        if len(names) >= _MOST_LABEL_SETTINGS:
+            names = [key for key in names if 2 * counts[key] <= len(same_model)]
+        names = [key for key in names if curve.settings[key] != _NULL] or names
+        label = curve.label
+        for key in names[:_MOST_LABEL_SETTINGS]:
+            label += f" {key.partition('.')[2]}={checkpoint_name(curve.settings[key])}"
+        labels.append(label)
+    labelled = []
+    for curve, label in zip(curves, labels, strict=True):
+        if labels.count(label) > 1:
+            label = f"{label} [{curve.first.run_id[:SHORT_ID]}]"
+        labelled.append(replace(curve, label=label))
+    return tuple(sorted(labelled, key=lambda curve: (-len(curve.points), curve.label)))
 
 
 def _measured(group: Group, scores: ScoresOfRuns) -> Group:
@@ -411,9 +328,9 @@ def _measured(group: Group, scores: ScoresOfRuns) -> Group:
     learning = judge_learning(rows, scores)
     points = {row.key: replace(row, learned=learning[row.key]) for row in rows}
 
-    def measured(curve: Curve) -> Curve:
+    def measure(curve: Curve) -> Curve:
         rows_of_curve = {place: points[row.key] for place, row in curve.points.items()}
         return replace(curve, points=rows_of_curve)
 
-    curves = tuple(map(measured, group.curves))
-    return replace(group, curves=curves, references=tuple(map(measured, group.references)))
+    curves = tuple(map(measure, group.curves))
+    return replace(group, curves=curves, references=tuple(map(measure, group.references)))

@@ -14,13 +14,13 @@ from longsumbench.core import DatasetSettings, RunConfig, build_settings
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.notes import describe_step_size
 from longsumbench.leaderboards.published import PUBLISHED_AS
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER
 from longsumbench.papers.points import plan_paper_table, texts_problem
 from longsumbench.papers.printed import RowMeans
+from longsumbench.views.notes import describe_step_size
 
 _Settings = TypeVar("_Settings")
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
-from longsumbench.leaderboards.notes import PLANTED, describe_intervals, describe_mark, join
+from longsumbench.leaderboards.comparability import PLANTED, ROUGE_HEADINGS, ROUGE_PARTS, heading_of
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, long_table
 from longsumbench.papers.conditions import compare_texts, describe_conditions
 from longsumbench.papers.page import Job, Page, RowRuns
+from longsumbench.views.notes import describe_intervals, describe_mark, join
 from longsumbench.views.series import (
     Panel,
     PanelRow,

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import pandas as pd
 
 from longsumbench.leaderboards.comparability import (
+    PLANTED,
     ROUGE_HEADINGS,
     comparison_key,
     describe_difference,
 )
 from longsumbench.leaderboards.learned import RANDOM, judge_learning
-from longsumbench.leaderboards.notes import PLANTED
 from longsumbench.leaderboards.published import COLUMNS, PROVENANCE, read_published_table
 from longsumbench.leaderboards.seed_groups import (
     DEPENDS,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from longsumbench.leaderboards.notes import PLANTED
+from longsumbench.leaderboards.comparability import PLANTED
 from longsumbench.papers import printed
 from longsumbench.papers.claims import OURS, PRINTED, TableNumber, long_table
 from longsumbench.papers.conditions import describe_conditions

@@ -7,8 +7,7 @@ Table 4) the planned settings are shown next to the printed ones; nothing is run
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from longsumbench.leaderboards.comparability import ROUGE_PARTS
-from longsumbench.leaderboards.notes import PLANTED
+from longsumbench.leaderboards.comparability import PLANTED, ROUGE_PARTS
 from longsumbench.leaderboards.published import COLUMNS
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.papers import printed

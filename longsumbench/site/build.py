@@ -22,10 +22,8 @@ from longsumbench.files import (
     write_atomically,
 )
 from longsumbench.formatting import format_duration, format_plain_value
-from longsumbench.leaderboards.columns import cut_shares, remarks
 from longsumbench.leaderboards.comparability import heading_of
-from longsumbench.leaderboards.matrix import matrix_blocks, matrix_of_tables
-from longsumbench.leaderboards.published import published_blocks
+from longsumbench.leaderboards.matrix import matrix_of_tables
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.table import find_datasets, read_table
 from longsumbench.papers.page import OUTCOMES, MadePage, read_written
@@ -50,7 +48,12 @@ from longsumbench.sweeps.state import (
     describe_sweep,
     sweeps_in,
 )
+from longsumbench.views.columns import remarks
 from longsumbench.views.html import render_page, static_text
+from longsumbench.views.leaderboard import TableView
+from longsumbench.views.ledger import cut_shares
+from longsumbench.views.matrix import matrix_blocks
+from longsumbench.views.published import published_blocks
 
 _ROWS_AT_ONCE = 300  # of a table; further rows are in a file that the page loads
 
@@ -208,7 +211,7 @@ class Site:
         layout = {"base": "../", "links": self._links}
         shown["examples"] = write_examples(results, name, records, folder, page_name, **layout)
         shown["problems"] = [*map(self._public, sorted(results.reported))]  # of all that was read
-        write_atomically(folder / f"{name}.csv", table.csv())
+        write_atomically(folder / f"{name}.csv", TableView(table).csv())
         for number, block in enumerate(shown["blocks"], 1):
             if block.rows[_ROWS_AT_ONCE:]:
                 self._write_page(

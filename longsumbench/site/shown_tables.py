@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.comparability import heading_of, numbers_shown
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import DISTINGUISHED, ComparableRows
-from longsumbench.leaderboards.table import leaderboard_block
 from longsumbench.metrics.aggregate import PERCENT, read_scores
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.runs.results import split_read_by
+from longsumbench.views.columns import columns_of
+from longsumbench.views.leaderboard import leaderboard_block
 from longsumbench.views.tables import Block
 
 _MOST_METRICS = 12

@@ -9,9 +9,6 @@ from typing import Any
 
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import escape_lines
-from longsumbench.leaderboards.after_run import UpdatedTable
-from longsumbench.leaderboards.curves_figure import update_curves
-from longsumbench.leaderboards.table import update_table
 from longsumbench.modeling.processes import started_processes
 from longsumbench.progress import phase
 from longsumbench.runs.overrides import add_config_file, format_overrides, swept_settings
@@ -20,6 +17,9 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, choose_engine
 from longsumbench.sweeps.sweep import Launch
+from longsumbench.views.after_run import UpdatedTable
+from longsumbench.views.curves import update_curves
+from longsumbench.views.leaderboard import update_table
 
 
 @suite_errors()

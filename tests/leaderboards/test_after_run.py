@@ -10,12 +10,12 @@ from support.run_records import TRAINED, changed, measured, record
 from support.toys import write_jsonl
 
 from longsumbench.cli.main import main
-from longsumbench.leaderboards.after_run import UpdatedTable, describe_runs
-from longsumbench.leaderboards.notes import warnings_on_outputs
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.after_run import UpdatedTable, describe_runs
+from longsumbench.views.notes import warnings_on_outputs
 
 Describe = Callable[[Sequence[RunRecord], Sequence[RunRecord]], list[str]]
 

@@ -9,11 +9,11 @@ from support.run_records import TRAINED, measured, record
 from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation, registry
 from longsumbench.errors import UsageError
-from longsumbench.leaderboards.columns import choose_columns, columns_of, list_columns
 from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.columns import choose_columns, columns_of, list_columns
 
 FACTS = OutputFacts(20, 20, 15, 5, words=120.4, reference_words=98.0)
 RECIPE = {"batch_size": 16, "accumulation": 1, "learning_rate": 0.001}

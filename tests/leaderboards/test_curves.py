@@ -50,7 +50,6 @@ def test_a_curve_by_hand() -> None:
         ("oracle", {("",): 45}, True),
         ("trunc", {("",): 18}, False),
     ]
-    assert group.summary == ("test split, 20 examples", "Equal budget: 300 steps × 8 examples")
 
 
 @pytest.mark.parametrize(
@@ -127,21 +126,6 @@ def test_two_settings() -> None:
         "ea": {("", "10"): 5},
     }
     assert found.values(1) == ["10", "20"]
-
-
-def test_words_take_the_meaning_from_other_settings() -> None:
-    """The number of pages is null if pages are documents; that is no difference, unless it has two other values."""
-    document = trained("pagesum", 20, locality="document", num_pages=None)
-    spatial = [
-        trained("pagesum", 10 + pages, locality="spatial", num_pages=pages) for pages in (5, 7)
-    ]
-    found = sweep([document, spatial[0]], "locality")
-    assert curves(found) == {"pagesum": {("document",): 20, ("spatial",): 15}}
-    assert found.groups[0].curves[0].follows == {"model.num_pages": "5"}
-    assert "differ only in model.locality;" in error([document, *spatial], "locality")
-    found = sweep([document, *spatial], "num_pages")
-    assert curves(found) == {"pagesum locality=spatial": {("5",): 15, ("7",): 17}}
-    assert [curve.label for curve in found.groups[0].references] == ["pagesum locality=document"]
 
 
 def test_labels_tell_curves_apart() -> None:

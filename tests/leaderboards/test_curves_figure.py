@@ -13,7 +13,6 @@ from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards import curves
 from longsumbench.leaderboards.curves import SweepCurves, sweep_of
-from longsumbench.leaderboards.curves_figure import curves_figure, sweep_csv, update_curves
 from longsumbench.leaderboards.seed_groups import (
     LEARNED,
     NOT_LEARNED,
@@ -25,6 +24,7 @@ from longsumbench.leaderboards.seed_groups import (
 from longsumbench.metrics.aggregate import Estimate, MeasureMean
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.curves import curves_figure, sweep_csv, update_curves
 from longsumbench.views.series import Panel, Series
 
 PAGES = [
@@ -77,6 +77,7 @@ def test_a_line_per_system() -> None:
     assert figure.title == "arxiv: ROUGE-Lsum F1 against page_size"
     assert figure.rows[0].measured == "ROUGE-Lsum F1 (0–100)"
     other = curves_figure(swept(PAGES, "page_size"), "rouge2").rows[0].panels[0].series[0]
+    assert figure.notes[0] == "test split, 20 examples. Equal budget: 300 steps × 8 examples."
     assert other.points[7] == Estimate(11, 10, 11.6)
 
 
@@ -98,18 +99,6 @@ def test_two_settings_of_one_system_are_lines() -> None:
         "ea segment=2": {},
     }
     assert [line.across.mean for line in panel.series if line.across] == [9]
-
-
-def test_two_settings_of_several_systems_are_panels() -> None:
-    """Each value of the setting with fewer values has a panel; systems without it are in all panels."""
-    others = [trained("tall", 50 + b, extractive=64, segment=b) for b in (1, 2)]
-    wide = [trained("wide", a / 10, extractive=a) for a in (64, 128)]
-    first, second = panels([*GRID, *others, *wide], "extractive", "segment")
-    assert (first.heading, second.heading) == ("segment=1", "segment=2")
-    lines = [{line.label: means(line) for line in panel.series} for panel in (first, second)]
-    assert [panel["tall"] for panel in lines] == [{6: 51}, {6: 52}]
-    assert [panel["wide"] for panel in lines] == [{6: 6.4, 7: 12.8}] * 2
-    assert lines[1]["seal"] == {6: 8.4, 7: 14.8, 8: 27.6}
 
 
 def test_the_csv_has_a_row_for_each_system_and_value() -> None:

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from support.run_records import TRAINED, changed, measured, record
 
-from longsumbench.leaderboards.after_run import describe_facts_found
 from longsumbench.leaderboards.seed_groups import (
     LEARNED,
     NOT_LEARNED,
@@ -18,8 +17,8 @@ from longsumbench.leaderboards.seed_groups import (
 )
 from longsumbench.leaderboards.significance import ComparableRows, against_best, comparable_rows
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.after_run import describe_facts_found
 
-TENTHS = [f"fact_recall_single_position_{tenth}" for tenth in range(10)]
 EXAMPLES = 40
 _System = tuple[RunRecord, pd.DataFrame]
 
@@ -28,11 +27,10 @@ def system(
     model: str,
     single: float,
     seed: int = 1,
-    second_half: float = 1.0,
     silent_other: float = 90.0,
     silent_same: float = 90.0,
 ) -> _System:
-    """A run that states `single` percent right ±2, everything in the first half, and a share of the second half."""
+    """A run that states `single` percent right ±2."""
     means = {"fact_recall": single, "fact_recall_single": single, "fact_recall_chance": 4.2}
     means |= {"fact_recall_silent_same": silent_same, "fact_recall_silent_other": silent_other}
     run = record(
@@ -42,32 +40,22 @@ def system(
         seed=seed,
         measures=measured(means, 2.0, 2.0),
     )
-    right, stated = (
-        [float(n < share * EXAMPLES) for n in range(EXAMPLES)]
-        for share in (second_half, single / 100)
-    )
-    return run, pd.DataFrame(
-        {"fact_recall_single": stated}
-        | {name: 1.0 if place < 5 else right for place, name in enumerate(TENTHS)},
-        index=[f"e{number}" for number in range(EXAMPLES)],
-    )
+    stated = [float(number < single / 100 * EXAMPLES) for number in range(EXAMPLES)]
+    ids = [f"e{number}" for number in range(EXAMPLES)]
+    return run, pd.DataFrame({"fact_recall_single": stated}, index=ids)
 
 
 def sentences(systems: Sequence[_System]) -> list[str]:
     scores = {run.run_id: table for run, table in systems}
     (block,) = comparable_rows([run for run, _ in systems], scores)
-    return describe_facts_found(block, scores)
+    return describe_facts_found(block)
 
 
 def test_systems_places_and_distances() -> None:
     """Each number has its interval; the best system comes first."""
-    assert sentences(
-        [system("trunc", 25, second_half=0), system("pagesum", 98, silent_other=53)]
-    ) == [
+    assert sentences([system("trunc", 25), system("pagesum", 98, silent_other=53)]) == [
         "Single facts (in one place), stated right (guesses: right in 4 %): pagesum 98 % (96 to 100), "
         "trunc 25 % (23 to 27).",
-        "Single facts, in the first half of the source against the second: pagesum 100 % (91 to 100) against 100 % "
-        "(91 to 100); trunc 100 % (91 to 100) against 0 % (0 to 9).",
         "Silent facts (in two places; which bid won is not stated; a guess of two is right in 50 %), in one section "
         "against several: pagesum 90 % (88 to 92) against 53 % (51 to 55); trunc 90 % (88 to 92) against 90 % (88 to "
         "92).",
@@ -119,20 +107,20 @@ def test_one_seed_is_no_verdict(seeds: Sequence[int], tie: str) -> None:
     scores = {run.run_id: table for run, table in systems}
     groups = group_by_seed([replace(run, fit=TRAINED) for run, _ in systems], scores)
     rows = [replace(row, learned=Learned(LEARNED)) for row in groups]
-    text = describe_facts_found(ComparableRows(tuple(rows), against_best(rows, scores)), scores)[0]
+    text = describe_facts_found(ComparableRows(tuple(rows), against_best(rows, scores)))[0]
     assert text.endswith(f").{tie}")
 
 
 @pytest.mark.parametrize("word", [NOT_LEARNED, STILL_LEARNING, UNKNOWN])
 def test_systems_that_did_not_learn_are_left_out(word: str) -> None:
     """Their numbers are in no sentence, although their intervals and places differ from the others'."""
-    systems = [system("pagesum", 98), system("trunc", 25, second_half=0, silent_other=53)]
+    systems = [system("pagesum", 98), system("trunc", 25, silent_other=53)]
     scores = {run.run_id: table for run, table in systems}
     pagesum, trunc = group_by_seed([run for run, _ in systems], scores)
     both = ComparableRows((pagesum, replace(trunc, learned=Learned(word))))
-    texts = describe_facts_found(both, scores)
-    assert texts == describe_facts_found(ComparableRows((pagesum,)), scores)
-    assert len(texts) == 3
+    texts = describe_facts_found(both)
+    assert texts == describe_facts_found(ComparableRows((pagesum,)))
+    assert len(texts) == 2
     assert "trunc" not in " ".join(texts)
 
 
@@ -142,6 +130,6 @@ def test_the_best_row_of_each_model_counts() -> None:
         replace(system("ea", single, seed)[0], variant=f"x={seed}")
         for seed, single in ((1, 40.0), (2, 60.0))
     ]
-    assert describe_facts_found(ComparableRows(group_by_seed(runs, {})), {})[0].endswith(
+    assert describe_facts_found(ComparableRows(group_by_seed(runs, {})))[0].endswith(
         "(guesses: right in 4 %): ea x=2 60 % (58 to 62)."
     )

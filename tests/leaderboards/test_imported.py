@@ -5,13 +5,6 @@ from dataclasses import replace
 import pytest
 from support.run_records import changed, record
 
-from longsumbench.leaderboards.columns import columns_of
-from longsumbench.leaderboards.notes import (
-    describe_equal,
-    describe_lengths,
-    describe_unlearned,
-    footnotes,
-)
 from longsumbench.leaderboards.seed_groups import (
     NOT_LEARNED,
     NOT_RANKED,
@@ -23,6 +16,8 @@ from longsumbench.leaderboards.seed_groups import (
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs, RunRecord, split_variant
+from longsumbench.views.columns import columns_of
+from longsumbench.views.notes import describe_equal, describe_lengths, describe_unlearned, footnotes
 
 ORIGIN = "a paper, CC BY 4.0"
 

@@ -9,9 +9,7 @@ import pytest
 from support.run_records import changed, record
 
 from longsumbench.core import Cut, FitReport, Truncation
-from longsumbench.leaderboards.columns import choose_columns, columns_of
 from longsumbench.leaderboards.learned import RANDOM, last_fall
-from longsumbench.leaderboards.notes import describe_unlearned
 from longsumbench.leaderboards.seed_groups import (
     DEPENDS,
     LEARNED,
@@ -24,10 +22,12 @@ from longsumbench.leaderboards.seed_groups import (
     Learned,
 )
 from longsumbench.leaderboards.significance import ComparableRows, comparable_rows
-from longsumbench.leaderboards.table import row_cells
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs, RunRecord, is_untrained
+from longsumbench.views.columns import choose_columns, columns_of
+from longsumbench.views.leaderboard import row_cells
+from longsumbench.views.notes import describe_unlearned
 from longsumbench.views.tables import Stressed, Tied
 
 EXAMPLES = 100

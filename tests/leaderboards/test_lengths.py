@@ -12,20 +12,14 @@ from support.run_records import measured, record
 
 from longsumbench.core import Cut, DatasetSettings, FitReport, Truncation
 from longsumbench.corpora.probe import probe
-from longsumbench.leaderboards import table as leaderboard
-from longsumbench.leaderboards.lengths import (
-    FACT_PANELS,
-    in_thousands,
-    lengths_csv,
-    lengths_figure,
-    systems_at_lengths,
-)
+from longsumbench.leaderboards.lengths import systems_at_lengths
 from longsumbench.leaderboards.seed_groups import LEARNED, NO_INTERVAL, NOT_LEARNED
-from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.leaderboard import TableView, update_table
+from longsumbench.views.lengths import FACT_PANELS, in_thousands, lengths_csv, lengths_figure
 
 
 def run_at(
@@ -37,13 +31,12 @@ def run_at(
     **changes: Any,
 ) -> RunRecord:
     """A run that was trained on reports of `train` tokens at most, and stated `mean` percent of longer ones' facts."""
-    options = changes.pop("options", {})
-    settings = DatasetSettings("probe", document_length=length, train_length=train, **options)
+    settings = DatasetSettings("probe", document_length=length, train_length=train)
     measures = measured(dict.fromkeys(("fact_recall", *FACT_PANELS), float(mean)), below=4, above=2)
     measures |= measured({"fact_recall_chance": 4.2})
     made = {
         "run_id": f"{model}{length}{changes.get('seed', 1)}000000000000"[:12],
-        "corpus": {"examples": {"train": 9_000}, **probe.probe_inputs(settings)},
+        "texts": {"examples": {"train": 9_000}, **probe.probe_inputs(settings)},
         "source": Truncation(1000, 900, (Cut("num_snippets", round(1000 - 10 * seen), 0),)),
         "fit": FitReport(steps=300),
         "measures": measures,
@@ -84,13 +77,12 @@ def test_runs_of_one_training_are_one_system() -> None:
         {"length": 1024, "seed": 2},
         {"train": 4096},
         {"train": None},
-        {"options": {"contradiction": 0.5}},
         {"variant": "num_snippets=9"},
         {"config": {"model": {}, "train": {"batch_size": 8}}},
         {"oracle": True},
         {"fit": FitReport()},
         {"measures": {}},
-        {"corpus": {"examples": {"train": 60}}},
+        {"texts": {"examples": {"train": 60}}},
         {"split": "validation"},
     ],
 )
@@ -139,12 +131,12 @@ def test_files_of_a_table(tmp_path: Path) -> None:
     drawn = folder / "probe-lengths.png"
     runs = [run_at("ea", 90, 1024), run_at("ea", 50, 65536)]
 
-    def write_runs() -> Table:
+    def write_runs() -> TableView:
         for run in runs:
             run.write(results.run_folder(run))
-        return leaderboard.update_table(results, "probe")
+        return TableView(update_table(results, "probe"))
 
-    assert write_runs().pictures() == ["probe-lengths.png"]
+    assert write_runs().picture_files() == ["probe-lengths.png"]
     assert "trained on 1k tokens at most)](probe-lengths.png)" in (folder / "probe.md").read_text()
     assert (folder / "probe-lengths.csv").read_text() == lengths_csv(systems_at_lengths(runs))
     first = drawn.read_bytes()
@@ -159,7 +151,7 @@ def test_files_of_a_table(tmp_path: Path) -> None:
     write_runs()
     assert drawn.read_bytes() != first
     (results.run_folder(runs[0]) / "record.json").unlink()
-    assert leaderboard.update_table(results, "probe").pictures() == []
+    assert TableView(update_table(results, "probe")).picture_files() == []
     assert not list(folder.glob("probe-lengths*"))
 
 

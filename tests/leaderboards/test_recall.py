@@ -6,21 +6,10 @@ from dataclasses import replace
 import pytest
 from support.run_records import TRAINED, measured, record
 
-from longsumbench.leaderboards.recall import (
-    ORACLE_PANELS,
-    PANELS,
-    RecallLine,
-    best_of_models,
-    facts_figure,
-    headline,
-    oracle_lines,
-)
 from longsumbench.leaderboards.seed_groups import (
     LEARNED,
     NO_INTERVAL,
-    NOT_LEARNED,
     STILL_LEARNING,
-    UNKNOWN,
     Learned,
     SeedGroup,
 )
@@ -30,6 +19,16 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.metrics.oracle_recall import OracleRecall
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.leaderboard import TableView
+from longsumbench.views.recall import (
+    ORACLE_PANELS,
+    PANELS,
+    RecallLine,
+    best_of_models,
+    facts_figure,
+    oracle_lines,
+    recall_lines,
+)
 from longsumbench.views.series import SeriesFigure
 
 MEASURE = "fact_recall_silent_distance_3"
@@ -49,7 +48,11 @@ def copying(model: str, mean: float, **changes: object) -> RunRecord:
 
 
 def lines_of(records: Sequence[RunRecord]) -> list[RecallLine]:
-    return Table("toy", comparable_rows(records)).lines()
+    return recall_lines(comparable_rows(records)[0].rows)
+
+
+def view_of(*records: RunRecord) -> TableView:
+    return TableView(Table("toy", comparable_rows(records)))
 
 
 def line(
@@ -91,52 +94,6 @@ def test_a_model_has_one_line() -> None:
     assert [one.label for one in best_of_models(lines)] == ["ea num_beams=2", "seal"]
 
 
-WORDS = {
-    "learned": LEARNED,
-    "still": STILL_LEARNING,
-    "not": NOT_LEARNED,
-    "unknown": UNKNOWN,
-    "": "",
-}
-ONLY_EA = "Facts: of the systems that learned, only ea finds them"
-FOUND = ("a_learned", "b_learned", "c_learned", "d_learned")
-FOUR = "Facts: 4 of 5 systems that learned find them"
-
-
-@pytest.mark.parametrize(
-    ("lows", "title"),
-    [
-        ({"ea": 60, "seal": 50, "ca": 51}, "Facts: only ea and ca find them"),
-        ({"ea": 60, "seal": 50}, "Facts: only ea finds them"),
-        ({"ea": 60, "seal": 60}, "Facts: all systems find them"),
-        ({"ea": 9, "seal": 9}, "Facts: no system finds them"),
-        ({**dict.fromkeys("abcd", 60.0), "e": 9}, "Facts: 4 of 5 systems find them"),
-        ({"ea": 60, "seal": float("nan")}, ""),
-        ({"ea_learned": 60, "ca_learned": 9, "seal_still": 80}, ONLY_EA),
-        (
-            {"ea_learned": 60, "ca_learned": 60, "seal_not": 9},
-            "Facts: all systems that learned find them",
-        ),
-        (
-            {"ea_learned": 9, "ca_learned": 9, "seal_still": 80},
-            "Facts: no system that learned finds them",
-        ),
-        ({"ea_learned": 60, "ca_learned": 9, "lead": 70, "trunc_unknown": float("nan")}, ONLY_EA),
-        ({**dict.fromkeys(FOUND, 60.0), "e_learned": 9, "f_not": 9}, FOUR),
-        ({"ea_still": 60, "lead": 9}, ""),
-    ],
-)
-def test_the_title_says_what_was_found(lows: dict[str, float], title: str) -> None:
-    """It names the systems whose interval is above 50 % and that learned, and nobody if an interval is unknown."""
-    lines = []
-    for name, low in lows.items():
-        model, _, word = name.partition("_")
-        number = Estimate(low, low, 95 if low > 50 else 50)
-        lines.append(line(model, {MEASURE: number}, WORDS[word]))
-    assert headline("Facts", lines, MEASURE) == title
-    assert headline("Facts", [*lines, line("other", {})], MEASURE) == ""
-
-
 def silent_by_distance(
     model: str, lows: Sequence[float], word: str = LEARNED, seeds: int = 1
 ) -> RecallLine:
@@ -151,21 +108,11 @@ def figure_of(*lines: RecallLine) -> SeriesFigure:
     return facts_figure("about", lines)
 
 
-def test_the_title_is_about_the_largest_distance_of_silent_facts() -> None:
-    """A system that finds near facts and misses far ones is not named, and the title says which distance counts."""
-    far, near = silent_by_distance("seal", [60] * 8), silent_by_distance("pagesum", [90] * 7 + [40])
-    title = "Silent facts, 7 sections apart: only seal finds them"
-    assert figure_of(far, near).title == title
-    far, near = (silent_by_distance(model, [60] * 2) for model in ("seal", "pagesum"))
-    assert figure_of(far, near).title == "Silent facts, 1 section apart: all systems find them"
-
-
 def test_systems_that_did_not_learn_are_grey() -> None:
     """The label has the word, a line below says what grey means, and the title does not name them."""
     learned = silent_by_distance("seal", [60] * 8)
     figure = figure_of(silent_by_distance("trunc", [70] * 8, STILL_LEARNING), learned)
-    title = "Silent facts, 7 sections apart: all systems that learned find them"
-    assert figure.title == title
+    assert figure.title == "about"
     assert "Grey: systems that did not learn" in figure.notes[0]
     silent = figure.rows[0].panels[-1]
     grey = {series.label: series.grey for series in silent.series}
@@ -218,15 +165,14 @@ def test_the_oracle_shows_where_it_looks_but_not_its_recall() -> None:
 
 def test_a_table_has_the_pictures_that_its_runs_have() -> None:
     """Fact recall and oracle recall have each their file, with a link; a run that copies nothing is drawn, too."""
-    table = Table(
-        "toy", comparable_rows([copying("ea", 30), copying("lead", 20), stating("seal", 60)])
-    )
-    assert table.pictures() == ["toy-recall.png", "toy-oracle-recall.png"]
+    table = view_of(copying("ea", 30), copying("lead", 20), stating("seal", 60))
+    names = table.picture_files()
+    assert names == ["toy-recall.png", "toy-oracle-recall.png"]
     files = table.files()
-    for name in table.pictures():
+    for name in names:
         content = files[name]
         assert isinstance(content, bytes)
         assert content.startswith(b"\x89PNG")
         assert f"]({name})" in table.markdown()
-    assert Table("toy", comparable_rows([copying("trunc", 0)])).pictures() == table.pictures()[1:]
-    assert Table("toy", comparable_rows([record("lead", 30)])).pictures() == []
+    assert view_of(copying("trunc", 0)).picture_files() == names[1:]
+    assert view_of(record("lead", 30)).picture_files() == []

@@ -14,7 +14,6 @@ from support.run_records import changed
 from support.swept_runs import baseline, trained
 
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
-from longsumbench.leaderboards.notes import describe_equal
 from longsumbench.leaderboards.seed_groups import (
     NO_INTERVAL,
     SeedGroup,
@@ -25,6 +24,7 @@ from longsumbench.metrics.aggregate import Estimate
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import mean_over_seeds
 from longsumbench.runs.record import RunRecord
+from longsumbench.views.notes import describe_equal
 
 EXAMPLES = 30
 _Run = tuple[RunRecord, NDArray[np.float64]]

@@ -10,14 +10,13 @@ import pytest
 import scipy.stats
 from support.run_records import record
 
-from longsumbench.leaderboards import table as leaderboard
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
 from longsumbench.leaderboards.significance import AgainstBest, comparable_rows
-from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.metrics.statistics import holm
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.leaderboard import TableView, update_table
 from longsumbench.views.tables import Stressed, Tied
 
 EXAMPLES = 80
@@ -60,14 +59,14 @@ def against_best_of(runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> A
     return comparable_rows(runs, scores)[0].tests
 
 
-def updated(root: Path, runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> Table:
+def updated(root: Path, runs: list[RunRecord], scores: dict[str, pd.DataFrame]) -> TableView:
     """Write runs, and the scores of those that have any; return the table."""
     for one in runs:
         folder = Results(root).run_folder(one)
         one.write(folder)
         if one.run_id in scores:
             write_scores(folder / "scores.csv", scores[one.run_id])
-    return leaderboard.update_table(Results(root), "arxiv")
+    return TableView(update_table(Results(root), "arxiv"))
 
 
 def test_near_and_far(tmp_path: Path) -> None:
@@ -107,7 +106,7 @@ def test_too_few_examples_are_no_tie(
     table = updated(
         tmp_path, [finished(name, part, examples="few") for name, part in scores.items()], scores
     )
-    labels = ", ".join(row.label for row in table.comparable[0].rows[1:])
+    labels = ", ".join(row.label for row in table.table.comparable[0].rows[1:])
     assert ("≈" in table.markdown()) == tested
     assert (f"Too few examples for a test against the best: {labels}." in table.markdown()) == (
         not tested

@@ -10,10 +10,10 @@ from support.run_records import TRAINED, record
 
 from longsumbench.cli.main import main
 from longsumbench.core import Cut, Truncation
-from longsumbench.leaderboards import table as leaderboard
-from longsumbench.leaderboards.columns import cut_shares, ledger_block
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.leaderboard import update_table
+from longsumbench.views.ledger import cut_shares, ledger_block
 
 SOURCE = Truncation(200, 100, (Cut("snippet_length", 10, 5), Cut("input_length", 150, 70)))
 TARGETS = Truncation(50, 40, (Cut("decode_length", 5, 4),))
@@ -54,7 +54,7 @@ def test_the_table_has_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     """The CSV has a column a cause, the Markdown a table before the published numbers, --ledger prints that alone."""
     for run in (CUT, IN_WORDS):
         run.write(Results(tmp_path).run_folder(run))
-    leaderboard.update_table(Results(tmp_path), "arxiv")
+    update_table(Results(tmp_path), "arxiv")
     table: Any = pd.read_csv(tmp_path / "leaderboard" / "arxiv.csv", index_col="model")
     causes = ["cut_input_length", "cut_length", "cut_snippet_length"]
     assert table.loc["trunc", causes].fillna(0).tolist() == [75, 0, 5]

@@ -6,12 +6,13 @@ import io
 import pytest
 from support.run_records import TRAINED, record
 
-from longsumbench.leaderboards.columns import columns_of
 from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs, RunRecord
+from longsumbench.views.columns import columns_of
+from longsumbench.views.leaderboard import TableView
 
 OUTPUTS = OutputFacts(20, 20, 20, 0, words=120.0, reference_words=96.0)
 BART = {
@@ -52,14 +53,14 @@ SEAL, LEAD = record("seal", 30, fit=TRAINED), record("lead", 20)
 ORACLE = record("oracle", 50, oracle=True)
 
 
-def table_of(*runs: RunRecord) -> Table:
+def table_of(*runs: RunRecord) -> TableView:
     """Return the table of runs without scores per example."""
-    return Table("arxiv", comparable_rows(runs))
+    return TableView(Table("arxiv", comparable_rows(runs)))
 
 
-def systems(table: Table) -> list[list[str]]:
+def systems(table: TableView) -> list[list[str]]:
     """Return the systems of each block, the best first."""
-    return [[row.first.key.model for row in block.rows] for block in table.comparable]
+    return [[row.first.key.model for row in block.rows] for block in table.table.comparable]
 
 
 def test_trained_systems_and_checkpoints_have_their_own_blocks() -> None:

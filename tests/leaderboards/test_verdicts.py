@@ -10,10 +10,7 @@ import pandas as pd
 import pytest
 from support.run_records import TRAINED, record
 
-from longsumbench.leaderboards.after_run import UpdatedTable, describe_runs
-from longsumbench.leaderboards.columns import choose_columns, columns_of
-from longsumbench.leaderboards.matrix import matrix_block, matrix_of_tables
-from longsumbench.leaderboards.notes import footnotes
+from longsumbench.leaderboards.matrix import matrix_of_tables
 from longsumbench.leaderboards.seed_groups import PairDifference
 from longsumbench.leaderboards.significance import (
     DISTINGUISHED,
@@ -24,7 +21,7 @@ from longsumbench.leaderboards.significance import (
     comparable_rows,
     judge_differences,
 )
-from longsumbench.leaderboards.table import Table, row_cells
+from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import ScoreTable, aggregate
 from longsumbench.metrics.statistics import MeanOverSeeds, paired_effect
 from longsumbench.outputs.compare import (
@@ -38,6 +35,11 @@ from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.site.shown_tables import rows_at_the_top
+from longsumbench.views.after_run import UpdatedTable, describe_runs
+from longsumbench.views.columns import choose_columns, columns_of
+from longsumbench.views.leaderboard import row_cells
+from longsumbench.views.matrix import matrix_block
+from longsumbench.views.notes import footnotes
 from longsumbench.views.tables import Stressed, Tied
 
 NUMBER = "rougeLsum"

@@ -6,14 +6,14 @@ import pytest
 from support.processes import next_line, start_python
 from support.run_records import record
 
-from longsumbench.leaderboards import table as leaderboard
 from longsumbench.runs.results import Results
+from longsumbench.views.leaderboard import update_table
 
 UPDATERS = """
 import os, sys
 from dataclasses import replace
 from pathlib import Path
-from longsumbench.leaderboards.table import update_table
+from longsumbench.views.leaderboard import update_table
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 
@@ -49,7 +49,7 @@ def test_the_last_table_holds_all(tmp_path: Path, pattern: Path) -> None:
     assert {line.split(",")[column] for line in table[1:]} == {
         f"{n:02d}{turn}" for n in range(8) for turn in range(2)
     }
-    leaderboard.update_table(results, "arxiv")
+    update_table(results, "arxiv")
     assert (results.root / "leaderboard" / "arxiv.csv").read_text(
         encoding="utf-8"
     ).splitlines() == table

@@ -21,10 +21,10 @@ from longsumbench.analysis.dataset.stats import (
 )
 from longsumbench.core import Cut, Truncation
 from longsumbench.formatting import format_count, percent
-from longsumbench.leaderboards.columns import cut_shares, format_share, ledger_block
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.runs.record import RunRecord, run_label, source_seen
+from longsumbench.views.ledger import cut_shares, format_share, ledger_block
 from longsumbench.views.tables import Block
 
 _PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")

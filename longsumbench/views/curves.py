@@ -3,43 +3,40 @@
     Results --update_curves--> <dataset>-<setting>[-<second>].csv, .png, .svg
     SweepCurves --curves_figure--> SeriesFigure   --sweep_csv--> CSV
 
-With two settings, the one with more values is the axis. Each value of the other one has a panel. It has a line instead
-if only one system is swept, or if there are too many values.
+With two settings, the one with more values is the axis. Each value of the other one has a line.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from longsumbench.cache.hub import checkpoint_name
 from longsumbench.errors import UnknownName, UsageError
-from longsumbench.leaderboards.columns import how_to_compute
-from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.comparability import PLANTED, ROUGE_HEADINGS, describe_difference
 from longsumbench.leaderboards.curves import (
     NO_SETTING,
     Curve,
     Group,
     SweepCurves,
     parse_number,
-    short_name,
     sweep_of,
 )
-from longsumbench.leaderboards.notes import (
-    PLANTED,
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.significance import read_all_scores
+from longsumbench.leaderboards.table import how_to_compute
+from longsumbench.metrics.aggregate import Estimate
+from longsumbench.runs.record import source_seen
+from longsumbench.runs.results import Results
+from longsumbench.views.notes import (
     caution,
-    checkpoint_name,
+    describe_budget,
     describe_intervals,
     describe_mark,
     join,
     shorten_list,
 )
-from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import read_all_scores
-from longsumbench.metrics.aggregate import Estimate
-from longsumbench.runs.record import source_seen
-from longsumbench.runs.results import Results
 from longsumbench.views.series import (
     Panel,
     PanelRow,
@@ -51,18 +48,9 @@ from longsumbench.views.series import (
 from longsumbench.views.tables import csv_text, with_bounds
 
 MOST_CURVES = 6  # lines with the most points, then the best ones, are drawn
-_MOST_PANELS = 4
-_MOST_TICKS = 10  # in all panels
+_MOST_TICKS = 10
 
-
-class _Point(NamedTuple):
-    """A point of a line in one panel; its value is `NO_SETTING` for a system without the axis's setting."""
-
-    value: str
-    group: SeedGroup
-
-
-_Lines = dict[str, list[_Point]]  # label → points
+_Points = list[tuple[str, SeedGroup]]  # value on the axis, or `NO_SETTING` → result
 
 
 def update_curves(
@@ -100,11 +88,15 @@ def update_curves(
         else:
             return []
         images = draw_series(curves_figure(sweep, kind), ("png", "svg"))
-        name = "-".join([dataset, *map(short_name, sweep.keys)])
+        name = "-".join([dataset, *map(_short_name, sweep.keys)])
         pictured = name if kind in (None, sweep.ranked_by()) else f"{name}-{kind}"
         contents: dict[str, str | bytes | None] = {f"{name}.csv": sweep_csv(sweep)}
         contents |= {f"{pictured}.{suffix}": image for suffix, image in images.items()}
         return results.write_leaderboard(contents)
+
+
+def _short_name(key: str) -> str:
+    return key.removeprefix("model.")
 
 
 def curves_figure(sweep: SweepCurves, kind: str | None = None) -> SeriesFigure:
@@ -117,31 +109,21 @@ def curves_figure(sweep: SweepCurves, kind: str | None = None) -> SeriesFigure:
     """
     kind = kind or sweep.ranked_by()
     _check_kind(kind, sweep)
-    # The lines of all panels decide which ones are drawn, and in which order
+    lines = _lines_of(sweep, kind)
     values = sweep.values(sweep.axis)
     positions = _place_values(values)
-    panel_values = _panel_values(sweep)
-    panels_lines = [_lines_of_panel(sweep, kind, value) for value in panel_values]
-    lines = _rank_lines(panels_lines, kind)
-    drawn = list(lines)[:MOST_CURVES]
-
-    # All panels together have room for so many tick labels
-    interval = -(-len(values) * len(panel_values) // _MOST_TICKS)
+    interval = -(-len(values) // _MOST_TICKS)
     ticks = {positions[value]: _tick_name(value) for value in values[::interval]}
-    references = _reference_series(sweep.groups[0], kind)
-    panels = []
-    for value, panel_lines in zip(panel_values, panels_lines, strict=True):
-        series = []
-        for label in drawn:
-            series.append(_series(label, lines[label], panel_lines.get(label, []), kind, positions))
-        heading = _with_value(sweep, value)
-        axis = short_name(sweep.keys[sweep.axis])
-        panels.append(Panel(heading, axis, ticks, [*series, *references]))
-    settings = " and ".join(map(short_name, sweep.keys))
+    series = []
+    for label in list(lines)[:MOST_CURVES]:
+        series.append(_series(label, lines[label], kind, positions))
+    series += _reference_series(sweep.groups[0], kind)
+    axis = _short_name(sweep.keys[sweep.axis])
+    settings = " and ".join(map(_short_name, sweep.keys))
     return SeriesFigure(
         f"{sweep.dataset}: {_name_of(kind)} against {settings}",
-        [PanelRow(f"{_name_of(kind)} ({_unit_of(kind, sweep)})", panels)],
-        [". ".join(sweep.groups[0].summary) + ".", *_notes(sweep, kind, lines)],
+        [PanelRow(f"{_name_of(kind)} ({_unit_of(kind, sweep)})", [Panel("", axis, ticks, series)])],
+        [". ".join(describe_group(sweep.groups[0], sweep)) + ".", *_notes(sweep, kind, lines)],
     )
 
 
@@ -153,8 +135,8 @@ def _check_kind(kind: str, sweep: SweepCurves) -> None:
         raise UnknownName("measure", kind, sweep.kinds())
     drawable: set[str] = set()
     for curve in sweep.groups[0].curves:
-        points = Counter(chain.from_iterable(row.numbers for row in curve.points.values()))
-        drawable.update(name for name, number in points.items() if number > 1)
+        names = [name for point in curve.points.values() for name in point.numbers]
+        drawable |= {name for name in names if names.count(name) > 1}
     if kind not in drawable:
         message = (
             f"--kind {kind} was not measured by runs that differ in {' and '.join(sweep.keys)}"
@@ -163,53 +145,27 @@ def _check_kind(kind: str, sweep: SweepCurves) -> None:
         raise UsageError(f"{message}; choose from: {', '.join(choices)}")
 
 
-def _panel_values(sweep: SweepCurves) -> list[str]:
-    """Return the values of the second setting if each has a panel: several systems vary it, and it has few values."""
-    if sweep.extra is not None:
-        varying = [curve for curve in sweep.groups[0].curves if curve.varies(sweep.extra)]
-        values = sweep.values(sweep.extra)
-        if len(varying) > 1 and len(values) <= _MOST_PANELS:
-            return values
-    return [NO_SETTING]
-
-
-def _lines_of_panel(sweep: SweepCurves, kind: str, panel_value: str) -> _Lines:
-    """Return the lines of a panel; a single panel has a line for each value of the second setting."""
-    lines: _Lines = {}
+def _lines_of(sweep: SweepCurves, kind: str) -> dict[str, _Points]:
+    """Return label → points: lines with the most points first, then the best."""
+    lines: dict[str, _Points] = {}
     for curve in sweep.groups[0].curves:
         for place, group in curve.points.items():
-            value = NO_SETTING if sweep.extra is None else place[sweep.extra]
-            in_panel = NO_SETTING in (panel_value, value) or panel_value == value
-            if in_panel and kind in group.numbers:
-                label = curve.label
-                if panel_value == NO_SETTING:
-                    label = join(label, _with_value(sweep, value))
-                lines.setdefault(label, []).append(_Point(place[sweep.axis], group))
-    return lines
-
-
-def _rank_lines(panels_lines: Sequence[_Lines], kind: str) -> dict[str, list[SeedGroup]]:
-    """Return the points of each line in all panels: lines with the most points first, then the best."""
-    groups: dict[str, list[SeedGroup]] = {}
-    for lines in panels_lines:
-        for label, points in lines.items():
-            groups.setdefault(label, []).extend(point.group for point in points)
+            label = curve.label
+            for key, value in zip(sweep.keys, place, strict=True):
+                if key != sweep.keys[sweep.axis] and value != NO_SETTING:
+                    label += f" {_short_name(key)}={checkpoint_name(value)}"
+            if kind in group.numbers:
+                lines.setdefault(label, []).append((place[sweep.axis], group))
 
     def rank(label: str) -> tuple[int, float, str]:
-        best = max(group.numbers[kind].mean for group in groups[label])
-        return -len(groups[label]), -best, label
+        best = max(group.numbers[kind].mean for _, group in lines[label])
+        return -len(lines[label]), -best, label
 
-    return {label: groups[label] for label in sorted(groups, key=rank)}
+    return {label: lines[label] for label in sorted(lines, key=rank)}
 
 
-def _series(
-    label: str,
-    groups: Sequence[SeedGroup],
-    points: Sequence[_Point],
-    kind: str,
-    positions: dict[str, float],
-) -> Series:
-    """Return a line in one panel; it is grey if none of its `groups`, in any panel, is shown to have learned."""
+def _series(label: str, points: _Points, kind: str, positions: Mapping[str, float]) -> Series:
+    """Return a line; it is grey if none of its points is shown to have learned."""
     numbers, across, hollow = {}, None, set()
     for value, group in points:
         if value == NO_SETTING:
@@ -218,22 +174,22 @@ def _series(
         numbers[positions[value]] = group.numbers[kind]
         if not group.learned.comparable:
             hollow.add(positions[value])
-    words = _words_of_unlearned(groups)
-    is_grey = len(words) == len(groups)
+    words = _words_of_unlearned(points)
+    is_grey = len(words) == len(points)
     if is_grey:
         label = f"{label} ({', '.join(dict.fromkeys(words))})"
-    return Series(label, groups[0].first.key.model, numbers, across, hollow, is_grey)
+    return Series(label, points[0][1].first.key.model, numbers, across, hollow, is_grey)
 
 
-def _words_of_unlearned(groups: Iterable[SeedGroup]) -> list[str]:
-    return [group.learned.word for group in groups if not group.learned.comparable]
+def _words_of_unlearned(points: _Points) -> list[str]:
+    return [group.learned.word for _, group in points if not group.learned.comparable]
 
 
 def _place_values(values: Sequence[str]) -> dict[str, float]:
     """Return the positions of values: numbers by size, words evenly."""
-    numbers = [parse_number(value) for value in values]
-    known = [number for number in numbers if number is not None]
-    places = place_numbers(known) if len(known) == len(values) else map(float, range(len(values)))
+    numbers = [number for number in map(parse_number, values) if number is not None]
+    is_numeric = len(numbers) == len(values)
+    places = place_numbers(numbers) if is_numeric else map(float, range(len(values)))
     return dict(zip(values, places, strict=True))
 
 
@@ -243,7 +199,7 @@ def _tick_name(value: str) -> str:
 
 
 def _reference_series(group: Group, kind: str) -> list[Series]:
-    """Return the best reference of each model, and of its oracle, as lines across the panels."""
+    """Return the best reference of each model, and of its oracle, as lines across the panel."""
     models: dict[tuple[str, bool], list[tuple[Estimate, str]]] = {}
     for curve in group.references:
         for point in curve.points.values():
@@ -260,14 +216,18 @@ def _reference_series(group: Group, kind: str) -> list[Series]:
     return series
 
 
-def _with_value(sweep: SweepCurves, value: str) -> str:
-    """Return "name=value" of the second setting; empty if there is none."""
-    if sweep.extra is None or value == NO_SETTING:
-        return ""
-    return f"{short_name(sweep.keys[sweep.extra])}={checkpoint_name(value)}"
+def describe_group(group: Group, sweep: SweepCurves) -> list[str]:
+    """Describe what the runs of a group have in common, and how they differ from the drawn one; without full stops."""
+    first, drawn = group.curves[0].first, sweep.groups[0].curves[0].first
+    texts = [
+        f"{first.key.split} split, {format_count(first.evaluation.n, 'example')}",
+        describe_difference(first, drawn),
+        describe_budget(group.records()).rstrip("."),
+    ]
+    return [text for text in texts if text]
 
 
-def _notes(sweep: SweepCurves, kind: str, lines: dict[str, list[SeedGroup]]) -> list[str]:
+def _notes(sweep: SweepCurves, kind: str, lines: Mapping[str, _Points]) -> list[str]:
     """Return the notes: what bands are, what the picture leaves out, and warnings."""
     group, *other_groups = sweep.groups
     rows = group.rows()
@@ -285,28 +245,20 @@ def _notes(sweep: SweepCurves, kind: str, lines: dict[str, list[SeedGroup]]) -> 
         describe_mark("Hollow points", words),
     )
     notes = [first_note]
-    axes = " and ".join(map(short_name, sweep.keys))
-    verb = "gives" if len(sweep.keys) == 1 else "give"
-    follows: dict[str, str] = {}
-    for curve in group.curves:
-        follows |= curve.follows
-    for key, value in follows.items():
-        name = f"{short_name(key)} is {checkpoint_name(value)}"
-        notes.append(f"{name}, or null if {axes} {verb} it no meaning.")
     if len(lines) > MOST_CURVES:
         notes.append(
             f"{MOST_CURVES} of {len(lines)} lines, those with the most points; the CSV has all."
         )
     if other_groups:
-        descriptions = [_describe_group(other, group) for other in other_groups]
+        common = describe_group(group, sweep)
+        descriptions = []
+        for other in other_groups:
+            unlike = [line for line in describe_group(other, sweep) if line not in common]
+            labels = ", ".join(curve.label for curve in other.curves)
+            descriptions.append(f"{labels} ({'; '.join(unlike)})")
         listed = shorten_list(descriptions, "; ")
         notes.append(f"Not comparable with these, only in the CSV: {listed}.")
     return [note for note in [*notes, caution(rows)] if note]
-
-
-def _describe_group(group: Group, first: Group) -> str:
-    unlike = [line for line in group.summary if line not in first.summary]
-    return f"{', '.join(curve.label for curve in group.curves)} ({'; '.join(unlike)})"
 
 
 def _name_of(kind: str) -> str:
@@ -316,10 +268,9 @@ def _name_of(kind: str) -> str:
 
 
 def _unit_of(kind: str, sweep: SweepCurves) -> str:
-    for group in sweep.groups:
-        for record in group.records():
-            if kind in record.evaluation.units:
-                return record.evaluation.units[kind]
+    for record in sweep.groups[0].records():
+        if kind in record.evaluation.units:
+            return record.evaluation.units[kind]
     return "%" if kind == PLANTED else "0–100"
 
 
@@ -330,27 +281,23 @@ def sweep_csv(sweep: SweepCurves) -> str:
     """
     rows: dict[str, dict[str, Any]] = {}
     for group in sweep.groups:
-        for curve in (*group.curves, *group.references):
+        compared = ". ".join(describe_group(group, sweep))
+        for curve in group.all_curves():
             for place in curve.points:
-                row = _point_row(sweep, group, curve, place)
+                row = {"group": str(group.number), **_point_row(sweep, curve, place)}
+                row["compared"] = compared
                 same = rows.setdefault(row["run_ids"], row)
                 if same is not row:
                     same["group"] += f" {group.number}"
     return csv_text([*rows.values()])
 
 
-def _point_row(
-    sweep: SweepCurves, group: Group, curve: Curve, place: tuple[str, ...]
-) -> dict[str, Any]:
+def _point_row(sweep: SweepCurves, curve: Curve, place: tuple[str, ...]) -> dict[str, Any]:
     point = curve.points[place]
     first, runs = point.first, point.runs
-    row: dict[str, Any] = {
-        "group": str(group.number),
-        "system": curve.label,
-        "model": first.key.model,
-    }
+    row: dict[str, Any] = {"system": curve.label, "model": first.key.model}
     for key, value in zip(sweep.keys, place, strict=True):
-        row[short_name(key)] = checkpoint_name(value)
+        row[_short_name(key)] = checkpoint_name(value)
     row |= {"oracle": str(first.oracle).lower(), "split": first.key.split, "n": first.evaluation.n}
     row["seeds"] = " ".join(str(run.key.seed) for run in runs if run.key.seed is not None)
     for kind in sweep.kinds():
@@ -361,7 +308,6 @@ def _point_row(
     row["train_steps"] = " ".join(dict.fromkeys(str(run.fit.steps) for run in runs))
     row["run_ids"] = " ".join(run.run_id for run in runs)
     row["repeated"] = " ".join(run.run_id for run in point.repeated)
-    row["compared"] = ". ".join(group.summary)
     return row
 
 

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Collection, Iterable, Sequence, Set
-from pathlib import PurePath
 
-from longsumbench.cache.hub import HUB_NAME
+from longsumbench.cache.hub import checkpoint_name
 from longsumbench.core import Recipe, names_deciding
 from longsumbench.formatting import format_count, format_plain_value
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ROUGE_PARTS, heading_of
@@ -24,7 +23,6 @@ from longsumbench.leaderboards.significance import (
 )
 from longsumbench.runs.record import SHORT_ID, RunRecord, length_ratio, output_problems
 
-PLANTED = "fact_recall"
 _MEANING = {  # of measures by which runs are ranked
     "fact_recall": "facts: planted facts that the summaries state right, in percent; then by how the source states "
     "them (silent same or other: combined from one or several sections)"
@@ -34,11 +32,6 @@ _LENGTHS_APART = 1.5  # ratio of two length ratios, above which a line warns
 _LARGEST = 100.0  # difference of two shares in percent
 _MOST_IN_LINE = 4  # most runs, budgets or values in a line
 _MOST_IN_SET = 10  # most systems that are all named
-
-
-def checkpoint_name(name: str) -> str:
-    """Return a hub name as it is, and the last name of a folder."""
-    return name if HUB_NAME.fullmatch(name) else PurePath(name).name or name
 
 
 def describe_untrained(rows: Iterable[SeedGroup]) -> str:

@@ -1,0 +1,360 @@
+"""The leaderboard of a dataset as text, Markdown, LaTeX, CSV and pictures.
+
+    Results --read_table--> Table --TableView--> blocks, files; `update_table` writes them after every run
+
+Oracles and published numbers have separate blocks. Planted facts, and the sentences that an oracle selects, also have
+pictures.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from longsumbench.errors import suite_errors
+from longsumbench.formatting import format_count
+from longsumbench.leaderboards.comparability import (
+    ROUGE_PARTS,
+    describe_difference,
+    heading_of,
+    numbers_shown,
+)
+from longsumbench.leaderboards.lengths import systems_at_lengths
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.leaderboards.significance import METHOD, ComparableRows, best_rows
+from longsumbench.leaderboards.table import Table, find_datasets, read_table
+from longsumbench.runs.record import SHORT_ID
+from longsumbench.runs.results import Results
+from longsumbench.views import tables
+from longsumbench.views.columns import Column, columns_of, csv_rows, has_system_facts
+from longsumbench.views.figures import draw_figure
+from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
+from longsumbench.views.ledger import ledger_block
+from longsumbench.views.lengths import describe_lengths_picture, lengths_csv, lengths_figure
+from longsumbench.views.notes import describe_untrained, footnotes
+from longsumbench.views.published import published_blocks
+from longsumbench.views.recall import facts_figure, oracle_figure, oracle_lines, recall_lines
+from longsumbench.views.series import SeriesFigure, draw_series
+from longsumbench.views.tables import Block, Stressed, Tied, csv_text, rounded_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_WHO = ("system", "settings")
+_COST = ("length", "source_seen", "source_copied", "seconds", "run", "verified")
+# Shown if facts about any system are known
+_CHECKPOINT_COLUMNS = ("price", "parameters", "context", "released", "prompt", "length_ratio")
+# Left out after scores that do not rank
+_FIRST_LEFT_OUT = ("seconds", "source_copied", "source_seen", "seeds", "seed", "length")
+_PICTURES = ("recall", "oracle-recall", "lengths")
+_RECALL_PICTURES = (
+    ("recall", "planted facts that the summaries state right", recall_lines, facts_figure),
+    ("oracle-recall", "sentences that the summaries copy", oracle_lines, oracle_figure),
+)
+
+
+def leaderboard_block(
+    comparable: ComparableRows,
+    table: Sequence[ComparableRows],
+    part: str = "f",
+    column_names: Sequence[str] = (),
+) -> Block:
+    """Return the ranking of comparable systems, followed by their oracles.
+
+    The heading describes how the block differs from the first of the table. `column_names` are the columns after system
+    and settings; empty for the default ones.
+    """
+    rows = comparable.rows
+    heading = describe_block(comparable, table)
+    if table[1:]:
+        number = [block is comparable for block in table].index(True) + 1
+        heading = f"block {number}: {heading}"
+    if unlike := describe_difference(rows[0].first, table[0].rows[0].first):
+        heading += f"; not comparable with the first block: {unlike}"
+    columns, optional = _choose_columns(rows, part, column_names)
+    names = {column.name for column in columns}
+    untrained = describe_untrained(rows)
+    return replace(
+        table_block(columns, row_cells(comparable, columns)),
+        heading=heading,
+        notes=(untrained,) if untrained else (),
+        optional=tuple(column.heading for column in optional),
+        footnotes=footnotes(comparable, names, part),
+    )
+
+
+def describe_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> str:
+    """Describe what comparable runs have in common: "test split, 183 examples, texts of my_texts".
+
+    Own texts also have their fingerprint if other blocks of the table have other texts.
+    """
+    run, texts = comparable.rows[0].first, ""
+    if path := run.config.dataset.path:
+        texts = f", texts of {PurePath(path).name or path}"
+        if len({block.rows[0].first.key.fingerprint for block in table}) > 1:
+            texts += f" (fingerprint {run.key.fingerprint[:SHORT_ID]})"
+    untrained = ", systems that were not trained here" if comparable.zero_shot else ""
+    return f"{run.key.split} split, {format_count(run.evaluation.n, 'example')}{texts}{untrained}"
+
+
+def _choose_columns(
+    rows: Sequence[SeedGroup], part: str, column_names: Sequence[str]
+) -> tuple[list[Column], list[Column]]:
+    """Return the columns of a block, and those that a narrow terminal leaves out, the least important first."""
+    runs = [run for row in rows for run in row.runs]
+    all_columns = columns_of(runs, part)
+    if column_names:
+        names = dict.fromkeys((*_WHO, *column_names))
+        columns = [all_columns[name] for name in names if name in all_columns]
+        return columns, columns[:1:-1]
+    numbers = list(numbers_shown([row.first for row in rows]))
+    facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
+    shown = (*_WHO, seeds_column(rows), *numbers, *facts, *_COST)
+    unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
+    optional = (*unranked, *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)
+    return (
+        [all_columns[name] for name in shown],
+        [all_columns[name] for name in optional if name in shown],
+    )
+
+
+def seeds_column(rows: Sequence[SeedGroup]) -> str:
+    """Return the name of the column of seeds: their number, or the seed itself if each row is a single run."""
+    return "seeds" if any(len(row.runs) > 1 for row in rows) else "seed"
+
+
+def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[list[str]]:
+    """Return for each row its place and its cells; oracles and systems that did not learn have no place and marks.
+
+    The best number of a column has no mark if it is of one seed.
+    """
+    ranked = [row for row in comparable.rows if row.ranked]
+    tied = comparable.tests.tied()
+    best: dict[str, float] = {}
+    if len(ranked) > 1:
+        names = numbers_shown([row.first for row in comparable.rows])
+        for name, row in best_rows(ranked, names).items():
+            if not row.one_seed:
+                best[name] = row.numbers[name].mean
+    lines = []
+    place = 0
+    for row in comparable.rows:
+        cells = [column.cell(row) for column in columns]
+        if not row.ranked:
+            lines.append(["", *cells])
+            continue
+        place += 1
+        for number, column in enumerate(columns):
+            measured = row.numbers.get(column.name)
+            if measured and measured.mean == best.get(column.name):
+                cells[number] = Stressed(cells[number])
+            elif (row.key, column.name) in tied:
+                cells[number] = Tied(cells[number])
+        lines.append([str(place), *cells])
+    return lines
+
+
+def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> Block:
+    """Return a block of the lines of `row_cells`, without empty columns."""
+    return Block(
+        "",
+        (),
+        ("", *(column.heading for column in columns)),
+        "r" + "".join(column.align for column in columns),
+        cells,
+        groups=("", *(column.group for column in columns)),
+        tied=f"not distinguishable from the best ({METHOD})",
+    ).without_empty_columns()
+
+
+class TablePicture(NamedTuple):
+    """A picture of a table: the end of its file's name, a title for readers without it, and what is drawn."""
+
+    name: str
+    title: str
+    figure: SeriesFigure
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table as it is shown.
+
+    Attributes:
+        columns: names of the columns that are shown after system and settings; empty for the default ones.
+        block: number of the only block that is shown, from 1; None for all blocks and the published numbers.
+    """
+
+    table: Table
+    columns: tuple[str, ...] = ()
+    block: int | None = None
+
+    def heading(self) -> str:
+        """Return the table's heading."""
+        part = self.table.part
+        measure = "" if part == "f" else f", ROUGE {ROUGE_PARTS[part]}"
+        return self.table.dataset + measure
+
+    def blocks(self) -> list[Block]:
+        """Return the blocks of our runs."""
+        table = self.table.comparable
+        blocks = [leaderboard_block(rows, table, self.table.part, self.columns) for rows in table]
+        return blocks if self.block is None else [blocks[self.block - 1]]
+
+    def published(self, brief: bool = False) -> list[Block]:
+        """Return the block of published numbers, unless columns or a block were chosen.
+
+        A brief one has only the best row of each of the suite's systems.
+        """
+        if self.columns or self.block is not None:
+            return []
+        return published_blocks(self.table.dataset, self.table.records(), brief, self.table.part)
+
+    def ledger(self) -> Block:
+        """Return the block of the truncation ledgers of the shown runs."""
+        if self.block is None:
+            return ledger_block(self.table.records())
+        return ledger_block(self.table.comparable[self.block - 1].records())
+
+    def render(self) -> str:
+        """Return the table for the terminal, with few published numbers; each footnote once."""
+        known: set[str] = set()
+        blocks = []
+        for block in [*self.blocks(), *self.published(brief=True)]:
+            lines = [line for line in block.footnotes if line not in known]
+            blocks.append(replace(block, footnotes=tuple(lines)))
+            known.update(lines)
+        return tables.terminal(self.heading(), blocks)
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, with the runs' ledgers and links to its pictures."""
+        blocks = [*self.blocks(), self.ledger(), *self.published()]
+        text = tables.markdown(self.heading(), blocks)
+        for picture in self.pictures():
+            text += f"\n![{picture.title}]({self.table.dataset}-{picture.name}.png)\n"
+        return text
+
+    def latex(self) -> str:
+        """Return the table in LaTeX, for booktabs and siunitx, with few published numbers."""
+        return tables.latex(self.heading(), [*self.blocks(), *self.published(brief=True)])
+
+    def _csv_rows(self) -> list[dict[str, Any]]:
+        rows = csv_rows(self.table.records())
+        numbers = self.table.block_numbers()
+        return [{**row, "block": numbers[row["run_id"]]} for row in rows]
+
+    def frame(self) -> "pd.DataFrame":
+        """Return a row per run; the column `block` is the number of the first block that has it."""
+        return rounded_frame(self._csv_rows())
+
+    def csv(self) -> str:
+        """Return the rows of `frame` as CSV."""
+        return csv_text(self._csv_rows())
+
+    def pictures(self) -> list[TablePicture]:
+        """Return the pictures of the first block that has each of them, then that of lengths, across blocks."""
+        pictures = []
+        for name, topic, lines_of, make_figure in _RECALL_PICTURES:
+            for block in self.table.comparable:
+                if lines := lines_of(block.rows):
+                    run = block.rows[0].first
+                    examples = format_count(run.evaluation.n, "example")
+                    title = f"{self.table.dataset}: {topic} ({run.key.split} split, {examples})"
+                    pictures.append(TablePicture(name, title, make_figure(title, lines)))
+                    break
+        if systems := systems_at_lengths(self.table.records(), self.table.scores):
+            title = describe_lengths_picture(self.table.dataset, systems)
+            pictures.append(TablePicture("lengths", title, lengths_figure(title, systems)))
+        return pictures
+
+    def picture_files(self) -> list[str]:
+        """Return the file names of the table's pictures."""
+        return [f"{self.table.dataset}-{picture.name}.png" for picture in self.pictures()]
+
+    def files(self, draw: bool = True) -> dict[str, str | bytes | None]:
+        """Return the table's files, by name; None for a picture that the runs do not have. Drawing takes a second."""
+        name = self.table.dataset
+        systems = systems_at_lengths(self.table.records(), self.table.scores)
+        contents: dict[str, str | bytes | None] = {
+            f"{name}.csv": self.csv(),
+            f"{name}.md": self.markdown(),
+            f"{name}.tex": self.latex(),
+            f"{name}-lengths.csv": lengths_csv(systems) if systems else None,
+        }
+        if draw:
+            contents |= dict.fromkeys(f"{name}-{kind}.png" for kind in _PICTURES)
+            for picture in self.pictures():
+                contents[f"{name}-{picture.name}.png"] = draw_series(picture.figure)["png"]
+        return contents
+
+
+@suite_errors()
+def leaderboard(dataset: str | None = None, results_dir: str | Path = "results") -> "pd.DataFrame":
+    """Rebuild the table of a dataset, or of all, from their finished runs, as `longsumbench leaderboard` does.
+
+    Args:
+        dataset: its name; None for all datasets.
+        results_dir: where the runs are.
+
+    Returns:
+        A row for each run, with the columns of `leaderboard/<dataset>.csv`: comparable runs together, the best first.
+
+    Raises:
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read.
+    """
+    import pandas as pd
+
+    results = Results(Path(results_dir).expanduser())
+    frames = []
+    for name in find_datasets(results, dataset):
+        frames.append(TableView(update_table(results, name)).frame())
+    return pd.concat(frames, ignore_index=True).infer_objects()
+
+
+@suite_errors()
+def leaderboard_figure(dataset: str, results_dir: str | Path = "results") -> "Figure":
+    """Draw the ranking score of each system on a dataset with its 95 % interval; nothing is written.
+
+    Returns:
+        A figure of the first block of the table, best first; 0–100, or in the measure's unit.
+
+    Raises:
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read.
+    """
+    results = Results(Path(results_dir).expanduser())
+    find_datasets(results, dataset)
+    table = read_table(results, dataset).comparable
+    number = table[0].rows[0].first.evaluation.ranked_by
+    rows = []
+    for row in table[0].rows:
+        rows.append(IntervalRow(row.label, row.numbers[number], row.first.key.model))
+    title = f"{dataset}, {describe_block(table[0], table)}"
+    axis = f"{heading_of(number)}, with 95 % intervals"
+    figure = IntervalFigure(title, [IntervalPanel("", rows)], axis)
+    return draw_figure(figure.size, figure.draw)
+
+
+def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
+    """Rebuild `leaderboard/<dataset>.csv`, `.md`, `.tex` and the pictures from all finished runs on a dataset.
+
+    A lock serializes simultaneous jobs, so the last table has all runs. Pictures are drawn if the CSV has changed, or
+    one is missing. Without `redraw`, no file is written if the CSV is the same.
+
+    Raises:
+        UsageError: there is no finished run on the dataset.
+        DataError: no record can be read; the files stay unchanged.
+    """
+    find_datasets(results, dataset)
+    with results.leaderboard_lock(dataset):
+        table = read_table(results, dataset)
+        view = TableView(table)
+        folder = results.root / "leaderboard"
+        csv = folder / f"{dataset}.csv"
+        is_current = csv.is_file() and csv.read_bytes() == view.csv().encode()
+        if redraw or not is_current:
+            pictures = [folder / name for name in view.picture_files()]
+            draw = not is_current or not all(picture.is_file() for picture in pictures)
+            results.write_leaderboard(view.files(draw))
+    return table

@@ -1,0 +1,204 @@
+"""Pictures of recall by place: of planted facts, and of the sentences that the oracle selects.
+
+    rows of a table --RecallPicture.lines--> RecallLine of each system --facts_figure, oracle_figure--> SeriesFigure
+
+Single facts and sentences are placed by position, other facts by the distance between their two places.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from longsumbench.leaderboards.seed_groups import SeedGroup
+from longsumbench.views.notes import describe_intervals, describe_mark, join
+from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure
+
+CHANCE = "fact_recall_chance"
+MOST_SYSTEMS = 6  # in a picture
+_GUESS_OF_TWO = 50.0  # percent; a silent fact has two bids
+_VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
+_ORACLE = "oracle"
+
+
+@dataclass(frozen=True)
+class RecallPanel:
+    """One of the plots.
+
+    Attributes:
+        heading: two lines.
+        axis: label of the horizontal axis.
+        places: measure → position on that axis.
+        ticks: position of a tick → its label.
+        guesses: label → recall in percent of a system that guesses.
+    """
+
+    heading: str
+    axis: str
+    places: Mapping[str, float]
+    ticks: Mapping[float, str]
+    guesses: Mapping[str, float] = field(default_factory=dict)
+
+
+KINDS = {  # kind of fact → heading of its panel
+    "single": "Single facts\none place",
+    "relayed": "Relayed facts\nlink stated",
+    "silent": "Silent facts\nlink unstated",
+}
+
+
+def _by_position(heading: str, measure: str) -> RecallPanel:
+    places = {f"{measure}_position_{tenth}": tenth + 1.0 for tenth in range(10)}
+    ticks = {float(tenth): f"{tenth}" for tenth in (1, 4, 7, 10)}
+    return RecallPanel(heading, "tenth of the source", places, ticks)
+
+
+def _by_distance(kind: str, guesses: Mapping[str, float]) -> RecallPanel:
+    places = {f"fact_recall_{kind}_distance_{sections}": float(sections) for sections in range(8)}
+    ticks = {float(sections): f"{sections}" for sections in (0, 2, 4, 6)}
+    return RecallPanel(KINDS[kind], "sections apart", places, ticks, guesses)
+
+
+PANELS = (
+    _by_position(KINDS["single"], "fact_recall_single"),
+    _by_distance("relayed", {}),
+    _by_distance("silent", {"guess of two": _GUESS_OF_TWO}),
+)
+ORACLE_PANELS = (
+    _by_position("Recall\nof the oracle's sentences there", "oracle_recall"),
+    _by_position("Where it looks\ncopied sentences from there", "extracted"),
+)
+
+
+@dataclass(frozen=True)
+class RecallLine:
+    """The line of a system.
+
+    Attributes:
+        label: its name in the legend.
+        row: its runs; `numbers` has the measures of the panels, in percent.
+        hollow: measures that are drawn with hollow markers.
+    """
+
+    label: str
+    row: SeedGroup
+    hollow: Set[str] = frozenset()
+
+
+def recall_lines(
+    rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS
+) -> list[RecallLine]:
+    """Return the lines of comparable rows in their order; oracles, and systems without any point, are left out."""
+    measures = {name for panel in panels for name in panel.places}
+    lines = []
+    for row in rows:
+        if not row.first.oracle and measures & row.numbers.keys():
+            lines.append(RecallLine(row.label, row))
+    return lines
+
+
+def oracle_lines(rows: Sequence[SeedGroup]) -> list[RecallLine]:
+    """Return the lines of comparable rows in their order; the first one shows where the oracle looks.
+
+    Systems without oracle recall are left out.
+    """
+    lines = recall_lines(rows, ORACLE_PANELS)
+    oracle = next((row for row in rows if row.first.key.model == _ORACLE), None)
+    if oracle and lines:
+        looks = ORACLE_PANELS[-1].places.keys() & oracle.numbers.keys()
+        points = {measure: oracle.numbers[measure] for measure in looks}
+        if points:
+            lines.insert(0, RecallLine(_ORACLE, replace(oracle, numbers=points)))
+    return lines
+
+
+def best_of_models(lines: Sequence[RecallLine]) -> list[RecallLine]:
+    """Return the first line of each model that learned, or its first line if none did, in the order of `lines`.
+
+    A label has the settings only if the model has other lines.
+    """
+    by_model: dict[str, list[RecallLine]] = {}
+    for line in lines:
+        by_model.setdefault(line.row.first.key.model, []).append(line)
+    best = []
+    for line in lines:
+        model = line.row.first.key.model
+        learned = [other for other in by_model[model] if other.row.learned.comparable]
+        if line is (learned or by_model[model])[0]:
+            alone = len(by_model[model]) == 1
+            best.append(replace(line, label=model) if alone else line)
+    return best
+
+
+def facts_figure(
+    title: str,
+    lines: Sequence[RecallLine],
+    panels: Sequence[RecallPanel] = PANELS,
+    note: str = "",
+) -> SeriesFigure:
+    """Return the figure of fact recall; see `recall_figure`."""
+    return recall_figure(title, lines, panels, "facts stated right (%)", note)
+
+
+def oracle_figure(title: str, lines: Sequence[RecallLine]) -> SeriesFigure:
+    """Return the figure of oracle recall; see `recall_figure`."""
+    return recall_figure(title, lines, ORACLE_PANELS, "sentences (%)")
+
+
+def recall_figure(
+    title: str,
+    lines: Sequence[RecallLine],
+    panels: Sequence[RecallPanel],
+    measured: str,
+    note: str = "",
+) -> SeriesFigure:
+    """Return a figure with the panels side by side. `lines` has at least one.
+
+    The best line of each model is drawn, of `MOST_SYSTEMS` models at most. Panels without any points are left out.
+    `measured` is the label of the vertical axis.
+    """
+    best = best_of_models(lines)
+    drawn = best[:MOST_SYSTEMS]
+    rows = [line.row for line in drawn]
+    measures = {name for row in rows for name in row.numbers}
+    plots = [_panel(panel, drawn) for panel in panels if measures & panel.places.keys()]
+    over = describe_intervals([len(row.runs) > 1 for row in rows])
+    sentences = [f"Lines are means over {over}, bands their 95 % intervals."]
+    if one_seed := [line.label for line in drawn if line.row.one_seed]:
+        sentences.append(f"One seed, another may differ: {', '.join(one_seed)}.")
+    if any(not series.band for plot in plots for series in plot.series):
+        sentences.append(
+            f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much."
+        )
+    words = [row.learned.word for row in rows if not row.learned.comparable]
+    sentences += [describe_mark("Grey", words), note]
+    if len(drawn) < len(lines):
+        sentences.append(
+            f"{len(drawn)} of {len(best)} models, each with its best settings; the table has all {len(lines)} rows."
+        )
+    return SeriesFigure(title, [PanelRow(measured, plots, (-4, 104))], [join(*sentences)])
+
+
+def _panel(panel: RecallPanel, lines: Sequence[RecallLine]) -> Panel:
+    levels = dict(panel.guesses)
+    for line in lines:
+        if chance := line.row.numbers.get(CHANCE):
+            levels[f"chance {chance.mean:.1f}"] = chance.mean
+    series = [_series(panel, line) for line in lines]
+    last = max(place for line in series for place in line.points)
+    ticks = {place: name for place, name in panel.ticks.items() if place <= last}
+    return Panel(panel.heading, panel.axis, ticks, series, levels)
+
+
+def _series(panel: RecallPanel, line: RecallLine) -> Series:
+    numbers, learned = line.row.numbers, line.row.learned
+    points = {place: numbers[name] for name, place in panel.places.items() if name in numbers}
+    hollow = {place for name, place in panel.places.items() if name in line.hollow}
+    label = line.label if learned.comparable else f"{line.label} ({learned.word})"
+    width = sum(point.high - point.low for point in points.values())
+    return Series(
+        label,
+        line.row.first.key.model,
+        points,
+        hollow=hollow & points.keys(),
+        grey=not learned.comparable,
+        band=not width > _VAGUE * len(points),
+    )
