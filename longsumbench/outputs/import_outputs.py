@@ -117,23 +117,19 @@ def match_outputs(
     """
     texts.check_split(settings.split)
     split, split_name = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
-    if not any(
-        sentence.strip() for example in split for text in example.references for sentence in text
-    ):
+    if not any(map(_has_reference, split)):
         raise DataError(f"{split_name} has no references{texts.way_to_splits}: nothing to score")
     by_id = read_outputs(outputs.path, split.ids) if outputs.texts is None else outputs.texts
-    ids = set(split.ids)
-    unknown, missing = (
-        [name for name in by_id if name not in ids],
-        [name for name in split.ids if name not in by_id],
-    )
-    counts = {
-        f"{format_count(len(unknown), 'output')} with an unknown id": unknown,
-        f"no output for {len(missing):,} of {format_count(len(ids), 'example')}": missing,
-    }
-    problem = " and ".join(
-        f"{count} (ids {first_ids(ids)})" for count, ids in counts.items() if ids
-    )
+    ids, problems = set(split.ids), []
+    unknown = [name for name in by_id if name not in ids]
+    missing = [name for name in split.ids if name not in by_id]
+    if unknown:
+        count = format_count(len(unknown), "output")
+        problems.append(f"{count} with an unknown id (ids {first_ids(unknown)})")
+    if missing:
+        count = f"{len(missing):,} of {format_count(len(ids), 'example')}"
+        problems.append(f"no output for {count} (ids {first_ids(missing)})")
+    problem = " and ".join(problems)
     if problem and (not outputs.intersect or len(missing) == len(ids)):
         num_others = len(ids) - len(missing)
         others = f", or import the {num_others:,} others by --intersect" if num_others else ""
@@ -142,14 +138,19 @@ def match_outputs(
     if problem:
         own_block = "; other examples, so it is in a separate block" if missing else ""
         _log.warning(f"left out: {problem} in {split_name}{own_block}")
-    pairs = [(name, by_id[name]) for name in split.ids if name in by_id]
-    summaries = [
-        core.Summary(name, text if isinstance(text, str) else "\n".join(text))
-        for name, text in pairs
-    ]
+    summaries = []
+    for name in split.ids:
+        if name in by_id:
+            text = by_id[name]
+            text = text if isinstance(text, str) else "\n".join(text)
+            summaries.append(core.Summary(name, text))
     if empty := sum(not summary.text.strip() for summary in summaries):
         _log.warning(f"empty outputs, which score 0: {empty:,} of {len(summaries):,}")
     return summaries
+
+
+def _has_reference(example: core.Example) -> bool:
+    return any(" ".join(sentences).strip() for sentences in example.references)
 
 
 def only_summarized(texts: Texts, split: str, ids: Collection[str]) -> Texts:
@@ -205,28 +206,23 @@ def import_outputs(
     texts = given_outputs(outputs) if isinstance(outputs, Mapping) else None
     path = Path("dictionary" if isinstance(outputs, Mapping) else outputs)
     request = OutputsToImport(path.expanduser(), model, variant, seed, origin, intersect, texts)
-    overrides = format_overrides({"dataset": dataset, **settings})
-    words = [word for word in overrides if not word.startswith("dataset=")]
-    names = [word.partition("=")[2] for word in overrides if word not in words]
-    if not names:
+    name, words = "", []
+    for word in format_overrides({"dataset": dataset, **settings}):
+        if word.startswith("dataset="):
+            name = word.removeprefix("dataset=")
+        else:
+            words.append(word)
+    if not name:
         raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
-    flags: dict[str, Any] = {"--model": model, "--dataset": names[0], "--split": split}
+    command = ["longsumbench", "import", str(path)]
+    flags: dict[str, Any] = {"--model": model, "--dataset": name, "--split": split}
     flags |= {"--variant": variant, "--seed": seed, "--from": origin}
-    flag_words = [
-        word
-        for flag, value in flags.items()
-        if value not in (None, "")
-        for word in (flag, f"{value}")
-    ]
-    command = (
-        "longsumbench",
-        "import",
-        str(path),
-        *flag_words,
-        *(["--intersect"] if intersect else []),
-        *words,
-    )
-    return run_import(request, plan_import(request, names[0], split, words), command)
+    for flag, value in flags.items():
+        if value not in (None, ""):
+            command += [flag, f"{value}"]
+    if intersect:
+        command.append("--intersect")
+    return run_import(request, plan_import(request, name, split, words), (*command, *words))
 
 
 def plan_import(
