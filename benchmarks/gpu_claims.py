@@ -74,7 +74,7 @@ def on_one_core(point: Point, results: Results) -> Point:
     config = replace(
         config, train=train, decode=decode, seed=seed, device=device, results_dir=folder
     )
-    return replace(point, config=config, name="one core of the CPU", identity="")
+    return replace(point, config=config, name="one core of the CPU", key=None)
 
 
 def run_tasks(

@@ -118,7 +118,9 @@ def write_run(
     record = replace(
         template,
         run_id=f"{system:06d}{seed:06d}",
-        key=replace(template.key, model=model, dataset=DATASET, seed=seed),
+        key=replace(
+            template.key, model=model, dataset=DATASET, seeds=(seed, seed, seed), system=model
+        ),
         variant=f"segment_length={size}",
         evaluation=evaluation,
         config=config,

@@ -52,15 +52,14 @@ from longsumbench.core import (
     registry,
 )
 from longsumbench.core.settings import SAME_RUN
+from longsumbench.core.versions import DECODING_VERSION, SCORING_VERSION
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.files import digest
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.tokenizer import train_tokenizer
-from longsumbench.modeling.versions import FIT_VERSION
 from longsumbench.runs.environment import environment
 from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import plan_lines
-from longsumbench.runs.run_id import STEP_VERSIONS
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "tests/runs/outcome_versions.json"
@@ -195,9 +194,9 @@ def libraries() -> dict[str, str]:
 def current_defaults() -> dict[str, Any]:
     """Return part → its version, and the defaults of its settings that decide outcomes."""
     versions = {
-        "train": FIT_VERSION,
-        "decode": STEP_VERSIONS["decode"],
-        "score": STEP_VERSIONS["score"],
+        "train": DECODING_VERSION,
+        "decode": DECODING_VERSION,
+        "score": SCORING_VERSION,
     }
     parts = {name: (SECTIONS[name], version) for name, version in versions.items()}
     parts |= {

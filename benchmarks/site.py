@@ -120,7 +120,9 @@ def write_record(
     record = replace(
         template,
         run_id=f"{system:06d}{seed:06d}",
-        key=replace(template.key, model=model, dataset=dataset, seed=seed),
+        key=replace(
+            template.key, model=model, dataset=dataset, seeds=(seed, seed, seed), system=model
+        ),
         variant=f"segment_length={size}",
         evaluation=evaluation,
         config=config,

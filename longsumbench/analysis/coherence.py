@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import DatasetSettings, Device, Scoring, Sentences, Text, setting
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
@@ -26,7 +27,6 @@ from longsumbench.views.figures import render_picture
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.tables import Block, Tied
 
-_VERSION = 1  # increase if the same texts give other numbers
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
 
 
@@ -184,7 +184,7 @@ def score_texts(sampled: Sampled, metric: Coherence) -> CoherenceFound:
     return CoherenceFound(
         dataset=sampled.dataset,
         sample=sampled.describe(),
-        signature=sampled.signature("analyze-coherence", _VERSION, metric=metric_signature),
+        signature=sampled.signature("analyze-coherence", READING_VERSION, metric=metric_signature),
         scores=dict(zip(labels, np.array(rows, np.float64).T, strict=True)),
         labels=labels,
         baseline=sampled.runs[0].record.run_id if sampled.runs else REFERENCE,

@@ -35,6 +35,7 @@ from longsumbench.core import (
     Text,
     setting,
 )
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
@@ -47,7 +48,6 @@ from longsumbench.sentences import split_summary
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure, draw_series
 from longsumbench.views.tables import Block
 
-_VERSION = 1  # increase if the same texts give other numbers
 # What an output states: (the first source sentence, the second) → name
 _SAYS = {
     (True, True): "both",
@@ -364,7 +364,7 @@ def find_fusions(sampled: Sampled, settings: FusionSettings) -> FusionsFound:
         sample=sampled.describe(),
         signature=sampled.signature(
             "fusion",
-            _VERSION,
+            READING_VERSION,
             rouge=settings.rouge,
             overlap=settings.overlap,
             rise=settings.rise,

@@ -23,6 +23,7 @@ from sklearn.preprocessing import normalize
 from longsumbench import sentences
 from longsumbench.analysis.sampled import AnalysisResult, Sampled, SampleSettings, sample_dataset
 from longsumbench.core import BatchSize, Between, DatasetSettings, Device, OneOf, Text, setting
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES, Estimate
@@ -383,7 +384,9 @@ def compare_sentences(sampled: Sampled, vectors: SentenceVectors, distance: int 
         dataset=sampled.dataset,
         sample=sampled.describe(),
         vectors=vectors.name,
-        signature=sampled.signature("locality", _VERSION, vectors=vectors.signature, **parts),
+        signature=sampled.signature(
+            "locality", READING_VERSION, vectors=vectors.signature, **parts
+        ),
         groups=pd.DataFrame(groups, columns=["pairs of", "from", "to"]),
         sums=sums,
         pairs=pairs.astype(np.int64),

@@ -15,7 +15,6 @@ from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan_dataset
 from longsumbench.runs.record import RunRecord, source_seen
 from longsumbench.runs.results import Results
-from longsumbench.runs.run_id import check_split
 from longsumbench.sweeps.run import plan_launch, updating_tables
 from longsumbench.views.columns import columns_of
 from longsumbench.views.leaderboard import row_cells, table_block
@@ -99,7 +98,7 @@ def _check_texts(words: Sequence[str]) -> None:
     """Read the texts before anything else is done: every system would raise the same error."""
     settings = plan_dataset(words)
     dataset = load_texts(settings, user_cache())
-    check_split(settings, dataset)
+    dataset.check_split(settings.split)
     if "train" not in dataset.splits:
         raise DataError(
             f"{settings.name} has no train split to learn from{dataset.way_to_splits}: add one"

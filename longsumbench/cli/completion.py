@@ -1,9 +1,8 @@
 """`longsumbench completion`."""
 
-import argparse
-from collections.abc import Sequence
+from argparse import Namespace
 
-from longsumbench.cli.parser import Command, Parser
+from longsumbench.cli.parser import Argument, Command
 from longsumbench.formatting import print_text
 
 _INSTALL = {
@@ -15,24 +14,20 @@ _COMPINIT = (
     "(( $+functions[compdef] )) || { autoload -U compinit && compinit }"  # defines zsh's compdef
 )
 _HELP = f"""\
-Print the code by which a shell completes the command line: commands, flags, names, settings and ids of runs.
+Print the code by which a shell completes the command line: the names of commands and flags.
 
   {_INSTALL["bash"]}
   {_INSTALL["zsh"]}
   {_INSTALL["fish"]}
 
-Then start a new shell. TAB after model=se offers seal, after model=seal model. its settings, and after inspect the runs
-in the results folder.
+Then start a new shell. TAB after lea offers leaderboard, after run --config- offers --config-dir.
 """
 
 
-def _add_arguments(command: Parser) -> None:
-    command.add_argument(
-        "shell", metavar="SHELL", choices=tuple(_INSTALL), help=", ".join(_INSTALL)
-    )
+_ARGUMENTS = (Argument("shell", ", ".join(_INSTALL), "SHELL", choices=tuple(_INSTALL)),)
 
 
-def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute(options: Namespace) -> None:
     from argcomplete.shell_integration import shellcode
 
     code = shellcode(["longsumbench"], shell=options.shell)
@@ -48,7 +43,7 @@ completion_command = Command(
     "completion",
     "let a shell complete command lines",
     _HELP,
-    _add_arguments,
+    _ARGUMENTS,
     _execute,
     "nothing was changed",
 )

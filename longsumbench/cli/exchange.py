@@ -1,10 +1,9 @@
 """Results of several machines and people, and for other tools: `longsumbench merge`, `verify`, `export` and `push`."""
 
-import argparse
-from collections.abc import Sequence
+from argparse import Namespace
 from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
+from longsumbench.cli.parser import RESULTS_DIR, RUN, Argument, Command, output_folder, results_of
 from longsumbench.errors import DataError
 from longsumbench.formatting import format_count, plain_table, print_text
 
@@ -20,14 +19,13 @@ it came from. Marks of `longsumbench verify` are not copied: verify again. More:
 """
 
 
-def _add_merge_arguments(command: Parser) -> None:
-    command.add_argument(
-        "inputs", nargs="+", metavar="FOLDER", help="results folders, or bundles (.tar.xz)"
-    )
-    add_results_dir(command)
+_MERGE_ARGUMENTS = (
+    Argument("inputs", "results folders, or bundles (.tar.xz)", "FOLDER", nargs="+"),
+    RESULTS_DIR,
+)
 
 
-def _execute_merge(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_merge(options: Namespace) -> None:
     from longsumbench.exchange.merge import merge_results
     from longsumbench.runs.results import Results
 
@@ -39,7 +37,7 @@ def _execute_merge(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 _MERGED = "merged runs are kept, and the same command merges the others"
 merge_command = Command(
-    "merge", "merge results folders", _MERGE_HELP, _add_merge_arguments, _execute_merge, _MERGED
+    "merge", "merge results folders", _MERGE_HELP, _MERGE_ARGUMENTS, _execute_merge, _MERGED
 )
 
 _VERIFY_HELP = """\
@@ -58,39 +56,39 @@ exit code is 3. More: docs/how-to/share-results.md
 """
 
 
-def _add_verify_arguments(command: Parser) -> None:
-    command.add_argument(
-        "runs", nargs="+", metavar="RUN", help="runs, results folders, or bundles (.tar.xz)"
-    )
-    command.add_argument(
-        "--dataset-path", metavar="PATH", help="where the texts are here, instead of dataset.path"
-    )
-    add_results_dir(command)
+_VERIFY_ARGUMENTS = (
+    Argument("runs", "runs, results folders, or bundles (.tar.xz)", "RUN", nargs="+"),
+    Argument("--dataset-path", "where the texts are here, instead of dataset.path", "PATH"),
+    RESULTS_DIR,
+)
 
 
-def _execute_verify(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_verify(options: Namespace) -> None:
     from longsumbench.exchange.verify import verify_runs
     from longsumbench.runs.results import finished_folders
 
-    folders, rows, failed = list[Path](), list[tuple[str, ...]](), 0
+    folders = dict[Path, None]()  # a run may be named twice
     for name in options.runs:
         path = Path(name).expanduser()
-        several = path.is_file() or (path.is_dir() and not (path / "record.json").is_file())
-        folders += finished_folders(path) if several else [results_of(options).find(name)]
-    for folder, problems in verify_runs([*dict.fromkeys(folders)], options.dataset_path):
+        is_single_run = path.is_dir() and (path / "record.json").is_file()
+        if path.exists() and not is_single_run:
+            folders |= dict.fromkeys(finished_folders(path))
+        else:
+            folders[results_of(options).find(name)] = None
+    rows, num_failed = [], 0
+    for folder, problems in verify_runs([*folders], options.dataset_path):
         *_, dataset, model, run_id = folder.absolute().parts
-        failed += bool(problems)
+        num_failed += bool(problems)
         rows += [(run_id[:8], model, dataset, line) for line in problems or ["verified"]]
     print_text(plain_table(rows or [("no finished run",)]))
-    if failed:
-        raise DataError(
-            f"{format_count(failed, 'run')} of {len({*folders}):,} not verified: see the table"
-        )
+    if num_failed:
+        counts = f"{format_count(num_failed, 'run')} of {len(folders):,}"
+        raise DataError(f"{counts} not verified: see the table")
 
 
 _AGAIN = "the same command starts again"
 verify_command = Command(
-    "verify", "score outputs again", _VERIFY_HELP, _add_verify_arguments, _execute_verify, _AGAIN
+    "verify", "score outputs again", _VERIFY_HELP, _VERIFY_ARGUMENTS, _execute_verify, _AGAIN
 )
 
 _EXPORT_HELP = """\
@@ -110,7 +108,7 @@ _PUSH_HELP = """\
 Upload a trained system to the Hugging Face hub, with a model card that is made from its run.
 
   longsumbench push 85f3139c me/seal-pubmed --private
-  longsumbench push results/runs/pydoc/seal/693c8b750af2 me/seal-pydoc
+  longsumbench push results/runs/pydoc/seal/79630ca441a5 me/seal-pydoc
   longsumbench summarize me/seal-pydoc paper.md           use it, on any machine
 
 Uploads weights (safetensors), configuration, tokenizer, card and scores. Creates the repository if it does not exist.
@@ -118,20 +116,17 @@ The token is that in HF_TOKEN, or that of `hf auth login`. The card has no absol
 """
 
 
-def _add_export_arguments(command: Parser) -> None:
-    command.add_argument(
-        "runs", nargs="*", metavar="DATASET|RUN", help="datasets and runs (default: all datasets)"
-    )
-    command.add_argument(
-        "--format", required=True, choices=("eee", "hub", "csv", "latex"), help="what to write"
-    )
-    command.add_argument(
-        "--output", metavar="FOLDER", help="where to write (default: export/FORMAT in the results)"
-    )
-    add_results_dir(command)
+_EXPORT_ARGUMENTS = (
+    Argument("runs", "datasets and runs (default: all datasets)", "DATASET|RUN", nargs="*"),
+    Argument(
+        "--format", "what to write", "FORMAT", required=True, choices=("eee", "hub", "csv", "latex")
+    ),
+    Argument("--output", "where to write (default: export/FORMAT in the results)", "FOLDER"),
+    RESULTS_DIR,
+)
 
 
-def _execute_export(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_export(options: Namespace) -> None:
     from longsumbench.exchange.export import export_runs
 
     results = results_of(options)
@@ -139,23 +134,22 @@ def _execute_export(options: argparse.Namespace, words: Sequence[str]) -> None:
     print_text(*export_runs(results, options.runs, options.format, folder))
 
 
-def _add_push_arguments(command: Parser) -> None:
-    command.add_argument(
-        "run", metavar="RUN", help="a run's folder, its id, or the beginning of its id"
-    )
-    command.add_argument("repository", metavar="OWNER/NAME", help="the repository on the hub")
-    command.add_argument("--private", action="store_true", help="create a private repository")
-    add_results_dir(command)
+_PUSH_ARGUMENTS = (
+    RUN,
+    Argument("repository", "the repository on the hub", "OWNER/NAME"),
+    Argument("--private", "create a private repository"),
+    RESULTS_DIR,
+)
 
 
-def _execute_push(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_push(options: Namespace) -> None:
     from longsumbench.exchange.push import push_run
 
     print_text(push_run(results_of(options), options.run, options.repository, options.private))
 
 
 _EXPORT, _PUSH = "write runs and tables for other tools", "upload a trained system to the hub"
-export_command = Command("export", _EXPORT, _EXPORT_HELP, _add_export_arguments, _execute_export)
+export_command = Command("export", _EXPORT, _EXPORT_HELP, _EXPORT_ARGUMENTS, _execute_export)
 push_command = Command(
-    "push", _PUSH, _PUSH_HELP, _add_push_arguments, _execute_push, "the same command pushes again"
+    "push", _PUSH, _PUSH_HELP, _PUSH_ARGUMENTS, _execute_push, "the same command pushes again"
 )

@@ -1,11 +1,10 @@
 """Commands on finished runs: `longsumbench compare`, `inspect` and `runs`."""
 
-import argparse
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
 from dataclasses import replace
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, output_folder, results_of
+from longsumbench.cli.parser import RESULTS_DIR, RUN, Argument, Command, output_folder, results_of
 from longsumbench.formatting import escape_line, print_text
 
 _UNCHANGED = "the run is unchanged; the same command starts again"  # after Ctrl-C
@@ -24,39 +23,28 @@ outputs.
 """
 
 
-def _add_compare_arguments(command: Parser) -> None:
-    command.add_argument(
-        "runs", nargs="*", metavar="RUN", help="a run's folder, its id, or the beginning of its id"
-    )
-    command.add_argument(
-        "--all-pairs", action="store_true", help="compare every pair, not only with the first run"
-    )
-    command.add_argument(
-        "--intersect", action="store_true", help="compare the examples that all runs have"
-    )
-    command.add_argument(
-        "--examples",
-        type=int,
-        default=10,
-        metavar="N",
-        help="show the N largest gains and losses (default: 10)",
-    )
-    command.add_argument(
-        "--output",
-        metavar="FOLDER",
-        help="where to write (default: comparisons/IDS in the results)",
-    )
-    add_results_dir(command)
+_COMPARE_ARGUMENTS = (
+    Argument("runs", "a run's folder, its id, or the beginning of its id", "RUN", nargs="*"),
+    Argument("--all-pairs", "compare every pair, not only with the first run"),
+    Argument("--intersect", "compare the examples that all runs have"),
+    Argument(
+        "--examples", "show the N largest gains and losses (default: 10)", "N", type=int, default=10
+    ),
+    Argument("--output", "where to write (default: comparisons/IDS in the results)", "FOLDER"),
+    RESULTS_DIR,
+)
 
 
-def _execute_compare(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_compare(options: Namespace) -> None:
     from longsumbench.outputs.compare import compare, comparison_folder, write_comparison
 
-    settings = {
-        name: getattr(options, name)
-        for name in ("results_dir", "examples", "intersect", "all_pairs")
-    }
-    comparison = compare(*options.runs, **settings)
+    comparison = compare(
+        *options.runs,
+        results_dir=options.results_dir,
+        examples=options.examples,
+        intersect=options.intersect,
+        all_pairs=options.all_pairs,
+    )
     folder = output_folder(options.output, comparison_folder(results_of(options), comparison.runs))
     files = write_comparison(comparison, folder)
     print_text(comparison.render(), "", *files)
@@ -66,7 +54,7 @@ compare_command = Command(
     "compare",
     "compare finished runs",
     _COMPARE_HELP,
-    _add_compare_arguments,
+    _COMPARE_ARGUMENTS,
     _execute_compare,
     "the runs are unchanged; the same command starts again",
 )
@@ -78,7 +66,7 @@ Show what a system read, wrote, and looked at while it wrote summaries of a fini
   longsumbench inspect 85f3139c 0                         the first example of the run's split
   longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
   longsumbench inspect 85f3139c 0 1 2 3                   four pages, each with links to the previous and the next
-  longsumbench inspect results/runs/pydoc/seal/693c8b750af2 3 --output figures
+  longsumbench inspect results/runs/pydoc/seal/79630ca441a5 3 --output figures
 
 Prints the beginning of the source, the summary, its references, its scores and what was read. Writes NUMBER.html, a
 page in one file, and with --picture NUMBER.png, a figure for a paper. They show the evidence that the run stored: the
@@ -91,26 +79,21 @@ What the views mean: docs/how-to/inspect.md.
 """
 
 
-def _add_inspect_arguments(command: Parser) -> None:
-    command.add_argument(
-        "run", metavar="RUN", help="a run's folder, its id, or the beginning of its id"
-    )
-    command.add_argument(
+_INSPECT_ARGUMENTS = (
+    RUN,
+    Argument(
         "examples",
+        "examples by their ids, or their numbers in the split, from 0",
+        "EXAMPLE",
         nargs="+",
-        metavar="EXAMPLE",
-        help="examples by their ids, or their numbers in the split, from 0",
-    )
-    command.add_argument(
-        "--output", metavar="FOLDER", help="where to write (default: inspections/ID in results)"
-    )
-    command.add_argument(
-        "--picture", action="store_true", help="also write the views as NUMBER.png, for a paper"
-    )
-    add_results_dir(command)
+    ),
+    Argument("--output", "where to write (default: inspections/ID in results)", "FOLDER"),
+    Argument("--picture", "also write the views as NUMBER.png, for a paper"),
+    RESULTS_DIR,
+)
 
 
-def _execute_inspect(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_inspect(options: Namespace) -> None:
     from longsumbench.outputs.inspection import inspect, inspection_folder, write_inspection
 
     inspections = [
@@ -130,7 +113,7 @@ inspect_command = Command(
     "inspect",
     "show what a system looked at",
     _INSPECT_HELP,
-    _add_inspect_arguments,
+    _INSPECT_ARGUMENTS,
     _execute_inspect,
     _UNCHANGED,
 )
@@ -151,12 +134,13 @@ To delete a run, or to move it to another results folder, use rm and mv; `longsu
 """
 
 
-def _add_runs_arguments(command: Parser) -> None:
-    command.add_argument("action", metavar="ACTION", choices=("pack",), help="pack")
-    add_results_dir(command)
+_RUNS_ARGUMENTS = (
+    Argument("action", "pack", "ACTION", choices=("pack",)),
+    RESULTS_DIR,
+)
 
 
-def _execute_runs(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_runs(options: Namespace) -> None:
     from longsumbench.runs.results import pack_runs
 
     is_empty = True
@@ -169,5 +153,5 @@ def _execute_runs(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 _PACK = "nothing is lost, and the same command packs again"
 runs_command = Command(
-    "runs", "pack finished runs", _RUNS_HELP, _add_runs_arguments, _execute_runs, _PACK
+    "runs", "pack finished runs", _RUNS_HELP, _RUNS_ARGUMENTS, _execute_runs, _PACK
 )

@@ -1,16 +1,17 @@
 """`longsumbench leaderboard`."""
 
-import argparse
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, output_file, results_of
+from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, output_file, results_of
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import print_text
 
 if TYPE_CHECKING:
     from longsumbench.runs.results import Results
+    from longsumbench.views.leaderboard import TableView
 
 
 _HELP = """\
@@ -35,56 +36,43 @@ facts the systems found; a picture is drawn again when its numbers change. --aga
 """
 
 
-def _add_arguments(command: Parser) -> None:
-    command.add_argument("dataset", nargs="?", help="one dataset (default: all)")
-    command.add_argument(
-        "--columns", metavar="NAMES", help="columns to print, separated by commas; help lists them"
-    )
-    command.add_argument(
-        "--block", type=int, metavar="NUMBER", help="print this block of the table, from 1"
-    )
-    command.add_argument(
-        "--by-run", action="store_true", help="a row for each run (default: for each system)"
-    )
-    command.add_argument(
-        "--latex",
-        nargs="?",
-        const=True,
-        metavar="FILE.tex",
-        help="print LaTeX (booktabs, siunitx), or write it",
-    )
-    command.add_argument(
-        "--ledger", action="store_true", help="print what was not read, learned or finished"
-    )
-    command.add_argument("--measure", default="f1", help="ROUGE f1 (default), precision or recall")
-    command.add_argument(
+_ARGUMENTS = (
+    Argument("dataset", "one dataset (default: all)", nargs="?"),
+    Argument("--columns", "columns to print, separated by commas; help lists them", "NAMES"),
+    Argument("--block", "print this block of the table, from 1", "NUMBER", type=int),
+    Argument("--by-run", "a row for each run (default: for each system)"),
+    Argument(
+        "--latex", "print LaTeX (booktabs, siunitx), or write it", "FILE.tex", nargs="?", const=True
+    ),
+    Argument("--ledger", "print what was not read, learned or finished"),
+    Argument("--measure", "ROUGE f1 (default), precision or recall", "MEASURE", default="f1"),
+    Argument(
         "--against",
+        "also plot scores against a setting, or two",
+        "SETTING",
         action="append",
         default=[],
-        metavar="SETTING",
-        help="also plot scores against a setting, or two",
-    )
-    command.add_argument(
+    ),
+    Argument(
         "--kind",
-        metavar="NAME",
-        help="the score that --against plots, such as rouge2 (default: the ranking score)",
-    )
-    command.add_argument(
+        "the score that --against plots, such as rouge2 (default: the ranking score)",
+        "NAME",
+    ),
+    Argument(
         "--matrix",
+        "systems × datasets (default: each ranking score)",
+        "METRIC",
         nargs="?",
         const="",
-        metavar="METRIC",
-        help="systems × datasets (default: each ranking score)",
-    )
-    add_results_dir(command)
+    ),
+    RESULTS_DIR,
+)
 
 
-def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
-    from longsumbench.core import Between, check_value
+def _execute(options: Namespace) -> None:
     from longsumbench.core.bounds import check_choice
     from longsumbench.leaderboards.comparability import ROUGE_PARTS
     from longsumbench.leaderboards.table import find_datasets, read_table
-    from longsumbench.views import tables
     from longsumbench.views.columns import choose_columns, columns_of, list_columns
     from longsumbench.views.leaderboard import TableView, update_table
 
@@ -96,18 +84,19 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         print_text(*_matrix(options, results))
         return
     names = find_datasets(results, options.dataset)
-    choices = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
-    all_columns = (
-        columns_of((record for name in names for record in results.records(name)), part)
-        if choices
-        else {}
-    )
-    if choices == ["help"]:
-        print_text(list_columns(all_columns))
-        return
-    columns = tuple(column.name for column in choose_columns(choices, all_columns))
+    columns = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
+    if columns:
+        records = []
+        for name in names:
+            records += results.records(name)
+        all_columns = columns_of(records, part)
+        if columns == ["help"]:
+            print_text(list_columns(all_columns))
+            return
+        columns = [column.name for column in choose_columns(columns, all_columns)]
     curve_files = _draw_against(options, results, names)
     for name in names:
+        # The files have the usual table; what is printed may be another one.
         try:
             table = update_table(results, name)
         except DataError as error:  # no readable record of this dataset
@@ -117,24 +106,33 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
             continue
         if part != table.part or options.by_run:
             table = read_table(results, name, part, options.by_run)
-        if options.block is not None:
-            check_value("--block", options.block, Between(1, len(table.comparable)))
-        view = TableView(table, columns, options.block)
-        if options.ledger:
-            print_text(tables.terminal(name, [view.ledger()]), "")
-            continue
-        text = _put_latex(options, view.latex(), len(names)) if options.latex else view.render()
-        print_text(text, "")
-        for file in view.picture_files() if part == "f" and not options.latex else ():
-            print_text(results.root / "leaderboard" / file, "")
-    if curve_files:
-        print_text(*curve_files)
+        _print_table(options, TableView(table, tuple(columns), options.block), len(names))
+    print_text(*curve_files)
 
 
-def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
+def _print_table(options: Namespace, view: "TableView", num_tables: int) -> None:
+    """Print the blocks of a table that are asked for, or its ledger, and the paths of its pictures."""
+    from longsumbench.core import Between, check_value
+    from longsumbench.views import tables
+
+    table = view.table
+    if options.block is not None:
+        check_value("--block", options.block, Between(1, len(table.comparable)))
+    if options.ledger:
+        print_text(tables.terminal(table.dataset, [view.ledger()]), "")
+    elif options.latex:
+        print_text(_put_latex(options, view.latex(), num_tables), "")
+    else:
+        print_text(view.render(), "")
+        if table.part == "f":
+            for file in view.picture_files():
+                print_text(results_of(options).root / "leaderboard" / file, "")
+
+
+def _matrix(options: Namespace, results: "Results") -> list[object]:
     """Write the matrix of systems × datasets; return its text."""
     foreign_options = ("dataset", "columns", "block", "by_run", "ledger", "against", "kind")
-    if options.measure != "f1" or any(getattr(options, name) for name in foreign_options):
+    if options.measure != "f1" or any(vars(options)[name] for name in foreign_options):
         raise UsageError(
             "--matrix shows F1 or METRIC of all datasets: leave out DATASET and other options than --latex"
         )
@@ -148,7 +146,7 @@ def _matrix(options: argparse.Namespace, results: "Results") -> list[object]:
     return [text]
 
 
-def _put_latex(options: argparse.Namespace, text: str, num_tables: int = 1) -> str:
+def _put_latex(options: Namespace, text: str, num_tables: int = 1) -> str:
     """Write LaTeX to the file that `--latex` names, and return its name; without a file, return the LaTeX."""
     from longsumbench.files import write_atomically
 
@@ -164,9 +162,7 @@ def _put_latex(options: argparse.Namespace, text: str, num_tables: int = 1) -> s
     return str(file)
 
 
-def _draw_against(
-    options: argparse.Namespace, results: "Results", names: Sequence[str]
-) -> list[Path]:
+def _draw_against(options: Namespace, results: "Results", names: Sequence[str]) -> list[Path]:
     """Write the plots of `--against`; return the files."""
     if options.kind is not None and not options.against:
         raise UsageError("--kind needs --against SETTING: it selects the plotted score")
@@ -186,5 +182,5 @@ def _draw_against(
 
 
 leaderboard_command = Command(
-    "leaderboard", "rebuild and print tables from results/", _HELP, _add_arguments, _execute
+    "leaderboard", "rebuild and print tables from results/", _HELP, _ARGUMENTS, _execute
 )

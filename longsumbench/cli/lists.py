@@ -1,14 +1,13 @@
 """Commands that show what there is: `longsumbench list`, `status` and `cache`."""
 
-import argparse
 import re
-import time
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, print_choices, results_of
+from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, print_choices, results_of
 from longsumbench.errors import UsageError
-from longsumbench.formatting import for_stdout, plain_table, print_text
+from longsumbench.formatting import plain_table, print_text
 
 LISTED_KINDS = {
     "models": "systems, also those of other installed packages",
@@ -40,20 +39,19 @@ command that continues them.
 """
 
 
-def _add_list_arguments(command: Parser) -> None:
-    command.add_argument(
-        "what", nargs="?", metavar="KIND", choices=[*LISTED_KINDS], help=", ".join(LISTED_KINDS)
-    )
-    command.add_argument(
+_LIST_ARGUMENTS = (
+    Argument("what", ", ".join(LISTED_KINDS), "KIND", nargs="?", choices=[*LISTED_KINDS]),
+    Argument(
         "filters",
+        f"settings: also those of this model; runs: dataset=NAME, model=NAME, state={'|'.join(STATES)}",
+        "MODEL | KEY=VALUE",
         nargs="*",
-        metavar="MODEL | KEY=VALUE",
-        help=f"settings: also those of this model; runs: dataset=NAME, model=NAME, state={'|'.join(STATES)}",
-    )
-    add_results_dir(command)
+    ),
+    RESULTS_DIR,
+)
 
 
-def _execute_list(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_list(options: Namespace) -> None:
     if options.what is None:
         print_choices("longsumbench list", LISTED_KINDS)
         return
@@ -70,17 +68,14 @@ def _execute_list(options: argparse.Namespace, words: Sequence[str]) -> None:
         rows |= dict(catalogue.own_dataset_rows()) if options.what == "datasets" else {}
         print_text(plain_table(sorted(rows.items())))
         return
-    settings = [
-        row
-        for model in options.filters
-        for row in catalogue.setting_rows(registry.config_of(model), "model.")
-    ]
-    print_text(
-        plain_table([*settings, *catalogue.all_setting_rows()], ["setting", "default", "meaning"])
-    )
+    settings = []
+    for model in options.filters:
+        settings += catalogue.setting_rows(registry.config_of(model), "model.")
+    settings += catalogue.all_setting_rows()
+    print_text(plain_table(settings, ["setting", "default", "meaning"]))
 
 
-def _render_runs(options: argparse.Namespace) -> str:
+def _render_runs(options: Namespace) -> str:
     from longsumbench.core import check_choice
     from longsumbench.runs.run_list import list_runs, render_runs
 
@@ -99,60 +94,41 @@ list_command = Command(
     "list",
     "list models, datasets, settings, runs …",
     _LIST_HELP,
-    _add_list_arguments,
+    _LIST_ARGUMENTS,
     _execute_list,
 )
 
 
-_LONGEST_PAUSE = 86_400.0  # most seconds between two updates: larger values can overflow `sleep`
 _STATUS_HELP = """\
 Show the progress of a sweep: which points are done, running, failed or waiting, and the time left.
 
   longsumbench status                           the sweeps that are running, or the last one
-  longsumbench status 3fa2 --watch              one sweep, updated every 5 seconds
+  longsumbench status 3fa2                      one sweep, by the beginning of its id
   longsumbench status --results-dir /shared/results            sweeps in another results folder
 
 The command only reads the sweep's files. It works in any shell, on any machine that can read the folder.
 """
 
 
-def _add_status_arguments(command: Parser) -> None:
-    command.add_argument(
-        "sweep",
-        nargs="?",
-        metavar="SWEEP",
-        help="its id, or the beginning of it (default: running sweeps)",
-    )
-    command.add_argument(
-        "--watch",
-        nargs="?",
-        type=float,
-        const=5.0,
-        metavar="SECONDS",
-        help="update every SECONDS (default: 5)",
-    )
-    add_results_dir(command)
+_STATUS_ARGUMENTS = (
+    Argument(
+        "sweep", "its id, or the beginning of it (default: running sweeps)", "SWEEP", nargs="?"
+    ),
+    RESULTS_DIR,
+)
 
 
-def _execute_status(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_status(options: Namespace) -> None:
     from longsumbench.sweeps.state import render_status
 
-    results, seconds = Path(options.results_dir).expanduser(), options.watch
-    if seconds is None:
-        print_text(render_status(results, options.sweep))
-        return
-    if not seconds > 0:
-        raise UsageError(f"--watch {seconds:g}: the number of seconds must be above 0")
-    while True:
-        print("\x1b[2J\x1b[H" + for_stdout(render_status(results, options.sweep)), flush=True)
-        time.sleep(min(seconds, _LONGEST_PAUSE))
+    print_text(render_status(Path(options.results_dir).expanduser(), options.sweep))
 
 
 status_command = Command(
     "status",
     "show the progress of a sweep",
     _STATUS_HELP,
-    _add_status_arguments,
+    _STATUS_ARGUMENTS,
     _execute_status,
     "a running sweep continues",
 )
@@ -180,57 +156,51 @@ The cache is the user's cache folder, or the folder in the environment variable 
 """
 
 
-def _add_cache_arguments(command: Parser) -> None:
-    command.add_argument(
-        "words", nargs="*", metavar="[list|prune] [KEY]", help="beginnings of stages' keys"
-    )
-    command.add_argument("--unused-for", metavar="TIME", help="prune: 30d (default), 12h, 2w")
-    command.add_argument("--all", action="store_true", help="prune: delete everything")
-    command.add_argument(
-        "--dry-run", action="store_true", help="prune: print what would be deleted"
-    )
+_CACHE_ARGUMENTS = (
+    Argument("words", "beginnings of stages' keys", "[list|prune] [KEY]", nargs="*"),
+    Argument("--unused-for", "prune: 30d (default), 12h, 2w", "TIME"),
+    Argument("--all", "prune: delete everything"),
+    Argument("--dry-run", "prune: print what would be deleted"),
+)
 
 
-def _execute_cache(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_cache(options: Namespace) -> None:
     from longsumbench.cache import prune
     from longsumbench.cache.artifacts import cache_folder
 
     action, *keys = options.words or ["kinds"]
-    selected = {"KEY": keys, "--all": options.all, "--unused-for": options.unused_for}
-    flags = [
-        flag
-        for flag, value in {**selected, "--dry-run": options.dry_run}.items()
-        if value and flag != "KEY"
-    ]
     if action not in ("kinds", "list", "prune"):
         raise UsageError(f"longsumbench cache {action}: write list or prune before the key")
-    if flags and action != "prune":
-        raise UsageError(f"{flags[0]} needs `longsumbench cache prune`")
-    if (
-        len(together := [name for name, value in selected.items() if value]) > 1
-        and action == "prune"
-    ):
-        raise UsageError(
-            f"{' and '.join(together)} cannot be combined: each selects what to delete"
-        )
     root = cache_folder()
-    stages = prune.select_artifacts(prune.artifacts_in(root), keys)
     if action == "prune":
+        _check_selection(options, keys)
+        stages = prune.select_artifacts(prune.artifacts_in(root), keys)
         if not (options.all or keys):
             span = _parse_time("--unused-for", options.unused_for or "30d")
             stages = prune.outdated_artifacts(stages, span)
         print_text(prune.delete_artifacts(stages, options.dry_run))
-    else:
-        print_text(
-            prune.list_kinds(root, stages)
-            if action == "kinds"
-            else prune.list_artifacts(root, stages)
-        )
+        return
+    for flag in ("--all", "--unused-for", "--dry-run"):
+        if vars(options)[flag.strip("-").replace("-", "_")]:
+            raise UsageError(f"{flag} needs `longsumbench cache prune`")
+    stages = prune.select_artifacts(prune.artifacts_in(root), keys)
+    is_list = action == "list"
+    print_text(prune.list_artifacts(root, stages) if is_list else prune.list_kinds(root, stages))
+
+
+def _check_selection(options: Namespace, keys: Sequence[str]) -> None:
+    """Raise UsageError if several arguments select what to delete."""
+    selections = {"KEY": keys, "--all": options.all, "--unused-for": options.unused_for}
+    names = [name for name, value in selections.items() if value]
+    if len(names) > 1:
+        names_text = " and ".join(names)
+        raise UsageError(f"{names_text} cannot be combined: each selects what to delete")
 
 
 def _parse_time(flag: str, text: str) -> float:
     """Parse a number with a unit ("30d") as seconds."""
-    if (match := re.fullmatch(rf"(\d{{1,9}}(?:\.\d+)?)({'|'.join(_TIME_UNITS)})", text)) is None:
+    match = re.fullmatch(rf"(\d{{1,9}}(?:\.\d+)?)({'|'.join(_TIME_UNITS)})", text)
+    if match is None:
         raise UsageError(
             f"{flag} {text}: write a number followed by {', '.join(_TIME_UNITS)}, as in 30d"
         )
@@ -241,6 +211,6 @@ cache_command = Command(
     "cache",
     "show or delete the contents of the cache",
     _CACHE_HELP,
-    _add_cache_arguments,
+    _CACHE_ARGUMENTS,
     _execute_cache,
 )

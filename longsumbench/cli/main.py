@@ -2,8 +2,10 @@
 
 import argparse
 import os
+import re
 import sys
 import traceback
+from argparse import Namespace
 from collections.abc import Sequence
 
 from longsumbench import __version__
@@ -19,54 +21,41 @@ from longsumbench.cli import (
     site,
     texts,
 )
-from longsumbench.cli.parser import Command, Parser, check_blanks
+from longsumbench.cli.parser import Parser, check_blanks
 from longsumbench.errors import INTERRUPTED, PointsFailed, UsageError, did_you_mean
 from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 
-COMMANDS: tuple[Command, ...] = (
-    *(
-        run.run_command,
-        texts.recommend_command,
-        paper.paper_command,
-        leaderboard.leaderboard_command,
-    ),
-    *(site.site_command, lists.status_command, outputs.summarize_command, outputs.score_command),
-    *(
-        outputs.import_command,
-        finished_runs.compare_command,
-        outputs.agreement_command,
-        finished_runs.inspect_command,
-    ),
-    *(
-        texts.stats_command,
-        texts.analyze_command,
-        texts.dataset_command,
-        finished_runs.runs_command,
-    ),
-    *(
-        exchange.merge_command,
-        exchange.verify_command,
-        exchange.export_command,
-        exchange.push_command,
-    ),
-    *(lists.cache_command, lists.list_command, completion.completion_command),
+COMMANDS = (
+    run.run_command,
+    texts.recommend_command,
+    paper.paper_command,
+    leaderboard.leaderboard_command,
+    site.site_command,
+    lists.status_command,
+    outputs.summarize_command,
+    outputs.score_command,
+    outputs.import_command,
+    finished_runs.compare_command,
+    outputs.agreement_command,
+    finished_runs.inspect_command,
+    texts.stats_command,
+    texts.analyze_command,
+    texts.dataset_command,
+    finished_runs.runs_command,
+    exchange.merge_command,
+    exchange.verify_command,
+    exchange.export_command,
+    exchange.push_command,
+    lists.cache_command,
+    lists.list_command,
+    completion.completion_command,
 )
-_FREE_WORDS = (
-    "overrides",
-    "inputs",
-    "texts",
-    "runs",
-    "keys",
-    "filters",
-)  # arguments that take any number of words
-_LEVELS = {
-    "-q": "WARNING",
-    "--quiet": "WARNING",
-    "-v": "DEBUG",
-    "--verbose": "DEBUG",
-}  # before or after a command
+# Arguments that take any number of words, also after flags
+_FREE_WORDS = ("overrides", "inputs", "texts", "runs", "words", "filters")
+# Flags before or after a command
+_LEVELS = {"-q": "WARNING", "--quiet": "WARNING", "-v": "DEBUG", "--verbose": "DEBUG"}
 _OVERVIEW = """\
 Compare long-input summarizers on the same documents, with the same ROUGE, under the same budget.
 
@@ -99,10 +88,10 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
 @sigterm_as_interrupt()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
-    if "_ARGCOMPLETE" in os.environ:  # from the code of `longsumbench completion`
-        from longsumbench.cli.completers import complete_line
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks, by the code of `longsumbench completion`
+        import argcomplete
 
-        complete_line(parser())
+        argcomplete.autocomplete(parser(), always_complete_options=False)
     argv = list(sys.argv[1:] if arguments is None else arguments)
     words = [word for word in argv if word not in _LEVELS]  # records do not store them
     level = next((_LEVELS[word] for word in reversed(argv) if word in _LEVELS), None)
@@ -111,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with log_level(level):
             options = parse_words(words)
             outcome = options.interrupted
-            options.execute(options, words)
+            options.execute(options)
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         print(
@@ -132,14 +121,13 @@ def _show_problem(error: Exception, verbose: bool) -> int:
     problem = as_reported_error(error)
     if verbose:
         print(escape_lines("".join(traceback.format_exception(error))), file=sys.stderr)
-    escaped = (
-        escape_lines if isinstance(problem, PointsFailed) else escape_line
-    )  # PointsFailed contains a table
+    # PointsFailed contains a table.
+    escaped = escape_lines if isinstance(problem, PointsFailed) else escape_line
     print(escaped(f"longsumbench: {problem}"), file=sys.stderr)
     return problem.exit_code
 
 
-def parse_words(words: Sequence[str]) -> argparse.Namespace:
+def parse_words(words: Sequence[str]) -> Namespace:
     """Parse the words of a command line; overrides may precede or follow flags.
 
     Returns: the arguments of the command; its name is `command`.
@@ -150,36 +138,31 @@ def parse_words(words: Sequence[str]) -> argparse.Namespace:
     """
     check_blanks(words)
     options, extra = parser().parse_known_args(words or ["--help"])
+    free_words = [name for name in _FREE_WORDS if name in options]
     for word in extra:
         if word.startswith("-") and word != "-":
             raise _unknown_flag(word, words, options)
-        if not any(hasattr(options, name) for name in _FREE_WORDS):
+        if not free_words:
             raise UsageError(f"unknown argument '{word}' (see {options.parser.prog} --help)")
-    for name in _FREE_WORDS:
-        if hasattr(options, name):
-            setattr(
-                options, name, [*getattr(options, name), *extra]
-            )  # argparse stops at the first flag
+    for name in free_words:
+        # argparse stops at the first flag
+        vars(options)[name] = [*vars(options)[name], *extra]
+    options.command_line = ("longsumbench", *words)
     return options
 
 
-def _unknown_flag(word: str, words: Sequence[str], options: argparse.Namespace) -> UsageError:
+def _unknown_flag(word: str, words: Sequence[str], options: Namespace) -> UsageError:
     """Return the error for an unknown flag; for a setting with dashes it proposes key=value."""
-    flag, _, value = word.partition("=")
     from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS
 
+    flag, _, value = word.partition("=")
     setting, command = flag.lstrip("-").replace("-", "_"), options.parser
-    if setting.partition(".")[0] in (*GROUPS, *TOP_LEVEL_SETTINGS) and (
-        hasattr(options, "overrides") or hasattr(options, "inputs")
-    ):
-        values = [
-            text
-            for text in words[words.index(word) + 1 :][:1]
-            if not text.startswith("-") and "=" not in text
-        ]
-        return UsageError(
-            f"'{flag}' is not a flag: write {setting}={value or ''.join(values) or 'VALUE'}"
-        )
+    takes_settings = "overrides" in options or "inputs" in options
+    if takes_settings and setting.partition(".")[0] in (*GROUPS, *TOP_LEVEL_SETTINGS):
+        following = words[words.index(word) + 1 :][:1]
+        if not value and following and not re.match(r"-|.*=", following[0]):
+            value = following[0]
+        return UsageError(f"'{flag}' is not a flag: write {setting}={value or 'VALUE'}")
     return UsageError(
         f"unknown flag '{flag}'{did_you_mean(flag, command.flags())} (see {command.prog} --help)"
     )
@@ -196,16 +179,15 @@ def parser() -> Parser:
     for entry in COMMANDS:
         command = commands.add_parser(entry.name, help=entry.summary, description=entry.description)
         command.set_defaults(parser=command, execute=entry.execute, interrupted=entry.interrupted)
-        entry.add_arguments(command)
+        for argument in entry.arguments:
+            command.add_argument(*argument.names, **argument.settings)
         _add_levels(command)
     return top
 
 
 def _add_levels(command: Parser) -> None:
     quiet, verbose = "show only warnings and errors", "show debug messages and an error's traceback"
-    command.add_argument(
-        "-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help=quiet
-    )
-    command.add_argument(
-        "-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help=verbose
-    )
+    for short, long, meaning in (("-q", "--quiet", quiet), ("-v", "--verbose", verbose)):
+        command.add_argument(
+            short, long, action="store_true", default=argparse.SUPPRESS, help=meaning
+        )

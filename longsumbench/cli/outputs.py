@@ -1,13 +1,13 @@
 """Commands that write or read summaries: `longsumbench summarize`, `score` and `import`."""
 
-import argparse
-from collections.abc import Sequence
+from argparse import BooleanOptionalAction, Namespace
 from pathlib import Path
 
 from longsumbench.cli.parser import (
+    OVERRIDES,
+    RESULTS_DIR,
+    Argument,
     Command,
-    Parser,
-    add_results_dir,
     output_file,
     output_folder,
     results_of,
@@ -41,26 +41,22 @@ arrays with the names of their axes, and the texts of its units; null if the sys
 """
 
 
-def _add_summarize_arguments(command: Parser) -> None:
-    system_help = "a run's id, the folder of a run or a checkpoint, OWNER/NAME on the hub, or a system that needs no training"
-    command.add_argument("system", metavar="SYSTEM", help=system_help)
-    command.add_argument(
-        "inputs", nargs="*", metavar="FILE", help="files, folders, and settings as KEY=VALUE"
-    )
-    command.add_argument(
-        "--together", action="store_true", help="take all files as one text of several documents"
-    )
-    command.add_argument("--query", metavar="TEXT", help="the question that the summaries answer")
-    command.add_argument(
-        "--json", action="store_true", help="print one object per line, with evidence"
-    )
-    command.add_argument(
-        "--output", metavar="PATH", help="a .jsonl file or a folder for the summaries of many files"
-    )
-    add_results_dir(command)
+_SUMMARIZE_ARGUMENTS = (
+    Argument(
+        "system",
+        "a run's id, the folder of a run or a checkpoint, OWNER/NAME on the hub, or a system that needs no training",
+        "SYSTEM",
+    ),
+    Argument("inputs", "files, folders, and settings as KEY=VALUE", "FILE", nargs="*"),
+    Argument("--together", "take all files as one text of several documents"),
+    Argument("--query", "the question that the summaries answer", "TEXT"),
+    Argument("--json", "print one object per line, with evidence"),
+    Argument("--output", "a .jsonl file or a folder for the summaries of many files", "PATH"),
+    RESULTS_DIR,
+)
 
 
-def _execute_summarize(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_summarize(options: Namespace) -> None:
     from longsumbench.runs.summarize import summarize_files, summarize_into
 
     arguments = (options.system, options.inputs, results_of(options))
@@ -77,7 +73,7 @@ summarize_command = Command(
     "summarize",
     "summarize your own files",
     _SUMMARIZE_HELP,
-    _add_summarize_arguments,
+    _SUMMARIZE_ARGUMENTS,
     _execute_summarize,
     "the summaries so far are complete; with --output the same command continues",
 )
@@ -100,53 +96,49 @@ and what the warnings mean: docs/how-to/score.md.
 """
 
 
-def _add_score_arguments(command: Parser) -> None:
-    command.add_argument(
-        "texts", nargs="*", metavar="FILE", help="PREDICTIONS, then REFERENCES if in another file"
-    )
-    command.add_argument(
-        "--mode", default="google", help="google (as rouge_score; default) or perl (as ROUGE-1.5.5)"
-    )
-    command.add_argument(
-        "--stem", action=argparse.BooleanOptionalAction, default=True, help="reduce words to stems"
-    )
-    command.add_argument(
-        "--wordnet", metavar="FOLDER", help="perl mode: WordNet's exception lists (default: search)"
-    )
-    command.add_argument(
+_SCORE_ARGUMENTS = (
+    Argument("texts", "PREDICTIONS, then REFERENCES if in another file", "FILE", nargs="*"),
+    Argument(
+        "--mode",
+        "google (as rouge_score; default) or perl (as ROUGE-1.5.5)",
+        "MODE",
+        default="google",
+    ),
+    Argument("--stem", "reduce words to stems", action=BooleanOptionalAction, default=True),
+    Argument("--wordnet", "perl mode: WordNet's exception lists (default: search)", "FOLDER"),
+    Argument(
         "--tokenizer",
+        "default (a-z, 0-9) or unicode (all scripts' letters)",
+        "TOKENIZER",
         default="default",
-        help="default (a-z, 0-9) or unicode (all scripts' letters)",
-    )
-    command.add_argument(
-        "--sentences", default="suite", help="for R-Lsum: suite (default), given, newline or nltk"
-    )
-    command.add_argument(
-        "--per-example", metavar="FILE.csv", help="write one row per example: id, rouge1_p, ... 0-1"
-    )
-    command.add_argument(
-        "--json", action="store_true", help="print one object instead of the table"
-    )
-    command.add_argument("--intersect", action="store_true", help="skip ids that only one file has")
-    command.add_argument(
+    ),
+    Argument(
+        "--sentences",
+        "for R-Lsum: suite (default), given, newline or nltk",
+        "SENTENCES",
+        default="suite",
+    ),
+    Argument("--per-example", "write one row per example: id, rouge1_p, ... 0-1", "FILE.csv"),
+    Argument("--json", "print one object instead of the table"),
+    Argument("--intersect", "skip ids that only one file has"),
+    Argument(
         "--empty-references",
+        "references without words: skip (default), or zero (score 0)",
+        "EMPTY_REFERENCES",
         default="skip",
-        help="references without words: skip (default), or zero (score 0)",
-    )
-    command.add_argument(
-        "--resamples",
-        type=int,
-        default=1_000,
-        metavar="N",
-        help="bootstrap samples (default: 1000)",
-    )
-    command.add_argument(
-        "--resampling", default="percentile", help="percentile (default), or perl (as ROUGE-1.5.5)"
-    )
-    add_results_dir(command)
+    ),
+    Argument("--resamples", "bootstrap samples (default: 1000)", "N", type=int, default=1000),
+    Argument(
+        "--resampling",
+        "percentile (default), or perl (as ROUGE-1.5.5)",
+        "RESAMPLING",
+        default="percentile",
+    ),
+    RESULTS_DIR,
+)
 
 
-def _execute_score(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_score(options: Namespace) -> None:
     for word in options.texts:
         setting, sign, value = word.removeprefix("score.").partition("=")
         if sign and word.startswith("score."):
@@ -160,17 +152,16 @@ def _execute_score(options: argparse.Namespace, words: Sequence[str]) -> None:
     from longsumbench.outputs.files import find_predictions
     from longsumbench.outputs.score import rouge_of, score_files
 
-    names = (
-        "mode",
-        "stem",
-        "tokenizer",
-        "wordnet",
-        "resamples",
-        "resampling",
-        "empty_references",
-        "sentences",
+    rouge = rouge_of(
+        mode=options.mode,
+        stem=options.stem,
+        tokenizer=options.tokenizer,
+        wordnet=options.wordnet,
+        resamples=options.resamples,
+        resampling=options.resampling,
+        empty_references=options.empty_references,
+        sentences=options.sentences,
     )
-    rouge = rouge_of(**{name: getattr(options, name) for name in names})
     table = output_file(options.per_example, "--per-example")
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
     predictions = find_predictions(options.texts[0], results_of(options))
@@ -184,7 +175,7 @@ score_command = Command(
     "score",
     "score outputs of any system",
     _SCORE_HELP,
-    _add_score_arguments,
+    _SCORE_ARGUMENTS,
     _execute_score,
     "nothing was written",
 )
@@ -210,55 +201,40 @@ More: docs/how-to/import.md
 """
 
 
-def _add_import_arguments(command: Parser) -> None:
-    command.add_argument(
-        "outputs", metavar="OUTPUTS", help="rows with ids, lines of text, or a folder of texts"
-    )
-    command.add_argument(
-        "overrides", nargs="*", default=[], metavar="KEY=VALUE", help="settings, as listed above"
-    )
-    command.add_argument(
-        "--model", required=True, metavar="NAME", help="a name for the system that wrote them"
-    )
-    command.add_argument("--dataset", required=True, metavar="NAME", help="what was summarized")
-    command.add_argument(
-        "--split", metavar="SPLIT", help="train, validation or test (default: test)"
-    )
-    command.add_argument(
-        "--variant", default="", metavar="TEXT", help="the system's settings, in any words"
-    )
-    command.add_argument(
-        "--seed", type=int, metavar="N", help="if there are outputs of several seeds"
-    )
-    command.add_argument(
-        "--from",
-        dest="origin",
-        default="",
-        metavar="TEXT",
-        help="where they come from (URL, paper)",
-    )
-    command.add_argument(
-        "--intersect", action="store_true", help="leave out ids that only one side has"
-    )
+_IMPORT_ARGUMENTS = (
+    Argument("outputs", "rows with ids, lines of text, or a folder of texts", "OUTPUTS"),
+    OVERRIDES,
+    Argument("--model", "a name for the system that wrote them", "NAME", required=True),
+    Argument("--dataset", "what was summarized", "NAME", required=True),
+    Argument("--split", "train, validation or test (default: test)", "SPLIT"),
+    Argument("--variant", "the system's settings, in any words", "TEXT", default=""),
+    Argument("--seed", "if there are outputs of several seeds", "N", type=int),
+    Argument("--from", "where they come from (URL, paper)", "TEXT", dest="origin", default=""),
+    Argument("--intersect", "leave out ids that only one side has"),
+)
 
 
-def _execute_import(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_import(options: Namespace) -> None:
     from longsumbench.progress import phase
 
     with phase("loading the libraries"):
         from longsumbench.outputs.import_outputs import OutputsToImport, plan_import, run_import
         from longsumbench.views.after_run import describe_runs
 
-    details = {
-        name: getattr(options, name) for name in ("model", "variant", "seed", "origin", "intersect")
-    }
-    outputs = OutputsToImport(Path(options.outputs).expanduser(), **details)
+    outputs = OutputsToImport(
+        Path(options.outputs).expanduser(),
+        options.model,
+        variant=options.variant,
+        seed=options.seed,
+        origin=options.origin,
+        intersect=options.intersect,
+    )
     planned = plan_import(outputs, options.dataset, options.split, options.overrides)
     run_import(
         outputs,
         planned,
-        ("longsumbench", *words),
-        lambda *arguments: print_text(describe_runs(*arguments)),
+        options.command_line,
+        lambda *tables: print_text(describe_runs(*tables)),
     )
 
 
@@ -266,7 +242,7 @@ import_command = Command(
     "import",
     "make a run of outputs of another system",
     _IMPORT_HELP,
-    _add_import_arguments,
+    _IMPORT_ARGUMENTS,
     _execute_import,
 )
 
@@ -287,33 +263,23 @@ reach: words, bigrams copied from the source, repeated bigrams. More: docs/how-t
 """
 
 
-def _add_agreement_arguments(command: Parser) -> None:
-    command.add_argument(
-        "folder", metavar="FOLDER", help="contains documents, outputs and judgements"
-    )
-    command.add_argument(
-        "overrides", nargs="*", default=[], metavar="KEY=VALUE", help="settings, as listed above"
-    )
-    command.add_argument(
-        "--where", action="append", default=[], metavar="FIELD=VALUE", help="only such documents"
-    )
-    command.add_argument(
-        "--leave-out", action="append", default=[], metavar="SYSTEM", help="without this system"
-    )
-    command.add_argument(
-        "--output",
-        metavar="FOLDER",
-        help="where to write (default: agreement/FOLDER in the results)",
-    )
-    add_results_dir(command)
+_AGREEMENT_ARGUMENTS = (
+    Argument("folder", "contains documents, outputs and judgements", "FOLDER"),
+    OVERRIDES,
+    Argument("--where", "only such documents", "FIELD=VALUE", action="append", default=[]),
+    Argument("--leave-out", "without this system", "SYSTEM", action="append", default=[]),
+    Argument("--output", "where to write (default: agreement/FOLDER in the results)", "FOLDER"),
+    RESULTS_DIR,
+)
 
 
-def _execute_agreement(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_agreement(options: Namespace) -> None:
     from longsumbench.outputs.agreement import agreement
     from longsumbench.outputs.agreement_figure import write_agreement
 
-    settings = {name: getattr(options, name) for name in ("where", "leave_out")}
-    result = agreement(options.folder, options.overrides, **settings)
+    result = agreement(
+        options.folder, options.overrides, where=options.where, leave_out=options.leave_out
+    )
     folder = output_folder(options.output, results_of(options).root / "agreement" / result.name)
     print_text(result.render(), "", *write_agreement(result, folder))
 
@@ -322,7 +288,7 @@ agreement_command = Command(
     "agreement",
     "measure the agreement of metrics with people",
     _AGREEMENT_HELP,
-    _add_agreement_arguments,
+    _AGREEMENT_ARGUMENTS,
     _execute_agreement,
     "nothing was written; the same command starts again",
 )

@@ -1,9 +1,8 @@
 """`longsumbench paper`."""
 
-import argparse
-from collections.abc import Sequence
+from argparse import Namespace
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
+from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, results_of
 from longsumbench.errors import UsageError
 from longsumbench.formatting import print_text
 
@@ -29,18 +28,15 @@ finished, and names what is missing.
 """
 
 
-def _add_arguments(command: Parser) -> None:
-    command.add_argument(
-        "paper_table", nargs="?", metavar="NAME", help="seal-table2, pagesum-figure1, …, or list"
-    )
-    command.add_argument(
-        "overrides", nargs="*", metavar="KEY=VALUE", help="the scale, folders of texts, settings"
-    )
-    command.add_argument("--no-run", action="store_true", help="run nothing: show what is finished")
-    add_results_dir(command)
+_ARGUMENTS = (
+    Argument("paper_table", "seal-table2, pagesum-figure1, …, or list", "NAME", nargs="?"),
+    Argument("overrides", "the scale, folders of texts, settings", "KEY=VALUE", nargs="*"),
+    Argument("--no-run", "run nothing: show what is finished"),
+    RESULTS_DIR,
+)
 
 
-def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute(options: Namespace) -> None:
     """Make the paper table in the first process; other processes that torchrun started take part in its runs."""
     if options.paper_table is None:
         raise UsageError("name a table or figure: `longsumbench paper list` shows all")
@@ -76,7 +72,7 @@ paper_command = Command(
     "paper",
     "make a table or figure of the papers",
     _HELP,
-    _add_arguments,
+    _ARGUMENTS,
     _execute,
     "the page shows the finished runs, and the same command continues",
 )

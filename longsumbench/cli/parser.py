@@ -1,4 +1,4 @@
-"""Parts that all commands share: the parser, the description of a command, common flags."""
+"""Parts that all commands share: the parser, the description of a command and its arguments, common arguments."""
 
 import argparse
 import os
@@ -41,9 +41,8 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Return the help; its description and its end are broken into lines that fit the terminal."""
         width = min(shutil.get_terminal_size().columns, _WIDEST_HELP)
-        self.description, self.epilog = (
-            _fit_help(text or "", width) for text in (self.description, self.epilog)
-        )
+        self.description = _fit_help(self.description or "", width)
+        self.epilog = _fit_help(self.epilog or "", width)
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
@@ -55,13 +54,10 @@ class Parser(argparse.ArgumentParser):
             names = re.findall(r"[\w-]+", choices)
             message = f"unknown {kind.lower()} '{word}'{did_you_mean(word, names)}; known: {', '.join(names)}"
         elif missing := re.match(r"the following arguments are required: ([^ ,]+)", message):
-            meanings = {name: action.help for action in self._actions for name in _names_of(action)}
-            message += f"; {missing[1]}: {meanings[missing[1]] or 'run, leaderboard, …'}"
+            for action in self._actions:
+                if missing[1] in (action.metavar or action.dest, *action.option_strings):
+                    message += f"; {missing[1]}: {action.help or 'run, leaderboard, …'}"
         raise UsageError(f"{message} (see {self.prog} --help)")
-
-
-def _names_of(action: argparse.Action) -> list[str]:
-    return [str(action.metavar or action.dest), *action.option_strings]
 
 
 def print_choices(command: str, choices: Mapping[str, str]) -> None:
@@ -99,7 +95,7 @@ def _place_of_blank(text: str) -> str:
 
 def _fit_help(text: str, width: int) -> str:
     """Break a help text into lines: prose is filled, and the meaning of an item keeps its column if that has room."""
-    fitted, prose = [], list[str]()
+    fitted, prose = list[str](), list[str]()
     for line in [*re.sub(r"\n {8,}(?=\S)", "  ", text).splitlines(), ""]:
         item = _ITEM.fullmatch(line)
         if line and not item:
@@ -110,39 +106,55 @@ def _fit_help(text: str, width: int) -> str:
         if item is None or len(line) <= width:
             fitted.append(line)
             continue
-        head, meaning = (
-            line[: item.start("meaning")] if item["meaning"] else line,
-            item["meaning"] or "",
-        )
+        meaning = item["meaning"] or ""
+        head = line.removesuffix(meaning)
+        # A long head has a line of its own; its meaning follows as a comment.
         below = len(head) > width * 0.6
         indent = "      # " if below else " " * len(head)
-        lines = textwrap.wrap(
-            re.sub(" {2,}", "  ", meaning), width - len(indent), break_on_hyphens=False
-        )
-        fitted += [break_command(head.rstrip(), width)] if below else [head + lines.pop(0)]
+        rest = re.sub(" {2,}", "  ", meaning)
+        lines = textwrap.wrap(rest, width - len(indent), break_on_hyphens=False)
+        fitted.append(break_command(head.rstrip(), width) if below else head + lines.pop(0))
         fitted += [indent + row for row in lines]
     return "\n".join(fitted)
 
 
+class Argument:
+    """An argument of a command, as `ArgumentParser.add_argument` takes it. A flag without `metavar` takes no value.
+
+    Args:
+        names: "overrides", or "-m --multirun".
+        meaning: its help.
+        metavar: what the help shows for its value.
+        settings: everything else.
+    """
+
+    def __init__(
+        self, names: str, meaning: str, metavar: str | None = None, **settings: Any
+    ) -> None:
+        self.names, self.settings = names.split(), settings
+        settings |= {"help": meaning, "metavar": metavar}
+        if names.startswith("-") and metavar is None:
+            settings.pop("metavar")
+            settings.setdefault("action", "store_true")
+
+
 class Command(NamedTuple):
-    """A command: its name, its line in the list of commands, its help, its two functions, and a line after Ctrl-C."""
+    """A command: its name, its line in the list of commands, its help, its arguments, what it does, a line after Ctrl-C."""
 
     name: str
     summary: str
     description: str
-    add_arguments: Callable[[Parser], None]
-    execute: Callable[[argparse.Namespace, Sequence[str]], None]
+    arguments: tuple[Argument, ...]
+    execute: Callable[[argparse.Namespace], None]
     interrupted: str = "finished work is kept, the same command continues it"
 
 
-def add_results_dir(command: Parser) -> None:
-    """Add `--results-dir`."""
-    command.add_argument(
-        "--results-dir",
-        default="results",
-        metavar="FOLDER",
-        help="where the runs are (default: results)",
-    )
+# Arguments of several commands
+OVERRIDES = Argument("overrides", "settings, as listed above", "KEY=VALUE", nargs="*", default=[])
+RUN = Argument("run", "a run's folder, its id, or the beginning of its id", "RUN")
+RESULTS_DIR = Argument(
+    "--results-dir", "where the runs are (default: results)", "FOLDER", default="results"
+)
 
 
 def results_of(options: argparse.Namespace) -> "Results":

@@ -1,10 +1,9 @@
 """`longsumbench run`."""
 
-import argparse
 import logging
-from collections.abc import Sequence
+from argparse import Namespace
 
-from longsumbench.cli.parser import Command, Parser
+from longsumbench.cli.parser import OVERRIDES, Argument, Command
 from longsumbench.conf import CONF
 from longsumbench.formatting import print_text
 
@@ -57,29 +56,18 @@ Quote text with a comma, a bracket or a blank twice: "dataset.path='my texts'". 
 """
 
 
-def _add_arguments(command: Parser) -> None:
-    command.add_argument(
-        "overrides", nargs="*", metavar="KEY=VALUE", help="settings that differ from the defaults"
-    )
-    command.add_argument(
-        "-m", "--multirun", action="store_true", help="sweep over comma-separated values"
-    )
-    command.add_argument(
-        "--config", metavar="FILE", help="start from the config.yaml of a run; KEY=VALUE changes it"
-    )
-    command.add_argument(
-        "--config-dir", metavar="FOLDER", help="a folder with more YAML files (model/, dataset/, …)"
-    )
-    command.add_argument(
-        "--show", action="store_true", help="print the resolved configuration and stop"
-    )
-    command.add_argument(
-        "--estimate", action="store_true", help="print time, tokens and price, and stop"
-    )
-    command.add_argument("--gpu", metavar="NAME", help="GPU of --estimate (default: A100)")
+_ARGUMENTS = (
+    OVERRIDES,
+    Argument("-m --multirun", "sweep over comma-separated values"),
+    Argument("--config", "start from the config.yaml of a run; KEY=VALUE changes it", "FILE"),
+    Argument("--config-dir", "a folder with more YAML files (model/, dataset/, …)", "FOLDER"),
+    Argument("--show", "print the resolved configuration and stop"),
+    Argument("--estimate", "print time, tokens and price, and stop"),
+    Argument("--gpu", "GPU of --estimate (default: A100)", "NAME"),
+)
 
 
-def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute(options: Namespace) -> None:
     """Run the points in the first process; the other processes that torchrun started take part in them."""
     from longsumbench.progress import phase
 
@@ -94,14 +82,16 @@ def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
         if not first:
             return
         with phase("loading the libraries"):
-            command, folder = ("longsumbench", *words), options.config_dir
             compares = not (options.overrides or options.config or options.multirun)
             overrides = (
                 FIRST_COMPARISON if compares else add_config_file(options.config, options.overrides)
             )
-            stops = options.show or options.estimate
             launch = plan_launch(
-                overrides, options.multirun or compares, folder, command, probe=not stops
+                overrides,
+                options.multirun or compares,
+                options.config_dir,
+                options.command_line,
+                probe=not (options.show or options.estimate),
             )
         if options.estimate:
             from longsumbench.runs.estimate import describe_costs
@@ -129,6 +119,6 @@ run_command = Command(
         first=" ".join(FIRST_COMPARISON),
         scales="|".join(sorted(path.stem for path in (CONF / "scale").glob("*.yaml"))),
     ),
-    _add_arguments,
+    _ARGUMENTS,
     _execute,
 )

@@ -1,11 +1,10 @@
 """`longsumbench site`."""
 
-import argparse
 import shlex
-from collections.abc import Sequence
+from argparse import Namespace
 from pathlib import Path
 
-from longsumbench.cli.parser import Command, Parser, add_results_dir, results_of
+from longsumbench.cli.parser import RESULTS_DIR, Argument, Command, results_of
 from longsumbench.formatting import print_text
 
 _HELP = """\
@@ -22,14 +21,13 @@ record.
 """
 
 
-def _add_arguments(command: Parser) -> None:
-    command.add_argument(
-        "--output", metavar="FOLDER", help="where to write (default: site in the results)"
-    )
-    add_results_dir(command)
+_ARGUMENTS = (
+    Argument("--output", "where to write (default: site in the results)", "FOLDER"),
+    RESULTS_DIR,
+)
 
 
-def _execute(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute(options: Namespace) -> None:
     from longsumbench.site.build import write_site
 
     results = results_of(options)
@@ -43,7 +41,7 @@ site_command = Command(
     "site",
     "write the results as static pages",
     _HELP,
-    _add_arguments,
+    _ARGUMENTS,
     _execute,
     "the pages that were written stay",
 )

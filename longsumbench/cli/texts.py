@@ -1,14 +1,14 @@
 """Commands on texts: `longsumbench dataset`, `stats`, `analyze` and `recommend`."""
 
-import argparse
 import shlex
-from collections.abc import Sequence
+from argparse import Namespace
 from pathlib import Path
 
 from longsumbench.cli.parser import (
+    OVERRIDES,
+    RESULTS_DIR,
+    Argument,
     Command,
-    Parser,
-    add_results_dir,
     output_file,
     output_folder,
     print_choices,
@@ -34,22 +34,15 @@ file only: texts and runs stay.
 """
 
 
-def _add_dataset_arguments(command: Parser) -> None:
-    command.add_argument(
-        "action", metavar="ACTION", choices=_DATASET_ACTIONS, help=" or ".join(_DATASET_ACTIONS)
-    )
-    command.add_argument("name", metavar="NAME", help="the name in tables, records and folders")
-    command.add_argument("path", metavar="PATH", nargs="?", help="add: a folder or a file")
-    command.add_argument(
-        "overrides",
-        metavar="KEY=VALUE",
-        nargs="*",
-        default=[],
-        help="add: dataset=FORMAT, dataset.*",
-    )
+_DATASET_ARGUMENTS = (
+    Argument("action", " or ".join(_DATASET_ACTIONS), "ACTION", choices=_DATASET_ACTIONS),
+    Argument("name", "the name in tables, records and folders", "NAME"),
+    Argument("path", "add: a folder or a file", "PATH", nargs="?"),
+    Argument("overrides", "add: dataset=FORMAT, dataset.*", "KEY=VALUE", nargs="*", default=[]),
+)
 
 
-def _execute_dataset(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_dataset(options: Namespace) -> None:
     from longsumbench.runs.own_datasets import add_dataset, describe_sizes, remove_dataset
 
     if options.action == "remove":
@@ -74,7 +67,7 @@ dataset_command = Command(
     "dataset",
     "give your own texts a name",
     _DATASET_HELP,
-    _add_dataset_arguments,
+    _DATASET_ARGUMENTS,
     _execute_dataset,
     "nothing was added or removed",
 )
@@ -111,15 +104,14 @@ Only --csv FILE (all numbers) and --output FOLDER (numbers and Markdown) write f
 """
 
 
-def _add_stats_arguments(command: Parser) -> None:
-    command.add_argument(
-        "overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings"
-    )
-    command.add_argument("--csv", metavar="FILE", help="also write all numbers, one per row")
-    command.add_argument("--output", metavar="FOLDER", help="write stats.csv and stats.md there")
+_STATS_ARGUMENTS = (
+    OVERRIDES,
+    Argument("--csv", "also write all numbers, one per row", "FILE"),
+    Argument("--output", "write stats.csv and stats.md there", "FOLDER"),
+)
 
 
-def _execute_stats(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_stats(options: Namespace) -> None:
     from longsumbench.analysis.dataset.report import DatasetReport
     from longsumbench.analysis.plan import asks_for_ranking, stats
     from longsumbench.files import writable_folder, write_atomically
@@ -138,7 +130,7 @@ def _execute_stats(options: argparse.Namespace, words: Sequence[str]) -> None:
 
 
 stats_command = Command(
-    "stats", "print statistics of a dataset", _STATS_HELP, _add_stats_arguments, _execute_stats
+    "stats", "print statistics of a dataset", _STATS_HELP, _STATS_ARGUMENTS, _execute_stats
 )
 
 
@@ -167,22 +159,15 @@ writes every pair as JSON lines. What the numbers mean: docs/how-to/analyze.md.
 """
 
 
-def _add_analyze_arguments(command: Parser) -> None:
-    command.add_argument(
-        "what", nargs="?", metavar="ANALYSIS", choices=[*_ANALYSES], help=", ".join(_ANALYSES)
-    )
-    command.add_argument(
-        "overrides", nargs="*", metavar="KEY=VALUE", help="the dataset and other settings"
-    )
-    command.add_argument(
-        "--output",
-        metavar="FOLDER",
-        help="where to write (default: analysis/DATASET in the results)",
-    )
-    add_results_dir(command)
+_ANALYZE_ARGUMENTS = (
+    Argument("what", ", ".join(_ANALYSES), "ANALYSIS", nargs="?", choices=[*_ANALYSES]),
+    OVERRIDES,
+    Argument("--output", "where to write (default: analysis/DATASET in the results)", "FOLDER"),
+    RESULTS_DIR,
+)
 
 
-def _execute_analyze(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_analyze(options: Namespace) -> None:
     if options.what is None:
         print_choices("longsumbench analyze", _ANALYSES)
         return
@@ -198,7 +183,7 @@ analyze_command = Command(
     "analyze",
     "analyze texts and summaries",
     _ANALYZE_HELP,
-    _add_analyze_arguments,
+    _ANALYZE_ARGUMENTS,
     _execute_analyze,
     "nothing was written; the same command starts again",
 )
@@ -221,20 +206,19 @@ More: docs/how-to/recommend.md
 """
 
 
-def _add_recommend_arguments(command: Parser) -> None:
-    command.add_argument(
-        "overrides", nargs="*", metavar="TEXTS", help="a file or folder of texts, or settings"
-    )
-    command.add_argument(
+_RECOMMEND_ARGUMENTS = (
+    Argument("overrides", "a file or folder of texts, or settings", "TEXTS", nargs="*"),
+    Argument(
         "--also",
+        "one more system, its settings in one text",
+        "SETTINGS",
         action="append",
         default=[],
-        metavar="SETTINGS",
-        help="one more system, its settings in one text",
-    )
+    ),
+)
 
 
-def _execute_recommend(options: argparse.Namespace, words: Sequence[str]) -> None:
+def _execute_recommend(options: Namespace) -> None:
     from longsumbench.progress import phase
 
     if not options.overrides:
@@ -243,13 +227,13 @@ def _execute_recommend(options: argparse.Namespace, words: Sequence[str]) -> Non
         from longsumbench.analysis.recommend import recommend
 
     more = [shlex.split(settings) for settings in options.also]
-    recommend(options.overrides, more, ("longsumbench", *words), print_text)
+    recommend(options.overrides, more, options.command_line, print_text)
 
 
 recommend_command = Command(
     "recommend",
     "say which system to choose for some texts",
     _RECOMMEND_HELP,
-    _add_recommend_arguments,
+    _RECOMMEND_ARGUMENTS,
     _execute_recommend,
 )

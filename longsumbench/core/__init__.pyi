@@ -63,7 +63,12 @@ from .language_model import (
     Message as Message,
     Request as Request,
 )
-from .metric import Metric as Metric, Scored as Scored, SentenceVerdict as SentenceVerdict
+from .metric import (
+    Metric as Metric,
+    Scored as Scored,
+    SentenceVerdict as SentenceVerdict,
+    Verdicts as Verdicts,
+)
 from .ranker import (
     RANKABLE_UNITS as RANKABLE_UNITS,
     LearnedRanker as LearnedRanker,

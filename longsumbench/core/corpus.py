@@ -105,7 +105,6 @@ class Corpus:
         title: one line for `longsumbench list datasets`.
         licence: what its authors allow, in a few words.
         homepage: where its authors describe it.
-        version: increases when the same rows become other examples.
         multi_document: True if an example has several documents by design.
         hub: where to download it; None if the hub does not have it.
         from_hub_row: converts a row of the hub's tables; a row without an `id` gets one ("test-12").
@@ -118,13 +117,13 @@ class Corpus:
         metrics: names of the metrics that score its runs in addition to ROUGE.
         own_keys: True if the rows are the user's own, whose fields may have other usual names ("article").
         published: the month in which its texts first appeared as a dataset ("2018-04"), for tables; None if unknown.
+        version: of a plug-in, increases when the same rows become other examples.
     """
 
     name: str
     title: str
     licence: str
     homepage: str
-    version: int
     multi_document: bool = False
     hub: Hub | None = None
     from_hub_row: FromRow | None = None
@@ -135,3 +134,4 @@ class Corpus:
     metrics: tuple[str, ...] = ()
     own_keys: bool = False
     published: str | None = None
+    version: int = 1

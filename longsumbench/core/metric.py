@@ -2,9 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from longsumbench.core.documents import Example
 from longsumbench.core.run_settings import Scoring
@@ -27,6 +27,9 @@ class SentenceVerdict(NamedTuple):
     key_point: str | None = None
 
 
+Verdicts: TypeAlias = Mapping[str, Mapping[str, Sequence[SentenceVerdict]]]  # metric → id → …
+
+
 class Metric(ABC):
     """Base class of all metrics.
 
@@ -39,8 +42,7 @@ class Metric(ABC):
             results/reference/agreement/agreement.csv. Empty if this was not measured.
         version: increases when the same predictions get other scores; part of the signature and, if the dataset names
             the metric, of the run id.
-        verdicts: example → a verdict for each sentence of the first prediction scored, and for each key point; empty
-            for most metrics.
+        needs_source: False if it scores a prediction without reading its source.
     """
 
     name: ClassVar[str]
@@ -49,10 +51,10 @@ class Metric(ABC):
     units: ClassVar[Mapping[str, str]] = MappingProxyType({})
     agrees: ClassVar[str] = ""
     version: ClassVar[int] = 1
+    needs_source: ClassVar[bool] = True
 
     def __init__(self, scoring: Scoring) -> None:
         self.scoring = scoring
-        self.verdicts: dict[str, Sequence[SentenceVerdict]] = {}
 
     @abstractmethod
     def score(self, prediction: str, example: Example) -> dict[str, float]:
@@ -60,6 +62,12 @@ class Metric(ABC):
 
         An empty prediction scores 0 in all columns that apply.
         """
+
+    def judge_sentences(
+        self, prediction: str, example: Example
+    ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
+        """Score one prediction, and give a verdict on each of its sentences, and on each key point; most give none."""
+        return self.score(prediction, example), ()
 
     def check(self) -> None:  # noqa: B027 - most metrics need nothing
         """Check before a run starts that the metric can be computed.
@@ -96,8 +104,10 @@ class Scored:
         per_example: a row for each example, indexed by `id`, in reading order; 0–1, or in a column's unit.
         empty_references: ids of examples that were skipped because no reference can be scored.
         empty_predictions: number of rows whose prediction is empty.
+        verdicts: metric → id → its verdicts on the prediction.
     """
 
     per_example: "pd.DataFrame"
     empty_references: tuple[str, ...] = ()
     empty_predictions: int = 0
+    verdicts: Verdicts = field(default_factory=dict)

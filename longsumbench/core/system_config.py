@@ -88,10 +88,6 @@ class SystemConfig(Settings):
         """
         return frozenset()
 
-    def versions(self) -> dict[str, int]:
-        """Return the version numbers of the system and of the shared steps that it takes; part of the run id."""
-        return {"system": self.version}
-
     def identity(self) -> dict[str, Any]:
         """Return the settings that decide the outcome as JSON values; part of the run id."""
         return outcome_settings(self)

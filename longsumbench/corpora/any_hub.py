@@ -9,7 +9,6 @@ CORPUS = Corpus(
     licence="its own",
     own_keys=True,
     homepage="https://huggingface.co/datasets",
-    version=1,
     hub=Hub(""),
     from_hub_row=jsonl_example,
 )

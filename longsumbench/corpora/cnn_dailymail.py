@@ -130,7 +130,6 @@ CORPUS = Corpus(
     "or by dataset.path=FOLDER of .story files and url lists.",
     licence="the scripts that made it: Apache-2.0; the stories: © CNN and Daily Mail",
     homepage="https://github.com/abisee/cnn-dailymail",
-    version=1,
     published="2015-06",
     hub=Hub("abisee/cnn_dailymail", config="3.0.0"),
     from_hub_row=cnn_dailymail_example,

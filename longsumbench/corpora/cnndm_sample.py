@@ -14,7 +14,6 @@ CORPUS = Corpus(
     "or dataset.path=FILE dataset.split_by_hash=true.",
     licence="none stated; the stories: © CNN and Daily Mail",
     homepage="https://github.com/EileenFeng/Text-Summarization-NLP",
-    version=1,
     published="2015-06",
     from_file_row=cnn_dailymail_example,
 )

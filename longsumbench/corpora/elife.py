@@ -13,6 +13,5 @@ CORPUS = Corpus(
     "PubMed release.",
     licence="CC BY or CC0, as each article states",
     homepage="https://github.com/elifesciences/elife-articles",
-    version=1,
     from_file_row=paper_of_release_row,
 )

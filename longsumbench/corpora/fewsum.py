@@ -40,7 +40,6 @@ CORPUS = Corpus(
     "dataset.path=FOLDER with its JSON lines.",
     licence="MIT, as its authors say; the reviews: © Amazon and Yelp, and their users",
     homepage="https://github.com/abrazinskas/FewSum",
-    version=1,
     published="2020-04",
     multi_document=True,
     from_file_row=fewsum_example,

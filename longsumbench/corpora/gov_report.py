@@ -223,7 +223,6 @@ CORPUS = Corpus(
     "or with section names by dataset.path=FOLDER of crs, gao and split_ids.",
     licence="CC BY 4.0, says its authors' copy on the hub; the reports are works of the US government",
     homepage="https://gov-report-data.github.io",
-    version=1,
     published="2021-04",
     hub=Hub("ccdv/govreport-summarization", config="document"),
     from_hub_row=gov_report_hub_example,

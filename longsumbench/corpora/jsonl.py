@@ -47,6 +47,5 @@ CORPUS = Corpus(
     licence="yours",
     own_keys=True,
     homepage="",
-    version=2,
     from_file_row=jsonl_example,
 )

@@ -123,7 +123,6 @@ CORPUS = Corpus(
     "or by dataset.path=FOLDER of .src.cleaned and .tgt.",
     licence="non-commercial research and education only; the articles: © their publishers",
     homepage="https://github.com/Alex-Fabbri/Multi-News",
-    version=1,
     published="2019-06",
     multi_document=True,
     hub=Hub("Awesome075/multi_news_parquet"),

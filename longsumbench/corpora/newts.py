@@ -34,7 +34,6 @@ CORPUS = Corpus(
     "dataset.path=FOLDER with its JSON lines.",
     licence="CC BY-NC-SA 4.0",
     homepage="https://github.com/ali-bahrainian/NEWTS",
-    version=1,
     published="2022-05",
     from_file_row=newts_example,
 )

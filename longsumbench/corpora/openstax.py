@@ -62,7 +62,6 @@ CORPUS = Corpus(
     "dataset.path=FOLDER with their JSON lines.",
     licence="CC BY-NC-SA 4.0, or CC BY 4.0, as each row states",
     homepage="https://openstax.org",
-    version=1,
     multi_document=True,
     from_file_row=openstax_example,
 )

@@ -31,6 +31,5 @@ CORPUS = Corpus(
     "openstax.",
     licence="CC BY-NC-SA 4.0, or CC BY 4.0, as each row states",
     homepage="https://openstax.org",
-    version=1,
     from_file_row=openstax_modules_example,
 )

@@ -32,7 +32,6 @@ CORPUS = Corpus(
     "dataset.path=FOLDER with its JSON lines.",
     licence="Apache-2.0; the reviews: © Tripadvisor, Edmunds and Amazon, and their users",
     homepage="https://github.com/kavgan/opinosis-summarization",
-    version=1,
     published="2010-08",
     from_file_row=opinosis_example,
 )

@@ -62,7 +62,6 @@ CORPUS = Corpus(
     "dataset.path=FOLDER with its JSON lines.",
     licence="none stated by its collectors; the reviews were published on OpenReview",
     homepage="https://github.com/djroytburg/10718peerread",
-    version=1,
     multi_document=True,
     from_file_row=peer_reviews_example,
 )

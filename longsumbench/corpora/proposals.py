@@ -23,6 +23,5 @@ CORPUS = Corpus(
     "of the PubMed release.",
     licence="CC0, Apache-2.0, MIT, BSD, CC BY and the like, as each row states",
     homepage="https://peps.python.org",
-    version=1,
     from_file_row=_proposal_example,
 )

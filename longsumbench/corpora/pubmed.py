@@ -12,7 +12,6 @@ CORPUS = Corpus(
     "dataset.path=FOLDER of the release.",
     licence="none stated by its authors; each paper keeps its own",
     homepage="https://github.com/armancohan/long-summarization",
-    version=1,
     published="2018-04",
     hub=Hub("ccdv/pubmed-summarization", config="section"),
     from_hub_row=paper_of_hub_row,

@@ -154,7 +154,6 @@ CORPUS = Corpus(
     "dataset.path=FOLDER with its JSON lines, or of the release.",
     licence="MIT; the meetings of AMI and ICSI: CC BY 4.0",
     homepage="https://github.com/Yale-LILY/QMSum",
-    version=1,
     published="2021-04",
     from_file_row=qmsum_example,
     release=_meetings_source,

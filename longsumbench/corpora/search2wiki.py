@@ -85,7 +85,6 @@ CORPUS = Corpus(
     title="Search2Wiki: your search results → whole Wikipedia articles: dataset.path=FOLDER of JSON lines.",
     licence="the articles: CC BY-SA, of Wikipedia; the pages: © their publishers",
     homepage="https://arxiv.org/abs/2006.10213",
-    version=1,
     multi_document=True,
     from_file_row=search2wiki_example,
 )

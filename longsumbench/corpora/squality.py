@@ -43,7 +43,6 @@ CORPUS = Corpus(
     "dataset.path=FOLDER with its JSON lines.",
     licence="CC BY 4.0; the stories: Project Gutenberg",
     homepage="https://github.com/nyu-mll/SQuALITY",
-    version=1,
     published="2022-05",
     from_file_row=squality_example,
 )

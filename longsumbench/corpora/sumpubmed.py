@@ -15,7 +15,6 @@ CORPUS = Corpus(
     "of the PubMed release.",
     licence="MIT, non-commercial academic purposes; the articles: CC BY",
     homepage="https://github.com/vgupta123/sumpubmed",
-    version=1,
     published="2021-08",
     from_file_row=paper_of_release_row,
 )

@@ -40,6 +40,5 @@ CORPUS = Corpus(
     title="Wikipedia articles → their leads, with section names: dataset.path=FOLDER with its JSON lines.",
     licence="CC BY-SA 3.0; each document names its article",
     homepage="https://github.com/Vibhas-hs-edu/WikiTasks",
-    version=1,
     from_file_row=wiki_sections_example,
 )

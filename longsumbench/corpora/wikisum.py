@@ -85,7 +85,6 @@ CORPUS = Corpus(
     "or of ranked .pt files with dataset.tokenizer=FILE.",
     licence="the leads: CC BY-SA, of Wikipedia; the pages: © their publishers; none stated by the release's authors",
     homepage="https://github.com/nlpyang/hiersumm",
-    version=1,
     published="2018-01",
     multi_document=True,
     from_file_row=wikisum_example,

@@ -52,47 +52,46 @@ def export_runs(
         chosen = results.records(word) if word in datasets else [RunRecord.read(results.find(word))]
         records |= {record.run_id: record for record in chosen}
     for record in records.values():
-        place = f"{_file_name(record.key.model)}-{record.run_id[:SHORT_ID]}"
-        files = _log_file(record) if kind == "eee" else hub_files(record, f"OWNER/{place}")
-        for name, content in files.items():
-            write_atomically(folder / ("" if kind == "eee" else place) / name, content)
-    unlisted = dict.fromkeys(
-        record.key.dataset for record in records.values() if not hub_texts(record)
-    )
+        if kind == "eee":
+            place, text = _log_file(record)
+            write_atomically(folder / place, text)
+        else:
+            place = f"{_file_name(record.key.model)}-{record.run_id[:SHORT_ID]}"
+            for name, content in hub_files(record, f"OWNER/{place}").items():
+                write_atomically(folder / place / name, content)
+    unlisted = [record.key.dataset for record in records.values() if not hub_texts(record)]
     if kind == "hub" and unlisted:
-        yield f"no .eval_results for {', '.join(unlisted)}: these texts were not read from a dataset on the hub"
+        names = ", ".join(dict.fromkeys(unlisted))
+        yield f"no .eval_results for {names}: these texts were not read from a dataset on the hub"
     yield f"{format_count(len(records), 'run')} → {folder}"
 
 
-def _log_file(record: RunRecord) -> dict[str, str]:
-    """Return path → content of a run's log, in the folders of Every Eval Ever; the same run has the same file."""
+def _log_file(record: RunRecord) -> tuple[str, str]:
+    """Return path and content of a run's log, in the folders of Every Eval Ever; the same run has the same file."""
     log = evaluation_log(record)
     name = uuid.UUID(hashlib.sha256(log["evaluation_id"].encode()).hexdigest()[:32], version=4)
     text = json.dumps(log, indent=1, ensure_ascii=False, allow_nan=False)
-    return {f"data/longsumbench/{log['model_info']['id']}/{name}.json": f"{text}\n"}
+    return f"data/longsumbench/{log['model_info']['id']}/{name}.json", f"{text}\n"
 
 
 def evaluation_log(record: RunRecord) -> dict[str, Any]:
     """Return a run as a log of Every Eval Ever (eval.schema.json 0.3.0), where shares are 0–1."""
-    on_hub = HUB_NAME.fullmatch(checkpoint := record.system.checkpoint or "")
-    log: dict[str, Any] = json.loads(
-        render_part(
-            "every_eval_ever.json",
-            record=record,
-            model=checkpoint
-            if record.zero_shot and on_hub
-            else f"longsumbench/{_file_name(record.key.model)}",
-            on_hub=on_hub,
-            finished=f"{datetime.fromisoformat(record.finished).timestamp():.0f}",
-            numbers=shared_numbers(record),
-            texts=hub_texts(record),
-            command=shared_command(record),
-            settings={
-                name: without_folders(text)
-                for name, text in comparability.settings_of(record).items()
-            },
-        )
+    checkpoint = record.system.checkpoint or ""
+    on_hub = HUB_NAME.fullmatch(checkpoint)
+    model = f"longsumbench/{_file_name(record.key.model)}"
+    settings = comparability.settings_of(record)
+    text = render_part(
+        "every_eval_ever.json",
+        record=record,
+        model=checkpoint if record.zero_shot and on_hub else model,
+        on_hub=on_hub,
+        finished=f"{datetime.fromisoformat(record.finished).timestamp():.0f}",
+        numbers=shared_numbers(record),
+        texts=hub_texts(record),
+        command=shared_command(record),
+        settings={name: without_folders(value) for name, value in settings.items()},
     )
+    log: dict[str, Any] = json.loads(text)
     return log
 
 

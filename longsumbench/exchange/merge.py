@@ -17,9 +17,8 @@ from longsumbench.runs.record import WORK_FOLDER, RunRecord
 from longsumbench.runs.results import VERIFIED_FILE, Results, finished_folders, hash_scored_files
 from longsumbench.views.leaderboard import update_table
 
-_NOT_COPIED = shutil.ignore_patterns(
-    WORK_FOLDER, ".*", VERIFIED_FILE
-)  # what belongs to a machine or to its user
+# What belongs to a machine or to its user
+_NOT_COPIED = shutil.ignore_patterns(WORK_FOLDER, ".*", VERIFIED_FILE)
 
 
 def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
@@ -32,10 +31,9 @@ def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
     """
     datasets = set[str]()
     for source in sources:
+        path = Path(source).expanduser()
         try:
-            folders = finished_folders(
-                Path(source).expanduser(), foreign=True, reported=target.reported
-            )
+            folders = finished_folders(path, foreign=True, reported=target.reported)
         except DataError as error:
             target.leave_out(error)
             continue

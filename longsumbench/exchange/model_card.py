@@ -17,12 +17,11 @@ from longsumbench.views.leaderboard import leaderboard_block
 from longsumbench.views.ledger import ledger_block
 from longsumbench.views.tables import escape_markdown, markdown
 
-_HUB_TEXTS = re.compile(
-    r"([\w.-]+/[\w.-]+)@(\w+)"
-)  # the source of texts from the hub: repository and revision
-_FOLDERS = re.compile(
-    r"(?:^|(?<=[=,\[]))[~/][^,]*/(?=[^,\]])"
-)  # in a word of a command or a setting's value
+# The source of texts from the hub: repository and revision
+_HUB_TEXTS = re.compile(r"([\w.-]+/[\w.-]+)@(\w+)")
+# Folders in a word of a command or a setting's value
+_FOLDERS = re.compile(r"(?:^|(?<=[=,\[]))[~/][^,]*/(?=[^,\]])")
+# Measures of which a higher one is better
 _HIGHER = {
     "entity_precision",
     "number_precision",
@@ -36,12 +35,11 @@ _HIGHER = {
 def shared_numbers(record: RunRecord) -> dict[str, Estimate]:
     """Return name → mean of ROUGE (F1) and of the measures of which a higher one is better, 0–100."""
     names = _HIGHER.union(comparability.numbers_shown([record]))
-    measures = {
-        name: measure.estimate
-        for name, measure in record.evaluation.measures.items()
-        if name in names
-    }
-    return {name: score.f1 for name, score in record.evaluation.scores.items()} | measures
+    numbers = {name: score.f1 for name, score in record.evaluation.scores.items()}
+    for name, measure in record.evaluation.measures.items():
+        if name in names:
+            numbers[name] = measure.estimate
+    return numbers
 
 
 def shared_command(record: RunRecord) -> str:
@@ -68,44 +66,40 @@ def hub_files(record: RunRecord, repository: str) -> dict[str, str]:
     """
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-    (rows,), texts, base = (
-        comparable_rows([record]),
-        hub_texts(record),
-        record.system.checkpoint or "",
-    )
-    name, revision = texts or (record.key.dataset, None)
+    key, texts, base = record.key, hub_texts(record), record.system.checkpoint or ""
+    name, revision = texts or (key.dataset, None)
     about = partial(
-        EvalResult, "summarization", name, record.key.dataset, dataset_split=record.key.split
+        EvalResult,
+        "summarization",
+        name,
+        key.dataset,
+        dataset_split=key.split,
+        dataset_revision=revision,
     )
-    scores = [
-        about(kind, number.mean, dataset_revision=revision)
-        for kind, number in shared_numbers(record).items()
-    ]
+    data = ModelCardData(
+        model_name=repository,
+        eval_results=[about(kind, number.mean) for kind, number in shared_numbers(record).items()],
+        base_model=base if HUB_NAME.fullmatch(base) else None,
+        datasets=[name] if texts else None,
+    )
+    (rows,) = comparable_rows([record])
+    blocks = [leaderboard_block(rows, [rows]), ledger_block([record])]
     values: dict[str, Any] = {
         "record": record,
         "repository": repository,
         "hub": texts,
         "md": escape_markdown,
+        "tables": markdown(f"{key.model} on {key.dataset}", blocks),
+        "command": shared_command(record),
     }
+    template = files("longsumbench.views") / "templates/model_card.md"
     card = ModelCard.from_template(
-        ModelCardData(
-            model_name=repository,
-            eval_results=scores,
-            base_model=base if HUB_NAME.fullmatch(base) else None,
-            datasets=[name] if texts else None,
-        ),
-        template_str=files("longsumbench.views")
-        .joinpath("templates/model_card.md")
-        .read_text(encoding="utf-8"),
-        tables=markdown(
-            f"{record.key.model} on {record.key.dataset}",
-            [leaderboard_block(rows, [rows]), ledger_block([record])],
-        ),
-        command=shared_command(record),
-        **values,
+        data, template_str=template.read_text(encoding="utf-8"), **values
     )
-    listed = {".eval_results/longsumbench.yaml": _eval_results(record, *texts)} if texts else {}
-    return {"README.md": f"{card}\n", **listed}
+    contents = {"README.md": f"{card}\n"}
+    if texts:
+        contents[".eval_results/longsumbench.yaml"] = _eval_results(record, *texts)
+    return contents
 
 
 def _eval_results(record: RunRecord, repository: str, revision: str) -> str:

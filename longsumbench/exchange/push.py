@@ -14,16 +14,8 @@ from longsumbench.runs.record import RunRecord, run_label
 from longsumbench.runs.results import Results
 from longsumbench.runs.summarize import find_system, recorded_decoding
 
-_UPLOADED = {
-    ".json",
-    ".jinja",
-    ".md",
-    ".model",
-    ".safetensors",
-    ".spm",
-    ".txt",
-    ".yaml",
-}  # never pickles
+# Endings of files; never pickles
+_UPLOADED = {".json", ".jinja", ".md", ".model", ".safetensors", ".spm", ".txt", ".yaml"}
 
 
 def push_run(results: Results, run: str, repository: str, private: bool = False) -> str:
@@ -36,7 +28,7 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
         EnvironmentProblem: there is no token, or the hub cannot be reached or refuses.
         DataError: the checkpoint or the record is damaged.
     """
-    from huggingface_hub import HfApi, get_token, hf_hub_url
+    from huggingface_hub import get_token, hf_hub_url
     from huggingface_hub.errors import HFValidationError
 
     try:
@@ -51,7 +43,7 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
         raise UsageError(
             f"{run_label(record)} has no weights to push: name a run that trained its system"
         )
-    found, _ = find_system(str(folder), [], results, "none")
+    saved_system, _ = find_system(str(folder), [], results, "none")
     if get_token() is None:
         raise EnvironmentProblem(
             "no token of the Hugging Face hub: set HF_TOKEN, or log in with `hf auth login`"
@@ -62,32 +54,28 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
         )
     with TemporaryDirectory() as name:
         staged = Path(name)
-        found.load().save(staged)
-        saved = {**read_saved(staged), "decode": recorded_decoding(record)}
-        for path, content in {
-            "system.json": json.dumps(saved, indent=1),
-            **hub_files(record, repository),
-        }.items():
+        saved_system.load().save(staged)
+        facts = {**read_saved(staged), "decode": recorded_decoding(record)}
+        write_atomically(staged / "system.json", json.dumps(facts, indent=1))
+        for path, content in hub_files(record, repository).items():
             write_atomically(staged / path, content)
-        if refused := [
-            path.name
-            for path in staged.rglob("*")
-            if path.is_file() and path.suffix not in _UPLOADED
-        ]:
-            raise UsageError(
-                f"model={record.key.model} saves {refused[0]}: only {', '.join(sorted(_UPLOADED))} are pushed"
-            )
-        api, state = HfApi(), "nothing was pushed"
-        try:
-            api.create_repo(repository, private=private or None, exist_ok=True)
-            state = (
-                f"{repository} exists, without the files of this run; the same command pushes them"
-            )
-            api.upload_folder(
-                repo_id=repository, folder_path=staged, commit_message=f"Run {record.run_id}"
-            )
-        except Exception as error:  # the library's errors have no common class
-            raise EnvironmentProblem(
-                f"the Hugging Face hub refused ({describe_error(error)}): {state}"
-            ) from error
+        for file in staged.rglob("*"):
+            if file.is_file() and file.suffix not in _UPLOADED:
+                only = f"only {', '.join(sorted(_UPLOADED))} are pushed"
+                raise UsageError(f"model={record.key.model} saves {file.name}: {only}")
+        return _upload(staged, repository, private, f"Run {record.run_id}")
+
+
+def _upload(folder: Path, repository: str, private: bool, message: str) -> str:
+    """Upload a folder in one commit; return the address of the repository."""
+    from huggingface_hub import HfApi
+
+    api, state = HfApi(), "nothing was pushed"
+    try:
+        api.create_repo(repository, private=private or None, exist_ok=True)
+        state = f"{repository} exists, without the files of this run; the same command pushes them"
+        api.upload_folder(repo_id=repository, folder_path=folder, commit_message=message)
+    except Exception as error:  # the library's errors have no common class
+        problem = f"the Hugging Face hub refused ({describe_error(error)})"
+        raise EnvironmentProblem(f"{problem}: {state}") from error
     return f"{api.endpoint}/{repository}"

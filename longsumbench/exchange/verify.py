@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain, islice, zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -39,34 +39,31 @@ from longsumbench.formatting import format_count
 from longsumbench.leaderboards.seed_groups import have_equal_outputs
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.metrics.evaluate import Evaluation
+from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.outputs.files import first_ids
 from longsumbench.outputs.import_outputs import (
     ImportedConfig,
     OutputsToImport,
-    identity_of_outputs,
     only_summarized,
 )
 from longsumbench.runs.compose import hydra_session
 from longsumbench.runs.overrides import add_config_file, as_hydra, flatten_config, read_config_file
-from longsumbench.runs.plan import Variants
+from longsumbench.runs.pipeline import key_of_run
 from longsumbench.runs.predictions import digest_texts, num_summarized, read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label, split_variant
 from longsumbench.runs.results import VERIFIED_FILE, Results, hash_scored_files, stage_of_run
-from longsumbench.runs.run_id import check_split, id_of_run, key_of_run
 from longsumbench.runs.scoring import score_run
+from longsumbench.runs.variant import name_variant, usual_config
 
 _log = logging.getLogger(__name__)
 
-_NEED_MODELS = ("bertscore", "support", "judge")  # metrics that are not computed again
+_NEED_MODELS = {"bertscore", "support", "judge"}  # metrics that are not computed again
 _ROUNDING = 1e-6  # of a score: another machine may add in another order
 _CLOCK_ERROR = timedelta(days=1)  # of another machine
 _LARGEST_LOSS = 100.0  # nats per target token, at the start of a training
 _EARLY_ENDS = ("max_tokens", "max_minutes", "patience")  # budgets and rules of a recipe
-_OTHER_FILES = (
-    "--config-dir",
-    "experiment=",
-    "model/recipe=",
-)  # of a command; a variant does not name their settings
+# Words of a command; a variant does not name the settings in their files
+_OTHER_FILES = ("--config-dir", "experiment=", "model/recipe=")
 
 
 def verify_runs(
@@ -96,42 +93,15 @@ def _verify_run(
         UsageError: a setting of the run is unknown here.
     """
     hashes, record = hash_scored_files(folder), RunRecord.read(folder)
-    files = [
-        *chain.from_iterable(output_files(len(record.evaluation.checkpoints))),
-        "scores.csv",
-        "config.yaml",
-    ]
-    record.check_written(folder, files)
-    name = record.config.model.get("name", "")
-    settings = asdict(record.config)
-    settings["model"] = ImportedConfig(name)
-    schemas = dict(SECTIONS)
-    if name in registry.systems.targets():
-        schemas["model"] = registry.config_of(name)
-    for section, schema in schemas.items():
-        values = asdict(record.config)[section]
-        settings[section] = build_settings(schema, values, f"{section}.")
-    config = RunConfig(**settings)
-    config.dataset.path = dataset_path or config.dataset.path
-    names = [
-        name
-        for name in record.evaluation.measured_by
-        if name in registry.metrics.built_in and name not in _NEED_MODELS
-    ]
-    config.score = replace(config.score, metrics=names)
-    if others := [name for name in record.evaluation.measured_by if name not in names]:
-        _log.warning(
-            f"{record.label}: not computed again, which needs a model or a plug-in: {', '.join(others)}"
-        )
-    try:
-        texts = load_texts(config.dataset, user_cache())
-    except SuiteError as error:
-        needed = (
-            f"needs the texts of {record.key.dataset} (fingerprint {record.key.fingerprint[:12]})"
-        )
-        raise DataError(f"{needed}; say by --dataset-path where they are here: {error}") from error
-    _check_same_texts(texts, record)
-    check_split(config.dataset, texts)
+    files = chain.from_iterable(output_files(len(record.evaluation.checkpoints)))
+    record.check_written(folder, [*files, "scores.csv", "config.yaml"])
+    config = _config_of(record, dataset_path)
+    if others := record.evaluation.measured_by.keys() - set(config.score.metrics):
+        names = [name for name in record.evaluation.measured_by if name in others]
+        problem = "not computed again, which needs a model or a plug-in"
+        _log.warning(f"{record.label}: {problem}: {', '.join(names)}")
+    texts = _load_same_texts(config, record)
+    texts.check_split(config.dataset.split)
     problems = [*_find_problems(folder, record, config, texts), *_find_copies(folder, neighbours)]
     if folder.resolve().is_relative_to(cache_folder().resolve()):
         _log.info(f"{record.label}: packed, so it is not marked")
@@ -147,54 +117,78 @@ def _verify_run(
     return problems
 
 
+def _config_of(record: RunRecord, dataset_path: str | None) -> RunConfig:
+    """Return the typed settings of a run, with the metrics that can be computed again."""
+    values = asdict(record.config)
+    name, schemas = values["model"].get("name", ""), dict(SECTIONS)
+    settings = {**values, "model": ImportedConfig(name)}
+    if name in registry.systems.targets():
+        schemas["model"] = registry.config_of(name)
+    for section, schema in schemas.items():
+        settings[section] = build_settings(schema, values[section], f"{section}.")
+    config = RunConfig(**settings)
+    config.dataset.path = dataset_path or config.dataset.path
+    computable = registry.metrics.built_in.keys() - _NEED_MODELS
+    metrics = [metric for metric in record.evaluation.measured_by if metric in computable]
+    config.score = replace(config.score, metrics=metrics)
+    return config
+
+
+def _load_same_texts(config: RunConfig, record: RunRecord) -> Texts:
+    """Read the texts of a run; raise DataError if they cannot be read here, or are others."""
+    key = record.key
+    try:
+        texts = load_texts(config.dataset, user_cache())
+    except SuiteError as error:
+        needed = f"needs the texts of {key.dataset} (fingerprint {key.fingerprint[:12]})"
+        raise DataError(f"{needed}; say by --dataset-path where they are here: {error}") from error
+    if texts.fingerprint != key.fingerprint:
+        fingerprints = f"{texts.fingerprint[:12]}, those of the run {key.fingerprint[:12]}"
+        raise DataError(
+            f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}"
+        )
+    return texts
+
+
 def _find_problems(
     folder: Path, record: RunRecord, config: RunConfig, texts: Texts
 ) -> Iterator[str]:
-    files, split = (
-        dict(output_files(len(record.evaluation.checkpoints))),
-        texts.splits[config.dataset.split],
-    )
+    files = dict(output_files(len(record.evaluation.checkpoints)))
+    split = texts.splits[config.dataset.split]
     tables = {name: read_scores(folder / name) for name in {*files.values(), "scores.csv"}}
-    ids = split.ids[: num_summarized(split, config.decode)]
+    ids = set(split.ids[: num_summarized(split, config.decode)])
     if record.imported:  # examples may have been left out
-        ids = [
-            name
-            for name in ids
-            if name in tables["scores.csv"].index or name in record.evaluation.empty_references
-        ]
+        ids &= {*tables["scores.csv"].index, *record.evaluation.empty_references}
     outputs = {name: read_summaries(folder / name) for name in files}
     yield from _find_unlike_settings(folder, record, config, texts, outputs["predictions.jsonl"])
-    unlike_outputs = [_unlike_ids(name, (each.id for each in outputs[name]), ids) for name in files]
-    if problems := [*chain.from_iterable(unlike_outputs)]:  # all means are over other examples
+    problems = []
+    for name, summaries in outputs.items():
+        problems += _unlike_ids(name, [summary.id for summary in summaries], ids)
+    if problems:  # all means are over other examples
         yield from problems
         return
     with TemporaryDirectory() as root:
-        subset = only_summarized(texts, config.dataset.split, set(ids))
+        subset = only_summarized(texts, config.dataset.split, ids)
         evaluation = score_run(config, subset, record.fit, [*outputs.values()], Path(root))
         new_tables = {name: read_scores(Path(root) / name) for name in tables}
-    versions = [
-        {"rouge": each.signature, **each.measured_by} for each in (record.evaluation, evaluation)
-    ]
-    unlike = unlike_values(*versions)
-    if unlike:
-        yield from (
-            f"scored by another version, so not compared: {old}; here {new}"
-            for old, new in unlike.values()
-        )
+    versions = {"rouge": record.evaluation.signature, **record.evaluation.measured_by}
+    versions_here = {"rouge": evaluation.signature, **evaluation.measured_by}
+    if unlike := unlike_values(versions, versions_here):
+        for old, new in unlike.values():
+            yield f"scored by another version, so not compared: {old}; here {new}"
         return
     recorded, outcome = outcome_of(record.evaluation), outcome_of(evaluation)
     if record.outputs_digest:
         recorded["outputs_digest"] = record.outputs_digest
         outcome["outputs_digest"] = digest_texts(outputs["predictions.jsonl"])
-    pairs = {"record.json": (recorded, outcome)}
+    differing = {"record.json": unlike_values(recorded, outcome)}
     for name, table in sorted(tables.items()):
         yield from _unlike_ids(name, table.index, new_tables[name].index)
-        pairs[name] = (_cells(table), _cells(new_tables[name]))
-    differing = {name: unlike for name, pair in pairs.items() if (unlike := unlike_values(*pair))}
-    if {"record.json", "scores.csv"} <= {*differing}:
+        differing[name] = unlike_values(_cells(table), _cells(new_tables[name]))
+    if differing["record.json"] and differing["scores.csv"]:
         yield "predictions.jsonl: changed, or the scores in all other files are"
     for name, unlike in differing.items():
-        yield _describe_unlike(name, unlike, "the outputs give")
+        yield from _describe_unlike(name, unlike, "the outputs give")
 
 
 def _find_unlike_settings(
@@ -205,44 +199,42 @@ def _find_unlike_settings(
     if folder.absolute().parts[-4:] != place.parts:
         yield f"its folder is not {place.as_posix()}, where its record belongs"
     settings = read_config_file(folder / "config.yaml")
-    for name in (
-        "name",
-        "dataset.path",
-    ):  # a later command may rename the run, and another machine have other folders
+    # A later command may rename the run, and another machine have other folders
+    for name in ("name", "dataset.path"):
         settings.pop(name, None)
-    if unlike := unlike_values(flatten_config(asdict(record.config)), settings):
-        yield _describe_unlike("record.json", unlike, "config.yaml has")
-    yield from _find_impossible(record)
+    unlike = unlike_values(flatten_config(asdict(record.config)), settings)
+    yield from _describe_unlike("record.json", unlike, "config.yaml has")
+    yield from _find_impossible(record, config)
     is_import = isinstance(config.model, ImportedConfig)
     if is_import and not record.imported:
         _log.warning(f"{record.label}: settings not checked, because this system is not installed")
         return
-    if isinstance(config.model, ImportedConfig):
+    if is_import:
         outputs = OutputsToImport(Path(), record.key.model, record.variant, record.key.seed)
-        config.model.outputs = identity_of_outputs(outputs, summaries)
-    expected = _expected_fields(folder, record, config, texts)
+        config.model = ImportedConfig.of(outputs)
+    expected = _expected_fields(folder, record, config, texts, summaries)
     if not is_import:
         expected["imported"] = None
     values = {**vars(record), **vars(record.key)}
     values |= {f"fit.{name}": value for name, value in vars(record.fit).items()}
-    if unlike := unlike_values(values, expected):
-        yield _describe_unlike("record.json", unlike, "its settings give")
+    unlike = unlike_values(values, expected)
+    yield from _describe_unlike("record.json", unlike, "its settings give")
 
 
 def _expected_fields(
-    folder: Path, record: RunRecord, config: RunConfig, texts: Texts
+    folder: Path,
+    record: RunRecord,
+    config: RunConfig,
+    texts: Texts,
+    summaries: Sequence[Summary],
 ) -> dict[str, Any]:
     """Return the fields of a record that its settings decide; those of the training as "fit.steps"."""
-    key = key_of_run(config, texts)
-    expected: dict[str, Any] = {
-        "model": key.model,
-        "dataset": key.dataset,
-        "split": key.split,
-        "seed": key.seed,
-        "oracle": sees_reference(config.model, config.decode),
-    }
+    expected: dict[str, Any] = {"oracle": sees_reference(config.model, config.decode)}
     try:
-        expected["run_id"] = id_of_run(config, texts, record.key.versions)
+        key = key_of_run(config, texts, digest_texts(summaries) if record.imported else "")
+        # Other code may have made it
+        key = replace(key, versions=record.key.versions)
+        expected |= {**vars(key), "run_id": key.run_id}
         if not record.imported:
             expected["variant"] = _expected_variant(folder, record, config)
     except SuiteError as error:
@@ -250,13 +242,12 @@ def _expected_fields(
     parts = deciding_parts(config.model, config.train, config.decode)
     if "train" not in parts or not config.train.max_steps:
         fit = FitReport(record.fit.parameters, ended_by=record.fit.ended_by)
-    elif "fit" in config.model.versions():  # trained by the suite's loop
+    elif isinstance(config.model, NeuralConfig):  # trained by the suite's loop
         fit = _expected_training(record.fit, config.train, bool(texts.splits.get("validation")))
         with suppress(FileNotFoundError, BadFile):
             trained = read_json(stage_of_run(folder, "checkpoint") / "fit.json", FitReport)
-            fit = replace(
-                trained, seconds=fit.seconds
-            )  # another training of the same may have taken longer
+            # Another training of the same may have taken longer
+            fit = replace(trained, seconds=fit.seconds)
     else:
         fit = record.fit
     return expected | {f"fit.{name}": value for name, value in vars(fit).items()}
@@ -265,7 +256,7 @@ def _expected_fields(
 def _expected_variant(folder: Path, record: RunRecord, config: RunConfig) -> str:
     with hydra_session():
         overrides = list(map(as_hydra, add_config_file(folder / "config.yaml", [])))
-        variant = Variants(None).name(overrides, config, config.model.decided_by)
+        variant = name_variant(overrides, config, usual_config)
     has_files = any(word.startswith(_OTHER_FILES) for word in record.command)
     is_part = {*split_variant(record.variant)} <= {*split_variant(variant)}
     return record.variant if has_files and is_part else variant
@@ -277,11 +268,10 @@ def _expected_training(fit: FitReport, recipe: Recipe, validates: bool) -> FitRe
     if fit.ended_by in _EARLY_ENDS and vars(recipe)[fit.ended_by]:
         steps, ended_by = min(max(fit.steps, 1), steps), fit.ended_by
     losses = [loss for _, loss in fit.validation_losses]
-    grid = (
-        [*islice(range(recipe.eval_steps, steps, recipe.eval_steps), len(losses)), steps]
-        if validates
-        else []
-    )
+    grid = []
+    if validates:
+        validations = range(recipe.eval_steps, steps, recipe.eval_steps)
+        grid = [*validations[: len(losses)], steps]
     best = min(fit.validation_losses, key=lambda pair: (pair[1], pair[0]), default=(steps, None))
     return replace(
         fit,
@@ -293,12 +283,12 @@ def _expected_training(fit: FitReport, recipe: Recipe, validates: bool) -> FitRe
     )
 
 
-def _find_impossible(record: RunRecord) -> Iterator[str]:
+def _find_impossible(record: RunRecord, config: RunConfig) -> Iterator[str]:
     """Yield a line for the losses, and for each time of a record, that cannot be."""
     fit, times = record.fit, record.costs.timings
     losses = [loss for loss in (fit.first_loss, fit.last_loss) if loss is not None]
     losses += dict(fit.validation_losses).values()
-    if "fit" in record.key.versions and record.trained and len(losses) < 2:
+    if isinstance(config.model, NeuralConfig) and record.trained and len(losses) < 2:
         yield "record.json: a training without losses"
     if losses and (min(losses) < 0 or losses[0] > _LARGEST_LOSS):
         yield f"record.json: no training has such losses: the first is {losses[0]:g}, the lowest {min(losses):g}"
@@ -332,32 +322,30 @@ def _find_copies(folder: Path, neighbours: Mapping[Path, RunRecord]) -> Iterator
     record = neighbours.get(folder.absolute())
     if record is None:
         return
+    model, seed = record.key.model, record.config.train.seed
     for neighbour in neighbours.values():
-        is_same = (record.key.model, record.config.train.seed) == (
-            neighbour.key.model,
-            neighbour.config.train.seed,
-        )
+        is_same = neighbour.key.model == model and neighbour.config.train.seed == seed
         if is_same or (neighbour.imported and not record.imported):
             continue
-        if have_equal_outputs(
-            record,
-            replace(
-                neighbour,
-                evaluation=replace(neighbour.evaluation, scores=record.evaluation.scores),
-            ),
-        ):  # maybe scored in another way
-            yield f"predictions.jsonl: {run_label(record)} has the outputs of {run_label(neighbour)}: one is a copy"
+        # It may have been scored in another way
+        evaluation = replace(neighbour.evaluation, scores=record.evaluation.scores)
+        labels = f"of {run_label(neighbour)}: one is a copy"
+        if have_equal_outputs(record, replace(neighbour, evaluation=evaluation)):
+            yield f"predictions.jsonl: {run_label(record)} has the outputs {labels}"
         elif record.fit.first_loss is not None and _losses_of(record) == _losses_of(neighbour):
-            yield f"record.json: {run_label(record)} has the losses of {run_label(neighbour)}: one is a copy"
+            yield f"record.json: {run_label(record)} has the losses {labels}"
 
 
 def _losses_of(record: RunRecord) -> tuple[Any, ...]:
     return record.fit.first_loss, record.fit.last_loss, record.fit.validation_losses
 
 
-def _describe_unlike(name: str, unlike: Mapping[str, tuple[Any, Any]], source: str) -> str:
-    (field, (old, new)), count = next(iter(unlike.items())), format_count(len(unlike), "value")
-    return f"{name}: {field} is {old}, {source} {new} ({count} in all)"
+def _describe_unlike(
+    name: str, unlike: Mapping[str, tuple[Any, Any]], source: str
+) -> Iterator[str]:
+    for field, (old, new) in [*unlike.items()][:1]:
+        count = format_count(len(unlike), "value")
+        yield f"{name}: {field} is {old}, {source} {new} ({count} in all)"
 
 
 def _unlike_ids(file: str, ids: Iterable[str], expected: Iterable[str]) -> Iterator[str]:
@@ -368,9 +356,11 @@ def _unlike_ids(file: str, ids: Iterable[str], expected: Iterable[str]) -> Itera
 
 
 def _cells(table: pd.DataFrame) -> dict[str, float]:
-    return {
-        f"{column} of '{name}'": value for column in table for name, value in table[column].items()
-    }
+    cells = {}
+    for column in table:
+        for name, value in table[column].items():
+            cells[f"{column} of '{name}'"] = value
+    return cells
 
 
 def outcome_of(evaluation: Evaluation) -> dict[str, Any]:
@@ -384,23 +374,14 @@ def unlike_values(
     first: Mapping[str, Any], second: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
     """Return name → both values, of those that both have and that differ by more than rounding."""
-    pairs = {name: (value, second[name]) for name, value in first.items() if name in second}
-    return {
-        name: pair
-        for name, pair in pairs.items()
-        if f"{pair[0]}" != f"{pair[1]}" and not _are_close(*pair)
-    }
+    unlike = {}
+    for name, value in first.items():
+        pair = value, second.get(name)
+        if name in second and f"{pair[0]}" != f"{pair[1]}" and not _are_close(*pair):
+            unlike[name] = pair
+    return unlike
 
 
 def _are_close(*pair: Any) -> bool:
     are_floats = all(isinstance(value, float) for value in pair)
     return are_floats and math.isclose(*pair, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
-
-
-def _check_same_texts(texts: Texts, record: RunRecord) -> None:
-    """Raise DataError if a dataset has other texts here than in a run."""
-    if texts.fingerprint != record.key.fingerprint:
-        fingerprints = f"{texts.fingerprint[:12]}, those of the run {record.key.fingerprint[:12]}"
-        raise DataError(
-            f"dataset '{texts.name}' has other texts here: their fingerprint is {fingerprints}"
-        )

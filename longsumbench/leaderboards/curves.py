@@ -165,6 +165,7 @@ def sweep_of(
     if len(set(keys)) < len(keys):
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
     groups = _groups(settled, keys, run_ids)
+    # Each setting must vary in the group that is drawn
     for index, key in enumerate(keys):
         if not groups or not _any_varies(groups[0].curves, index):
             message = f"no two comparable runs on {dataset} differ only in {key}"

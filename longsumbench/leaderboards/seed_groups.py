@@ -41,7 +41,6 @@ _MOST_DIFFERENCES = 3  # settings in a label
 
 # Run id → per-example scores, 0–1; runs without them are left out
 ScoresOfRuns = Mapping[str, "ScoreTable | pd.DataFrame"]
-_Seeds = tuple[int | None, ...]
 
 
 class Learned(NamedTuple):
@@ -91,7 +90,7 @@ class SeedGroup:
     differs: tuple[str, ...] = ()
     table_settings: tuple[str, ...] = ()
     learned: Learned = _NOT_JUDGED
-    equal_seeds: _Seeds = ()
+    equal_seeds: tuple[int | None, ...] = ()
 
     @property
     def first(self) -> RunRecord:
@@ -154,13 +153,8 @@ def group_by_seed(
     """
     systems: dict[object, list[RunRecord]] = {}
     for record in records:
-        key = (
-            record.key.model,
-            record.variant,
-            record.oracle,
-            tuple(sorted(settings_of(record).items())),
-        )
-        systems.setdefault(record.run_id if by_run else key, []).append(record)
+        same_system = (record.key.model, record.variant, record.key.system)
+        systems.setdefault(record.run_id if by_run else same_system, []).append(record)
     groups = [average_seeds(latest_per_seed(runs), scores) for runs in systems.values()]
     groups = groups if by_run else _with_differing_settings(groups)
     return tuple(
@@ -176,11 +170,10 @@ def group_by_seed(
 def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
     """Group runs with the same settings; the latest run of each seed counts, and equal outputs count once."""
     latest = sorted(records, key=lambda record: (record.finished, record.run_id))
-    by_seed = {_seeds_of(record): record for record in latest}
+    by_seed = {record.key.seeds: record for record in latest}
     runs: list[RunRecord] = []
     equal_seeds: dict[int | None, None] = {}
-    for seeds in sorted(by_seed, key=_by_size):
-        run = by_seed[seeds]
+    for _, run in sorted(by_seed.items()):
         same = next((other for other in runs if have_equal_outputs(run, other)), None)
         if same is None:
             runs.append(run)
@@ -189,17 +182,6 @@ def latest_per_seed(records: Sequence[RunRecord]) -> SeedGroup:
     return SeedGroup(
         tuple(runs), tuple(run for run in latest if run not in runs), equal_seeds=tuple(equal_seeds)
     )
-
-
-def _by_size(seeds: _Seeds) -> list[int]:
-    return [-1 if seed is None else seed for seed in seeds]
-
-
-def _seeds_of(record: RunRecord) -> _Seeds:
-    """Return the run's seeds of sampling, training and decoding; empty if its outcome depends on none."""
-    if record.key.seed is None:
-        return ()
-    return record.key.seed, record.config.train.seed, record.config.decode.seed
 
 
 def seed_matters(record: RunRecord) -> bool:
@@ -288,7 +270,7 @@ def compare_groups(
     runs = [group.runs for group in groups]
     if any(len(group.runs) == 1 and not seed_matters(group.first) for group in groups):
         runs = [members * (seeds // len(members)) for members in runs]
-    elif [*map(_seeds_of, first.runs)] != [*map(_seeds_of, second.runs)]:
+    elif [run.key.seeds for run in first.runs] != [run.key.seeds for run in second.runs]:
         seeds = 0
     values = aligned_scores([*runs[0], *runs[1]], name, scores)
     if values is None:

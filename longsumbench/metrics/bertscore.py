@@ -29,6 +29,7 @@ class BertScore(Metric):
     column counts, as in the library. Texts are cut at the encoder's maximum length.
     """
 
+    needs_source: ClassVar[bool] = False
     name: ClassVar[str] = "bertscore"
     columns: ClassVar[tuple[str, ...]] = ("bertscore_f", "bertscore_p", "bertscore_r")
 

@@ -34,6 +34,7 @@ class Coherence(Metric):
     the model, the longer sentence is cut first.
     """
 
+    needs_source: ClassVar[bool] = False
     name: ClassVar[str] = "coherence"
     columns: ClassVar[tuple[str, ...]] = (name,)
     setting: ClassVar[str] = _MODEL_SETTING  # names the model in messages

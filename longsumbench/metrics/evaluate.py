@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longsumbench.core import Example, Metric, Scored, Scoring, Sentences, Split, registry
+from longsumbench.core import (
+    Example,
+    Metric,
+    Scored,
+    Scoring,
+    Sentences,
+    SentenceVerdict,
+    Split,
+    Verdicts,
+    registry,
+)
 from longsumbench.errors import DataError
 from longsumbench.files import digest
 from longsumbench.metrics import aggregate as means
@@ -85,11 +95,13 @@ class ScoredOutputs:
         evaluation: the means.
         tables: for each checkpoint a row per example, indexed by id: 0–1, or in a column's unit.
         per_example: the mean of these tables, example by example.
+        verdicts: on the sentences of the best checkpoint's outputs.
     """
 
     evaluation: Evaluation
     tables: "tuple[pd.DataFrame, ...]"
     per_example: "pd.DataFrame"
+    verdicts: Verdicts
 
 
 def default_metrics(scoring: Scoring, others: Collection[str] = ()) -> list[Metric]:
@@ -196,7 +208,7 @@ def evaluate(
         empty_references=best.empty_references,
         empty_predictions=best.empty_predictions,
     )
-    return ScoredOutputs(evaluation, tuple(tables), per_example)
+    return ScoredOutputs(evaluation, tuple(tables), per_example, best.verdicts)
 
 
 def _with_floor(
@@ -224,6 +236,7 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
 
     rows: dict[str, dict[str, float]] = {}
     unusable: dict[str, None] = {}  # an ordered set
+    verdicts: dict[str, dict[str, Sequence[SentenceVerdict]]] = {}
     empty = 0
     for prediction, example in items:
         name, text = example.id, _as_text(prediction)
@@ -234,12 +247,19 @@ def score_all(metrics: Sequence[Metric], items: Iterable[tuple[RawText, Example]
             continue
         row = rows[name] = {}
         for metric in metrics:
-            row |= metric.score(prediction if isinstance(metric, Rouge) else text, example)  # type: ignore[arg-type]
+            if isinstance(metric, Rouge):
+                row |= metric.score(prediction, example)
+                continue
+            values, sentences = metric.judge_sentences(text, example)
+            row |= values
+            if sentences:
+                verdicts.setdefault(metric.name, {})[name] = sentences
         empty += not text.strip()
     table = pd.DataFrame(
         list(rows.values()), index=pd.Index(list(rows), name="id", dtype=object), dtype=float
     )
-    return Scored(table.reindex(columns=columns_in(metrics, table)), tuple(unusable), empty)
+    table = table.reindex(columns=columns_in(metrics, table))
+    return Scored(table, tuple(unusable), empty, verdicts)
 
 
 def _as_text(prediction: RawText) -> str:

@@ -52,6 +52,7 @@ class FactRecall(Metric):
       fact is neither.
     """
 
+    needs_source: ClassVar[bool] = False
     name: ClassVar[str] = "fact_recall"
     columns: ClassVar[tuple[str, ...]] = _column_names()
     further: ClassVar[tuple[str, ...]] = tuple(f"fact_recall_{trait}" for trait in _TRAITS)

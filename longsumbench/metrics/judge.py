@@ -64,6 +64,7 @@ class Judge(core.Metric):
     Deviation: the key points are those of all references together, where FineSurE has one reference.
     """
 
+    needs_source: ClassVar[bool] = False
     name: ClassVar[str] = "judge"
     # 1 missed verdicts before a second thought, and after less usual marks of thinking
     version: ClassVar[int] = 2
@@ -109,17 +110,24 @@ class Judge(core.Metric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; shares 0–1, `judge_fluency` 1–5, NaN without a verdict or without a text to judge."""
+        return self.judge_sentences(prediction, example)[0]
+
+    def judge_sentences(
+        self, prediction: str, example: Example
+    ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
+        """Score one prediction; the verdict on a key point or a sentence is the share of judges that found it."""
         self.prepare([(prediction, example)])
         task = _task(prediction, example)
         points, asked = self._points(task), list[Any]()
         # an empty summary states no key point, which needs no request
+        verdicts: list[SentenceVerdict] = []
         has_points = points or (task.reference and self._given is None)
         rows = [[0.0 if has_points else math.nan, math.nan, math.nan]] * len(self._judges)
         if task.sentences:
             asked = [judge.verdict(self._question(task)) for judge in self._judges]
             rows = [_scores_of(task, verdict) for verdict in asked]
             if points and None not in asked:
-                self._keep_verdicts(task, points, asked)
+                verdicts = self._mean_verdicts(task, points, asked)
             asked += [points] if self._points_question(task) else []
         missing = float(np.mean([answer is None for answer in asked])) if asked else math.nan
         scores = dict(zip(self.columns, [*np.mean(rows, axis=0).tolist(), missing], strict=True))
@@ -127,7 +135,7 @@ class Judge(core.Metric):
             equal = np.ptp(np.array(self._on_points.get(task, [[]]), dtype=float), axis=0) == 0
             values = [float(equal.mean()) if equal.size else math.nan, *chain(*rows)]
             scores |= dict(zip(self.further, values, strict=False))
-        return scores
+        return scores, verdicts
 
     def pooled(self) -> dict[str, tuple[float, float, float, int]]:
         """Return Krippendorff's α of several judges' verdicts on key points, if two examples define it."""
@@ -144,21 +152,21 @@ class Judge(core.Metric):
         low, high = percentile_interval(draws, len(rows))
         return {} if math.isnan(low) else {"judge_alpha": (float(draws[0]), low, high, len(rows))}
 
-    def _keep_verdicts(
+    def _mean_verdicts(
         self, task: _Task, points: Sequence[str], verdicts: Sequence[_Verdict]
-    ) -> None:
+    ) -> list[SentenceVerdict]:
         on_points, on_sentences = [], []  # [judges, key points], [judges, sentences]
         for verdict in verdicts:
             stating = set(chain.from_iterable(verdict.matches.values()))
             on_points.append([bool(verdict.matches[number + 1]) for number in range(len(points))])
             on_sentences.append([number + 1 in stating for number in range(len(task.sentences))])
         self._on_points[task] = on_points
-        kept = []
+        means = []
         for share, point in zip(np.mean(on_points, axis=0).tolist(), points, strict=True):
-            kept.append(SentenceVerdict(share, -1, point))
+            means.append(SentenceVerdict(share, -1, point))
         for share in np.mean(on_sentences, axis=0).tolist():
-            kept.append(SentenceVerdict(share, -1))
-        self.verdicts.setdefault(task.id, kept)
+            means.append(SentenceVerdict(share, -1))
+        return means
 
     @cached_property
     def _judges(self) -> list[JudgeModel]:

@@ -27,6 +27,7 @@ class LibraryMetric(Metric):
         revision: of the hub; None: that of the installed library.
     """
 
+    needs_source: ClassVar[bool] = False
     path: ClassVar[str]
     revision: ClassVar[str | None]
 

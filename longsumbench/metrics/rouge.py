@@ -15,6 +15,7 @@ class Rouge(Metric):
         splitting: name of the sentence splitter, for the signature.
     """
 
+    needs_source: ClassVar[bool] = False
     name: ClassVar[str] = "rouge"
     columns: ClassVar[tuple[str, ...]] = tuple(
         f"{kind}_{part}" for kind in ROUGE_TYPES for part in "prf"

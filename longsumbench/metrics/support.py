@@ -80,7 +80,7 @@ class Support(Metric):
     of whole sentences (MiniCheck, Tang et al. 2024), and the largest probability counts. Only the most similar ones are
     compared (LongDocFACTScore, Bishop et al. 2024). The similarity is the sum of the idf weights of shared words.
 
-    The metric does not apply to an empty summary or an empty source. `verdicts` has the probability of each sentence.
+    The metric does not apply to an empty summary or an empty source.
 
     Deviation: SummaC's package subtracts the probability of a contradiction, and LongDocFACTScore finds similar
     sentences with an encoder and adds their neighbours.
@@ -100,9 +100,15 @@ class Support(Metric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `support` → 0–1, or NaN for an empty summary or source."""
+        return self.judge_sentences(prediction, example)[0]
+
+    def judge_sentences(
+        self, prediction: str, example: Example
+    ) -> tuple[dict[str, float], Sequence[SentenceVerdict]]:
+        """Score one prediction; the verdict on a sentence is its probability."""
         source, sentences = list(example.sentences()), split_summary(prediction)
         if not sentences or not any(map(str.strip, source)):
-            return {self.name: math.nan}
+            return {self.name: math.nan}, ()
         compared = self._premises(source, sentences)
         pairs = []
         for place, nearest in enumerate(self._most_similar(compared, sentences)):
@@ -112,8 +118,7 @@ class Support(Metric):
         for (premise, place), value in zip(pairs, values, strict=True):
             if value > best[place].score:
                 best[place] = SentenceVerdict(value, premise.source)
-        self.verdicts.setdefault(example.id, best)
-        return {self.name: float(np.mean([verdict.score for verdict in best]))}
+        return {self.name: float(np.mean([verdict.score for verdict in best]))}, best
 
     def signature(self, n: int) -> str:
         """Name the metric, its version, the classifier with its commit and label, the scheme and the splitter."""

@@ -76,6 +76,7 @@ class Repetition(WordMetric):
     A column does not apply to a summary of fewer than n words.
     """
 
+    needs_source: ClassVar[bool] = False
     name: ClassVar[str] = "repetition"
     columns: ClassVar[tuple[str, ...]] = tuple(
         f"repetition_{n}" for n in range(1, LONGEST_NGRAM + 1)
@@ -96,6 +97,7 @@ class LengthRatio(WordMetric):
     The references' length is the mean over those with words; if there are none, only the summary's length applies.
     """
 
+    needs_source: ClassVar[bool] = False
     name: ClassVar[str] = "length_ratio"
     columns: ClassVar[tuple[str, ...]] = ("length_ratio", "length_summary", "length_references")
     units: ClassVar[Mapping[str, str]] = MappingProxyType(

@@ -149,9 +149,9 @@ def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
 def model_digest(folder: Path) -> str:
     """Return eight hexadecimal digits of the SHA-256 of a model's files."""
     _check_files(folder)
-    patterns = _MODEL_FILES
+    patterns = [*_MODEL_FILES]
     if weights_format(folder) == "bin":
-        patterns += (_PICKLES,)
+        patterns.append(_PICKLES)
     paths = chain.from_iterable(map(folder.glob, patterns))
     sha256 = hashlib.sha256()
     for path in sorted(paths):

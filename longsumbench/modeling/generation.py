@@ -54,11 +54,11 @@ def generate_texts(
     seeded = replace(decoding, seed=decoding.seed_of(examples[0].id))
     batch = collate_units(reader, units)
     outputs, complete = decode(model, batch, seeded, reader.config.decode_length)
-    for example, *parts in zip(examples, units, outputs, complete, strict=True):
+    for example, read, ids, is_complete in zip(examples, units, outputs, complete, strict=True):
         reference = None
         if decoding.reference_evidence and decoding.evidence != "none":
             reference = reader.reference(example)[1].ids
-        texts.append(GeneratedText(example, *parts, reference))
+        texts.append(GeneratedText(example, read, ids, is_complete, reference))
     return texts
 
 

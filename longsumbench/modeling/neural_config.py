@@ -7,12 +7,6 @@ from typing import Annotated, Any, ClassVar
 
 from longsumbench import core
 from longsumbench.errors import UsageError
-from longsumbench.modeling.versions import (
-    FIT_VERSION,
-    TOKENIZER_VERSION,
-    UNITS_VERSION,
-    WORDS_VERSION,
-)
 
 NEURAL = core.Capabilities(shares_work=True, supports_length_norms=True)
 _PAPER = "Hierarchical Transformer §4"  # source of defaults
@@ -58,11 +52,6 @@ class NeuralConfig(core.SystemConfig):
         """What every model of `UnitsToText` can do."""
         return NEURAL
 
-    def versions(self) -> dict[str, int]:
-        """Return the version numbers of the system, of training, units and tokenizers."""
-        steps = {"fit": FIT_VERSION, "units": UNITS_VERSION, "tokenizer": TOKENIZER_VERSION}
-        return {**super().versions(), **steps}
-
     def identity(self) -> dict[str, Any]:
         """Return the settings that decide the outcome; hashes of content replace paths of checkpoint and tokenizer.
 
@@ -78,8 +67,6 @@ class NeuralConfig(core.SystemConfig):
             from longsumbench.modeling.checkpoints import model_digest
 
             return {"init": model_digest(folder), "tokenizer": "the checkpoint's"}
-        if self.tokenizer == "words":
-            return {"tokenizer": f"words {WORDS_VERSION}"}
         if self.tokenizer in core.TRAINED_TOKENIZERS:
             return {}
         from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity

@@ -15,6 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
 from longsumbench import core
 from longsumbench.cache.artifacts import reading_artifact
+from longsumbench.core.versions import DECODING_VERSION, READING_VERSION
 from longsumbench.errors import DataError, MissingSplit
 from longsumbench.files import read_json, write_atomically
 from longsumbench.modeling import processes
@@ -27,7 +28,6 @@ from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.training.state import weights_folder
 from longsumbench.modeling.training.trainer import Objective, parameters, train
 from longsumbench.modeling.unit_reader import Rows, UnitReader, reference_ledger
-from longsumbench.modeling.versions import FIT_VERSION, QUERIES_VERSION
 
 # Of a stage "checkpoint", written last.
 _REPORT = "fit.json"
@@ -75,7 +75,7 @@ class NeuralSystem(core.System):
             )
         self.state.multi_document = context.train.multi_document
         if context.train.queried:
-            self.state.queried = QUERIES_VERSION
+            self.state.queried = READING_VERSION
         self.state.target_words = mean_target_words(context.train)
         self._describe_texts()
         self.reader.prepare(context)
@@ -122,7 +122,8 @@ class NeuralSystem(core.System):
             "train": train.fingerprint,
             "validation": [validation.fingerprint, watched] if validation is not None else None,
             "units": self.reader.inputs(),
-            "version": [FIT_VERSION, self.config.version],
+            "version": self.config.version,
+            "decoding": DECODING_VERSION,
         }
         build = partial(self._train, rows=rows, validation=validation_rows, recipe=recipe)
         with processes.build_together(build):

@@ -19,6 +19,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedToken
 from longsumbench.cache.artifacts import ArtifactCache, clear_partial, reading_artifact
 from longsumbench.cache.hub import unreachable
 from longsumbench.core import Example, Split, count_words
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
 from longsumbench.modeling.checkpoints import (
@@ -28,7 +29,6 @@ from longsumbench.modeling.checkpoints import (
     reading_checkpoint,
 )
 from longsumbench.modeling.units import EncodedSentence
-from longsumbench.modeling.versions import TOKENIZER_VERSION, WORDS_VERSION
 from longsumbench.progress import track
 
 _PAD, _START, _END, _UNKNOWN = _MARKS = ["<pad>", "<s>", "</s>", "<unk>"]
@@ -105,11 +105,12 @@ def trained_tokenizer(
         texts = track((train[index] for index in sample), "training the tokenizer", len(sample))
         train_tokenizer(texts, vocabulary_size, kind).save_pretrained(folder)
 
-    inputs = {"train": train.fingerprint, "vocabulary_size": vocabulary_size}
-    if kind == "words":
-        inputs |= {"kind": kind, "version": WORDS_VERSION}
-    else:
-        inputs["version"] = TOKENIZER_VERSION
+    inputs = {
+        "train": train.fingerprint,
+        "vocabulary_size": vocabulary_size,
+        "kind": kind,
+        "reading": READING_VERSION,
+    }
     folder = stages.get("tokenizer", inputs, build)
     with reading_artifact(folder):
         return load_tokenizer(folder)

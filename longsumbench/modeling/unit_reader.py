@@ -20,18 +20,16 @@ from longsumbench.core import (
     Truncation,
     settings_deciding,
 )
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.modeling import tokenizer as tokenization, units as packing
 from longsumbench.modeling.collate import UnitCollator, row_of_units, stored_rows
 from longsumbench.modeling.neural_config import NeuralConfig, RankedConfig
 from longsumbench.modeling.ranking import Ranking
 from longsumbench.modeling.units import EncodedSentence, Limits, Paragraph, Query, Units
-from longsumbench.modeling.versions import UNITS_VERSION
 from longsumbench.progress import track
 
 Rows: TypeAlias = datasets.Dataset
 
-# Rises, with the version of every learned ranker, when the same scores give another order.
-_ORDERS_VERSION = 1
 _IDS = datasets.List(datasets.Value("int32"))
 _COUNTS = (
     "length",
@@ -94,7 +92,8 @@ class UnitReader(ABC):
             "settings": settings_deciding(self.config, "units"),
             "tokenizer": tokenization.tokenizer_identity(self.tokenizer),
             "texts": {name: value for name, value in texts.items() if value is not None},
-            "version": [UNITS_VERSION, self.config.version],
+            "version": self.config.version,
+            "reading": READING_VERSION,
             **self.config.reading_identity(),
             **self.ranking.fitted_identity(),
         }
@@ -202,7 +201,7 @@ class BestParagraphs(UnitReader):
             "unit": self.config.unit,
             "split": split.fingerprint,
             "examples": examples,
-            "version": _ORDERS_VERSION,
+            "reading": READING_VERSION,
         }
         features = datasets.Features({"order": _IDS})
         orders = self._orders_of_texts(split, examples)

@@ -90,7 +90,10 @@ def split_snippets(
     than `snippet_length` is cut to it (cause "snippet_length"). Sentences after the last snippet are left out (cause
     "num_snippets"). Sentences without tokens are ignored.
     """
-    documents, whole, snippets, spans = [], [], [], []
+    documents: list[int] = []
+    whole: list[EncodedSentence] = []  # the snippets before sentences are cut
+    snippets: list[EncodedSentence] = []
+    spans: list[tuple[int, int]] = []
     start = 0  # of a document, as an index of all sentences
     for index, document in enumerate(encoded):
         for span in pack_sentences(document, snippet_length):
@@ -132,11 +135,13 @@ def _cuts_between(stages: Sequence[tuple[int, int]], causes: Sequence[str]) -> t
 
 def reorder(units: Units, order: Sequence[int]) -> Units:
     """Return the units in another order, a permutation of their indices; the ledger stays."""
-    values = {}
-    for name in ("ids", "documents", "words", "spans"):
-        of_units = getattr(units, name)
-        values[name] = tuple(of_units[index] for index in order) if of_units else ()
-    return replace(units, **values)
+    return replace(
+        units,
+        ids=tuple(map(units.ids.__getitem__, order)),
+        documents=tuple(map(units.documents.__getitem__, order)),
+        words=tuple(map(units.words.__getitem__, order)),
+        spans=tuple(map(units.spans.__getitem__, order)) if units.spans else (),
+    )
 
 
 def join_units(units: Units, input_length: int) -> Units:

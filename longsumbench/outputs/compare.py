@@ -1,4 +1,4 @@
-"""`longsumbench compare`: compares finished runs on the same examples, pair by pair.
+"""`longsumbench compare`: compares finished runs on the same examples, pair by pair. Begin with `compare`.
 
     command line → ComparedRuns → the examples that all of them scored → Comparison: RunPairs with ComparisonRows
     Comparison --write_comparison--> comparison.csv, .md
@@ -8,7 +8,7 @@ A difference is a run's score minus the baseline's on the same example. ROUGE an
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -58,12 +58,12 @@ if TYPE_CHECKING:
 _CSV_DECIMALS = 6  # of numbers in the CSV
 _MOST_IDS = 5  # of the examples compared, on the terminal
 _NO_LIMIT = "–"  # in a cell: no difference can be detected
-_BREAKDOWN = re.compile(
-    r"_(?:position|distance)_\d+$|_chance$"
-)  # measures by position, and chance levels
+# Measures by position, and chance levels
+_BREAKDOWN = re.compile(r"_(?:position|distance)_\d+$|_chance$")
+_OPTIONAL = ("equal", "lower", "higher", "n", "detectable")
 _PAIR_COLUMNS = (
-    *("measure", "baseline", "run", "difference", "interval", "p (Holm)", "detectable"),
-    *("n", "higher", "lower", "equal"),
+    *("measure", "baseline", "run", "difference", "interval", "p (Holm)"),
+    *_OPTIONAL[::-1],
 )
 _PAIR_ALIGNMENT = "lrrrrrrrrrr"  # numbers are never broken into lines
 
@@ -205,29 +205,31 @@ class Comparison:
         if not self.all_examples:
             scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
             lines = [f"{split} split, the {count} that all runs scored, of: {scored}."]
-        trained = ", ".join(run.label for run in self.runs if run.record.trained)
-        if trained and (
-            zero_shot := ", ".join(run.label for run in self.runs if run.record.zero_shot)
-        ):
+        trained = self._labels(lambda record: record.trained)
+        zero_shot = self._labels(lambda record: record.zero_shot)
+        oracles = self._labels(lambda record: record.oracle)
+        averaged = self._labels(lambda record: record.evaluation.checkpoints)
+        if trained and zero_shot:
             lines.append(
                 f"Trained here: {trained}. Not trained here, perhaps on these texts: {zero_shot}."
             )
-        if oracles := [run.label for run in self.runs if run.record.oracle]:
-            lines.append(
-                f"Oracles, which saw the references or their lengths: {', '.join(oracles)}."
-            )
-        if means := [run.label for run in self.runs if run.record.evaluation.checkpoints]:
-            lines.append(
-                f"Scores are means of several checkpoints, summaries the best one's: {', '.join(means)}."
-            )
+        if oracles:
+            lines.append(f"Oracles, which saw the references or their lengths: {oracles}.")
+        if averaged:
+            means = "Scores are means of several checkpoints, summaries the best one's"
+            lines.append(f"{means}: {averaged}.")
         lengths = [f"{run.label} {run.outputs.words:.0f}" for run in self.runs]
-        if (first := self.runs[0].record.evaluation.outputs) and first.reference_words:
+        first = self.runs[0].record.evaluation.outputs
+        if first and first.reference_words:
             lengths.append(f"the references {first.reference_words:.0f}")
         lines.append(f"Mean length in words: {', '.join(lengths)}.")
         for run in self.runs:
             if problems := output_problems(run.record, run.outputs):
                 lines.append(f"Warning, {run.label}: {'; '.join(problems)}.")
         return lines
+
+    def _labels(self, is_chosen: Callable[[RunRecord], object]) -> str:
+        return ", ".join(run.label for run in self.runs if is_chosen(run.record))
 
     def method(self) -> list[str]:
         """Return lines that explain the columns and how the scores were computed."""
@@ -239,24 +241,22 @@ class Comparison:
             f"{_NO_LIMIT}: too few examples differ. Higher, lower, equal: number of examples with such a score. "
             "ROUGE (F1) and other shares are 0–100."
         )
-        return [
-            columns,
-            _with_count(self.runs[0].record.evaluation.signature, len(self.ids)).replace("|", " "),
-        ]
+        signature = _with_count(self.runs[0].record.evaluation.signature, len(self.ids))
+        return [columns, signature.replace("|", " ")]
 
     def blocks(self) -> list[Block]:
         """Return a block about the runs and examples, one for every pair, and one on the method."""
-        head, tail = (
-            Block("", tuple(lines), (), "", []) for lines in (self.about(), self.method())
-        )
-        return [head, *map(_pair_block, self.pairs), tail]
+        about = Block("", tuple(self.about()), (), "", [])
+        method = Block("", tuple(self.method()), (), "", [])
+        return [about, *map(_pair_block, self.pairs), method]
 
     def render(self) -> str:
         """Return the table for the terminal, with the first ids if some examples were left out."""
-        ids = ", ".join(self.ids[:_MOST_IDS]) + (", …" if len(self.ids) > _MOST_IDS else "")
-        return terminal(self.title, self.blocks()) + (
-            "" if self.all_examples else f"\n\nCompared: {ids}"
-        )
+        text = terminal(self.title, self.blocks())
+        if self.all_examples:
+            return text
+        more = ", …" if self.ids[_MOST_IDS:] else ""
+        return f"{text}\n\nCompared: {', '.join(self.ids[:_MOST_IDS])}{more}"
 
     def frame(self) -> "pd.DataFrame":
         """Return one row per pair and measure, with the fields of `ComparisonRow`."""
@@ -267,12 +267,11 @@ class Comparison:
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
         for pair in self.pairs:
-            sides = {"baseline_": pair.baseline.record, "": pair.run.record}
             identity = {}
-            for side, record in sides.items():
-                identity[f"{side}model"] = record.key.model
-                identity[f"{side}variant"] = record.variant
-                identity[f"{side}run_id"] = record.run_id
+            for side, run in (("baseline_", pair.baseline), ("", pair.run)):
+                identity[f"{side}model"] = run.record.key.model
+                identity[f"{side}variant"] = run.record.variant
+                identity[f"{side}run_id"] = run.record.run_id
             rows += [{**identity, **asdict(row)} for row in pair.rows]
         return rows
 
@@ -288,8 +287,8 @@ class Comparison:
             identity = {
                 "baseline_run_id": pair.baseline.record.run_id,
                 "run_id": pair.run.record.run_id,
+                "measure": pair.main.measure,
             }
-            identity |= {"measure": pair.main.measure}
             rows += [{**identity, **change._asdict()} for change in pair.moved]
         return pd.DataFrame(rows)
 
@@ -310,8 +309,8 @@ def _pair_block(pair: RunPair) -> Block:
         (verdict(pair),),
         _PAIR_COLUMNS,
         _PAIR_ALIGNMENT,
-        [format_row(row) for row in pair.rows],
-        optional=("equal", "lower", "higher", "n", "detectable"),
+        list(map(format_row, pair.rows)),
+        optional=_OPTIONAL,
         footnotes=tuple(notes),
         tied=f"the two are not distinguishable (p (Holm) ≥ {LEVEL})",
     )
@@ -388,12 +387,10 @@ def compare(
         _check_comparable(run, opened[0])
     ids = _common_ids(opened, intersect)
     sides = list(combinations(opened, 2)) if all_pairs else [(opened[0], run) for run in opened[1:]]
-    tables = compare_measures(sides, ids)
-    pairs = tuple(
-        compare_pair(baseline, run, rows, ids)
-        for (baseline, run), rows in zip(sides, tables, strict=True)
-    )
-    return Comparison(opened, pairs, ids, examples)
+    pairs = []
+    for (baseline, run), rows in zip(sides, compare_measures(sides, ids), strict=True):
+        pairs.append(compare_pair(baseline, run, rows, ids))
+    return Comparison(opened, tuple(pairs), ids, examples)
 
 
 def open_run(run: str | Path | RunRecord, results: Results) -> ComparedRun:
@@ -428,14 +425,10 @@ def _check_comparable(run: ComparedRun, baseline: ComparedRun) -> None:
     """Raise UsageError if two runs read different texts or were scored differently; their examples may differ."""
     record, expected = _without_examples(run.record), _without_examples(baseline.record)
     if difference := describe_difference(record, expected):
-        dataset = (
-            f"{record.key.dataset} instead of {expected.key.dataset}, "
-            if record.key.dataset != expected.key.dataset
-            else ""
-        )
-        raise UsageError(
-            f"{run.label} may not be compared with {baseline.label}: {dataset}{difference}"
-        )
+        if record.key.dataset != expected.key.dataset:
+            datasets = f"{record.key.dataset} instead of {expected.key.dataset}"
+            difference = f"{datasets}, {difference}"
+        raise UsageError(f"{run.label} may not be compared with {baseline.label}: {difference}")
 
 
 def _with_count(signature: str, n: int) -> str:
@@ -485,22 +478,18 @@ class _MeasuredPair(NamedTuple):
 
 def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
     """Return ROUGE's types and the other measures computed in the same way for both runs; no breakdowns by position."""
-    first, record = baseline.record, run.record
-    different = [
-        name
-        for name, way in record.evaluation.measured_by.items()
-        if first.evaluation.measured_by.get(name, way) != way
-    ]
-    metrics = [registry.metrics.load(name) for name in different]
-    left_out = {column for metric in metrics for column in (*metric.columns, *metric.further)}
-    tables = (first.evaluation.measures, record.evaluation.measures, baseline.scores, run.scores)
-    measures = [
-        name for name in first.evaluation.measures if all(name in table for table in tables)
-    ]
-    return [
-        *ROUGE_HEADINGS,
-        *(name for name in measures if name not in left_out and not _BREAKDOWN.search(name)),
-    ]
+    first, second = baseline.record.evaluation, run.record.evaluation
+    left_out: set[str] = set()
+    for name, way in second.measured_by.items():
+        if first.measured_by.get(name, way) != way:
+            metric = registry.metrics.load(name)
+            left_out.update(metric.columns, metric.further)
+    measures = [*ROUGE_HEADINGS]
+    for name in first.measures:
+        is_shared = name in second.measures and name in baseline.scores and name in run.scores
+        if is_shared and name not in left_out and not _BREAKDOWN.search(name):
+            measures.append(name)
+    return measures
 
 
 def _comparison_row(measure: str, pair: _MeasuredPair, judged: JudgedDifference) -> ComparisonRow:
@@ -529,16 +518,15 @@ def compare_pair(
     """Build a pair, with its examples sorted by the change of the main measure; ties are in the order of the ids."""
     row_of = {row.measure: row for row in rows}
     main = row_of.get(baseline.record.evaluation.ranked_by, row_of[DEFAULT_RANKING_SCORE])
-    scores = baseline.scores_of(main.measure, ids), run.scores_of(main.measure, ids)
-    numbers = zip(
-        ids, *(column.tolist() for column in (*scores, scores[1] - scores[0])), strict=True
-    )
-    moved = [
-        change for change in map(ScoreChange._make, numbers) if math.isfinite(change.difference)
-    ]
-    return RunPair(
-        baseline, run, rows, main, tuple(sorted(moved, key=lambda change: -change.difference))
-    )
+    before = baseline.scores_of(main.measure, ids).tolist()
+    after = run.scores_of(main.measure, ids).tolist()
+    moved = []
+    for name, baseline_score, score in zip(ids, before, after, strict=True):
+        change = ScoreChange(name, baseline_score, score, score - baseline_score)
+        if math.isfinite(change.difference):
+            moved.append(change)
+    moved.sort(key=lambda change: -change.difference)
+    return RunPair(baseline, run, rows, main, tuple(moved))
 
 
 def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
@@ -557,21 +545,14 @@ def _moved_blocks(comparison: Comparison) -> list[Block]:
     blocks = []
     for pair in comparison.pairs if comparison.num_shown else ():
         columns = ("example", "baseline", "run", "difference", pair.baseline.label, pair.run.label)
-        for verb, changes in zip(
-            ("gained", "lost"), pair.extremes(comparison.num_shown), strict=True
-        ):
+        gains, losses = pair.extremes(comparison.num_shown)
+        for verb, changes in (("gained", gains), ("lost", losses)):
             rows = []
-            for change in changes:
-                numbers = [
-                    f"{change.baseline_score:.2f}",
-                    f"{change.score:.2f}",
-                    f"{change.difference:+.2f}",
-                ]
-                texts = [
-                    " ".join(run.predictions[change.id].split())
-                    for run in (pair.baseline, pair.run)
-                ]
-                rows.append([change.id, *numbers, *texts])
+            for name, baseline_score, score, difference in changes:
+                numbers = [f"{baseline_score:.2f}", f"{score:.2f}", f"{difference:+.2f}"]
+                outputs = pair.baseline.predictions[name], pair.run.predictions[name]
+                texts = [" ".join(output.split()) for output in outputs]
+                rows.append([name, *numbers, *texts])
             heading = f"{pair.title}: what {verb} most in {pair.main.heading}"
             blocks.append(Block(heading, () if rows else ("None.",), columns, "lrrrll", rows))
     if not comparison.all_examples:

@@ -128,27 +128,20 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
     """Return the summaries of a finished run with the references of their examples, in the run's order."""
     record = RunRecord.read(folder)
     record.check_written(folder, ["predictions.jsonl"])
-    texts = _by_id(
-        _read_texts(path := folder / "predictions.jsonl", OUTPUT_FIELDS, _prediction_in), folder
-    )
+    path = folder / "predictions.jsonl"
+    texts = _by_id(_read_texts(path, OUTPUT_FIELDS, _prediction_in), folder)
     if record.left_out:
-        texts = {
-            summary.id: summary.text
-            for summary in read_summaries(path)
-            if not summary.counts.get("failed")
-        }
+        for summary in read_summaries(path):
+            if summary.counts.get("failed"):
+                del texts[summary.id]
     split = split_read_by(folder, record)
     if split is None:
-        command = shlex.join(record.command)
-        raise DataError(
-            f"the run's texts are not on this machine: name REFERENCES, or read them by {command}",
-            folder,
-        )
-    places = {name: place for place, name in enumerate(split.ids)}
-    pairs = tuple(
-        ScoredPair(name, text, split[places[name]].references) for name, text in texts.items()
-    )
-    return PairedTexts(pairs, examples=split.select(texts))
+        advice = f"name REFERENCES, or read them by {shlex.join(record.command)}"
+        raise DataError(f"the run's texts are not on this machine: {advice}", folder)
+    examples = split.select(texts)
+    references = {example.id: example.references for example in examples}
+    pairs = [ScoredPair(name, text, references[name]) for name, text in texts.items()]
+    return PairedTexts(tuple(pairs), examples=examples)
 
 
 def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
@@ -173,18 +166,12 @@ def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
     if kind == LINES:
         texts = _read_text_lines(path)
     else:
-        files = {
-            name: _text_in_file(file)
-            for name, file in _list_files(path, "prediction", alone=True).items()
-        }
+        files = dict(_read_texts(path, OUTPUT_FIELDS, _prediction_in))
         if files.keys() & set(ids):
             return files
-        texts = [
-            files[name]
-            for name in sorted(
-                files, key=lambda name: (len(_last_number(name)), _last_number(name))
-            )
-        ]
+        numbers = {name: _last_number(name) for name in files}
+        names = sorted(files, key=lambda name: (len(numbers[name]), numbers[name]))
+        texts = [files[name] for name in names]
     if len(texts) != len(ids):
         count = format_count(len(texts), "line" if kind == LINES else "output")
         advice = (
@@ -214,7 +201,7 @@ def pair_texts(
             "of predictions and references one is a dictionary: give two dictionaries, or two lists"
         )
     differ = len(outputs) != len(gold) and not isinstance(outputs, Mapping)
-    if differ or not len(outputs):
+    if differ or not outputs:
         counts = (
             f"{format_count(len(outputs), 'prediction')}, {format_count(len(gold), 'reference')}"
         )
@@ -257,17 +244,14 @@ def _given_texts(side: Any, parse: Callable[[Any], Value]) -> Iterator[tuple[str
 
 
 def _references_of(value: Any) -> tuple[RawText, ...]:
-    return tuple(
-        _read_text(text, "references")
-        for text in (value if isinstance(value, list | tuple) else [value])
-    )
+    texts = value if isinstance(value, list | tuple) else [value]
+    return tuple(_read_text(text, "references") for text in texts)
 
 
 def first_ids(ids: Sequence[str]) -> str:
     """Format the first three ids for a message."""
-    return ", ".join(map(repr, ids[:_IDS_IN_MESSAGE])) + (
-        ", …" if len(ids) > _IDS_IN_MESSAGE else ""
-    )
+    more = ", …" if ids[_IDS_IN_MESSAGE:] else ""
+    return ", ".join(map(repr, ids[:_IDS_IN_MESSAGE])) + more
 
 
 def _file_of_run(path: Path) -> Path:
@@ -284,27 +268,25 @@ def _pair_by_id(
     intersect: bool = False,
 ) -> PairedTexts:
     """Pair the two sides in the order of the predictions; raise DataError if ids differ, without `intersect`."""
-    paired = PairedTexts(
-        tuple(
-            ScoredPair(name, text, targets[name]) for name, text in texts.items() if name in targets
-        ),
-        tuple(name for name in texts if name not in targets),
-        tuple(name for name in targets if name not in texts),
-    )
-    unpaired = {
-        f"{format_count(len(paired.only_predicted), 'prediction')} without references": paired.only_predicted,
-        f"{format_count(len(paired.only_referenced), 'reference')} without a prediction": paired.only_referenced,
-    }
-    message = " and ".join(
-        f"{label} (ids {first_ids(ids)})" for label, ids in unpaired.items() if ids
-    )
-    if not paired.pairs:
+    pairs, only_predicted, problems = [], [], []
+    for name, text in texts.items():
+        if name in targets:
+            pairs.append(ScoredPair(name, text, targets[name]))
+        else:
+            only_predicted.append(name)
+    only_referenced = [name for name in targets if name not in texts]
+    if only_predicted:
+        count = format_count(len(only_predicted), "prediction")
+        problems.append(f"{count} without references (ids {first_ids(only_predicted)})")
+    if only_referenced:
+        count = format_count(len(only_referenced), "reference")
+        problems.append(f"{count} without a prediction (ids {first_ids(only_referenced)})")
+    message = " and ".join(problems)
+    if not pairs:
         raise DataError(f"{sides} have no id in common: {message}")
     if message and not intersect:
-        raise DataError(
-            f"{sides}: {message}; correct the ids, or {advice.format(len(paired.pairs))}"
-        )
-    return paired
+        raise DataError(f"{sides}: {message}; correct the ids, or {advice.format(len(pairs))}")
+    return PairedTexts(tuple(pairs), tuple(only_predicted), tuple(only_referenced))
 
 
 def _by_id(entries: Iterable[tuple[str, Value]], path: Path | None = None) -> dict[str, Value]:
@@ -361,10 +343,10 @@ def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
         raise DataError(
             f"{counts}; line n of one must belong to line n of the other, empty lines included"
         )
-    pairs = enumerate(zip(texts, targets, strict=True), start=1)
-    return PairedTexts(
-        tuple(ScoredPair(f"{number}", text, (target,)) for number, (text, target) in pairs)
-    )
+    pairs = []
+    for text, target in zip(texts, targets, strict=True):
+        pairs.append(ScoredPair(f"{len(pairs) + 1}", text, (target,)))
+    return PairedTexts(tuple(pairs))
 
 
 def _read_text_lines(path: Path) -> list[str]:
@@ -381,21 +363,18 @@ def _read_folders(
 ) -> tuple[list[tuple[str, RawText]], list[tuple[str, tuple[RawText, ...]]]]:
     """Read the texts of two folders, or of one; ids are the file names, or the numbers in them."""
     alone = predictions != references
-    outputs, gold = (
-        _list_files(predictions, "prediction", alone),
-        _list_files(references, "summary", alone),
-    )
+    outputs = _list_files(predictions, "prediction", alone)
+    gold = _list_files(references, "summary", alone)
     names = set(outputs)
-    by_name = bool(names & {_owner(name, names) for name in gold})
-    texts = [
-        (name if by_name else _last_number(name), _text_in_file(file))
-        for name, file in outputs.items()
-    ]
-    several: dict[str, list[RawText]] = {}
+    by_name = any(_owner(name, names) in names for name in gold)
+    texts = []
+    for name, file in outputs.items():
+        texts.append((name if by_name else _last_number(name), _text_in_file(file)))
+    targets: dict[str, tuple[RawText, ...]] = {}
     for name, file in gold.items():
         owner = _owner(name, names) if by_name else _last_number(name)
-        several.setdefault(owner, []).append(_text_in_file(file))
-    return texts, [(name, tuple(targets)) for name, targets in several.items()]
+        targets[owner] = (*targets.get(owner, ()), _text_in_file(file))
+    return texts, list(targets.items())
 
 
 def _list_files(folder: Path, field: str, alone: bool) -> dict[str, Path]:
@@ -404,17 +383,11 @@ def _list_files(folder: Path, field: str, alone: bool) -> dict[str, Path]:
     if not files and alone:
         files = {file.stem: file for file in sorted(folder.glob("*.txt"))}
     if not files:
-        names = (
-            ".dec files, nor outputs/ID.txt"
-            if field == "prediction"
-            else ".ref files, nor references/ID.txt"
-        )
-        run = (
-            ", and no record.json: it contains neither outputs nor a finished run"
-            if field == "prediction"
-            else ""
-        )
-        raise DataError(f"the folder has no {names}{run}", folder)
+        problem = ".ref files, nor references/ID.txt"
+        if field == "prediction":
+            run = "and no record.json: it contains neither outputs nor a finished run"
+            problem = f".dec files, nor outputs/ID.txt, {run}"
+        raise DataError(f"the folder has no {problem}", folder)
     return files
 
 

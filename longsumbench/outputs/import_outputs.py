@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache
@@ -23,8 +23,8 @@ from longsumbench.outputs.files import first_ids, given_outputs, read_outputs
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.pipeline import run_point, score_baselines
 from longsumbench.runs.plan import Point, plan
+from longsumbench.runs.predictions import digest_texts
 from longsumbench.runs.record import ImportedOutputs, RunRecord
-from longsumbench.runs.run_id import check_split
 from longsumbench.sweeps.run import updating_tables
 from longsumbench.sweeps.sweep import Launch
 
@@ -63,16 +63,23 @@ class ImportedConfig(core.SystemConfig):
     imported: bool = True
 
     def __post_init__(self) -> None:
-        self.outputs: dict[str, Any] = {}  # what identifies the outputs; set when they are read
+        self.variant, self.seeded = "", False  # labels of the outputs, which `of` sets
+
+    @classmethod
+    def of(cls, outputs: OutputsToImport) -> Self:
+        """Return the configuration of the system that wrote some outputs."""
+        config = cls(outputs.model)
+        config.variant, config.seeded = outputs.variant, outputs.seed is not None
+        return config
 
     @property
     def decided_by(self) -> frozenset[str]:
         """The seed, if the outputs have one."""
-        return frozenset() if self.outputs.get("seed") is None else frozenset({"seed"})
+        return frozenset({"seed"} if self.seeded else ())
 
     def identity(self) -> dict[str, Any]:
-        """Return what identifies the outputs."""
-        return self.outputs
+        """Return the labels that were given; a run's key also has a hash of the outputs."""
+        return {"imported": self.name, "variant": self.variant}
 
 
 class ImportedSystem(core.System):
@@ -100,15 +107,6 @@ class ImportedSystem(core.System):
         return ImportedOutputs(path.name or str(path), checksum, self.outputs.origin)
 
 
-def identity_of_outputs(
-    outputs: OutputsToImport, summaries: Sequence[core.Summary]
-) -> dict[str, Any]:
-    """Return the names that were given, and a hash of the outputs."""
-    texts = {summary.id: summary.text for summary in summaries}
-    facts = {"imported": outputs.model, "variant": outputs.variant, "seed": outputs.seed}
-    return {**facts, "outputs": digest(texts)}
-
-
 def match_outputs(
     outputs: OutputsToImport, texts: Texts, settings: core.DatasetSettings
 ) -> list[core.Summary]:
@@ -117,25 +115,21 @@ def match_outputs(
     Raises:
         DataError: outputs are missing, doubled or unknown; or the split is missing or has no references.
     """
-    check_split(settings, texts)
+    texts.check_split(settings.split)
     split, split_name = texts.splits[settings.split], f"the {settings.split} split of {texts.name}"
-    if not any(
-        sentence.strip() for example in split for text in example.references for sentence in text
-    ):
+    if not any(map(_has_reference, split)):
         raise DataError(f"{split_name} has no references{texts.way_to_splits}: nothing to score")
     by_id = read_outputs(outputs.path, split.ids) if outputs.texts is None else outputs.texts
-    ids = set(split.ids)
-    unknown, missing = (
-        [name for name in by_id if name not in ids],
-        [name for name in split.ids if name not in by_id],
-    )
-    counts = {
-        f"{format_count(len(unknown), 'output')} with an unknown id": unknown,
-        f"no output for {len(missing):,} of {format_count(len(ids), 'example')}": missing,
-    }
-    problem = " and ".join(
-        f"{count} (ids {first_ids(ids)})" for count, ids in counts.items() if ids
-    )
+    ids, problems = set(split.ids), []
+    unknown = [name for name in by_id if name not in ids]
+    missing = [name for name in split.ids if name not in by_id]
+    if unknown:
+        count = format_count(len(unknown), "output")
+        problems.append(f"{count} with an unknown id (ids {first_ids(unknown)})")
+    if missing:
+        count = f"{len(missing):,} of {format_count(len(ids), 'example')}"
+        problems.append(f"no output for {count} (ids {first_ids(missing)})")
+    problem = " and ".join(problems)
     if problem and (not outputs.intersect or len(missing) == len(ids)):
         num_others = len(ids) - len(missing)
         others = f", or import the {num_others:,} others by --intersect" if num_others else ""
@@ -144,14 +138,19 @@ def match_outputs(
     if problem:
         own_block = "; other examples, so it is in a separate block" if missing else ""
         _log.warning(f"left out: {problem} in {split_name}{own_block}")
-    pairs = [(name, by_id[name]) for name in split.ids if name in by_id]
-    summaries = [
-        core.Summary(name, text if isinstance(text, str) else "\n".join(text))
-        for name, text in pairs
-    ]
+    summaries = []
+    for name in split.ids:
+        if name in by_id:
+            text = by_id[name]
+            text = text if isinstance(text, str) else "\n".join(text)
+            summaries.append(core.Summary(name, text))
     if empty := sum(not summary.text.strip() for summary in summaries):
         _log.warning(f"empty outputs, which score 0: {empty:,} of {len(summaries):,}")
     return summaries
+
+
+def _has_reference(example: core.Example) -> bool:
+    return any(" ".join(sentences).strip() for sentences in example.references)
 
 
 def only_summarized(texts: Texts, split: str, ids: Collection[str]) -> Texts:
@@ -207,28 +206,23 @@ def import_outputs(
     texts = given_outputs(outputs) if isinstance(outputs, Mapping) else None
     path = Path("dictionary" if isinstance(outputs, Mapping) else outputs)
     request = OutputsToImport(path.expanduser(), model, variant, seed, origin, intersect, texts)
-    overrides = format_overrides({"dataset": dataset, **settings})
-    words = [word for word in overrides if not word.startswith("dataset=")]
-    names = [word.partition("=")[2] for word in overrides if word not in words]
-    if not names:
+    name, words = "", []
+    for word in format_overrides({"dataset": dataset, **settings}):
+        if word.startswith("dataset="):
+            name = word.removeprefix("dataset=")
+        else:
+            words.append(word)
+    if not name:
         raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
-    flags: dict[str, Any] = {"--model": model, "--dataset": names[0], "--split": split}
+    command = ["longsumbench", "import", str(path)]
+    flags: dict[str, Any] = {"--model": model, "--dataset": name, "--split": split}
     flags |= {"--variant": variant, "--seed": seed, "--from": origin}
-    flag_words = [
-        word
-        for flag, value in flags.items()
-        if value not in (None, "")
-        for word in (flag, f"{value}")
-    ]
-    command = (
-        "longsumbench",
-        "import",
-        str(path),
-        *flag_words,
-        *(["--intersect"] if intersect else []),
-        *words,
-    )
-    return run_import(request, plan_import(request, names[0], split, words), command)
+    for flag, value in flags.items():
+        if value not in (None, ""):
+            command += [flag, f"{value}"]
+    if intersect:
+        command.append("--intersect")
+    return run_import(request, plan_import(request, name, split, words), (*command, *words))
 
 
 def plan_import(
@@ -262,7 +256,7 @@ def plan_import(
     overrides = [f"dataset.split={split}"] if split else []
     overrides += [] if outputs.seed is None else [f"seed={outputs.seed}"]
     (point,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], probe=True)
-    return replace(point, config=replace(point.config, model=ImportedConfig(outputs.model)))
+    return replace(point, config=replace(point.config, model=ImportedConfig.of(outputs)))
 
 
 def run_import(
@@ -281,16 +275,13 @@ def run_import(
     point = replace(point, variant=outputs.variant, command=command)
     launch = Launch([point], command)
     left_out = False
-    model = point.config.model
-    assert isinstance(model, ImportedConfig)
 
     def prepare(config: core.RunConfig, stages: ArtifactCache) -> tuple[ImportedSystem, Texts]:
         nonlocal left_out
         texts = load_texts(config.dataset, stages)
         summaries = match_outputs(outputs, texts, config.dataset)
         system = ImportedSystem(config.model, outputs, summaries)
-        model.outputs = identity_of_outputs(outputs, summaries)
-        point.imported = system.origin()
+        point.imported, point.outputs = system.origin(), digest_texts(summaries)
         subset = only_summarized(texts, config.dataset.split, system.summaries)
         left_out = subset is not texts
         return system, subset

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longsumbench.core import Evidence, Example, Summary, count_words, describe_reading
+from longsumbench.core import Evidence, Example, Summary, Verdicts, count_words, describe_reading
 from longsumbench.errors import UsageError, did_you_mean, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
@@ -32,13 +32,13 @@ from longsumbench.runs.record import (
     split_variant,
 )
 from longsumbench.runs.results import Results, split_read_by
-from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
+from longsumbench.runs.verdicts import judged_lists, read_verdicts
 from longsumbench.sentences import split_summary
 from longsumbench.views.evidence import html_views
 from longsumbench.views.evidence.array_views import Selections, SourceText, View, views
 from longsumbench.views.evidence.picture import draw_views
 from longsumbench.views.figures import write_pictures
-from longsumbench.views.html import ShownText, headed_references, render_page, static_text
+from longsumbench.views.html import headed_references, render_page, static_text
 from longsumbench.views.marked_words import mark_words, shared_by, word_stems
 from longsumbench.views.tables import Block, terminal
 
@@ -81,24 +81,31 @@ class Inspection:
         """Heading: dataset, example and run."""
         return f"{self.record.key.dataset}, example {self.summary.id}: {run_label(self.record)}"
 
+    @property
+    def references(self) -> dict[str, str]:
+        """Heading → text of the references; empty if the texts are not on this machine."""
+        return headed_references(self.example.references) if self.example else {}
+
     def render(self) -> str:
         """Return the example for the terminal: the beginning of its source, other texts, scores, what was read."""
-        facts, example = _facts_of(self), self.example
-        words = " ".join(example.sentences()).split() if example else []
-        more = f" … ({len(words):,} words)" if words[_SOURCE_WORDS:] else ""
+        facts = _facts_of(self)
+        query, source = None, NO_TEXTS
+        if self.example:
+            query = self.example.query
+            words = " ".join(self.example.sentences()).split()
+            more = f" … ({len(words):,} words)" if words[_SOURCE_WORDS:] else ""
+            source = " ".join(words[:_SOURCE_WORDS]) + more
         texts = {
-            "query": example.query if example else None,
-            "source": " ".join(words[:_SOURCE_WORDS]) + more if example else NO_TEXTS,
+            "query": query,
+            "source": source,
             f"summary, {facts['summary']}": self.summary.text or "(empty)",
-            **_references_of(self),
+            **self.references,
             "scores": facts["scores"],
             "what was read": facts["source"],
             "warning": facts["warning"],
         }
-        return terminal(
-            self.title,
-            [Block("", (f"{name}: {text}",), (), "", []) for name, text in texts.items() if text],
-        )
+        lines = [f"{name}: {text}" for name, text in texts.items() if text]
+        return terminal(self.title, [Block("", (line,), (), "", []) for line in lines])
 
     def page(self) -> str:
         """Return the HTML page: the evidence, or what the output shares with the source."""
@@ -126,27 +133,21 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
     scores = {
         heading: PERCENT * row[f"{kind}_f"] for kind, heading in ROUGE_HEADINGS.items() if row
     }
-    ranked_by = record.evaluation.ranked_by
-    has_measure = ranked_by not in ROUGE_HEADINGS and math.isfinite(row.get(ranked_by, math.nan))
-    ranking = (
-        {heading_of(ranked_by): unit_factor(record, ranked_by) * row[ranked_by]}
-        if has_measure
-        else {}
-    )
+    ranking, ranked_by = {}, record.evaluation.ranked_by
+    if ranked_by not in ROUGE_HEADINGS and math.isfinite(row.get(ranked_by, math.nan)):
+        ranking[heading_of(ranked_by)] = unit_factor(record, ranked_by) * row[ranked_by]
     evidence = read_evidence(folder / "evidence", number)[1] if number in places else None
     reason = "" if evidence else _why_none(number, places, record)
-    ids = split.ids if split else []
-    texts = split[ids.index(summary.id)] if split and summary.id in ids else None
-    input_text = read_kept_inputs(folder / "inputs.jsonl").get(summary.id)
+    has_texts = split is not None and summary.id in split.ids
     return Inspection(
         record,
         number,
         summary,
         evidence,
         scores,
-        texts,
-        reason,
-        input_text,
+        example=split[split.ids.index(summary.id)] if split and has_texts else None,
+        no_evidence=reason,
+        input_text=read_kept_inputs(folder / "inputs.jsonl").get(summary.id),
         verdicts=read_verdicts(folder),
         ranking_score=ranking,
     )
@@ -191,12 +192,11 @@ def inspection_folder(results: Results, record: RunRecord) -> Path:
 
 def write_inspection(inspection: Inspection, folder: Path, picture: bool = False) -> list[Path]:
     """Write the page of an example and, with `picture` and evidence, the views as PNG; return the paths."""
-    contents: dict[str, str | bytes] = {"html": inspection.page()}
+    contents: dict[str, str | bytes] = {f"{inspection.number}.html": inspection.page()}
     if picture and inspection.evidence is not None:
-        contents["png"] = draw_views(inspection.title, views(inspection.evidence))
-    return write_pictures(
-        folder, {f"{inspection.number}.{kind}": content for kind, content in contents.items()}
-    )
+        image = draw_views(inspection.title, views(inspection.evidence))
+        contents[f"{inspection.number}.png"] = image
+    return write_pictures(folder, contents)
 
 
 def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
@@ -206,12 +206,13 @@ def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
     selected = next((view for view in pictures if isinstance(view, Selections)), None)
     units = []
     for unit, text in enumerate(inspection.evidence.texts["unit"]):
-        segments = (
-            [(html_views.colour(n), n + 1) for n in selected.segments_of(unit)] if selected else []
-        )
-        kind = segments[0][0] if segments else "" if selected else html_views.colour(unit)
+        # A unit has the colour of the first segment for which it was selected
+        kind, segments = html_views.colour(unit), []
+        if selected:
+            segments = [(html_views.colour(n), n + 1) for n in selected.segments_of(unit)]
+            kind = segments[0][0] if segments else ""
         units.append((text, kind, segments))
-    texts = {"summary": inspection.summary.text, **_references_of(inspection)}
+    texts = {"summary": inspection.summary.text, **inspection.references}
     return render_page(
         "evidence.html",
         **_above_texts(inspection),
@@ -219,12 +220,8 @@ def inspection_page(inspection: Inspection, pictures: Sequence[View]) -> str:
         colours=html_views.FILL,
         views=map(html_views.html_view, pictures),
         units=units,
-        texts=[ShownText(heading, text) for heading, text in texts.items()],
+        texts=list(texts.items()),
     )
-
-
-def _references_of(inspection: Inspection) -> dict[str, str]:
-    return headed_references(inspection.example.references) if inspection.example else {}
 
 
 def _above_texts(inspection: Inspection) -> dict[str, Any]:
@@ -232,34 +229,35 @@ def _above_texts(inspection: Inspection) -> dict[str, Any]:
     links = [("previous", page) for page in inspection.pages if page < inspection.number][-1:]
     links += [("next", page) for page in inspection.pages if page > inspection.number][:1]
     verdicts = judged_lists(inspection.verdicts, inspection.summary.id, inspection.summary.text)
-    values = {
+    return {
         "title": f"longsumbench: {inspection.title}",
         "inspection": inspection,
         "no_texts": NO_TEXTS,
+        "facts": _facts_of(inspection),
+        "links": links,
+        "verdicts": verdicts,
     }
-    return values | {"facts": _facts_of(inspection), "links": links, "verdicts": verdicts}
 
 
 def _facts_of(inspection: Inspection) -> dict[str, str | None]:
     """Return heading → fact about the run and the example; None or empty where there is none."""
     record, summary, example = inspection.record, inspection.summary, inspection.example
-    scores = " · ".join(
-        f"{heading} {score:.1f}"
-        for heading, score in {**inspection.scores, **inspection.ranking_score}.items()
-    )
+    scores = {**inspection.scores, **inspection.ranking_score}
     words, tokens = count_words([summary.text]), summary.tokens
     length = format_count(words, "word") if tokens is None else format_count(tokens, "token")
-    variant, imported = ", ".join(split_variant(record.variant)), record.imported
+    variant, origin = ", ".join(split_variant(record.variant)), None
+    if imported := record.imported:
+        variant = variant or "imported"
+        origin = f"{imported.file}, from {imported.origin or 'an unknown place'}"
     return {
-        "model": f"{record.key.model}, {variant or ('imported' if imported else 'as its recipe')}",
-        "imported": f"{imported.file}, from {imported.origin or 'an unknown place'}"
-        if imported
-        else None,
+        "model": f"{record.key.model}, {variant or 'as its recipe'}",
+        "imported": origin,
         "dataset": f"{record.key.dataset}, {record.key.split} split",
         "run": record.run_id,
         "example": f"{summary.id}, at place {inspection.number}, from 0",
         "title": example.title if example else None,
-        "scores": scores or "not scored",
+        "scores": " · ".join(f"{name} {score:.1f}" for name, score in scores.items())
+        or "not scored",
         "source": None if imported else describe_reading(summary.truncation),
         "summary": length + ("" if summary.complete else "; it stops at its length limit"),
         "warning": "; ".join(output_problems(record, record.evaluation.outputs)),
@@ -292,22 +290,21 @@ def overlap_page(inspection: Inspection) -> str:
     output, example = inspection.summary.text, inspection.example
     values = _above_texts(inspection)
     if example is not None:
-        source, references = list(example.sentences()), headed_references(example.references)
-        sentences = split_summary(output)
-        nearest = nearest_sentences(sentences, source)
+        source, sentences = list(example.sentences()), split_summary(output)
+        references = inspection.references
         shared = shared_by(output, " ".join(source), " ".join(references.values()))
-        numbers: dict[int | None, list[int]] = {}
-        for number, (place, _) in enumerate(nearest, start=1):
-            numbers.setdefault(place, []).append(number)
-        values["source"] = [mark_words(text, shared) for text in source]
-        values["found_by"] = numbers
-        values["nearest"] = [
-            (mark_words(text, shared), *best) for text, best in zip(sentences, nearest, strict=True)
-        ]
+        numbers: dict[int | None, list[int]] = {}  # source sentence → output sentences
+        nearest = []
+        for text, best in zip(sentences, nearest_sentences(sentences, source), strict=True):
+            nearest.append((mark_words(text, shared), *best))
+            numbers.setdefault(best[0], []).append(len(nearest))
         texts = {"output": output, **references}
-        values["texts"] = [
-            ShownText(heading, mark_words(text, shared)) for heading, text in texts.items()
-        ]
+        values |= {
+            "source": [mark_words(text, shared) for text in source],
+            "found_by": numbers,
+            "nearest": nearest,
+            "texts": [(heading, mark_words(text, shared)) for heading, text in texts.items()],
+        }
     return render_page("overlap.html", **values, script="")
 
 

@@ -6,7 +6,7 @@ documents.jsonl, outputs.jsonl, judgements.jsonl --read_judged--> JudgedOutputs 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -45,18 +45,6 @@ _METRICS_OF_CONTROLS = {"copied": "copied_bigrams", "repetition": "repeated_bigr
 _PAIR = ["id", "system"]
 _DOCUMENT_FIELDS = ("id", "document", "summary")
 _DECIMALS = 12  # of scores, so that equal sums in another order are ties
-
-
-class _SourceMissing(Exception):
-    """A metric reads the source of a document that has none."""
-
-
-# With an empty source a metric would find no words, and score 0
-class _WithoutSource(Example):
-    def sentences(self) -> NoReturn:
-        raise _SourceMissing
-
-    source_text = sentences
 
 
 @dataclass
@@ -268,10 +256,11 @@ def _score_outputs(
     for pair in track(pairs, "scoring", len(pairs), "outputs"):
         scored[pair] = {}
         for name, metric in metrics.items():
-            try:
-                scored[pair] |= _best_scores(metric, judged.outputs[pair], judged.examples[pair[0]])
-            except _SourceMissing:
+            example = judged.examples[pair[0]]
+            if metric.needs_source and not example.documents:
                 without_source.setdefault(name, set()).add(pair[0])
+            else:
+                scored[pair] |= _best_scores(metric, judged.outputs[pair], example)
     return scored, without_source
 
 
@@ -347,9 +336,7 @@ def _example_in(row: Row, path: Path) -> Example:
         raise DataError(f"{problem} (document {row['id']!r})", path) from problem
     targets = tuple(filter(None, map(split_summary, references)))
     documents = tuple(plain_document(paragraphs_in(text)) for text in texts if text.strip())
-    return (Example if documents else _WithoutSource)(
-        id_in(row, "id"), None, None, documents, targets
-    )
+    return Example(id_in(row, "id"), None, None, documents, targets)
 
 
 def _list_of(row: Row, field: str) -> list[str]:

@@ -8,9 +8,11 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
 from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
@@ -70,40 +72,31 @@ class Report:
     def render(self) -> str:
         """Return the table for the terminal, with counts and the signature."""
         counts = [format_count(len(self.scored.per_example), "example")]
-        counts += [
-            f"{len(ids):,} left out ({why.replace('_', ' ')})"
-            for why, ids in self.left_out.items()
-            if ids
-        ]
-        if self.scored.empty_predictions:
-            counts.append(
-                f"{self.scored.empty_predictions:,} of them with an empty prediction, which scores 0"
-            )
+        for why, ids in self.left_out.items():
+            if ids:
+                counts.append(f"{len(ids):,} left out ({why.replace('_', ' ')})")
+        if empty := self.scored.empty_predictions:
+            counts.append(f"{empty:,} of them with an empty prediction, which scores 0")
         words, reference_words = self.outputs.words, self.outputs.reference_words or 0
         counts.append(f"{words:.0f} words a prediction, {reference_words:.0f} a reference")
-        rows = [
-            (ROUGE_HEADINGS[kind], f"{mean.p:.2f}", f"{mean.r:.2f}", f"{mean.f1:.2f}")
-            for kind, mean in self.scores.items()
-        ]
+        rows, means = [], []
+        for kind, score in self.scores.items():
+            heading = ROUGE_HEADINGS[kind]
+            rows.append((heading, f"{score.p:.2f}", f"{score.r:.2f}", f"{score.f1:.2f}"))
+        for name, mean in self.measures.items():
+            means.append((name, f"{mean.estimate:.2f}", f"{mean.n:,}", agreement_clause(name)))
         blocks = [Block("", (), ("", "P", "R", "F"), "lrrr", rows)]
-        if self.measures:
-            means = [
-                (name, f"{mean.estimate:.2f}", f"{mean.n:,}", agreement_clause(name))
-                for name, mean in self.measures.items()
-            ]
+        if means:
             blocks.append(Block("", (), ("", "mean", "examples", ""), "lrrl", means))
-        return terminal("; ".join(counts), blocks) + f"\n\n{self.signature}"
+        return f"{terminal('; '.join(counts), blocks)}\n\n{self.signature}"
 
     def to_json(self) -> str:
         """Return everything except per-example scores as a JSON object on one line."""
-        values = {
-            **{kind: asdict(score) for kind, score in self.scores.items()},
-            "n": len(self.scored.per_example),
-            **(
-                {"measures": {name: asdict(mean) for name, mean in self.measures.items()}}
-                if self.measures
-                else {}
-            ),
+        values: dict[str, Any] = {kind: asdict(score) for kind, score in self.scores.items()}
+        values["n"] = len(self.scored.per_example)
+        if self.measures:
+            values["measures"] = {name: asdict(mean) for name, mean in self.measures.items()}
+        values |= {
             "signature": self.signature,
             "warnings": self.warnings,
             "left_out": self.left_out,
@@ -174,15 +167,15 @@ def score(
         DataError: the two sides differ in length or ids, or an item is neither text nor a list of texts.
         EnvironmentProblem: WordNet's lists or nltk's data are missing.
     """
-    how = {
-        "mode": mode,
-        "stem": stem,
-        "tokenizer": tokenizer,
-        "wordnet": wordnet,
-        "sentences": sentences,
-    }
     rouge = rouge_of(
-        **how, resamples=resamples, resampling=resampling, empty_references=empty_references
+        mode=mode,
+        stem=stem,
+        tokenizer=tokenizer,
+        wordnet=wordnet,
+        resamples=resamples,
+        resampling=resampling,
+        empty_references=empty_references,
+        sentences=sentences,
     )
     return _score_pairs(pair_texts(predictions, references), rouge)
 
@@ -210,42 +203,48 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     warnings = [*_describe_left_out(paired), *find_warnings(predictions, references, drops)]
     _print_warnings(warnings)
     targets = iter(references.split)
-    sides = [(pair.id, tuple(islice(targets, len(pair.references)))) for pair in paired.pairs]
-    examples = [Example(name, None, None, (_UNREAD,), texts) for name, texts in sides]
+    examples = []
+    for pair in paired.pairs:
+        texts = tuple(islice(targets, len(pair.references)))
+        examples.append(Example(pair.id, None, None, (_UNREAD,), texts))
     scored = evaluate([predictions.split], examples, [rouge], rouge.scoring)
     evaluation = scored.evaluation
     assert evaluation.outputs is not None  # unknown only in records of other versions
     about_outputs = output_warnings(evaluation.outputs)
-    if evaluation.empty_references:
-        share = f"{len(evaluation.empty_references):,} of {len(paired.pairs):,} examples"
-        reason = f"no reference has a word that the tokenizer keeps ({first_ids(evaluation.empty_references)})"
+    if ids := evaluation.empty_references:
+        share = f"{len(ids):,} of {len(paired.pairs):,} examples"
+        reason = f"no reference has a word that the tokenizer keeps ({first_ids(ids)})"
         about_outputs.append(f"left out of the means: {share}, because {reason}")
     _print_warnings(about_outputs)
-    left_out = {
-        "empty_references": evaluation.empty_references,
-        "only_predicted": paired.only_predicted,
-        "only_referenced": paired.only_referenced,
-    }
     table, measures = scored.per_example, {}
     if paired.examples is not None:
-        texts = {pair.id: pair.prediction for pair in paired.pairs}
-        scored_examples = paired.examples.select(table.index)
-        predicted = [[texts[name] for name in scored_examples.ids]]
-        added = evaluate(
-            predicted, scored_examples, (), rouge.scoring, default_metrics(rouge.scoring)
-        )
-        table, measures = table.join(added.per_example), dict(added.evaluation.measures)
-    rows = Scored(table, evaluation.empty_references, evaluation.empty_predictions)
+        table, measures = _add_measures(table, paired, rouge.scoring)
     return Report(
         evaluation.scores,
-        rows,
+        Scored(table, evaluation.empty_references, evaluation.empty_predictions),
         rouge.scoring.mode,
         evaluation.signature,
         (*warnings, *about_outputs),
-        left_out,
-        evaluation.outputs,
-        measures,
+        left_out={
+            "empty_references": evaluation.empty_references,
+            "only_predicted": paired.only_predicted,
+            "only_referenced": paired.only_referenced,
+        },
+        outputs=evaluation.outputs,
+        measures=measures,
     )
+
+
+def _add_measures(
+    table: pd.DataFrame, paired: PairedTexts, scoring: Scoring
+) -> tuple[pd.DataFrame, dict[str, MeasureMean]]:
+    """Add the default metrics of a run's outputs, whose sources are known; return their means, too."""
+    assert paired.examples is not None
+    texts = {pair.id: pair.prediction for pair in paired.pairs}
+    examples = paired.examples.select(table.index)
+    predictions = [[texts[name] for name in examples.ids]]
+    measured = evaluate(predictions, examples, (), scoring, default_metrics(scoring))
+    return table.join(measured.per_example), dict(measured.evaluation.measures)
 
 
 def _describe_left_out(paired: PairedTexts) -> Iterator[str]:
@@ -282,12 +281,15 @@ class TextTable:
 
 def split_sides(pairs: Sequence[ScoredPair], rule: str = "suite") -> tuple[TextTable, TextTable]:
     """Split the texts of both sides into sentences; `rule` as in `split_for_rouge`."""
+    owners, references = list[str](), list[RawText]()
+    for pair in pairs:
+        owners += [pair.id] * len(pair.references)
+        references += pair.references
     ids = [pair.id for pair in pairs]
     predictions = [pair.prediction for pair in pairs]
-    owners = [pair.id for pair in pairs for _ in pair.references]
-    references = list(chain.from_iterable(pair.references for pair in pairs))
-    return _split_side("predictions", ids, predictions, rule), _split_side(
-        "references", owners, references, rule
+    return (
+        _split_side("predictions", ids, predictions, rule),
+        _split_side("references", owners, references, rule),
     )
 
 
@@ -297,24 +299,23 @@ def _split_side(name: str, ids: Sequence[str], texts: Sequence[RawText], rule: s
 
 def splitting_of(predictions: TextTable, references: TextTable) -> str:
     """Return the part of the signature that names the sentence splitter of each side."""
-    ways = [
-        "+".join(
-            sorted({_GIVEN if isinstance(text, tuple) else SPLITTER_NAME for text in side.texts})
-        )
-        for side in (predictions, references)
-    ]
+    ways = []
+    for side in (predictions, references):
+        names = {_GIVEN if isinstance(text, tuple) else SPLITTER_NAME for text in side.texts}
+        ways.append("+".join(sorted(names)))
     return ways[0] if ways[0] == ways[1] else f"predictions={ways[0]},references={ways[1]}"
 
 
 def find_warnings(predictions: TextTable, references: TextTable, drops: bool) -> list[str]:
     """Return a sentence about each probable error; `drops` means that the tokenizer keeps only a–z and 0–9."""
-    sides = ((predictions, references), (references, predictions))
-    messages = [line for side, _ in sides for line in _literal_marks(side)]
-    messages += [
-        line for find in (_unsplit, _lower_cased) for pair in sides for line in find(*pair)
-    ]
-    dropped = [line for side, _ in sides for line in _dropped(side)] if drops else []
-    return [*messages, *_find_cut_texts(references), *dropped]
+    messages = [*_literal_marks(predictions), *_literal_marks(references)]
+    for find in (_unsplit, _lower_cased):
+        messages += find(predictions, references)
+        messages += find(references, predictions)
+    messages += _find_cut_texts(references)
+    if drops:
+        messages += [*_dropped(predictions), *_dropped(references)]
+    return messages
 
 
 def _literal_marks(side: TextTable) -> Iterator[str]:
@@ -335,10 +336,9 @@ def _literal_marks(side: TextTable) -> Iterator[str]:
 def _unsplit(side: TextTable, other_side: TextTable) -> Iterator[str]:
     """Find texts of one line if the other side's texts are split."""
     lines = [_count_lines(text) for text in side.texts]
-    several = sum(_count_lines(text) > 1 for text in other_side.texts)
-    if several < _MANY * len(other_side.texts) or sum(count > 1 for count in lines) > _FEW * len(
-        lines
-    ):
+    split_here = sum(count > 1 for count in lines)
+    split_there = sum(_count_lines(text) > 1 for text in other_side.texts)
+    if split_there < _MANY * len(other_side.texts) or split_here > _FEW * len(lines):
         return
     rows = [
         row for row, count in enumerate(lines) if count == 1 and _looks_unsplit(side.texts[row])
@@ -352,11 +352,9 @@ def _unsplit(side: TextTable, other_side: TextTable) -> Iterator[str]:
 
 
 def _count_lines(text: RawText) -> int:
-    return (
-        len(text)
-        if isinstance(text, tuple)
-        else sum(bool(line.strip()) for line in text.splitlines())
-    )
+    if isinstance(text, tuple):
+        return len(text)
+    return sum(bool(line.strip()) for line in text.splitlines())
 
 
 def _looks_unsplit(text: RawText) -> bool:
@@ -368,11 +366,8 @@ def _lower_cased(side: TextTable, other_side: TextTable) -> Iterator[str]:
     """Find lower-cased texts if the other side has capitals."""
     rows = [row for row, sentences in enumerate(side.split) if " ".join(sentences).islower()]
     without = sum(" ".join(sentences).islower() for sentences in other_side.split)
-    if (
-        rows
-        and len(rows) >= (1 - _FEW) * len(side.split)
-        and without <= _FEW * len(other_side.split)
-    ):
+    most = len(rows) >= (1 - _FEW) * len(side.split)
+    if rows and most and without <= _FEW * len(other_side.split):
         effect = "words still match, but such text is often tokenized differently (ca n't, -lrb-); compare a few"
         yield f"{side.describe(rows)} are lower-cased, the {other_side.name} are not: {effect}"
 

@@ -7,8 +7,8 @@ most to each other, whatever the outputs state of it.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from longsumbench.analysis.fusion import Fusion, FusionSettings, FusionsFound, analyze_fusion
 from longsumbench.core import build_settings
@@ -17,10 +17,8 @@ from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.papers.claims import OURS, TableNumber, long_table
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.output_examples import describe_problem, keep_first_runs
-from longsumbench.papers.page import Job, Page, RowRuns
+from longsumbench.papers.page import Job, Page
 from longsumbench.papers.printed import read_row_means
-from longsumbench.views.html import ShownText, render_part
-from longsumbench.views.marked_words import mark_words, shared_by
 from longsumbench.views.tables import Block
 
 _FAR = 1  # of two bins of equal width: the distances from half of the source
@@ -41,6 +39,7 @@ _SHARE_COLUMNS = (
     "neither",
 )
 _SHARE_NAMES = ("both", "joined", "first", "second", "neither")
+_DISTANCES = {"0": "below 0.5", "1": "0.5 or more", "all": "all"}  # bar → distances
 _SHARES_FOOTNOTE = (
     "Share of the pairs of which an output states both sentences, one or none: it states a sentence if it has half or "
     "more of the words that only this one gives to the fusion sentence. Joined: one output sentence states both."
@@ -57,7 +56,7 @@ class _Case(NamedTuple):
     """The pairs of a dataset, and the one that is shown."""
 
     dataset: str  # the paper's name
-    labels: dict[str, str]  # run id → label of its row
+    labels: Mapping[str, str]  # run id → label of its row
     analysis: FusionsFound
     pair: Fusion | None
 
@@ -65,28 +64,31 @@ class _Case(NamedTuple):
 def case_study_page(job: Job) -> Page:
     """Make the page of a case study."""
     job = keep_first_runs(job)
-    notes: list[str] = []
-    cases = []
+    notes, cases = list[str](), list[_Case]()
     for dataset in job.datasets:
-        runs = _find_outputs(job, [row for row in job.rows if row.dataset == dataset], notes)
-        cases += [_find_case(job, dataset, runs)] if runs else []
-    pairs = [_show_pair(case.pair, case.analysis) for case in cases if case.pair]
+        if labels := _find_outputs(job, dataset, notes):
+            cases.append(_find_case(job, dataset, labels))
+    blocks = [Block("", tuple(notes), (), "", [])] if notes else []
+    numbers: list[TableNumber] = []
+    for case in cases:
+        if case.pair:
+            blocks.append(_pair_block(case.pair, case))
+        blocks.append(_shares_block(case))
+        numbers += _share_numbers(case)
     return Page(
-        blocks=(
-            *([Block("", tuple(notes), (), "", [])] if notes else []),
-            *(block for case in cases for block in _case_blocks(case)),
-        ),
-        numbers=long_table(row for case in cases for row in _share_numbers(case)),
+        blocks=tuple(blocks),
+        numbers=long_table(numbers),
         conditions=describe_conditions(job, read_row_means(job)),
-        details=render_part("case_study.html", pairs=pairs) if pairs else "",
     )
 
 
-def _find_outputs(job: Job, rows: Sequence[RowRuns], notes: list[str]) -> dict[str, str]:
+def _find_outputs(job: Job, dataset: str, notes: list[str]) -> dict[str, str]:
     """Return run id → label of the first run of each row with outputs; add a sentence to `notes` for other rows."""
     labels = {}
-    for row in rows:
+    for row in job.rows:
         name = f"{row.label}, {row.dataset}"
+        if row.dataset != dataset:
+            continue
         if not row.finished:
             notes.append(f"{name}: no run is finished.")
             continue
@@ -102,49 +104,47 @@ def _find_outputs(job: Job, rows: Sequence[RowRuns], notes: list[str]) -> dict[s
     return labels
 
 
-def _find_case(job: Job, dataset: str, labels: dict[str, str]) -> _Case:
-    example = job.options["example"]
+def _find_case(job: Job, dataset: str, labels: Mapping[str, str]) -> _Case:
+    """Find the pairs of a dataset; show the farthest pair with the greatest rise, of all or of the named example."""
     values = {"sample": job.options["sample"], "run": ",".join(labels), "bins": _FAR + 1}
     settings: FusionSettings = build_settings(FusionSettings, values, "")
     analysis = analyze_fusion(job.datasets[dataset], settings, job.results)
-    pairs = [pair for pair in analysis.fusions if example is None or pair.id == str(example)]
-    if example is not None and not pairs:
-        ids = ", ".join(dict.fromkeys(pair.id for pair in analysis.of_bar(_FAR)[:_MOST_EXAMPLES]))
-        raise UsageError(
-            f"example={example}: no pair in this example of {dataset}; examples with a far one: {ids}"
-        )
-    return _Case(
-        dataset, labels, analysis, max(pairs, key=lambda pair: (pair.bar, pair.rise), default=None)
-    )
+    pairs, example = analysis.fusions, job.options["example"]
+    if example is not None:
+        pairs = [pair for pair in pairs if pair.id == str(example)]
+        if not pairs:
+            far_ids = [pair.id for pair in analysis.of_bar(_FAR)[:_MOST_EXAMPLES]]
+            problem = f"example={example}: no pair in this example of {dataset}"
+            raise UsageError(
+                f"{problem}; examples with a far one: {', '.join(dict.fromkeys(far_ids))}"
+            )
+    pair = max(pairs, key=lambda pair: (pair.bar, pair.rise), default=None)
+    return _Case(dataset, labels, analysis, pair)
 
 
-def _case_blocks(case: _Case) -> list[Block]:
+def _shares_block(case: _Case) -> Block:
+    """Return the shares of all pairs that the outputs state, a line for each row and distance."""
+    rows = []
+    for _, row in case.analysis.by_run().iterrows():
+        both = f"{row['both']:.1f}"
+        if math.isfinite(row["both_low"]):
+            both += f" ({row['both_low']:.1f}–{row['both_high']:.1f})"
+        label, distance = case.labels[row["run_id"]], _DISTANCES[row["bar"]]
+        shares = [f"{row[share]:.1f}" for share in _SHARE_NAMES[1:]]
+        rows.append([label, distance, f"{row['n']:,}", both, *shares])
+    heading = f"{case.dataset}: all pairs"
     notes = tuple(f"{line}." for line in case.analysis.notes()[:1])
-    table = case.analysis.by_run()
-    rows = [
-        [
-            case.labels[str(row["run_id"])],
-            _describe_distance(str(row["bar"])),
-            f"{row['n']:,}",
-            _both(row),
-        ]
-        + [f"{row[share]:.1f}" for share in _SHARE_NAMES[1:]]
-        for _, row in table.iterrows()
-    ]
-    every = Block(
-        f"{case.dataset}: all pairs",
-        notes,
-        _SHARE_COLUMNS,
-        "llrrrrrr",
-        rows,
-        footnotes=(_SHARES_FOOTNOTE,),
-    )
-    return [_shown_block(case.pair, case), every] if case.pair else [every]
+    footnotes = (_SHARES_FOOTNOTE,)
+    return Block(heading, notes, _SHARE_COLUMNS, "llrrrrrr", rows, footnotes=footnotes)
 
 
-def _shown_block(pair: Fusion, case: _Case) -> Block:
+def _pair_block(pair: Fusion, case: _Case) -> Block:
+    """Return the texts of a pair, and what the outputs say about it."""
     rows = [["fusion sentence", pair.summary]]
-    rows += [[_name_source(pair, place), text] for place, text in enumerate(pair.sources)]
+    several = len(set(pair.documents)) > 1
+    for number, document, text in zip(pair.numbers, pair.documents, pair.sources, strict=True):
+        of_document = f", document {document}" if several else ""
+        rows.append([f"source sentence {number:,} of {pair.of:,}{of_document}", text])
     for stated in pair.outputs:
         rows.append([f"{case.labels[stated.run_id]}, nearest sentence", stated.closest or "(none)"])
         rows.append([f"{case.labels[stated.run_id]}, whole output", _SAYS[stated.says]])
@@ -156,63 +156,12 @@ def _shown_block(pair: Fusion, case: _Case) -> Block:
     return Block(f"{case.dataset}: a pair", (note, _CHOICE), ("", "text"), "ll", rows)
 
 
-def _describe_distance(bar: str) -> str:
-    return {"0": "below 0.5", "1": "0.5 or more"}.get(bar, bar)
-
-
-def _both(row: Any) -> str:
-    interval = (
-        f" ({row['both_low']:.1f}–{row['both_high']:.1f})" if math.isfinite(row["both_low"]) else ""
-    )
-    return f"{row['both']:.1f}{interval}"
-
-
 def _share_numbers(case: _Case) -> Iterator[TableNumber]:
     for _, row in case.analysis.by_run().iterrows():
+        run, n = row["run_id"], row["n"]
         for share in _SHARE_NAMES:
-            measure = f"{share}, distance {_describe_distance(str(row['bar']))}"
-            low, high = (row["both_low"], row["both_high"]) if share == "both" else (None, None)
-            label, run = case.labels[row["run_id"]], row["run_id"]
-            yield TableNumber(
-                OURS, case.dataset, label, measure, row[share], low, high, row["n"], 1, runs=run
-            )
-
-
-class _ShownPair(NamedTuple):
-    """A fusion sentence, its sources, and the closest sentences of outputs, with marked words."""
-
-    label: str
-    summary: str
-    sources: list[ShownText]
-    outputs: list[ShownText]
-
-
-def _show_pair(pair: Fusion, result: FusionsFound) -> _ShownPair:
-    """Return a fusion sentence with its marked words and those of its sources and outputs."""
-    shared = shared_by(pair.summary, *pair.sources)
-    scores = f"both {100 * pair.score:.0f}, alone {100 * pair.alone[0]:.0f} and {100 * pair.alone[1]:.0f}"
-    recall = f"ROUGE-{result.settings.rouge} recall: {scores}; distance {pair.distance:.3f}"
-    sources = [
-        ShownText(_name_source(pair, place), mark_words(text, shared))
-        for place, text in enumerate(pair.sources)
-    ]
-    outputs = [
-        ShownText(
-            f"{result.runs[stated.run_id]} {_SAYS[stated.says]} ({_percents(stated.parts)}), "
-            f"recall {100 * stated.recall:.0f}; its closest sentence",
-            mark_words(stated.closest, shared),
-        )
-        for stated in pair.outputs
-    ]
-    label = f"{pair.id}, reference sentence {pair.place}; {recall}"
-    return _ShownPair(label, mark_words(pair.summary, shared), sources, outputs)
-
-
-def _name_source(pair: Fusion, place: int) -> str:
-    """Return "source sentence 14 of 410"; `place` is 0 or 1."""
-    document = f", document {pair.documents[place]}" if len(set(pair.documents)) > 1 else ""
-    return f"source sentence {pair.numbers[place]:,} of {pair.of:,}{document}"
-
-
-def _percents(shares: Sequence[float]) -> str:
-    return " and ".join(f"{100 * share:.0f}\N{NO-BREAK SPACE}%" for share in shares)
+            measure = f"{share}, distance {_DISTANCES[row['bar']]}"
+            number = TableNumber(OURS, case.dataset, case.labels[run], measure, row[share])
+            if share == "both":
+                number = number._replace(low=row["both_low"], high=row["both_high"])
+            yield number._replace(n=n, seeds=1, runs=run)

@@ -56,6 +56,10 @@ class Part(NamedTuple):
         """The difference."""
         return self.comparison.effect
 
+    def p_value(self) -> float:
+        """Return the p-value of the difference, without a correction."""
+        return self.effect.p_value()
+
 
 class Claim(NamedTuple):
     """A claim of a paper, and our differences.
@@ -112,11 +116,9 @@ def start_claim(job: Job, paper: PaperClaim) -> Claim:
     claimed = paper.datasets or tuple(job.paper_table.datasets)
     readable = tuple(dataset for dataset in claimed if dataset in job.datasets)
     claim = Claim(paper, job.scale, readable or claimed)
-    if reason := at_scale(paper.untested, job.scale):
-        return claim.not_tested(reason)
-    return (
-        claim if readable else claim.not_tested(f"none of its texts is read at scale={job.scale}")
-    )
+    reason = "" if readable else f"none of its texts is read at scale={job.scale}"
+    reason = at_scale(paper.untested, job.scale) or reason
+    return claim.not_tested(reason) if reason else claim
 
 
 class _Deciding(NamedTuple):
@@ -130,9 +132,8 @@ class _Deciding(NamedTuple):
 
 def judge_claims(claims: Sequence[Claim]) -> tuple[Verdict, ...]:
     """Return a verdict on each claim; p-values and intervals are corrected (Holm) for the number of claims."""
-    corrections = iter(
-        correct_together([_find_deciding(claim).p for claim in claims if claim.is_tested])
-    )
+    tested = [claim for claim in claims if claim.is_tested]
+    corrections = iter(correct_together([_find_deciding(claim).p for claim in tested]))
     return tuple(_judge(claim, next(corrections) if claim.is_tested else None) for claim in claims)
 
 
@@ -144,26 +145,23 @@ def _find_deciding(claim: Claim) -> _Deciding:
     """
     parts = claim.parts
     if claim.paper.alike:
-        smaller, larger = statistics.largest_difference(
-            [part.effect for part in parts], claim.margin
-        )
+        effects = [part.effect for part in parts]
+        smaller, larger = statistics.largest_difference(effects, claim.margin)
         least_alike = min(parts, key=lambda part: part.effect.p_larger(claim.margin))
         outcome = ALIKE_ROWS if smaller < larger else UNLIKE_ROWS
         return _Deciding(least_alike, "least alike", outcome, min(smaller, larger))
     reversed_parts = [part for part in parts if part.effect.mean < 0]
     if reversed_parts:
-        part = min(reversed_parts, key=lambda part: part.effect.p_value())
-        return _Deciding(
-            part, "most reversed", REVERSED, min(1.0, len(parts) * part.effect.p_value())
-        )
-    part = max(parts, key=lambda part: part.effect.p_value())
-    return _Deciding(part, "weakest", REPRODUCED, part.effect.p_value())
+        part = min(reversed_parts, key=Part.p_value)
+        return _Deciding(part, "most reversed", REVERSED, min(1.0, len(parts) * part.p_value()))
+    part = max(parts, key=Part.p_value)
+    return _Deciding(part, "weakest", REPRODUCED, part.p_value())
 
 
 def _judge(claim: Claim, correction: Correction | None) -> Verdict:
     pairs = claim.paper.pairs or ("no rows",)
     verdict = Verdict(
-        claim=pairs[0] if len(pairs) == 1 else f"{pairs[0]} and {len(pairs) - 1} more",
+        claim=f"{pairs[0]} and {len(pairs) - 1} more" if pairs[1:] else pairs[0],
         measure=", ".join(claim.paper.measures_at(claim.scale)),
         datasets=claim.datasets,
         outcome=claim.obstacle or (UNDECIDED if claim.parts else NOT_TESTED),
@@ -180,11 +178,10 @@ def _judge(claim: Claim, correction: Correction | None) -> Verdict:
         verdict = structs.replace(verdict, outcome=decision.outcome)
     parts = tuple(_judge_part(claim, part, verdict.outcome, correction) for part in claim.parts)
     deciding = parts[claim.parts.index(decision.part)]
+    several = f" (the {decision.role} of {len(parts)} parts)" if parts[1:] else ""
     return structs.replace(
         verdict,
-        claim=deciding.claim
-        if len(parts) == 1
-        else f"{deciding.claim} (the {decision.role} of {len(parts)} parts)",
+        claim=deciding.claim + several,
         difference=deciding.difference,
         low=deciding.low,
         high=deciding.high,
@@ -192,7 +189,7 @@ def _judge(claim: Claim, correction: Correction | None) -> Verdict:
         n=min(part.comparison.examples for part in claim.parts),
         seeds=claim.seeds,
         facts=decision.part.facts,
-        parts=parts if len(parts) > 1 else (),
+        parts=parts if parts[1:] else (),
     )
 
 
@@ -223,11 +220,11 @@ def _describe_test(claim: Claim) -> str:
         return claim.reason
     tested = format_count(min(part.comparison.examples for part in claim.parts), "example")
     if claim.seeds is not None:
-        tested += ", " + {0: "different seeds", 1: "one seed"}.get(
-            claim.seeds, f"{claim.seeds} seeds"
-        )
-    margin = f"margin {claim.margin:g}" if claim.margin else ""
-    return "; ".join(filter(None, [tested, margin, claim.reason]))
+        words = {0: "different seeds", 1: "one seed"}
+        tested += f", {words.get(claim.seeds, f'{claim.seeds} seeds')}"
+    if claim.margin:
+        tested += f"; margin {claim.margin:g}"
+    return f"{tested}; {claim.reason}" if claim.reason else tested
 
 
 PRINTED, OURS, DIFFERENCE, VERDICT, PART = "printed", "ours", "difference", "verdict", "part"
@@ -267,33 +264,23 @@ def long_table(numbers: Iterable[TableNumber], verdicts: Sequence[Verdict] = ())
     """Return the numbers, then the verdicts, one per row; unknown values are empty."""
     rows = list(numbers)
     for claim in verdicts:
-        labels = VERDICT, ", ".join(claim.datasets), claim.claim, claim.measure
         number = TableNumber(
-            *labels, claim.difference, claim.low, claim.high, claim.n, claim.seeds, claim.p
+            VERDICT, ", ".join(claim.datasets), claim.claim, claim.measure, *_bounds(claim)
         )
-        rows.append(number._replace(outcome=claim.outcome, source=claim.source, runs=claim.runs))
+        number = number._replace(n=claim.n, seeds=claim.seeds, p=claim.p, outcome=claim.outcome)
+        rows.append(number._replace(source=claim.source, runs=claim.runs))
         for part in claim.parts:
-            rows.append(
-                TableNumber(
-                    PART,
-                    part.dataset,
-                    part.claim,
-                    part.measure,
-                    part.difference,
-                    part.low,
-                    part.high,
-                )
-            )
-    cells = [
-        {key: None if value != value else value for key, value in row._asdict().items()}
-        for row in rows
-    ]  # NaN
-    return rounded_frame(cells, list(TableNumber._fields))
+            rows.append(TableNumber(PART, part.dataset, part.claim, part.measure, *_bounds(part)))
+    return rounded_frame([row._asdict() for row in rows], list(TableNumber._fields))
+
+
+def _bounds(verdict: Verdict | PartVerdict) -> tuple[float | None, float | None, float | None]:
+    return verdict.difference, verdict.low, verdict.high
 
 
 def format_change(number: Estimate | None, decimals: int = 2) -> str:
     """Format a difference and half its interval: "+1.20 ±0.90"; empty if it is unknown. Zero is "+0.00"."""
     if number is None:
         return ""
-    half = (number.high - number.low) / 2
-    return f"{number.mean:+z.{decimals}f}" + ("" if math.isnan(half) else f" ±{half:.{decimals}f}")
+    mean, half = f"{number.mean:+z.{decimals}f}", (number.high - number.low) / 2
+    return mean if math.isnan(half) else f"{mean} ±{half:.{decimals}f}"

@@ -46,20 +46,17 @@ def compare_texts(job: Job, dataset: str) -> str:
 def describe_unread(job: Job) -> str:
     """Name the paper's datasets for which nothing is read at this scale; empty if there are none."""
     unread = [dataset for dataset in job.paper_table.datasets if dataset not in job.datasets]
-    return (
-        f"Not read at scale={job.scale}, and so not tested: {', '.join(unread)}." if unread else ""
-    )
+    if not unread:
+        return ""
+    return f"Not read at scale={job.scale}, and so not tested: {', '.join(unread)}."
 
 
 def describe_conditions(job: Job, means: RowMeans) -> tuple[str, ...]:
     """Return a sentence for each condition in which our finished runs differ from the paper's."""
     if not means.groups:
         return ()
-    sentences = [
-        describe_unread(job),
-        *(_describe_texts(job, means, dataset) for dataset in job.datasets),
-        *_describe_training(job),
-    ]
+    texts = [_describe_texts(job, means, dataset) for dataset in job.datasets]
+    sentences = [describe_unread(job), *texts, *_describe_training(job)]
     return tuple(filter(None, [*sentences, _describe_rouge(job, means), _describe_seeds(means)]))
 
 
@@ -74,43 +71,43 @@ def _describe_texts(job: Job, means: RowMeans, dataset: str) -> str:
     sources = [run.ledger.source for run in runs if run.ledger.source and run.ledger.source.words]
     if sources:
         lengths.append(f"{sources[0].words / first.num_outputs:,.0f} words on average")
-    if first.evaluation.outputs and first.evaluation.outputs.reference_words:
-        lengths.append(f"references of {first.evaluation.outputs.reference_words:,.0f} words")
-    sentence += f", with {' and '.join(lengths)}" if lengths else ""
-    trained = any(run.trained for run in runs)
-    return sentence + (
-        f"; {format_count(first.train_examples, 'example')} to train on." if trained else "."
-    )
+    outputs = first.evaluation.outputs
+    if outputs and outputs.reference_words:
+        lengths.append(f"references of {outputs.reference_words:,.0f} words")
+    if lengths:
+        sentence += f", with {' and '.join(lengths)}"
+    if any(run.trained for run in runs):
+        sentence += f"; {format_count(first.train_examples, 'example')} to train on"
+    return f"{sentence}."
 
 
 def _describe_training(job: Job) -> list[str]:
     rows = [row for row in job.rows if any(run.trained for run in row.finished)]
     configs = [row.points[0].config for row in rows]
-    planned = _plan_at_paper_scale(job, rows)
-    weights = _range({run.parameters for row in rows for run in row.finished if run.parameters})
+    at_paper_scale = _plan_at_paper_scale(job, rows)
+    weights: set[int] = set()
+    for row in rows:
+        weights.update(run.parameters for run in row.finished if run.parameters)
+    paper_weights = _count_weights(at_paper_scale) if weights else set()
     described = {
-        "Our systems have {} weights": (
-            weights,
-            _range(_count_weights(planned)) if weights else "",
-        ),
-        "They train for {}": (_describe_steps(configs), _describe_steps(planned)),
+        "Our systems have {} weights": (_range(weights), _range(paper_weights)),
+        "They train for {}": (_describe_steps(configs), _describe_steps(at_paper_scale)),
     }
-    return [
-        sentence.format(our_text)
-        + (f" (scale=paper: {paper})." if paper not in ("", our_text) else ".")
-        for sentence, (our_text, paper) in described.items()
-        if our_text
-    ]
+    sentences = []
+    for sentence, (our_text, paper_text) in described.items():
+        differs = paper_text not in ("", our_text)
+        paper = f" (scale=paper: {paper_text})" if differs else ""
+        if our_text:
+            sentences.append(f"{sentence.format(our_text)}{paper}.")
+    return sentences
 
 
 def _plan_at_paper_scale(job: Job, rows: Sequence[RowRuns]) -> list[RunConfig]:
     if PAPER not in job.paper_table.scales or not rows:
         return []
     paper_table = structs.replace(job.paper_table, rows={row.label: row.row for row in rows})
-    return [
-        row.points[0].config
-        for row in plan_paper_table(paper_table, [f"scale={PAPER}"], job.results).rows
-    ]
+    planned = plan_paper_table(paper_table, [f"scale={PAPER}"], job.results)
+    return [row.points[0].config for row in planned.rows]
 
 
 def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
@@ -126,24 +123,22 @@ def _count_weights(configs: Sequence[RunConfig]) -> set[int]:
 
 
 def _describe_steps(configs: Sequence[RunConfig]) -> str:
+    if not configs:
+        return ""
     sizes = {describe_step_size(config.train) for config in configs}
-    steps = _range({config.train.max_steps for config in configs})
-    return f"{steps} steps" + (f" of {sizes.pop()}" if len(sizes) == 1 else "") if steps else ""
+    steps = f"{_range({config.train.max_steps for config in configs})} steps"
+    return steps if len(sizes) > 1 else f"{steps} of {sizes.pop()}"
 
 
 def _range(numbers: Collection[int]) -> str:
     """Return "3" or "3 to 5"; empty without numbers."""
-    return (
-        " to ".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))
-        if numbers
-        else ""
-    )
+    ends = sorted({min(numbers), max(numbers)}) if numbers else []
+    return " to ".join(f"{number:,}" for number in ends)
 
 
 def _describe_rouge(job: Job, means: RowMeans) -> str:
     paper_mode, program = _PAPER_ROUGE.get(job.paper_table.source, (None, ""))
-    runs = [run for group in means.groups.values() for run in group.runs]
-    mode = runs[0].config.score.mode
+    mode = next(iter(means.groups.values())).first.config.score.mode
     if mode == paper_mode:
         return ""
     our_program = {"google": "as rouge_score 0.1.2", "perl": "as ROUGE-1.5.5"}[mode]
@@ -154,14 +149,12 @@ def _describe_rouge(job: Job, means: RowMeans) -> str:
 
 
 def _describe_seeds(means: RowMeans) -> str:
-    seeds = _range(
-        {len(group.runs) for group in means.groups.values() if group.first.key.seed is not None}
-    )
-    return (
-        f"Our numbers are {'of one seed' if seeds == '1' else f'means over {seeds} seeds'}."
-        if seeds
-        else ""
-    )
+    groups = [group for group in means.groups.values() if group.first.key.seed is not None]
+    seeds = _range({len(group.runs) for group in groups})
+    if not seeds:
+        return ""
+    over = "of one seed" if seeds == "1" else f"means over {seeds} seeds"
+    return f"Our numbers are {over}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,13 +198,10 @@ def read_datasets(job: Job) -> tuple[list[ReadableDataset], list[str]]:
             problems[name] = texts_problem(settings) or error
     if problems and not datasets:
         raise next(iter(problems.values()))
-    unread = [f"{name} was not read: {problem}." for name, problem in problems.items()]
-    sentences = [
-        describe_unread(job),
-        *unread,
-        *(compare_texts(job, dataset.name) for dataset in datasets),
-    ]
-    return datasets, [sentence for sentence in sentences if sentence]
+    sentences = [describe_unread(job)]
+    sentences += [f"{name} was not read: {problem}." for name, problem in problems.items()]
+    sentences += [compare_texts(job, dataset.name) for dataset in datasets]
+    return datasets, list(filter(None, sentences))
 
 
 def build_options(job: Job, schema: type[_Settings], **more: object) -> _Settings:

@@ -4,22 +4,24 @@ The paper prints both without numbers, and gives no limit of what is near. The o
 `longsumbench analyze`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from longsumbench.analysis.fusion import FusionSettings, FusionsFound, analyze_fusion, chances
 from longsumbench.analysis.locality import Locality, LocalitySettings, analyze_locality
-from longsumbench.analysis.sampled import AnalysisResult
 from longsumbench.leaderboards import seed_groups
 from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.statistics import ratio_over_examples
 from longsumbench.papers import claims
 from longsumbench.papers.claims import OURS, TableNumber
-from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
+from longsumbench.papers.conditions import build_options, read_datasets
 from longsumbench.papers.page import Job, Page, picture_name
 from longsumbench.papers.paper_tables import PaperClaim
+from longsumbench.views.tables import Block
 
 _LIMIT = 10  # sentences; pairs up to this distance are near
 _SIMILARITY_MEASURE = "cosine × 100"
@@ -38,18 +40,13 @@ def similarity_page(job: Job) -> Page:
     """
     settings = build_options(job, LocalitySettings)
     settings.distance = max(_LIMIT, settings.distance)  # so that no bin has near and far pairs
-    datasets, conditions = read_datasets(job)
-    curves = {dataset: analyze_locality(dataset.settings, settings) for dataset in datasets}
-    numbers = [
-        number
-        for dataset, curve in curves.items()
-        for number in _curve_numbers(dataset.name, curve)
-    ]
-    comparisons = {dataset.name: _compare_similarity(curve) for dataset, curve in curves.items()}
-    ours = "tf-idf vectors (encoder=FOLDER or a hub name sets an encoder)"
+    ours = f"those of {settings.encoder}"
+    if settings.encoder is None:
+        ours = "tf-idf vectors (encoder=FOLDER or a hub name sets an encoder)"
     vectors = "The paper prints a curve without numbers, from sentence vectors of SimCSE (Gao et al. 2021)"
-    sentence = f"{vectors}; ours are {ours if settings.encoder is None else f'those of {settings.encoder}'}."
-    return _analysis_page(job, curves, numbers, comparisons, [*conditions, sentence])
+    analyze = partial(analyze_locality, settings=settings)
+    sentences = [f"{vectors}; ours are {ours}."]
+    return _analysis_page(job, analyze, _curve_numbers, _compare_similarity, sentences)
 
 
 def fusions_page(job: Job) -> Page:
@@ -59,44 +56,40 @@ def fusions_page(job: Job) -> Page:
     apart, which most random pairs are.
     """
     settings = build_options(job, FusionSettings)
-    datasets, conditions = read_datasets(job)
-    bars = {dataset: analyze_fusion(dataset.settings, settings) for dataset in datasets}
-    numbers = [
-        number
-        for dataset, fusions in bars.items()
-        for number in _bar_numbers(dataset.name, fusions)
-    ]
+    analyze = partial(analyze_fusion, settings=settings)
     sentences = [
         "The paper prints bars without numbers. It does not say which ROUGE finds the pairs.",
         f"Ours: ROUGE-{settings.rouge}, t1 = {settings.overlap:g} %, t2 = {settings.rise:g} %.",
     ]
-    comparisons = {dataset.name: _compare_near(fusions) for dataset, fusions in bars.items()}
-    return _analysis_page(job, bars, numbers, comparisons, [*conditions, *sentences])
+    return _analysis_page(job, analyze, _bar_numbers, _compare_near, sentences)
 
 
 def _analysis_page(
     job: Job,
-    results: Mapping[ReadableDataset, AnalysisResult],
-    numbers: Sequence[TableNumber],
-    comparisons: Mapping[str, _Comparison],
-    conditions: Sequence[str],
+    analyze: Callable[..., Any],
+    numbers_of: Callable[[str, Any], Iterator[TableNumber]],
+    compare: Callable[[Any], _Comparison],
+    sentences: Sequence[str],
 ) -> Page:
     """Return the first table and the picture of an analysis of each dataset, with the paper's claims."""
+    datasets, conditions = read_datasets(job)
+    blocks, numbers = list[Block](), list[TableNumber]()
+    pictures, comparisons = dict[str, bytes](), dict[str, _Comparison]()
+    for dataset in datasets:
+        result = analyze(dataset.settings)
+        blocks.append(replace(result.blocks()[0], heading=dataset.label))
+        numbers += numbers_of(dataset.name, result)
+        pictures[picture_name(job.paper_table, dataset.name)] = result.pictures()["png"]
+        comparisons[dataset.name] = compare(result)
     verdicts = claims.judge_claims(
         [_compare_datasets(job, paper, comparisons) for paper in job.paper_table.claims]
     )
     return Page(
-        blocks=tuple(
-            replace(result.blocks()[0], heading=dataset.label)
-            for dataset, result in results.items()
-        ),
-        numbers=claims.long_table(numbers, verdicts),
-        verdicts=verdicts,
-        conditions=tuple(conditions),
-        pictures={
-            picture_name(job.paper_table, dataset.name): result.pictures()["png"]
-            for dataset, result in results.items()
-        },
+        tuple(blocks),
+        claims.long_table(numbers, verdicts),
+        verdicts,
+        (*conditions, *sentences),
+        pictures,
     )
 
 
@@ -104,16 +97,18 @@ def _compare_datasets(
     job: Job, paper: PaperClaim, comparisons: Mapping[str, _Comparison]
 ) -> claims.Claim:
     """Return a claim with a part for each dataset; it is not tested if one has no comparison."""
-    claim, parts, reasons = claims.start_claim(job, paper), [], []
-    for dataset in () if claim.obstacle else claim.datasets:
+    claim = claims.start_claim(job, paper)
+    if claim.obstacle:
+        return claim
+    parts, reasons = [], []
+    measure = paper.measures_at(job.scale)[0]
+    for dataset in claim.datasets:
         comparison, reason = comparisons[dataset]
         reasons.append(f"{reason} on {dataset}")
         if comparison is None:
             return claim.not_tested(reasons[-1])
-        parts.append(
-            claims.Part(paper.pairs[0], dataset, paper.measures_at(job.scale)[0], comparison)
-        )
-    return claim._replace(parts=parts, reason=claim.reason or "; ".join(reasons))
+        parts.append(claims.Part(paper.pairs[0], dataset, measure, comparison))
+    return claim._replace(parts=parts, reason="; ".join(reasons))
 
 
 def _curve_numbers(dataset: str, curve: Locality) -> Iterator[TableNumber]:

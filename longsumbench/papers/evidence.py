@@ -1,6 +1,6 @@
 """Kind `evidence`: what a system looked at while it wrote one summary (SEAL, Figure 5; PageSum, Figure 3).
 
-Job --evidence_page--> Page: the views of one example of each row, and numbers over all examples with evidence
+Job --evidence_page--> Page: pictures of one example of each row, and numbers over all examples with evidence
 
 evidence of a run --measure_examples--> a table, one row per example --number_blocks--> blocks
 
@@ -23,7 +23,6 @@ import pandas as pd
 from longsumbench.errors import DataError
 from longsumbench.leaderboards import seed_groups
 from longsumbench.metrics.aggregate import PERCENT, Estimate, estimate_mean
-from longsumbench.outputs.inspection import inspection_page
 from longsumbench.papers import claims
 from longsumbench.papers.conditions import describe_conditions
 from longsumbench.papers.output_examples import (
@@ -36,10 +35,9 @@ from longsumbench.papers.page import Job, Page, picture_name
 from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.printed import RowMeans, describe_missing, pass_gate, read_row_means
 from longsumbench.runs.evidence import kept_places, read_evidence
-from longsumbench.runs.record import run_label
+from longsumbench.runs.record import RunRecord, run_label
 from longsumbench.views.evidence.array_views import Selections, View, Weights, views
 from longsumbench.views.evidence.picture import draw_views
-from longsumbench.views.html import render_part
 from longsumbench.views.tables import Block
 
 _CHANGED, _SELECTED = "changed_selections", "selected_units"
@@ -50,7 +48,6 @@ _BEST, _EQUAL, SAME_BEST, _CHANCE = (
     "same_best_unit_any_two",
 )
 _FEW, _ONE_HALF = "few_units", 0.5
-_COUNT_MEASURES = (_SELECTED,)  # the others are shares
 _SELECTION_COLUMNS = {
     _CHANGED: "other selection than\nthe segment before, %",
     _SELECTED: "units selected\nfor a segment",
@@ -74,7 +71,7 @@ _MEASURES_FOOTNOTE = (
 
 def views_of_reference(all_views: Sequence[View]) -> list[View]:
     """Return the views without weights at the steps of the output, if there are weights at those of the reference."""
-    if not any(has_reference_steps(view) for view in all_views):
+    if not any(map(has_reference_steps, all_views)):
         return list(all_views)
     return [
         view for view in all_views if not isinstance(view, Weights) or has_reference_steps(view)
@@ -98,8 +95,9 @@ def measure_examples(folder: Path) -> pd.DataFrame:
             _, evidence = read_evidence(folder, place)
         except DataError as error:
             raise DataError(describe_problem(error), folder / f"{place}.json") from error
-        shown_views = views_of_reference(views(evidence))
-        rows[place] = {name: value for view in shown_views for name, value in measure_view(view)}
+        rows[place] = dict[str, float]()
+        for view in views_of_reference(views(evidence)):
+            rows[place].update(measure_view(view))
     return pd.DataFrame([*rows.values()], index=[*rows], dtype=float)
 
 
@@ -111,7 +109,9 @@ def measure_view(view: View) -> Iterator[tuple[str, float]]:
         yield _CHANGED, float(changed.mean()) if len(changed) else np.nan
         yield _SELECTED, float(is_selected.sum(axis=1).mean())
     elif isinstance(view, Weights) and view.values.size:
-        best = np.array(view.strongest)
+        best = np.zeros(view.values.shape[1], np.int64)  # the best unit of each step
+        for steps_of_unit in view.step_ranges():
+            best[steps_of_unit.steps] = steps_of_unit.unit
         counts, steps = np.bincount(best), len(best)
         yield _BEST, float(np.nanmax(view.values, axis=0).mean())
         yield _EQUAL, 1 / len(view.values)
@@ -132,31 +132,24 @@ def number_blocks(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
         rows = []
         for name, table in tables.items():
             if first in table:
-                numbers = [estimate_measure(table[column], column) for column in columns]
-                rows.append(
-                    [
-                        name,
-                        f"{len(table):,}",
-                        *(f"{number:.1f}" if number else "" for number in numbers),
-                    ]
-                )
+                cells = [name, f"{len(table):,}"]
+                for column in columns:
+                    number = estimate_measure(table[column], column)
+                    cells.append(f"{number:.1f}" if number else "")
+                rows.append(cells)
         if rows:
             heads = ("row", "examples", *columns.values())
             align = "l" + "r" * (len(heads) - 1)
-            heading = "All examples with evidence"
-            blocks.append(
-                Block(
-                    heading, (_NOTES[first],), heads, align, rows, footnotes=(_MEASURES_FOOTNOTE,)
-                )
-            )
+            heading, notes = "All examples with evidence", (_NOTES[first],)
+            footnotes = (_MEASURES_FOOTNOTE,)
+            blocks.append(Block(heading, notes, heads, align, rows, footnotes=footnotes))
     return blocks
 
 
 def estimate_measure(values: "pd.Series[float]", name: str) -> Estimate | None:
     """Return the mean of a measure with its interval, shares as 0–100; None if it applies to no example."""
-    return estimate_mean(
-        np.asarray(values.dropna(), np.float64) * (1.0 if name in _COUNT_MEASURES else PERCENT)
-    )
+    scale = 1.0 if name == _SELECTED else PERCENT  # the others are shares
+    return estimate_mean(scale * np.asarray(values.dropna(), np.float64))
 
 
 def compare_steps(
@@ -171,56 +164,43 @@ def compare_steps(
     """
     gaps = []
     for table in tables:
-        if measure in table:
-            gaps.append(
-                PERCENT * (table[measure] - (table[_CHANCE] if measure == SAME_BEST else _ONE_HALF))
-            )
-    if not gaps or len(gaps) < len(tables):
-        return None
+        if measure not in table:
+            return None
+        expected = table[_CHANCE] if measure == SAME_BEST else _ONE_HALF
+        gaps.append(PERCENT * (table[measure] - expected))
     return seed_groups.compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
 
 
 def evidence_page(job: Job) -> Page:
     """Make the page of a figure of evidence."""
-    means, every = read_row_means(job), job
-    job = keep_first_runs(job)
-    examples, notes = inspect_rows(job)
-    without = [example for example in examples if example.inspection.evidence is None]
-    notes += [f"{example.name}: {example.inspection.no_evidence}." for example in without]
-    by_name = {
-        example.name: example for example in examples if example.inspection.evidence is not None
-    }
-    notes += [
-        note for example in by_name.values() if (note := _describe_missing_reference(example))
-    ]
-    tables = {
-        name: measure_examples(job.results.run_folder(example.inspection.record) / "evidence")
-        for name, example in by_name.items()
-    }
+    means, first_runs = read_row_means(job), keep_first_runs(job)
+    examples, notes = inspect_rows(first_runs)
+    rows, tables, pictures = [], dict[str, pd.DataFrame](), dict[str, bytes]()
+    numbers: list[claims.TableNumber] = []
+    for example in examples:
+        if example.inspection.evidence is None:
+            notes.append(f"{example.name}: {example.inspection.no_evidence}.")
+    for example in examples:
+        name, inspection = example.name, example.inspection
+        if inspection.evidence is not None:
+            shown_views = views_of_reference(views(inspection.evidence))
+            notes += _describe_missing_reference(example, shown_views)
+            picture = draw_views(inspection.title, shown_views)
+            pictures[picture_name(job.paper_table, name)] = picture
+            table = measure_examples(job.results.run_folder(inspection.record) / "evidence")
+            rows.append([name, run_label(inspection.record), inspection.summary.id])
+            tables[name] = table
+            numbers += _measure_numbers(example, table)
     verdicts = claims.judge_claims(
-        [_test_steps(every, means, paper) for paper in job.paper_table.claims]
+        [_test_steps(job, means, paper) for paper in job.paper_table.claims]
     )
-    pages = [
-        (name, inspection_page(example.inspection, _views(example)))
-        for name, example in by_name.items()
-    ]
-    inspections = {name: example.inspection for name, example in by_name.items()}
-    rows = [[name, run_label(item.record), item.summary.id] for name, item in inspections.items()]
+    block = Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows)
     return Page(
-        blocks=(
-            Block("The example", tuple(notes), ("row", "run", "example"), "lll", rows),
-            *number_blocks(tables),
-        ),
-        numbers=claims.long_table(_measure_numbers(by_name, tables), verdicts),
+        blocks=(block, *number_blocks(tables)),
+        numbers=claims.long_table(numbers, verdicts),
         verdicts=verdicts,
-        conditions=describe_conditions(every, means),
-        pictures={
-            picture_name(job.paper_table, example.name): draw_views(
-                example.inspection.title, _views(example)
-            )
-            for example in by_name.values()
-        },
-        details=render_part("frames.html", pages=pages),
+        conditions=describe_conditions(job, means),
+        pictures=pictures,
     )
 
 
@@ -229,56 +209,45 @@ def _test_steps(job: Job, means: RowMeans, paper: PaperClaim) -> claims.Claim:
     claim = claims.start_claim(job, paper)
     if claim.obstacle:
         return claim
-    groups, parts = [], []
-    for row in [row for row in job.rows if row.dataset in claim.datasets]:
+    groups, parts, runs = [], [], list[RunRecord]()
+    measure = paper.measures_at(job.scale)[0]
+    for row in job.rows:
+        if row.dataset not in claim.datasets:
+            continue
         if missing := describe_missing(job, row.label, row.dataset):
             return claim.not_tested(missing)
         group = means.groups[row.label, row.dataset]
         groups.append((row.label, group))
-        evidence = [
-            measure_examples(job.results.run_folder(run) / "evidence") for run in group.runs
-        ]
-        measure = paper.measures_at(job.scale)[0]
-        comparison = compare_steps(evidence, measure)
+        runs += group.runs
+        folders = [job.results.run_folder(run) / "evidence" for run in group.runs]
+        comparison = compare_steps(list(map(measure_examples, folders)), measure)
         if comparison is None:
             return claim.not_tested(
                 f"{row.label}: no example has evidence of several steps in all seeds"
             )
         parts.append(claims.Part(paper.pairs[0], row.dataset, measure, comparison))
-    claim = claim._replace(parts=parts, runs=[run for _, group in groups for run in group.runs])
+    claim = claim._replace(parts=parts, runs=runs)
     return pass_gate(claim, groups) if parts else claim
 
 
-def _views(example: RowExample) -> list[View]:
-    """Return the views of a row's example; of weights, those at the steps of the reference if there are any."""
-    assert example.inspection.evidence is not None
-    return views_of_reference(views(example.inspection.evidence))
-
-
-def _describe_missing_reference(example: RowExample) -> str:
+def _describe_missing_reference(example: RowExample, shown_views: Sequence[View]) -> list[str]:
+    """Return a sentence if the steps of the reference are planned, but only those of the output have weights."""
     planned = example.row.points[0].config.decode.reference_evidence
-    weights = [view for view in _views(example) if isinstance(view, Weights)]
+    weights = [view for view in shown_views if isinstance(view, Weights)]
     if not (planned and weights) or any(map(has_reference_steps, weights)):
-        return ""
-    words = [
-        word
-        for word in example.inspection.record.command
-        if not word.startswith("decode.reference_evidence=")
-    ]
+        return []
+    words = []
+    for word in example.inspection.record.command:
+        if not word.startswith("decode.reference_evidence="):
+            words.append(word)
     command = shlex.join([*words, "decode.reference_evidence=true"])
-    return f"{example.name}: the steps are those of the output. This adds the steps of the reference: {command}"
+    steps = "the steps are those of the output. This adds the steps of the reference"
+    return [f"{example.name}: {steps}: {command}"]
 
 
-def _measure_numbers(
-    examples: Mapping[str, RowExample], tables: Mapping[str, pd.DataFrame]
-) -> Iterator[claims.TableNumber]:
-    for name, example in examples.items():
-        for measure, values in tables[name].items():
-            if number := estimate_measure(values, str(measure)):
-                labels, run = (
-                    (example.row.dataset, example.row.label, str(measure)),
-                    example.inspection.record.run_id,
-                )
-                yield claims.TableNumber(
-                    claims.OURS, *labels, *number, int(values.count()), 1, runs=run
-                )
+def _measure_numbers(example: RowExample, table: pd.DataFrame) -> Iterator[claims.TableNumber]:
+    row, run = example.row, example.inspection.record.run_id
+    for measure, values in table.items():
+        if number := estimate_measure(values, str(measure)):
+            labels = claims.OURS, row.dataset, row.label, str(measure)
+            yield claims.TableNumber(*labels, *number, int(values.count()), 1, runs=run)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from longsumbench.errors import PointsFailed, UsageError, suite_errors
+from longsumbench.errors import PointsFailed, SuiteError, UsageError, suite_errors
 from longsumbench.formatting import format_count, plain_table
 from longsumbench.papers.page import PLANNED_ONLY, SHOWS_OUTPUTS, Job, read_written
 from longsumbench.papers.paper_tables import find_paper_table, read_paper_tables
@@ -15,6 +15,7 @@ from longsumbench.papers.points import find_finished, plan_paper_table, sort_wor
 from longsumbench.papers.printed import read_printed_table
 from longsumbench.papers.write import PaperReport, write_paper_table
 from longsumbench.runs.overrides import format_overrides
+from longsumbench.runs.plan import Point
 from longsumbench.runs.results import Results
 from longsumbench.sweeps.launchers import HERE, choose_engine
 from longsumbench.sweeps.run import updating_tables
@@ -51,9 +52,8 @@ def paper(
         EnvironmentProblem: no dataset can be read.
     """
     paper_table, words = find_paper_table(name), [*words, *format_overrides(settings)]
-    job = find_finished(
-        plan_paper_table(paper_table, words, Results.writable(str(results_dir), "--results-dir"))
-    )
+    results = Results.writable(str(results_dir), "--results-dir")
+    job = find_finished(plan_paper_table(paper_table, words, results))
     launch, problem = None, None
     if run and paper_table.kind not in PLANNED_ONLY:
         launch, problem = _plan_missing(job, words)
@@ -77,35 +77,28 @@ def _plan_missing(job: Job, words: Sequence[str]) -> tuple[Launch | None, Points
         raise UsageError(
             f"hydra/sweeper={engine.sweeper} chooses settings, but those of a table or figure are given"
         )
-    rerun = (
-        job.paper_table.kind in SHOWS_OUTPUTS
-    )  # the sweep adds what a finished run lacks, and skips complete ones
-    candidates = [
-        (row.dataset, point, record)
-        for row in job.rows
-        for point, record in zip(row.points, row.records, strict=True)
-        if rerun or record is None
-    ]
-    problems = {
-        name: texts_problem(job.datasets[name]) for name in {name for name, *_ in candidates}
-    }
-    points = [point for name, point, _ in candidates if problems[name] is None]
-    blocked = [
-        problem
-        for name, _, record in candidates
-        if record is None and (problem := problems[name]) is not None
-    ]
+    points, blocked = list[Point](), list[SuiteError]()
+    problems: dict[str, SuiteError | None] = {}  # of each dataset with candidates
+    for row in job.rows:
+        missing = row.missing
+        # A finished run can lack outputs or evidence: the sweep adds them, and skips complete runs
+        candidates = row.points if job.paper_table.kind in SHOWS_OUTPUTS else missing
+        if candidates and row.dataset not in problems:
+            problems[row.dataset] = texts_problem(job.datasets[row.dataset])
+        problem = problems.get(row.dataset)
+        if problem is None:
+            points += candidates
+        else:
+            blocked += [problem] * len(missing)
     reasons = "; ".join(dict.fromkeys(map(str, blocked)))
     if blocked and not points:
         raise type(blocked[0])(reasons)
-    sweep_words, command = (
-        [name, f"scale={job.scale}", *typed.overrides],
-        ("longsumbench", "paper", name, *words),
-    )
+    sweep_words = [name, f"scale={job.scale}", *typed.overrides]
+    command = ("longsumbench", "paper", name, *words)
     launch = Launch(points, command, True, engine, sweep_words) if points else None
-    return launch, PointsFailed(
-        f"{format_count(len(blocked), 'run')} not started: {reasons}"
-    ) if blocked else None
+    if not blocked:
+        return launch, None
+    return launch, PointsFailed(f"{format_count(len(blocked), 'run')} not started: {reasons}")
 
 
 _REFERENCE = "reference"  # in the results folder of a clone: what the suite publishes
@@ -119,13 +112,12 @@ def render_paper_tables(results: Results) -> str:
     """
     rows = list[list[str]]()
     for name, paper_table in read_paper_tables().items():
-        printed, made = len(read_printed_table(paper_table)), read_written(results, name)
-        published = None if made else read_written(Results(results.root / _REFERENCE), name)
-        facts = [
-            f"scale={'|'.join(paper_table.scale_names)}",
-            f"{format_count(printed, 'printed number')}" if printed else "",
-            f"made here: {made.describe()}" if made else "",
-            f"published: {published.describe()}" if published else "",
-        ]
-        rows += [[name, paper_table.title], ["", "; ".join(filter(None, facts))]]
+        facts = [f"scale={'|'.join(paper_table.scale_names)}"]
+        if printed := len(read_printed_table(paper_table)):
+            facts.append(format_count(printed, "printed number"))
+        if made := read_written(results, name):
+            facts.append(f"made here: {made.describe()}")
+        elif published := read_written(Results(results.root / _REFERENCE), name):
+            facts.append(f"published: {published.describe()}")
+        rows += [[name, paper_table.title], ["", "; ".join(facts)]]
     return plain_table(rows)

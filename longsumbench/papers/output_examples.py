@@ -1,9 +1,9 @@
 """Kind `examples`: the outputs of several systems for one source, side by side (ETADS, Table 3; Hierarchical, Table 5).
 
-Job --examples_page--> Page: numbers of each output, and the texts with marked words
+Job --examples_page--> Page: numbers of each output, and the texts
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
@@ -17,8 +17,7 @@ from longsumbench.papers.page import Job, Page, RowRuns
 from longsumbench.papers.printed import read_row_means
 from longsumbench.runs.record import run_label
 from longsumbench.sentences import sentence_key, split_summary
-from longsumbench.views.html import ShownText, headed_references, render_part
-from longsumbench.views.marked_words import mark_repetitions, repeated_spans, shared_by
+from longsumbench.views.marked_words import repeated_spans
 from longsumbench.views.tables import Block, escape_markdown
 
 
@@ -38,15 +37,14 @@ class RowExample(NamedTuple):
 
 def keep_first_runs(job: Job) -> Job:
     """Return a job with the first finished run of each row, as if it had no others; rows without one stay."""
-    return replace(job, rows=tuple(map(_keep_first_run, job.rows)))
-
-
-def _keep_first_run(row: RowRuns) -> RowRuns:
-    finished = [pair for pair in zip(row.points, row.records, strict=True) if pair[1] is not None]
-    if not finished:
-        return row
-    point, record = finished[0]
-    return row._replace(points=(point,), records=(record,))
+    rows = []
+    for row in job.rows:
+        for point, record in zip(row.points, row.records, strict=True):
+            if record is not None:
+                row = row._replace(points=(point,), records=(record,))
+                break
+        rows.append(row)
+    return replace(job, rows=tuple(rows))
 
 
 def inspect_rows(job: Job) -> tuple[list[RowExample], list[str]]:
@@ -61,16 +59,16 @@ def inspect_rows(job: Job) -> tuple[list[RowExample], list[str]]:
     """
     examples: list[RowExample] = []
     notes, ids = [], dict[str, str]()
+    several = len({row.dataset for row in job.rows}) > 1
     for row in job.rows:
-        name = name_row(job, row)
+        name = f"{row.label}, {row.dataset}" if several else row.label
         if not row.finished:
             notes.append(f"{name}: no run is finished.")
             continue
-        folder = str(job.results.run_folder(row.finished[0]))
+        folder = job.results.run_folder(row.finished[0])
+        example = ids.get(row.dataset, str(job.options["example"]))
         try:
-            inspection = inspect_example(
-                folder, ids.get(row.dataset, str(job.options["example"])), job.results
-            )
+            inspection = inspect_example(folder, example, job.results)
         except DataError as error:
             notes.append(f"{name}: {describe_problem(error)}.")
             continue
@@ -82,12 +80,6 @@ def inspect_rows(job: Job) -> tuple[list[RowExample], list[str]]:
         ids[row.dataset] = inspection.summary.id
         examples.append(RowExample(name, row, inspection))
     return examples, notes
-
-
-def name_row(job: Job, row: RowRuns) -> str:
-    """Return the label of a row; with the dataset, if the paper table is shown on several."""
-    several = len({job_row.dataset for job_row in job.rows}) > 1
-    return f"{row.label}, {row.dataset}" if several else row.label
 
 
 def describe_problem(error: DataError) -> str:
@@ -111,6 +103,15 @@ _OUTPUT_NOTE = (
 )
 
 
+class _Text(NamedTuple):
+    """A reference of the example, or an output of a system with its measures; a reference has no member."""
+
+    heading: str
+    text: str
+    member: RowExample | None = None
+    measures: Mapping[str, float] = {}
+
+
 def examples_page(job: Job) -> Page:
     """Make the page of a table of example outputs."""
     job = keep_first_runs(job)
@@ -120,88 +121,56 @@ def examples_page(job: Job) -> Page:
     )
     if any(example.inspection.example is None for example in examples):
         notes.append(NO_TEXTS)
-    groups = [
-        list(members) for _, members in groupby(examples, key=lambda member: member.row.dataset)
-    ]
-    marked = [(_title(members), _marked_texts(members)) for members in groups]
+    blocks = [Block("", tuple(notes), (), "", [])]
+    quotes, numbers = list[str](), list[TableNumber]()
+    for _, group in groupby(examples, key=lambda member: member.row.dataset):
+        members = [*group]
+        texts, inspection = _list_texts(members), members[0].inspection
+        title = f"{inspection.record.key.dataset}, example {inspection.summary.id}"
+        blocks.append(_texts_block(title, texts))
+        quotes.append(_quote_texts(title, texts))
+        numbers += _output_numbers(texts)
     return Page(
-        blocks=(Block("", tuple(notes), (), "", []), *map(_output_block, groups)),
-        numbers=long_table(
-            row
-            for members in groups
-            for member in members
-            for row in _output_numbers(member, members)
-        ),
+        blocks=tuple(blocks),
+        numbers=long_table(numbers),
         conditions=describe_conditions(job, read_row_means(job)),
-        details=render_part("output_examples.html", examples=marked) if marked else "",
-        text="\n".join(map(_quoted_texts, groups)),
+        text="\n".join(quotes),
     )
 
 
-def _output_block(members: Sequence[RowExample]) -> Block:
-    rows = [
-        _text_cells(heading, text, {}, "") for heading, text in _reference_texts(members).items()
-    ]
+def _list_texts(members: Sequence[RowExample]) -> list[_Text]:
+    """Return the references, if the texts are on this machine, then the outputs of the rows."""
+    references = max((member.inspection.references for member in members), key=len)
+    texts = [_Text(heading, text) for heading, text in references.items()]
+    keys: set[str] = set()
+    for reference in references.values():
+        keys.update(map(sentence_key, split_summary(reference)))
     for member in members:
-        measured = _measure_output(member, members)
-        rows.append(
-            _text_cells(
-                member.row.label,
-                member.inspection.summary.text,
-                measured,
-                run_label(member.inspection.record),
+        text = member.inspection.summary.text
+        sentences = split_summary(text)
+        measures = dict(member.inspection.scores)
+        measures["words"] = len(text.split())
+        measures["sentences"] = len(sentences)
+        if references:
+            measures["reference_sentences"] = sum(
+                sentence_key(sentence) in keys for sentence in sentences
             )
-        )
+        measures["repeated_words"] = _repeated_share(text)
+        texts.append(_Text(member.row.label, text, member, measures))
+    return texts
+
+
+def _texts_block(title: str, texts: Sequence[_Text]) -> Block:
+    rows = []
+    for heading, text, member, measures in texts:
+        scores = [f"{measures[kind]:.1f}" if kind in measures else "" for kind in _ROUGE_HEADINGS]
+        counts = [f"{len(split_summary(text))}", f"{measures.get('reference_sentences', '')}"]
+        run = run_label(member.inspection.record) if member else ""
+        repeated = f"{_repeated_share(text):.1f}"
+        rows.append([heading, f"{len(text.split()):,}", *scores, *counts, repeated, run])
     align = "l" + "r" * (len(_TEXT_COLUMNS) - 2) + "l"
-    return Block(
-        _title(members),
-        (),
-        _TEXT_COLUMNS,
-        align,
-        rows,
-        optional=("run", "R-L"),
-        footnotes=(_OUTPUT_NOTE,),
-    )
-
-
-def _text_cells(name: str, text: str, measured: dict[str, float], run: str) -> list[str]:
-    scores = [f"{measured[kind]:.1f}" if kind in measured else "" for kind in _ROUGE_HEADINGS]
-    same = f"{measured['reference_sentences']:.0f}" if "reference_sentences" in measured else ""
-    counts = [f"{len(split_summary(text))}", same]
-    return [name, f"{len(text.split()):,}", *scores, *counts, f"{_repeated_share(text):.1f}", run]
-
-
-def _title(members: Sequence[RowExample]) -> str:
-    inspection = members[0].inspection
-    return f"{inspection.record.key.dataset}, example {inspection.summary.id}"
-
-
-def _reference_texts(members: Sequence[RowExample]) -> dict[str, str]:
-    """Return heading → text of the references; empty if the texts are not on this machine."""
-    example = next(
-        (member.inspection.example for member in members if member.inspection.example), None
-    )
-    return headed_references(example.references) if example else {}
-
-
-def _measure_output(member: RowExample, members: Sequence[RowExample]) -> dict[str, float]:
-    text, references = member.inspection.summary.text, _reference_texts(members)
-    sentences = split_summary(text)
-    measured = {
-        **member.inspection.scores,
-        "words": float(len(text.split())),
-        "sentences": float(len(sentences)),
-    }
-    if references:
-        keys = {
-            sentence_key(sentence)
-            for reference in references.values()
-            for sentence in split_summary(reference)
-        }
-        measured["reference_sentences"] = float(
-            sum(sentence_key(sentence) in keys for sentence in sentences)
-        )
-    return {**measured, "repeated_words": _repeated_share(text)}
+    optional, footnotes = ("run", "R-L"), (_OUTPUT_NOTE,)
+    return Block(title, (), _TEXT_COLUMNS, align, rows, optional=optional, footnotes=footnotes)
 
 
 def _repeated_share(text: str) -> float:
@@ -209,37 +178,19 @@ def _repeated_share(text: str) -> float:
     return percent(repeated, len(text.split())) or 0.0
 
 
-def _output_numbers(member: RowExample, members: Sequence[RowExample]) -> Iterator[TableNumber]:
-    run = member.inspection.record.run_id
-    for name, value in _measure_output(member, members).items():
-        yield TableNumber(
-            OURS, member.row.dataset, member.row.label, name, value, n=1, seeds=1, runs=run
-        )
+def _output_numbers(texts: Sequence[_Text]) -> Iterator[TableNumber]:
+    for _, _, member, measures in texts:
+        if member:
+            dataset, label = member.row.dataset, member.row.label
+            run = member.inspection.record.run_id
+            for name, value in measures.items():
+                value = float(value)
+                yield TableNumber(OURS, dataset, label, name, value, n=1, seeds=1, runs=run)
 
 
-def _marked_texts(members: Sequence[RowExample]) -> list[ShownText]:
-    references = _reference_texts(members)
-    reference_text = " ".join(references.values())
-    texts = {
-        **references,
-        **{member.row.label: member.inspection.summary.text for member in members},
-    }
-    columns = []
-    for heading, text in texts.items():
-        shared = shared_by(text, "" if heading in references else reference_text, "")
-        columns.append(ShownText(heading, mark_repetitions(text, shared)))
-    return columns
-
-
-def _quoted_texts(members: Sequence[RowExample]) -> str:
-    texts = {
-        **_reference_texts(members),
-        **{member.row.label: member.inspection.summary.text for member in members},
-    }
-    parts = [f"### {escape_markdown(_title(members))}"]
-    for heading, text in texts.items():
-        parts += [
-            f"**{escape_markdown(heading)}**",
-            f"> {escape_markdown(' '.join(text.split())) or '(nothing)'}",
-        ]
+def _quote_texts(title: str, texts: Sequence[_Text]) -> str:
+    parts = [f"### {escape_markdown(title)}"]
+    for heading, text, _, _ in texts:
+        quote = escape_markdown(" ".join(text.split())) or "(nothing)"
+        parts += [f"**{escape_markdown(heading)}**", f"> {quote}"]
     return "\n\n".join(parts) + "\n"

@@ -1,11 +1,12 @@
 """The kinds of tables and figures: what each receives and returns, and the function that makes its page.
 
-Each function is imported when it is first used: some need torch or matplotlib. The page is written as Markdown, CSV and
-HTML; NAME.json says what they show.
+    Job --make_page--> Page: blocks, numbers, verdicts, pictures
+
+Each function is imported when it is first used: some need torch or matplotlib. The page is written as Markdown and CSV;
+NAME.json says what they show.
 """
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -41,20 +42,18 @@ ALIKE_ROWS, UNLIKE_ROWS = "alike", "not alike"
 ONE_SEED, TWO_SEEDS = f"{UNDECIDED} (one seed)", f"{UNDECIDED} (two seeds)"
 DECIDED = (REPRODUCED, REVERSED, ALIKE_ROWS, UNLIKE_ROWS)
 UNDECIDED_LEARNING = f"{UNDECIDED} ({STILL_LEARNING})"
-OUTCOMES = {  # → colour; in the order of tables and pictures
-    **{
-        REPRODUCED: COLOURS[2],
-        ALIKE_ROWS: COLOURS[4],
-        REVERSED: "#D1300F",
-        UNLIKE_ROWS: COLOURS[3],
-    },
-    **{
-        UNDECIDED: COLOURS[5],
-        ONE_SEED: "#B08D4C",
-        TWO_SEEDS: "#C9AF7F",
-        UNDECIDED_LEARNING: "#E0D2B5",
-    },
-    **{NOT_LEARNED: GREY, NOT_TESTED: "#C8C8C8"},
+# Outcome → colour, in the order of tables and pictures
+OUTCOMES = {
+    REPRODUCED: COLOURS[2],
+    ALIKE_ROWS: COLOURS[4],
+    REVERSED: "#D1300F",
+    UNLIKE_ROWS: COLOURS[3],
+    UNDECIDED: COLOURS[5],
+    ONE_SEED: "#B08D4C",
+    TWO_SEEDS: "#C9AF7F",
+    UNDECIDED_LEARNING: "#E0D2B5",
+    NOT_LEARNED: GREY,
+    NOT_TESTED: "#C8C8C8",
 }
 
 
@@ -78,6 +77,12 @@ class RowRuns(NamedTuple):
     def finished(self) -> tuple[RunRecord, ...]:
         """Records of the finished runs."""
         return tuple(record for record in self.records if record is not None)
+
+    @property
+    def missing(self) -> list[Point]:
+        """Points without a finished run."""
+        points = zip(self.points, self.records, strict=True)
+        return [point for point, record in points if record is None]
 
 
 @dataclass(frozen=True)
@@ -105,12 +110,6 @@ class Job:
     results: Results
     unreachable: Mapping[tuple[str, str], EnvironmentProblem] = field(default_factory=dict)
     words: tuple[str, ...] = ()
-
-    @property
-    def missing(self) -> tuple[Point, ...]:
-        """Points without a finished run."""
-        pairs = [pair for row in self.rows for pair in zip(row.points, row.records, strict=True)]
-        return tuple(point for point, record in pairs if record is None)
 
 
 class PartVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -173,9 +172,9 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def describe_measures(measures: str) -> str:
     """Return the headings of measures: "R-1, R-2" of "rouge1, rouge2", "R-1 minus R-2" of "rouge1 - rouge2"."""
-    names = [
-        " minus ".join(map(heading_of, measure.split(" - "))) for measure in measures.split(", ")
-    ]
+    names = []
+    for measure in measures.split(", "):
+        names.append(" minus ".join(map(heading_of, measure.split(" - "))))
     return ", ".join(names)
 
 
@@ -196,13 +195,12 @@ class Page:
     """The content of a paper table's files.
 
     Attributes:
-        blocks: tables; drawn on the terminal, in Markdown and in HTML.
+        blocks: tables; drawn on the terminal and in Markdown.
         numbers: all numbers, one per row, for the CSV file.
         verdicts: one for each claim.
         conditions: in which conditions ours differ from the paper's (data, size, steps, ROUGE kind), a sentence each.
-        pictures: file name → content (PNG or SVG).
-        details: HTML below the tables, as `Markup`: example texts, views of evidence.
-        text: Markdown with the same details.
+        pictures: file name → PNG.
+        text: Markdown below the tables: example texts.
     """
 
     blocks: tuple[Block, ...] = ()
@@ -210,33 +208,25 @@ class Page:
     verdicts: tuple[Verdict, ...] = ()
     conditions: tuple[str, ...] = ()
     pictures: Mapping[str, bytes] = field(default_factory=dict)
-    details: str = ""
     text: str = ""
 
 
-PAPER_TABLE_KINDS = {  # kind → its module, which has KIND_page
-    **{
-        kind: kind
-        for kind in (
-            "scores",
-            "curves",
-            "sizes",
-            "rank_recall",
-            "evidence",
-            "case_study",
-            "questions",
-        )
-    },
-    **{
-        "dimensions": "scores",
-        "similarity": "distances",
-        "fusions": "distances",
-        "examples": "output_examples",
-    },
+# Kind → its module, which has the function KIND_page
+PAPER_TABLE_KINDS = {
+    "scores": "scores",
+    "curves": "curves",
+    "sizes": "sizes",
+    "rank_recall": "rank_recall",
+    "evidence": "evidence",
+    "case_study": "case_study",
+    "questions": "questions",
+    "dimensions": "scores",
+    "similarity": "distances",
+    "fusions": "distances",
+    "examples": "output_examples",
 }
-PLANNED_ONLY = frozenset(
-    {"dimensions"}
-)  # kinds that show the settings of points, which are not run
+# Kinds that show the settings of points, which are not run
+PLANNED_ONLY = frozenset({"dimensions"})
 # Kinds that show outputs or evidence: a finished run can lack them
 SHOWS_OUTPUTS = frozenset({"evidence", "examples", "case_study"})
 
@@ -253,9 +243,8 @@ def make_page(job: Job) -> Page:
     kind = job.paper_table.kind
     if kind not in PAPER_TABLE_KINDS:
         raise UnknownName("kind of paper table", kind, PAPER_TABLE_KINDS)
-    page: Page = getattr(
-        import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}"), f"{kind}_page"
-    )(job)
+    module = import_module(f"longsumbench.papers.{PAPER_TABLE_KINDS[kind]}")
+    page: Page = vars(module)[f"{kind}_page"](job)
     return page
 
 
@@ -289,24 +278,17 @@ class MadePage(msgspec.Struct, frozen=True):
 
     def describe(self) -> str:
         """Describe scale, runs and outcomes: "probe, 2 of 3 runs, 2.5 min, 3 reproduced, 1 undecided"."""
-        finished, every = len(self.runs), len(self.runs) + len(self.missing)
-        runs = (
-            format_count(every, "run")
-            if finished == every
-            else f"{finished} of {format_count(every, 'run')}"
-        )
-        parts = [
-            self.scale,
-            *([runs] if every else []),
-            *([format_duration(sum(self.runs.values()))] if finished else []),
-        ]
-        numbers = Counter(verdict.outcome for verdict in self.claims)
-        return ", ".join(
-            [
-                *parts,
-                *(f"{numbers[outcome]} {outcome}" for outcome in OUTCOMES if outcome in numbers),
-            ]
-        )
+        parts = [self.scale]
+        if self.runs or self.missing:
+            total = format_count(len(self.runs) + len(self.missing), "run")
+            parts.append(f"{len(self.runs)} of {total}" if self.missing else total)
+        if self.runs:
+            parts.append(format_duration(sum(self.runs.values())))
+        outcomes = [claim.outcome for claim in self.claims]
+        for outcome in OUTCOMES:
+            if outcome in outcomes:
+                parts.append(f"{outcomes.count(outcome)} {outcome}")
+        return ", ".join(parts)
 
 
 def files_folder(results: Results) -> Path:
@@ -337,4 +319,5 @@ def read_all_written(results: Results) -> list[MadePage]:
     Raises:
         DataError: a file is damaged.
     """
-    return [page for name in read_paper_tables() if (page := read_written(results, name))]
+    pages = [read_written(results, name) for name in read_paper_tables()]
+    return [page for page in pages if page]

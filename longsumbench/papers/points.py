@@ -8,7 +8,7 @@ PaperTable + typed words --plan_paper_table--> Job: for each row and dataset its
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -18,14 +18,12 @@ from longsumbench.core import SECTIONS, DatasetSettings, RunConfig, names_decidi
 from longsumbench.core.settings import SAME_RUN
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, SuiteError, UsageError, did_you_mean
-from longsumbench.files import digest
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PAPER, PaperTable, dataset_name
 from longsumbench.runs.overrides import GROUPS, TOP_LEVEL_SETTINGS, format_overrides, override_key
 from longsumbench.runs.plan import Point, plan_lines
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.runs.run_id import config_identity, current_versions
 
 
 class _FinishedRuns:
@@ -34,32 +32,20 @@ class _FinishedRuns:
         self._records = cache(
             lambda dataset: [run for run in results.records(dataset) if not run.imported]
         )
-        self._identities: dict[
-            tuple[str, str | None], str | None
-        ] = {}  # run id, folder of the texts → identity
 
     def find(self, point: Point) -> RunRecord | None:
         """Return the record of a point, of several runs the one that finished last; None if there is none."""
         config = point.config
-        identity, metrics = _outcome_identity(config), set(config.score.metrics)
+        metrics = set(config.score.metrics)
         runs = [
             run
             for run in self._records(config.dataset.name)
             if run.key.model == config.model.name
             and metrics <= set(run.evaluation.measured_by)
             and (run.run_id in self._ran or _may_be_texts_of(run, config.dataset))
-            and self._identity(run, config) == identity
+            and replace(run.key, fingerprint="") == point.key
         ]
-        metrics_of_dataset = registry.corpora.load(str(config.dataset.reader)).metrics
-        versions = current_versions(config.model, metrics_of_dataset) if runs else {}
-        current_runs = [run for run in runs if run.key.versions == versions]
-        return max(current_runs, key=lambda run: (run.finished, run.run_id), default=None)
-
-    def _identity(self, run: RunRecord, config: RunConfig) -> str | None:
-        key = run.run_id, config.dataset.path
-        if key not in self._identities:
-            self._identities[key] = _identity_at(run, config)
-        return self._identities[key]
+        return max(runs, key=lambda run: (run.finished, run.run_id), default=None)
 
 
 def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
@@ -67,31 +53,6 @@ def _may_be_texts_of(record: RunRecord, settings: DatasetSettings) -> bool:
     corpus, path = registry.corpora.load(str(settings.reader)), record.config.dataset.path
     needs_files = settings.filler is None and corpus.built_in is None and corpus.hub is None
     return path == settings.path or (settings.path is None and needs_files)
-
-
-def _identity_at(record: RunRecord, config: RunConfig) -> str | None:
-    """Return the identity of a finished run with the folders of a point; None if its settings are of another version.
-
-    A run is the same wherever its results are.
-    """
-    try:  # values in a record were checked when it was written
-        model = type(config.model)(**record.config.model)
-        dataset = replace(record.config.dataset, path=config.dataset.path)
-        same_folders = replace(
-            record.config, model=model, dataset=dataset, results_dir=config.results_dir
-        )
-        return _outcome_identity(same_folders)
-    except (TypeError, UsageError):
-        return None
-
-
-def _outcome_identity(config: RunConfig) -> str:
-    """Return a hash of the settings of a run, without its requested metrics."""
-    config = replace(config, score=replace(config.score, metrics=[]))
-    try:
-        return config_identity(config)
-    except EnvironmentProblem:  # a checkpoint that is not on this machine
-        return digest(asdict(config))
 
 
 _CHOSEN = ("model", "model/recipe", "dataset", "experiment")  # groups that a paper table chooses
@@ -179,10 +140,9 @@ def _check_paths(
         raise UsageError(
             f"{paper_table.name} at scale={scale} does not read '{unknown[0]}'{suggestion}; it has: {has}"
         )
-    if len(names) > 1 and (
-        path_word := next((word for word in overrides if word.startswith("dataset.path=")), None)
-    ):
-        raise UsageError(f"'{path_word}' is for several datasets: write one of {has}")
+    for word in overrides:
+        if word.startswith("dataset.path=") and len(names) > 1:
+            raise UsageError(f"'{word}' is for several datasets: write one of {has}")
 
 
 def texts_problem(settings: DatasetSettings) -> SuiteError | None:
@@ -219,22 +179,24 @@ def _typed_option(
 
 def describe_changes(paper_table: PaperTable, typed: TypedWords) -> tuple[str, ...]:
     """Return a sentence about the typed overrides that make the result another one than the paper table's."""
-    scale = paper_table.scales[typed.scale]
-    scale_words = {override_key(word): word for word in shlex.split(scale)}
-    nothing = set(names_deciding(RunConfig, *SAME_RUN))
+    usual_words = {}
+    for word in shlex.split(paper_table.scales[typed.scale]):
+        usual_words[override_key(word)] = word
+    same_run = set(names_deciding(RunConfig, *SAME_RUN))
     for section, schema in SECTIONS.items():
-        nothing |= {f"{section}.{name}" for name in names_deciding(schema, *SAME_RUN)}
-    words = [word.lstrip("+") for word in typed.overrides if override_key(word) not in nothing]
-    if not words:
+        same_run |= {f"{section}.{name}" for name in names_deciding(schema, *SAME_RUN)}
+    changes = []
+    for word in typed.overrides:
+        key = override_key(word)
+        if key not in same_run:
+            usual = f" (instead of {usual_words[key]})" if key in usual_words else ""
+            changes.append(word.lstrip("+") + usual)
+    if not changes:
         return ()
-    usual_words = {word: scale_words.get(override_key(word)) for word in words}
-    changes = ", ".join(
-        f"{word} (instead of {usual})" if usual else word for word, usual in usual_words.items()
-    )
-    reference = (
-        "the paper's numbers" if typed.scale == PAPER else "this paper table at its own settings"
-    )
-    return (f"Typed: {changes}. This page is not comparable with {reference}.",)
+    reference = "this paper table at its own settings"
+    if typed.scale == PAPER:
+        reference = "the paper's numbers"
+    return (f"Typed: {', '.join(changes)}. This page is not comparable with {reference}.",)
 
 
 def last_of_each(words: Iterable[str]) -> list[str]:
@@ -263,24 +225,27 @@ def plan_paper_table(paper_table: PaperTable, words: Sequence[str], results: Res
     planned, unreachable = _plan_available(dict(_row_lines(paper_table, typed, results)))
     rows: list[RowRuns] = []
     datasets: dict[str, DatasetSettings] = {}
-    for (label, dataset), points in planned.items():
-        datasets.setdefault(dataset, points[0].config.dataset)
+    for (label, dataset), planned_points in planned.items():
+        datasets.setdefault(dataset, planned_points[0].config.dataset)
         if label:
-            names = [
-                " ".join(filter(None, [f"{label} on {dataset}", point.name])) for point in points
-            ]
-            row_points = tuple(
-                replace(point, name=name) for point, name in zip(points, names, strict=True)
-            )
-            _check_one_per_seed(row_points)
-            rows.append(
-                RowRuns(
-                    label, paper_table.rows[label], dataset, row_points, (None,) * len(row_points)
-                )
-            )
-    changes = describe_changes(paper_table, typed)
-    facts = datasets, tuple(rows), typed.options, changes, results, unreachable, typed.page
-    return Job(paper_table, typed.scale, *facts)
+            points = []
+            for point in planned_points:
+                name = f"{label} on {dataset} {point.name}".rstrip()
+                points.append(replace(point, name=name))
+            _check_one_per_seed(points)
+            row = paper_table.rows[label]
+            rows.append(RowRuns(label, row, dataset, tuple(points), (None,) * len(points)))
+    return Job(
+        paper_table,
+        typed.scale,
+        datasets,
+        tuple(rows),
+        typed.options,
+        describe_changes(paper_table, typed),
+        results,
+        unreachable,
+        typed.page,
+    )
 
 
 def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
@@ -289,45 +254,35 @@ def find_finished(job: Job, ran: Iterable[RunRecord] = ()) -> Job:
     `ran` are those of runs that were just made or found finished: for these, folders of texts do not matter.
     """
     runs = _FinishedRuns(job.results, ran)
-    return replace(
-        job, rows=tuple(row._replace(records=tuple(map(runs.find, row.points))) for row in job.rows)
-    )
+    rows = [row._replace(records=tuple(map(runs.find, row.points))) for row in job.rows]
+    return replace(job, rows=tuple(rows))
 
 
 def _row_lines(
     paper_table: PaperTable, typed: TypedWords, results: Results
 ) -> Iterator[tuple[_RowKey, list[str]]]:
     """Yield the overrides of each row on each dataset that it has; of a dataset without runs, with an empty label."""
-    scale, shared = typed.scale, shlex.split(paper_table.scales[typed.scale])
+    scale = typed.scale
+    shared = shlex.split(paper_table.scales[scale])
     always = format_overrides({"results_dir": str(results.root), "baselines": False})
-    for dataset, texts in (
-        (name, shlex.split(at[scale])) for name, at in paper_table.datasets.items() if scale in at
-    ):
-        path = typed.paths.get(dataset_name(paper_table.datasets[dataset][scale]))
-        last = [
-            *typed.overrides,
-            *([] if path is None else format_overrides({"dataset.path": path})),
-            *always,
-        ]
-        runs = []
+    for dataset, lines in paper_table.datasets.items():
+        if scale not in lines:
+            continue
+        texts = shlex.split(lines[scale])
+        last = [*typed.overrides]
+        if path := typed.paths.get(dataset_name(lines[scale])):
+            last += format_overrides({"dataset.path": path})
+        last += always
+        has_runs = False
         for label, row in paper_table.rows.items():
-            if (not row.datasets or dataset in row.datasets) and (not row.at or scale in row.at):
-                words = [
-                    *shared,
-                    *texts,
-                    *shlex.split(row.run),
-                    *shlex.split(row.at.get(scale, "")),
-                    *last,
-                ]
-                runs.append((label, last_of_each(words)))
-        runs = [  # the other rows are only printed
-            (label, line)
-            for label, line in runs
-            if not _CHOOSES_MODEL.isdisjoint(map(override_key, line))
-        ]
-        for label, line in runs:
-            yield (label, dataset), line
-        if not runs:
+            if dataset in (row.datasets or [dataset]) and scale in (row.at or [scale]):
+                of_row = shlex.split(f"{row.run} {row.at.get(scale, '')}")
+                line = last_of_each([*shared, *texts, *of_row, *last])
+                # The other rows are only printed
+                if not _CHOOSES_MODEL.isdisjoint(map(override_key, line)):
+                    has_runs = True
+                    yield (label, dataset), line
+        if not has_runs:
             words = [word for word in shared if not override_key(word).startswith("model")]
             yield ("", dataset), last_of_each([_UNTRAINED_MODEL, *words, *texts, *last])
 
@@ -344,19 +299,17 @@ def _plan_available(
     lines: Mapping[_RowKey, list[str]],
 ) -> tuple[dict[_RowKey, list[Point]], dict[_RowKey, EnvironmentProblem]]:
     """Plan lines; those that need a checkpoint that cannot be fetched are left out, with the reason."""
-    try:
-        return dict(zip(lines, plan_lines(list(lines.values())), strict=True)), {}
-    except EnvironmentProblem:
-        pass
     problems = {}
-    for place, line in lines.items():
-        try:
-            plan_lines([line])
-        except EnvironmentProblem as problem:
-            problems[place] = problem
-        except UsageError:  # a setting that other rows have
-            continue
-    reachable_lines = {place: line for place, line in lines.items() if place not in problems}
-    return dict(
-        zip(reachable_lines, plan_lines(list(reachable_lines.values())), strict=True)
-    ), problems
+    try:
+        points = plan_lines(list(lines.values()))
+    except EnvironmentProblem:
+        for place, line in lines.items():
+            try:
+                plan_lines([line])
+            except EnvironmentProblem as problem:
+                problems[place] = problem
+            except UsageError:  # a setting that other rows have
+                continue
+        lines = {place: line for place, line in lines.items() if place not in problems}
+        points = plan_lines(list(lines.values()))
+    return dict(zip(lines, points, strict=True)), problems

@@ -60,7 +60,8 @@ from longsumbench.views.tables import Block
 
 _ROW = ("system", "variant", "dataset", "split", "input_tokens", "provenance")
 _DOUBTED = " †"
-_SHARE_MEASURES = {"coherence_nsp": "coherence"}  # printed 0–1 → our measure, 0–100
+_DOUBTS = "† Another publication or table contradicts this row: see the note in published.csv."
+_COHERENCE = "coherence_nsp"  # printed 0–1; our measure is 0–100
 UNSTATED = COLUMNS["rougeL", "unstated"]  # no measure of ours is known to be of that kind
 OUR_COLUMNS = {measure: column for (measure, _), column in COLUMNS.items() if column != UNSTATED}
 
@@ -108,9 +109,8 @@ def column_of(measure: str) -> str:
 
 def find_printed_row(paper_table: PaperTable, label: str, dataset: str) -> PrintedRow | None:
     """Return what a paper table prints for a row on one of the paper's datasets; None if it prints nothing."""
-    rows = _printed_rows(
-        _selected(read_printed_table(paper_table), paper_table.rows[label], dataset), {}, label
-    )
+    lines = _selected(read_printed_table(paper_table), paper_table.rows[label], dataset)
+    rows = _printed_rows(lines, dict.fromkeys(lines.index, label))
     return rows[0] if rows else None
 
 
@@ -130,46 +130,26 @@ def read_other_rows(paper_table: PaperTable, datasets: Collection[str]) -> list[
     return _printed_rows(table, labels)
 
 
-def printed_block(paper_table: PaperTable, rows: Collection[PrintedRow]) -> Block | None:
-    """Return the block of printed rows for which there are no runs; None if there are none."""
-    if not rows:
-        return None
-    columns = list(
-        dict.fromkeys([*COLUMNS.values(), *(column for row in rows for column in row.numbers)])
-    )
-    numbers = [[row.numbers.get(column, "") for column in columns] for row in rows]
-    cells = [
-        [row.dataset, row.system, row.variant, row.input_tokens, *row_numbers, row.source]
-        for row, row_numbers in zip(rows, numbers, strict=True)
-    ]
-    doubts = any(row.doubted for row in rows)
+def printed_block(paper_table: PaperTable, rows: Sequence[PrintedRow]) -> Block:
+    """Return the block of printed rows for which there are no runs."""
+    columns = dict.fromkeys(COLUMNS.values())
+    for row in rows:
+        columns |= dict.fromkeys(row.numbers)
+    cells = []
+    for row in rows:
+        numbers = [row.numbers.get(column, "") for column in columns]
+        names = [row.dataset, row.system, row.variant, row.input_tokens]
+        cells.append([*names, *numbers, row.source])
+    headings = [column.replace(" ", "\n") for column in columns]
     return Block(
         f"Other rows of {paper_table.prints}, as printed",
         (),
-        (
-            "dataset",
-            "system",
-            "variant",
-            "input\ntokens",
-            *(column.replace(" ", "\n") for column in columns),
-            "source",
-        ),
+        ("dataset", "system", "variant", "input\ntokens", *headings, "source"),
         "lllr" + "r" * len(columns) + "l",
         cells,
         optional=("input\ntokens", "variant"),
-        footnotes=(
-            "† Another publication or table contradicts this row: see the note in published.csv.",
-        )
-        * doubts,
+        footnotes=(_DOUBTS,) if any(row.doubted for row in rows) else (),
     ).without_empty_columns()
-
-
-def _in_our_unit(column: str, value: str) -> tuple[str, str]:
-    return (
-        (_SHARE_MEASURES[column], f"{PERCENT * float(value):.2f}")
-        if column in _SHARE_MEASURES
-        else (column, value)
-    )
 
 
 def _selected(table: pd.DataFrame, row: PaperRow, dataset: str) -> pd.DataFrame:
@@ -180,24 +160,20 @@ def _selected(table: pd.DataFrame, row: PaperRow, dataset: str) -> pd.DataFrame:
     return table
 
 
-def _printed_rows(
-    table: pd.DataFrame, labels: Mapping[Hashable, str], label: str = ""
-) -> list[PrintedRow]:
-    """Return the printed rows of a table; their labels are by line of `published.csv`, or all the same."""
+def _printed_rows(table: pd.DataFrame, labels: Mapping[Hashable, str]) -> list[PrintedRow]:
+    """Return the printed rows of a table; `labels` has those of lines of `published.csv` that have one."""
     rows = []
     for names, cells in table.groupby(list(_ROW), sort=False):
         system, variant, dataset, _, input_tokens, provenance = map(str, names)
         tokens = f"{input_tokens} tokens" if input_tokens else ""
-        row_label = (
-            label
-            or labels.get(cells.index[0])
-            or ", ".join(filter(None, [system, variant, tokens]))
-        )
+        label = labels.get(cells.index[0]) or ", ".join(filter(None, [system, variant, tokens]))
         columns = cells["column"].where(cells["column"] != "", cells["metric"])
-        numbers = dict(map(_in_our_unit, columns, cells["value"]))
+        numbers = dict(zip(columns, cells["value"], strict=True))
+        if _COHERENCE in numbers:
+            numbers["coherence"] = f"{PERCENT * float(numbers.pop(_COHERENCE)):.2f}"
         origin, doubted = PROVENANCE[provenance], bool(cells["doubted"].any())
         rows.append(
-            PrintedRow(row_label, dataset, system, variant, input_tokens, origin, numbers, doubted)
+            PrintedRow(label, dataset, system, variant, input_tokens, origin, numbers, doubted)
         )
     return rows
 
@@ -234,11 +210,8 @@ class RowMeans(NamedTuple):
     ) -> TableNumber:
         """Return a number of a row for the CSV, or its difference from the printed one."""
         group = self.groups[row, dataset]
-        n = (
-            group.first.evaluation.measures[measure].n
-            if measure in group.first.evaluation.measures
-            else group.first.evaluation.n
-        )
+        evaluation = group.first.evaluation
+        n = evaluation.measures[measure].n if measure in evaluation.measures else evaluation.n
         runs = " ".join(run.run_id for run in group.runs)
         return TableNumber(kind, dataset, row, measure, *number, n, len(group.runs), runs=runs)
 
@@ -253,9 +226,8 @@ class RowMeans(NamedTuple):
         for (row, dataset), group in self.groups.items():
             for measure, value in (("floor", group.learned.floor), ("lift", group.learned.lift)):
                 if value is not None:
-                    number = self.table_number(
-                        OURS, row, dataset, measure, Estimate(value, *NO_INTERVAL)
-                    )
+                    estimate = Estimate(value, *NO_INTERVAL)
+                    number = self.table_number(OURS, row, dataset, measure, estimate)
                     yield number._replace(outcome=group.learned.word)
 
     def describe_interval(self) -> str:
@@ -272,35 +244,36 @@ class RowMeans(NamedTuple):
 def read_row_means(job: Job) -> RowMeans:
     """Return the numbers of the finished runs of a job; damaged scores are reported and left out."""
     rows = [row for row in job.rows if row.finished]
-    records = {run.run_id: run for row in rows for run in row.finished}
+    records: dict[str, RunRecord] = {}
+    for row in rows:
+        records |= {run.run_id: run for run in row.finished}
     random_runs = _runs_of_random(job, records.values())
-    scores = read_all_scores(
-        job.results, [*random_runs, *records.values()], f"f{job.paper_table.part}"
-    )
-    random_groups = [SeedGroup((run,)) for run in random_runs]
-    learned = _judge_rows(
-        [*random_groups, *(latest_per_seed(row.finished) for row in rows)], scores
-    )
-    if job.paper_table.part != "f":
-        runs, scores = take_part_as_f(records.values(), job.paper_table.part, scores)
+    part = job.paper_table.part
+    scores = read_all_scores(job.results, [*random_runs, *records.values()], f"f{part}")
+    # Whether a system learned is judged by F1, whatever part of ROUGE the paper prints
+    judged_groups = [SeedGroup((run,)) for run in random_runs]
+    judged_groups += [latest_per_seed(row.finished) for row in rows]
+    learned = _judge_rows(judged_groups, scores)
+    if part != "f":
+        runs, scores = take_part_as_f(records.values(), part, scores)
         records = {run.run_id: run for run in runs}
     groups = {}
     for row in rows:
-        group = average_seeds(
-            latest_per_seed([records[run.run_id] for run in row.finished]), scores
-        )
+        latest = latest_per_seed([records[run.run_id] for run in row.finished])
+        group = average_seeds(latest, scores)
         groups[row.label, row.dataset] = replace(group, learned=learned[group.key])
     return RowMeans(groups, _add_differences(job, scores))
 
 
 def _add_differences(job: Job, scores: Mapping[str, ScoreTable]) -> dict[str, ScoreTable]:
     """Add the measures of claims that are the difference of two ("rouge1 - rouge2")."""
-    claimed = chain.from_iterable(claim.measures_at(job.scale) for claim in job.paper_table.claims)
     tables = dict(scores)
-    for measure in [measure for measure in claimed if " - " in measure]:
-        first, second = map(score_column, measure.split(" - "))
-        for run, table in tables.items():
-            tables[run] = table.assign(**{measure: table[first] - table[second]})
+    for claim in job.paper_table.claims:
+        for measure in claim.measures_at(job.scale):
+            if " - " in measure:
+                first, second = map(score_column, measure.split(" - "))
+                for run, table in tables.items():
+                    tables[run] = table.assign(**{measure: table[first] - table[second]})
     return tables
 
 
@@ -309,18 +282,18 @@ def _judge_rows(groups: Iterable[SeedGroup], scores: ScoresOfRuns) -> dict[str, 
     members: dict[object, dict[str, SeedGroup]] = {}
     for group in groups:
         members.setdefault(comparison_key(group.first), {})[group.key] = group
-    return {
-        key: gate
-        for rows in members.values()
-        for key, gate in judge_learning([*rows.values()], scores).items()
-    }
+    learned: dict[str, Learned] = {}
+    for rows in members.values():
+        learned |= judge_learning([*rows.values()], scores)
+    return learned
 
 
 def _runs_of_random(job: Job, runs: Iterable[RunRecord]) -> list[RunRecord]:
     """Return the runs of Random on the texts of some runs; none for planted facts, whose chance is known."""
-    datasets = {run.key.dataset for run in runs if PLANTED not in run.evaluation.measures}
-    records = chain.from_iterable(map(job.results.records, datasets))
-    return [run for run in records if run.key.model == RANDOM]
+    random_runs = []
+    for dataset in {run.key.dataset for run in runs if PLANTED not in run.evaluation.measures}:
+        random_runs += [run for run in job.results.records(dataset) if run.key.model == RANDOM]
+    return random_runs
 
 
 def count_runs(row: RowRuns) -> str:
@@ -331,16 +304,19 @@ def count_runs(row: RowRuns) -> str:
 
 def measures_shown(job: Job, means: RowMeans) -> list[str]:
     """Return the paper table's measures; also planted facts, if the runs measured them."""
-    return list(dict.fromkeys([*job.paper_table.measures, *([PLANTED] if means.facts else [])]))
+    planted = (PLANTED,) if means.facts else ()
+    return list(dict.fromkeys([*job.paper_table.measures, *planted]))
 
 
 _FEWEST_SEEDS = 3  # of a test of systems with seeds
 _SHARE_OF_SPREAD = 0.25  # a margin, as a share of the largest difference of the rows of a table
 _OWN_SPREAD = "a quarter of the largest difference between rows that learned"
 # Word → outcome of a claim about such a system, the worst first
-_UNSURE = dict.fromkeys((UNTRAINED, UNKNOWN, NOT_SHOWN, NOT_RANKED), NOT_TESTED)
 _GATE = {
-    **_UNSURE,
+    UNTRAINED: NOT_TESTED,
+    UNKNOWN: NOT_TESTED,
+    NOT_SHOWN: NOT_TESTED,
+    NOT_RANKED: NOT_TESTED,
     NOT_LEARNED: NOT_LEARNED,
     STILL_LEARNING: UNDECIDED_LEARNING,
     LEARNED: "",
@@ -361,6 +337,7 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
     claim = start_claim(job, paper)
     if claim.obstacle:
         return claim
+    # Which rows on which datasets are compared, and whether they have runs
     pairs, keys = [], dict[tuple[str, str], None]()
     for dataset, pair in product(claim.datasets, paper.pairs):
         labels = split_pair(pair)
@@ -369,12 +346,12 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
             keys |= dict.fromkeys((label, dataset) for label in labels)
     if not keys:
         return claim.not_tested(f"no texts at scale={job.scale} have its rows")
-    if missing := "; ".join(filter(None, [describe_missing(job, *key) for key in keys])):
-        return claim.not_tested(missing)
+    if missing := list(filter(None, [describe_missing(job, *key) for key in keys])):
+        return claim.not_tested("; ".join(missing))
     groups = {key: means.groups[key] for key in keys}
     claim = claim._replace(
         datasets=tuple(dict.fromkeys(dataset for _, dataset in keys)),
-        runs=[run for group in groups.values() for run in group.runs],
+        runs=[*chain.from_iterable(group.runs for group in groups.values())],
     )
     parts = []
     for (pair, dataset), measure in product(pairs, paper.measures_at(job.scale)):
@@ -383,23 +360,26 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
             return claim.not_tested(f"not comparable: {unlike}")
         comparison = compare_groups(first, second, measure, means.scores)
         if comparison is None:
-            return claim.not_tested(
-                f"the runs have no {describe_measures(measure)} of each example"
-            )
-        parts.append(
-            Part(pair, dataset, measure, comparison, _compare_facts(first, second, measure))
-        )
+            name = describe_measures(measure)
+            return claim.not_tested(f"the runs have no {name} of each example")
+        facts = _compare_facts(first, second, measure)
+        parts.append(Part(pair, dataset, measure, comparison, facts))
     claim = claim._replace(parts=parts)
     if paper.alike:
-        margin = at_scale(paper.margin, job.scale) or min(
-            _own_margin(means, part, paper.alike) for part in parts
-        )
-        if not margin:
-            return claim.not_tested("no other rows differ, which gives no margin")
-        claim = claim._replace(
-            margin=margin, reason=f"the margin is {paper.margin_source or _OWN_SPREAD}"
-        )
+        claim = _set_margin(claim, means)
+    if claim.obstacle:
+        return claim
     return pass_gate(claim, [(label, group) for (label, _), group in groups.items()])
+
+
+def _set_margin(claim: Claim, means: RowMeans) -> Claim:
+    """Return a claim of alike rows with its margin: the stated one, or the least share of the table's differences."""
+    margin = at_scale(claim.paper.margin, claim.scale)
+    margin = margin or min(_own_margin(means, part, claim.paper.alike) for part in claim.parts)
+    if not margin:
+        return claim.not_tested("no other rows differ, which gives no margin")
+    reason = f"the margin is {claim.paper.margin_source or _OWN_SPREAD}"
+    return claim._replace(margin=margin, reason=reason)
 
 
 def pass_gate(claim: Claim, groups: Sequence[tuple[str, SeedGroup]]) -> Claim:
@@ -410,11 +390,10 @@ def pass_gate(claim: Claim, groups: Sequence[tuple[str, SeedGroup]]) -> Claim:
     words = [group.learned.word for _, group in groups]
     claim = claim._replace(learned=next((word for word in _GATE if word in words), ""))
     if obstacle := _GATE.get(claim.learned, ""):
-        reasons = [
-            f"{label}: {group.learned.reason}"
-            for label, group in groups
-            if group.learned.word == claim.learned
-        ]
+        reasons = []
+        for label, group in groups:
+            if group.learned.word == claim.learned:
+                reasons.append(f"{label}: {group.learned.reason}")
         return claim._replace(obstacle=obstacle, reason="; ".join(reasons))
     return claim if all(run.key.seed is None for run in claim.runs) else require_seeds(claim)
 
@@ -438,11 +417,10 @@ def _own_margin(means: RowMeans, part: Part, alike: Collection[str]) -> float:
 
     0 if all these rows are claimed to be alike: their own difference is no margin.
     """
-    numbers = {
-        label: group.numbers[part.measure].mean
-        for (label, dataset), group in means.groups.items()
-        if dataset == part.dataset and group.learned.comparable and part.measure in group.numbers
-    }
+    numbers = {}
+    for (label, dataset), group in means.groups.items():
+        if dataset == part.dataset and group.learned.comparable and part.measure in group.numbers:
+            numbers[label] = group.numbers[part.measure].mean
     if numbers.keys() <= set(alike):
         return 0.0
     return round(_SHARE_OF_SPREAD * (max(numbers.values()) - min(numbers.values())), 2)
@@ -450,7 +428,7 @@ def _own_margin(means: RowMeans, part: Part, alike: Collection[str]) -> float:
 
 def describe_missing(job: Job, label: str, dataset: str) -> str:
     """Describe the missing runs of a row; empty if it has all."""
-    if (problem := job.unreachable.get((label, dataset))) is not None:
+    if problem := job.unreachable.get((label, dataset)):
         return f"no runs of {label}: {problem}"
     for row in job.rows:
         if (row.label, row.dataset) == (label, dataset):

@@ -4,8 +4,6 @@ In the paper people answered the questions. Here each planted fact of a generate
 bridge?"), which a summary answers if it states the fact right: the measure fact_recall.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from longsumbench.leaderboards.comparability import PLANTED
@@ -37,53 +35,39 @@ _PEOPLE = "Rating: best minus worst, -1 to 1, by people. It is out of reach of a
 
 def questions_page(job: Job) -> Page:
     """Make the page of a table of answered questions."""
-    means, datasets = printed.read_row_means(job), job.paper_table.datasets
+    means = printed.read_row_means(job)
     verdicts = printed.decide_claims(job, means)
-    numbers = [row for dataset in datasets for row in _qa_numbers(job, means, dataset)]
+    blocks, numbers = list[Block](), list[TableNumber]()
+    for dataset in job.paper_table.datasets:
+        rows = []
+        for label in job.paper_table.rows:
+            row = printed.find_printed_row(job.paper_table, label, dataset)
+            printed_numbers = row.numbers if row else {}
+            for name, value in printed_numbers.items():
+                number = TableNumber(PRINTED, dataset, label, name, float(value))
+                numbers.append(number._replace(source=row.source if row else ""))
+            estimate = means.number(label, dataset, PLANTED)
+            if estimate:
+                number = means.table_number(OURS, label, dataset, PLANTED, estimate)
+                numbers.append(number._replace(n=_count_examples(means, label, dataset, number.n)))
+            ours = [f"{estimate:.1f}" if estimate else "", *means.learned_cells(label, dataset)]
+            cells = [printed_numbers.get(_QA, ""), *ours, printed_numbers.get(_RATING, "")]
+            rows.append([label, *cells])
+        notes = (_BY_FACTS if means.facts else _NO_QUESTIONS, _DIFFERENT)
+        footnotes = (printed.LEARNED_NOTE, _PEOPLE)
+        block = Block(dataset, notes, _QUESTION_COLUMNS, "lrrlrrr", rows, footnotes=footnotes)
+        blocks.append(block.without_empty_columns())
     return Page(
-        blocks=tuple(_qa_block(job, means, dataset) for dataset in datasets),
+        blocks=tuple(blocks),
         numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, means),
     )
 
 
-def _qa_block(job: Job, means: printed.RowMeans, dataset: str) -> Block:
-    rows = []
-    for label in job.paper_table.rows:
-        row = printed.find_printed_row(job.paper_table, label, dataset)
-        numbers = row.numbers if row else {}
-        estimate = means.number(label, dataset, PLANTED)
-        cells = [f"{estimate:.1f}" if estimate else "", *means.learned_cells(label, dataset)]
-        rows.append([label, numbers.get(_QA, ""), *cells, numbers.get(_RATING, "")])
-    notes = (_BY_FACTS if means.facts else _NO_QUESTIONS, _DIFFERENT)
-    block = Block(
-        dataset,
-        notes,
-        _QUESTION_COLUMNS,
-        "lrrlrrr",
-        rows,
-        footnotes=(printed.LEARNED_NOTE, _PEOPLE),
-    )
-    return block.without_empty_columns()
-
-
-def _qa_numbers(job: Job, means: printed.RowMeans, dataset: str) -> Iterator[TableNumber]:
-    for label in job.paper_table.rows:
-        if row := printed.find_printed_row(job.paper_table, label, dataset):
-            for name in (_QA, _RATING):
-                yield TableNumber(
-                    PRINTED, dataset, label, name, float(row.numbers[name]), source=row.source
-                )
-        if estimate := means.number(label, dataset, PLANTED):
-            number = means.table_number(OURS, label, dataset, PLANTED, estimate)
-            runs = [
-                run.run_id
-                for run in means.groups[label, dataset].runs
-                if run.run_id in means.scores
-            ]
-            yield (
-                number._replace(n=int(np.isfinite(means.scores[runs[0]][PLANTED]).sum()))
-                if runs
-                else number
-            )
+def _count_examples(means: printed.RowMeans, row: str, dataset: str, n: int | None) -> int | None:
+    """Return the number of examples with questions in a row's first run with scores; `n` without scores."""
+    for run in means.groups[row, dataset].runs:
+        if run.run_id in means.scores:
+            return int(np.isfinite(means.scores[run.run_id][PLANTED]).sum())
+    return n

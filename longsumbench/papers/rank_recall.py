@@ -1,9 +1,7 @@
 """Hierarchical Transformer, Table 1: the ROUGE-L recall of a ranker's best paragraphs."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, product
+from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +17,7 @@ from longsumbench.core.ranker import learned_ranker
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.leaderboards.seed_groups import PairDifference
-from longsumbench.metrics.aggregate import PERCENT, Estimate
+from longsumbench.metrics.aggregate import PERCENT
 from longsumbench.metrics.statistics import paired_effect
 from longsumbench.papers import claims
 from longsumbench.papers.conditions import ReadableDataset, build_options, read_datasets
@@ -29,10 +27,8 @@ from longsumbench.papers.printed import require_seeds
 from longsumbench.views.tables import Block
 
 _PRINTED_ON = "WikiSum"
-_PRINTED_AS = {
-    "tfidf": "Similarity (tf-idf)",
-    "lstm": "Ranking (LSTM regressor)",
-}  # ranker → system in published.csv
+# Ranker → system in published.csv
+_PRINTED_AS = {"tfidf": "Similarity (tf-idf)", "lstm": "Ranking (LSTM regressor)"}
 _FEWEST_TESTED = 2  # examples of a test
 _RANKER = "ranker."  # options with this prefix are settings of learned rankers
 _RECALL_COLUMNS = ("ranker", "", *(f"best {num_best}" for num_best in KEPT))
@@ -49,57 +45,42 @@ def rank_recall_page(job: Job) -> Page:
     """
     seeds = str(job.options["seed"]).split(",")
     options = {
-        name.removeprefix(_RANKER): job.options[name]
-        for name in job.options
+        name.removeprefix(_RANKER): value
+        for name, value in job.options.items()
         if name.startswith(_RANKER)
     }
     trainings = []
     for seed in seeds:
         settings = build_options(job, RankRecallSettings, seed=seed.strip())
         inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
-        trainings.append(
-            (settings, build_settings(RankerSettings, {**inherited, **options}, _RANKER))
-        )
+        ranker = build_settings(RankerSettings, {**inherited, **options}, _RANKER)
+        trainings.append((settings, ranker))
     datasets, conditions = read_datasets(job)
-    recalls = []
+    recalls: _Recalls = {}
+    blocks, numbers = list[Block](), list[claims.TableNumber]()
     for dataset in datasets:
-        results = [
-            rank_recall(dataset.settings, settings, ranker) for settings, ranker in trainings
-        ]
-        printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
-        recalls.append(
-            _Recalls(
-                dataset, results, printed, f"{job.paper_table.source} {job.paper_table.prints}"
-            )
-        )
+        recalls[dataset.name] = [rank_recall(dataset.settings, *training) for training in trainings]
+        block, dataset_numbers = _tabulate_recalls(job, dataset, recalls[dataset.name])
+        blocks.append(block)
+        numbers += dataset_numbers
     verdicts = claims.judge_claims(
         [_compare_rankers(job, paper, recalls) for paper in job.paper_table.claims]
     )
-    ranker = trainings[0][1]
-    training = (
-        f"Ours: learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
-    )
+    training = f"learned rankers train for {ranker.steps:,} steps of {ranker.batch_size} titles"
     sizes = f"vectors of {ranker.dimension} and a vocabulary of {ranker.vocabulary_size:,} entries"
-    return Page(
-        blocks=tuple(of_dataset.block() for of_dataset in recalls),
-        numbers=claims.long_table(
-            chain.from_iterable(of_dataset.numbers() for of_dataset in recalls), verdicts
-        ),
-        verdicts=verdicts,
-        conditions=(
-            *conditions,
-            f"Our numbers are means over {format_count(len(seeds), 'seed')} of the rankers' training.",
-            "The paper does not say on which split it measures, nor which ROUGE-L: of a sentence or of a summary.",
-            f"{training}, with {sizes}. The paper gives neither steps nor batch.",
-        ),
-    )
+    conditions += [
+        f"Our numbers are means over {format_count(len(seeds), 'seed')} of the rankers' training.",
+        "The paper does not say on which split it measures, nor which ROUGE-L: of a sentence or of a summary.",
+        f"Ours: {training}, with {sizes}. The paper gives neither steps nor batch.",
+    ]
+    table = claims.long_table(numbers, verdicts)
+    return Page(tuple(blocks), table, verdicts, tuple(conditions))
 
 
 def _printed_recalls() -> dict[str, dict[int, str]]:
-    by_system = {
-        name.partition(" (liu2019hiersumm")[0]: recalls
-        for name, recalls in read_rank_recalls(_PRINTED_ON)
-    }
+    by_system = {}
+    for name, recalls in read_rank_recalls(_PRINTED_ON):
+        by_system[name.partition(" (liu2019hiersumm")[0]] = recalls
     return {ranker: by_system[system] for ranker, system in _PRINTED_AS.items()}
 
 
@@ -107,99 +88,63 @@ def _measure_name(num_best: int) -> str:
     return f"ROUGE-L recall of the best {num_best}"
 
 
-@dataclass(frozen=True)
-class _Recalls:
-    """The recalls on one dataset.
-
-    Attributes:
-        dataset: the dataset.
-        results: ours, of each seed.
-        printed: ranker → number of paragraphs → recall, 0–100.
-        source: of the printed recalls.
-    """
-
-    dataset: ReadableDataset
-    results: Sequence[RankRecall]
-    printed: Mapping[str, Mapping[int, str]]
-    source: str
-
-    def values(self, ranker: str, num_best: int) -> NDArray[np.float64]:
-        """Return the recalls of a ranker's best paragraphs, [examples, seeds], 0–100."""
-        place = KEPT.index(num_best)
-        return PERCENT * np.stack(
-            [result.recalls[ranker][:, place] for result in self.results], axis=1
-        )
-
-    @cached_property
-    def estimates(self) -> dict[tuple[str, int], Estimate]:
-        """(ranker, number of paragraphs) → recall, 0–100, with its interval over examples and seeds."""
-        numbers = {}
-        for key in product(self.results[0].recalls, KEPT):
-            effect = paired_effect(self.values(*key))
-            half = effect.half_width()
-            numbers[key] = Estimate(effect.mean, effect.mean - half, effect.mean + half)
-        return numbers
-
-    def block(self) -> Block:
-        """Return printed and ours, a line for each ranker."""
-        cells = []
-        for name in self.results[0].recalls:
-            label = f"{name} (order of the text)" if name == UNRANKED else name
-            if name in self.printed:
-                printed = f"printed on {self.dataset.name}"
-                cells.append(
-                    [
-                        _PRINTED_AS[name],
-                        printed,
-                        *(self.printed[name][num_best] for num_best in KEPT),
-                    ]
-                )
-            our_label = f"ours on {self.dataset.settings.name}"
-            cells.append(
-                [label, our_label, *(f"{self.estimates[name, num_best]:.2f}" for num_best in KEPT)]
-            )
-        return Block(
-            self.dataset.label,
-            tuple(self.results[0].notes()),
-            _RECALL_COLUMNS,
-            "ll" + "r" * len(KEPT),
-            cells,
-        )
-
-    def numbers(self) -> Iterator[claims.TableNumber]:
-        """Yield printed and ours, of each ranker and number of paragraphs."""
-        size, seeds = len(self.results[0].texts_of_each), len(self.results)
-        for (name, num_best), number in self.estimates.items():
-            labels = self.dataset.name, name, _measure_name(num_best)
-            if name in self.printed:
-                yield claims.TableNumber(
-                    claims.PRINTED, *labels, float(self.printed[name][num_best]), source=self.source
-                )
-            yield claims.TableNumber(claims.OURS, *labels, *number, n=size, seeds=seeds)
+_Recalls = dict[str, list[RankRecall]]  # the paper's name of a dataset → our recalls, of each seed
 
 
-def _compare_rankers(job: Job, paper: PaperClaim, recalls: Sequence[_Recalls]) -> claims.Claim:
+def _recall_values(
+    results: Sequence[RankRecall], ranker: str, num_best: int
+) -> NDArray[np.float64]:
+    """Return the recalls of a ranker's best paragraphs, [examples, seeds], 0–100."""
+    place = KEPT.index(num_best)
+    return PERCENT * np.stack([result.recalls[ranker][:, place] for result in results], axis=1)
+
+
+def _tabulate_recalls(
+    job: Job, dataset: ReadableDataset, results: Sequence[RankRecall]
+) -> tuple[Block, list[claims.TableNumber]]:
+    """Return printed and ours on a dataset, a line for each ranker; and the same numbers for the CSV."""
+    first, source = results[0], f"{job.paper_table.source} {job.paper_table.prints}"
+    printed = _printed_recalls() if dataset.name == _PRINTED_ON else {}
+    rows, numbers = list[list[str]](), []
+    for name in first.recalls:
+        if name in printed:
+            printed_label = f"printed on {dataset.name}"
+            rows.append([_PRINTED_AS[name], printed_label, *printed[name].values()])
+        our_name = f"{name} (order of the text)" if name == UNRANKED else name
+        row = [our_name, f"ours on {dataset.settings.name}"]
+        for num_best in KEPT:
+            labels = dataset.name, name, _measure_name(num_best)
+            if name in printed:
+                value = float(printed[name][num_best])
+                numbers.append(claims.TableNumber(claims.PRINTED, *labels, value, source=source))
+            effect = paired_effect(_recall_values(results, name, num_best))
+            half, n = effect.half_width(), len(first.texts_of_each)
+            bounds = effect.mean, effect.mean - half, effect.mean + half
+            numbers.append(claims.TableNumber(claims.OURS, *labels, *bounds, n, len(results)))
+            row.append(f"{effect.mean:.2f}")
+        rows.append(row)
+    align = "ll" + "r" * len(KEPT)
+    return Block(dataset.label, tuple(first.notes()), _RECALL_COLUMNS, align, rows), numbers
+
+
+def _compare_rankers(job: Job, paper: PaperClaim, recalls: _Recalls) -> claims.Claim:
     """Return a claim about two rankers, with a part for each number of paragraphs that enough examples exceed."""
-    claim, parts, unit = claims.start_claim(job, paper), [], recalls[0].results[0].unit
+    claim = claims.start_claim(job, paper)
     if claim.obstacle:
         return claim
-    if missing := [name for name in paper.rows if name not in recalls[0].results[0].recalls]:
+    first = next(iter(recalls.values()))[0]
+    if missing := [name for name in paper.rows if name not in first.recalls]:
         return claim.not_tested(f"rank= does not name {' and '.join(missing)}")
-    for of_dataset, num_best in product(recalls, KEPT):
-        more = of_dataset.results[0].texts_of_each > num_best
+    parts = []
+    for (dataset, results), num_best in product(recalls.items(), KEPT):
+        more = results[0].texts_of_each > num_best
         if more.sum() >= _FEWEST_TESTED:
-            higher, lower = (of_dataset.values(name, num_best)[more] for name in paper.rows)
-            comparison = PairDifference(
-                paired_effect(higher - lower), len(higher), len(of_dataset.results)
-            )
-            parts.append(
-                claims.Part(
-                    paper.pairs[0], of_dataset.dataset.name, _measure_name(num_best), comparison
-                )
-            )
+            higher, lower = (_recall_values(results, name, num_best)[more] for name in paper.rows)
+            difference = PairDifference(paired_effect(higher - lower), len(higher), len(results))
+            measure = _measure_name(num_best)
+            parts.append(claims.Part(paper.pairs[0], dataset, measure, difference))
     if not parts:
-        return claim.not_tested(f"too few examples have more than {KEPT[0]} {unit}s")
-    claim = claim._replace(
-        parts=parts, reason=f"{len(parts)} of {len(recalls) * len(KEPT)} numbers of {unit}s"
-    )
+        return claim.not_tested(f"too few examples have more than {KEPT[0]} {first.unit}s")
+    tested = f"{len(parts)} of {len(recalls) * len(KEPT)} numbers of {first.unit}s"
+    claim = claim._replace(parts=parts, reason=tested)
     return require_seeds(claim) if any(map(learned_ranker, paper.rows)) else claim

@@ -1,4 +1,4 @@
-"""Tables of scores: printed and ours for each measure, then the paper's other rows as printed.
+"""Tables of scores: printed and ours for each measure, then the paper's other rows as printed. Begin with `scores_page`.
 
 A difference of the two is shown only where ours are on the paper's texts. Of dimensions (SEAL,
 Table 4) the planned settings are shown next to the printed ones; nothing is run.
@@ -42,53 +42,49 @@ _UNITS = (
 )
 
 
-def count_parameters_of_rows(job: Job) -> Iterator[TableNumber]:
-    """Yield the weights of each row, printed and of our network at the paper's sizes, if the paper prints them."""
-    if not (thousands := _PRINTED_PARAMETERS.get(job.paper_table.name, {})):
-        return
+class RowParameters(NamedTuple):
+    """Number of weights of a row, printed and of our network."""
+
+    label: str
+    dataset: str
+    printed: int
+    ours: int
+
+
+def count_parameters_of_rows(job: Job) -> list[RowParameters]:
+    """Return the weights of each row, printed and of our network at the paper's sizes, if the paper prints them."""
+    thousands = _PRINTED_PARAMETERS.get(job.paper_table.name)
+    if thousands is None:
+        return []
     from longsumbench.modeling.flops import count_parameters  # it needs torch
 
+    counts = []
     for row in plan_paper_table(job.paper_table, [f"scale={PAPER}"], job.results).rows:
         stack = row.label.partition(",")[0].lower()
-        parts = (
-            "model.shared.",
-            f"model.{stack}.layers.",
-            *(["lm_head.bias"] if stack == "decoder" else []),
-        )
-        sizes = count_parameters(row.points[0].config.model).items()
-        total = sum(size for name, size in sizes if name.startswith(parts))
-        yield TableNumber(
-            PRINTED, row.dataset, row.label, "parameters", thousands[row.label] * _UNIT
-        )
-        yield TableNumber(OURS, row.dataset, row.label, "parameters", total)
+        parts = ["model.shared.", f"model.{stack}.layers."]
+        if stack == "decoder":
+            parts.append("lm_head.bias")
+        total = 0
+        for name, size in count_parameters(row.points[0].config.model).items():
+            if name.startswith(tuple(parts)):
+                total += size
+        counts.append(RowParameters(row.label, row.dataset, _UNIT * thousands[row.label], total))
+    return counts
 
 
-def parameters_block(numbers: Sequence[TableNumber]) -> Block:
+def _parameters_block(counts: Sequence[RowParameters]) -> Block:
     """Return the weights as a table: printed in the paper's unit, and ours."""
-    rows = [
-        [paper_number.row, f"{paper_number.value / _UNIT:.0f}K", f"{our_number.value:,}"]
-        for paper_number, our_number in zip(numbers[::2], numbers[1::2], strict=True)
-        if paper_number.value and our_number.value
-    ]
-    return Block(
-        "Parameters",
-        (),
-        ("", "parameters\nprinted", "parameters\nours"),
-        "lrr",
-        rows,
-        footnotes=(_UNITS,),
-    )
+    columns = ("", "parameters\nprinted", "parameters\nours")
+    rows = [[row.label, f"{row.printed // _UNIT}K", f"{row.ours:,}"] for row in counts]
+    return Block("Parameters", (), columns, "lrr", rows, footnotes=(_UNITS,))
 
 
 _MEASURE_OF = {column: measure for measure, column in printed.OUR_COLUMNS.items()}
 _ROUGE_COLUMNS = tuple(COLUMNS.values())
 _COLUMN_HEADINGS = {PLANTED: printed.FACTS_HEADING.replace(" right", "\nright")}
 _RUNS_COLUMN = "runs"
-_LEAST_NEEDED = (
-    "difference",
-    "printed",
-    "ours",
-)  # the first is the first that a narrow terminal leaves out
+# The first is the first that a narrow terminal leaves out
+_LEAST_NEEDED = ("difference", "printed", "ours")
 
 
 class _Line(NamedTuple):
@@ -116,99 +112,85 @@ class _Line(NamedTuple):
 def scores_page(job: Job) -> Page:
     """Return the page of a table of scores: a block for each dataset, others of parameters and of printed rows."""
     means = printed.read_row_means(job)
-    tables = {dataset: _table_lines(job, means, dataset) for dataset in job.datasets}
+    blocks, numbers = list[Block](), list[TableNumber]()
+    for dataset in job.datasets:
+        lines = _table_lines(job, means, dataset)
+        blocks.append(_scores_block(job, means, dataset, lines))
+        for row in lines:
+            numbers += _line_numbers(job, means, row)
     other_rows = printed.read_other_rows(job.paper_table, list(job.datasets))
-    blocks = [_scores_block(job, means, dataset, lines) for dataset, lines in tables.items()]
-    parameters, verdicts = [*count_parameters_of_rows(job)], printed.decide_claims(job, means)
-    blocks += [parameters_block(parameters)] if parameters else []
-    numbers = [
-        number
-        for lines in tables.values()
-        for row in lines
-        for number in _line_numbers(job, means, row)
-    ]
-    numbers += [
-        number
-        for row in other_rows
-        for number in _printed_row_numbers(job.paper_table, row.label, row)
-    ]
+    for printed_row in other_rows:
+        numbers += _printed_row_numbers(job.paper_table, printed_row.label, printed_row)
+    parameters = count_parameters_of_rows(job)
+    for count in parameters:
+        labels = count.dataset, count.label, "parameters"
+        numbers.append(TableNumber(PRINTED, *labels, count.printed))
+        numbers.append(TableNumber(OURS, *labels, count.ours))
+    if parameters:
+        blocks.append(_parameters_block(parameters))
+    if other_rows:
+        blocks.append(printed.printed_block(job.paper_table, other_rows))
+    verdicts = printed.decide_claims(job, means)
     return Page(
-        blocks=(*blocks, *filter(None, [printed.printed_block(job.paper_table, other_rows)])),
-        numbers=long_table([*numbers, *parameters, *means.learned_numbers()], verdicts),
+        blocks=tuple(blocks),
+        numbers=long_table([*numbers, *means.learned_numbers()], verdicts),
         verdicts=verdicts,
         conditions=describe_conditions(job, means),
     )
 
 
 def _table_lines(job: Job, means: printed.RowMeans, dataset: str) -> list[_Line]:
-    rows = [
-        label
-        for label, row in job.paper_table.rows.items()
-        if not row.datasets or dataset in row.datasets
-    ]
-    paper_rows = {
-        label: printed.find_printed_row(job.paper_table, label, dataset) for label in rows
-    }
-    columns = [printed.column_of(measure) for measure in printed.measures_shown(job, means)]
-    columns += [
-        column
-        for row in paper_rows.values()
-        if row
-        for column in row.numbers
-        if column != printed.UNSTATED
-    ]
-    planned = {row.label: row for row in job.rows if row.dataset == dataset}
+    paper_rows: dict[str, printed.PrintedRow | None] = {}
+    columns = list(map(printed.column_of, printed.measures_shown(job, means)))
+    for label, row in job.paper_table.rows.items():
+        if not row.datasets or dataset in row.datasets:
+            paper_row = printed.find_printed_row(job.paper_table, label, dataset)
+            paper_rows[label] = paper_row
+            columns += paper_row.numbers if paper_row else ()
+    same = not compare_texts(job, dataset)
+    runs = {row.label: printed.count_runs(row) for row in job.rows if row.dataset == dataset}
     lines = []
-    for label in rows:
-        numbers = {
-            column: means.number(label, dataset, _MEASURE_OF.get(column, column))
-            for column in columns
-        }
-        estimates = {column: number for column, number in numbers.items() if number is not None}
-        runs = printed.count_runs(planned[label]) if label in planned else ""
-        lines.append(
-            _Line(
-                label, dataset, paper_rows[label], estimates, runs, not compare_texts(job, dataset)
-            )
-        )
+    for label, paper_row in paper_rows.items():
+        estimates: dict[str, Estimate] = {}
+        for column in columns:
+            number = means.number(label, dataset, _MEASURE_OF.get(column, column))
+            if number is not None and column != printed.UNSTATED:
+                estimates[column] = number
+        lines.append(_Line(label, dataset, paper_row, estimates, runs.get(label, ""), same))
     return lines
 
 
 def _scores_block(job: Job, means: printed.RowMeans, dataset: str, lines: Sequence[_Line]) -> Block:
     unlike = compare_texts(job, dataset)
-    texts = (
-        {"printed": f" on {dataset}", "ours": f" on {job.datasets[dataset].name}"} if unlike else {}
-    )
-    numbered = [
-        column
-        for row in lines
-        for column in [*(row.paper_row.numbers if row.paper_row else ()), *row.estimates]
-    ]
-    names, cells, optional = (
-        [""],
-        [[row.label for row in lines]],
-        [*printed.LEARNED_COLUMNS[1:], _RUNS_COLUMN],
-    )
-    for column in sorted(dict.fromkeys(numbered), key=_column_place):
-        kind_cells = {
-            kind: cells for kind, cells in _column_cells(lines, column).items() if any(cells)
-        }
+    texts = {"printed": "", "ours": "", "difference": ""}  # kind of number → its texts
+    if unlike:
+        texts |= {"printed": f" on {dataset}", "ours": f" on {job.datasets[dataset].name}"}
+    numbered: dict[str, None] = {}
+    for row in lines:
+        numbered |= dict.fromkeys(row.paper_row.numbers if row.paper_row else ())
+        numbered |= dict.fromkeys(row.estimates)
+    cells = {"": [row.label for row in lines]}  # heading → cells of the column
+    optional: list[str] = []
+    for column in sorted(numbered, key=_column_place):
         heading = f"{_COLUMN_HEADINGS.get(column, column)}\n".replace("R-L ", "R-L\n")
-        headings = {kind: f"{heading}{kind}{texts.get(kind, '')}" for kind in kind_cells}
-        names += headings.values()
-        cells += kind_cells.values()
+        headings: dict[str, str] = {}
+        for kind, kind_cells in _column_cells(lines, column).items():
+            if any(kind_cells):
+                headings[kind] = f"{heading}{kind}{texts[kind]}"
+                cells[headings[kind]] = kind_cells
         if _column_place(column) and column != PLANTED:
-            optional[-1:-1] = [headings[kind] for kind in _LEAST_NEEDED if kind in headings]
+            optional += [headings[kind] for kind in _LEAST_NEEDED if kind in headings]
+    align = "l" + "r" * (len(cells) - 1) + "lrrr"
     learned = [means.learned_cells(row.label, dataset) for row in lines]
-    cells += [[*column] for column in zip(*learned, strict=True)]
-    cells.append([row.runs for row in lines])
+    cells |= zip(printed.LEARNED_COLUMNS, zip(*learned, strict=True), strict=True)
+    cells[_RUNS_COLUMN] = [row.runs for row in lines]
     return Block(
         dataset,
         (unlike,) if unlike and any(row.estimates for row in lines) else (),
-        (*names, *printed.LEARNED_COLUMNS, _RUNS_COLUMN),
-        "l" + "r" * (len(names) - 1) + "lrrr",
-        list(zip(*cells, strict=True)),
-        optional=tuple(optional),
+        tuple(cells),
+        align,
+        list(zip(*cells.values(), strict=True)),
+        optional=(*printed.LEARNED_COLUMNS[1:], *optional, _RUNS_COLUMN),
         footnotes=tuple(_footnotes(job.paper_table, means, lines)),
     ).without_empty_columns()
 
@@ -219,16 +201,13 @@ def _column_place(column: str) -> int:
 
 def _column_cells(lines: Sequence[_Line], column: str) -> dict[str, list[str]]:
     """Return the cells of a measure: "printed", "ours" and "difference", with as many decimals as the paper prints."""
-    decimals = max([1, *(len(row.number(column).partition(".")[2]) for row in lines)])
+    printed_cells = [row.number(column) for row in lines]
+    decimals = max(1, *(len(cell.partition(".")[2]) for cell in printed_cells))
     estimates, differences = [], []
     for row in lines:
         estimates.append(f"{row.estimates[column]:.{decimals}f}" if column in row.estimates else "")
         differences.append(format_change(row.difference(column), decimals))
-    return {
-        "printed": [row.number(column) for row in lines],
-        "ours": estimates,
-        "difference": differences,
-    }
+    return {"printed": printed_cells, "ours": estimates, "difference": differences}
 
 
 def _footnotes(
@@ -237,25 +216,25 @@ def _footnotes(
     if any(row.estimates for row in lines):
         yield f"ROUGE {ROUGE_PARTS[paper_table.part]}, 0–100. {means.describe_interval()}"
         yield printed.LEARNED_NOTE
-    if any(row.difference(column) for row in lines for column in row.estimates):
+    if any(any(map(row.difference, row.estimates)) for row in lines):
         yield "Difference: ours minus printed; the printed number counts as a constant."
     if any(row.number(printed.UNSTATED) for row in lines):
         yield "The paper does not state the kind of its R-L, so it cannot be compared with ours."
-    if any(row.paper_row and row.paper_row.doubted for row in lines):
-        labels = ", ".join(row.label for row in lines if row.paper_row and row.paper_row.doubted)
+    doubted = [row.label for row in lines if row.paper_row and row.paper_row.doubted]
+    if doubted:
+        labels = ", ".join(doubted)
         yield f"Another publication or table contradicts the printed row (see published.csv): {labels}."
 
 
 def _line_numbers(job: Job, means: printed.RowMeans, row: _Line) -> Iterator[TableNumber]:
     if row.paper_row:
         yield from _printed_row_numbers(job.paper_table, row.label, row.paper_row)
-    for kind in (OURS, DIFFERENCE):
-        for column, number in row.estimates.items():
-            value = number if kind == OURS else row.difference(column)
+    differences = {column: row.difference(column) for column in row.estimates}
+    for kind, values in ((OURS, row.estimates), (DIFFERENCE, differences)):
+        for column, value in values.items():
             if value is not None:
-                yield means.table_number(
-                    kind, row.label, row.dataset, _MEASURE_OF.get(column, column), value
-                )
+                measure = _MEASURE_OF.get(column, column)
+                yield means.table_number(kind, row.label, row.dataset, measure, value)
 
 
 def _printed_row_numbers(
@@ -263,14 +242,8 @@ def _printed_row_numbers(
 ) -> Iterator[TableNumber]:
     source = f"{paper_table.prints}, {row.source}"
     for column, value in row.numbers.items():
-        yield TableNumber(
-            PRINTED,
-            row.dataset,
-            label,
-            _MEASURE_OF.get(column, column),
-            float(value),
-            source=source,
-        )
+        measure = _MEASURE_OF.get(column, column)
+        yield TableNumber(PRINTED, row.dataset, label, measure, float(value), source=source)
 
 
 _DIMENSIONS = ("L_input", "L_snpt", "N_snpt", "L_ext", "L_dec", "L_seg", "N_seg")
@@ -289,32 +262,37 @@ _SYMBOLS = (
 
 def dimensions_page(job: Job) -> Page:
     """Make the page of planned dimensions. The scale `paper` is compared with the printed ones."""
-    rows = [["printed", dataset, *values] for dataset, values in _printed_dimensions(job).items()]
-    rows += [
-        [row.label, row.dataset, *planned_dimensions(row.points[0].config.model)]
-        for row in job.rows
-    ]
-    rows.sort(key=lambda row: list(job.datasets).index(row[1]))
-    block = Block(
-        "",
-        (),
-        ("row", "dataset", *_DIMENSIONS),
-        "ll" + "r" * len(_DIMENSIONS),
-        rows,
-        footnotes=(_SYMBOLS,),
-    )
-    numbers = [
-        {"dataset": dataset, "row": label, "setting": name, "value": value}
-        for label, dataset, *values in rows
-        for name, value in zip(_DIMENSIONS, values, strict=True)
-        if value
-    ]
-    return Page((block,), rounded_frame(numbers), conditions=tuple(_differences(job)))
+    at_paper_scale = job.scale == PAPER
+    rows, numbers, sentences = list[Sequence[str]](), [], []
+    if not at_paper_scale:
+        sizes = f"The planned settings are those of scale={job.scale}"
+        sentences.append(f"{sizes}; scale=paper has the printed ones.")
+    for dataset in job.datasets:
+        expected = PRINTED_DIMENSIONS.get(dataset, ("",) * len(_DIMENSIONS))
+        if dataset in PRINTED_DIMENSIONS:
+            rows.append(["printed", dataset, *expected])
+        for row in [row for row in job.rows if row.dataset == dataset]:
+            planned = planned_dimensions(row.points[0].config.model)
+            rows.append([row.label, dataset, *planned])
+            for name, value, printed_value in zip(_DIMENSIONS, planned, expected, strict=True):
+                differs = value and printed_value and value != printed_value
+                if at_paper_scale and differs and name != "L_input":
+                    place = f"{row.label} on {dataset} has {name} = {value}"
+                    sentences.append(f"{place}; the paper prints {printed_value}.")
+    for label, dataset, *values in rows:
+        for name, value in zip(_DIMENSIONS, values, strict=True):
+            if value:
+                number = {"dataset": dataset, "row": label, "setting": name, "value": value}
+                numbers.append(number)
+    columns = ("row", "dataset", *_DIMENSIONS)
+    align = "ll" + "r" * len(_DIMENSIONS)
+    block = Block("", (), columns, align, rows, footnotes=(_SYMBOLS,))
+    return Page((block,), rounded_frame(numbers), conditions=tuple(sentences))
 
 
 def planned_dimensions(model: Any) -> tuple[str, ...]:
     """Return the dimensions of the settings of `ca`, `ea` or `seal`, in the order of Table 4; empty where absent."""
-    segment = getattr(model, "segment_length", None)
+    segment = vars(model).get("segment_length")
     numbers = (
         model.snippet_length * model.num_snippets,
         model.snippet_length,
@@ -325,25 +303,3 @@ def planned_dimensions(model: Any) -> tuple[str, ...]:
         segment and -(-model.decode_length // segment),
     )
     return tuple("" if number is None else str(number) for number in numbers)
-
-
-def _printed_dimensions(job: Job) -> dict[str, tuple[str, ...]]:
-    return {name: PRINTED_DIMENSIONS[name] for name in job.datasets if name in PRINTED_DIMENSIONS}
-
-
-def _differences(job: Job) -> list[str]:
-    if job.scale != PAPER:
-        return [
-            f"The planned settings are those of scale={job.scale}; scale=paper has the printed ones."
-        ]
-    expected_of, sentences = _printed_dimensions(job), []
-    for row in job.rows:
-        planned = planned_dimensions(row.points[0].config.model)
-        for name, value, expected in zip(
-            _DIMENSIONS, planned, expected_of.get(row.dataset, ()), strict=False
-        ):
-            if value and name != "L_input" and value != expected:
-                sentences.append(
-                    f"{row.label} on {row.dataset} has {name} = {value}; the paper prints {expected}."
-                )
-    return sentences

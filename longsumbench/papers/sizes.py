@@ -83,24 +83,23 @@ def measure_lengths(
 
 
 def _tokenizers(texts: Texts, name: str | None, required: bool) -> list[SharedTokenizer]:
-    encoder, label = None, f"tokens of {name}"
-    if name is not None:
-        try:
-            encoder = load_tokenizer(name, of_system=False)
-        except EnvironmentProblem:
-            if required:
-                raise
-    if encoder is None and "train" in texts.splits:
+    try:
+        encoder = load_tokenizer(name, of_system=False) if name is not None else None
+    except EnvironmentProblem:
+        if required:
+            raise
+        encoder = None
+    label = f"tokens of {name}"
+    if encoder is None:
+        if "train" not in texts.splits:
+            return []
         encoder = trained_tokenizer(texts.splits["train"], _VOCABULARY, user_cache())
         label = f"tokens (trained BPE, {len(encoder):,} entries)"
-    if encoder is None:
-        return []
-    tokenizer = encoder
-    return [
-        SharedTokenizer(
-            label, lambda texts: sum(len(text.ids) for text in encode_sentences(tokenizer, texts))
-        )
-    ]
+
+    def count_tokens(sentences: Sequence[str]) -> int:
+        return sum(len(encoding.ids) for encoding in encode_sentences(encoder, sentences))
+
+    return [SharedTokenizer(label, count_tokens)]
 
 
 def _count_lengths(
@@ -113,25 +112,17 @@ def _count_lengths(
             lengths[number, row, 0] = counter.of_source(example)
             if any(example.references[:1]):
                 lengths[number, row, 1] = counter.of_target(example)
-    tables = zip(counters, lengths, strict=True)
-    return {
-        counter.label: pd.DataFrame(table, columns=["source", "target"])
-        for counter, table in tables
-    }
+    tables = {}
+    for counter, table in zip(counters, lengths, strict=True):
+        tables[counter.label] = pd.DataFrame(table, columns=["source", "target"])
+    return tables
 
 
 _LENGTH_COLUMNS = (
-    "dataset",
-    "",
-    "examples",
-    "source\nmean",
-    "source\n95 %",
-    "target\nmean",
-    "target\n95 %",
+    *("dataset", "", "examples"),
+    *("source\nmean", "source\n95 %", "target\nmean", "target\n95 %"),
 )
-_STATISTICS = tuple(
-    (text, statistic) for text in ("source", "target") for statistic in ("mean", "95 %")
-)
+_STATISTICS = (("source", "mean"), ("source", "95 %"), ("target", "mean"), ("target", "95 %"))
 _NO_LENGTH = "–"
 _SPLIT_ORDER = ("train", "validation", "test")
 
@@ -152,37 +143,47 @@ def sizes_page(job: Job) -> Page:
     `sample` is the number of examples of it, null for all.
     """
     datasets, conditions = read_datasets(job)
-    dataset_of = {dataset.name: dataset for dataset in datasets}
-    tokenizer = None if job.options.get("tokenizer") is None else str(job.options["tokenizer"])
-    required = job.options.get("tokenizer") != job.paper_table.options_at(job.scale).get(
-        "tokenizer"
-    )
+    readable = {dataset.name: dataset for dataset in datasets}
+    name = job.options.get("tokenizer")
+    tokenizer = None if name is None else str(name)
+    required = name != job.paper_table.options_at(job.scale).get("tokenizer")
     rows, numbers = list[list[str]](), list[TableNumber]()
-    for name in job.paper_table.datasets:
-        printed = _printed_sizes(job.paper_table, name)
+    for dataset_name in job.paper_table.datasets:
+        printed = _printed_sizes(job.paper_table, dataset_name)
         if printed:
-            rows.append([name, f"printed: {printed.unit}", printed.examples, *printed.lengths])
-            numbers += _printed_size_numbers(job.paper_table, name, printed)
-        if dataset := dataset_of.get(name):
-            split = str(job.options.get("split") or dataset.settings.split)
-            lengths = measure_lengths(
-                dataset.texts, split, job.options.get("sample"), tokenizer, required
-            )
-            examples = " / ".join(f"{lengths.examples.get(split, 0):,}" for split in _SPLIT_ORDER)
-            for unit, table in lengths.tables.items():
-                rows.append([dataset.label, f"ours: {unit}", examples, *_length_cells(table)])
-            numbers += _our_numbers(dataset, lengths)
-            conditions.append(_describe_sample(dataset, lengths))
-            if tokenizer is not None and f"tokens of {tokenizer}" not in lengths.tables:
-                conditions.append(
-                    f"{dataset.label}: {tokenizer} is not on this machine; tokenizer=FOLDER sets it."
-                )
+            label = f"printed: {printed.unit}"
+            rows.append([dataset_name, label, printed.examples, *printed.lengths])
+            numbers += _printed_size_numbers(job.paper_table, dataset_name, printed)
+        dataset = readable.get(dataset_name)
+        if dataset is None:
+            continue
+        split, sample = (
+            str(job.options.get("split") or dataset.settings.split),
+            job.options.get("sample"),
+        )
+        lengths = measure_lengths(dataset.texts, split, sample, tokenizer, required)
+        counts = " / ".join(f"{lengths.examples.get(split, 0):,}" for split in _SPLIT_ORDER)
+        for split, size in lengths.examples.items():
+            numbers.append(TableNumber(OURS, dataset_name, "examples", split, size))
+        for unit, table in lengths.tables.items():
+            row = [dataset.label, f"ours: {unit}", counts]
+            for text, statistic in _STATISTICS:
+                number = _estimate(table[text], statistic)
+                row.append(f"{number.mean:,.1f}" if number else _NO_LENGTH)
+                if number:
+                    labels, n = (
+                        (dataset_name, f"{text}, {unit}", statistic),
+                        int(table[text].count()),
+                    )
+                    numbers.append(TableNumber(OURS, *labels, *number, n))
+            rows.append(row)
+        conditions.append(_describe_sample(dataset, lengths))
+        if tokenizer is not None and f"tokens of {tokenizer}" not in lengths.tables:
+            problem = f"{tokenizer} is not on this machine; tokenizer=FOLDER sets it"
+            conditions.append(f"{dataset.label}: {problem}.")
     notes = ("Lengths without titles and section names; words are separated by whitespace.",)
-    return Page(
-        blocks=(Block("", notes, _LENGTH_COLUMNS, "lllrrrr", rows),),
-        numbers=long_table(numbers),
-        conditions=tuple(conditions),
-    )
+    block = Block("", notes, _LENGTH_COLUMNS, "lllrrrr", rows)
+    return Page((block,), long_table(numbers), conditions=tuple(conditions))
 
 
 def _printed_sizes(paper_table: PaperTable, name: str) -> _PrintedSizes | None:
@@ -198,31 +199,14 @@ def _printed_size_numbers(
 ) -> Iterator[TableNumber]:
     source = f"{paper_table.source} {paper_table.prints}"
     parts = printed.examples.split(" / ")
-    for split, text in zip(_SPLIT_ORDER if len(parts) > 1 else ("all splits",), parts, strict=True):
+    splits = _SPLIT_ORDER if parts[1:] else ("all splits",)
+    for split, text in zip(splits, parts, strict=True):
         value = read_printed_size(text)
         yield TableNumber(PRINTED, name, "examples", split, value, source=source)
     for (text, statistic), cell in zip(_STATISTICS, printed.lengths, strict=True):
         if (value := read_printed_size(cell)) is not None:
             row = f"{text}, {printed.unit}"
             yield TableNumber(PRINTED, name, row, statistic, value, source=source)
-
-
-def _length_cells(table: pd.DataFrame) -> Iterator[str]:
-    for text, statistic in _STATISTICS:
-        length = summarize_lengths(table[text])
-        yield (
-            f"{length.mean if statistic == 'mean' else length.p95:,.1f}" if length.n else _NO_LENGTH
-        )
-
-
-def _our_numbers(dataset: ReadableDataset, lengths: DatasetLengths) -> Iterator[TableNumber]:
-    for split, size in lengths.examples.items():
-        yield TableNumber(OURS, dataset.name, "examples", split, size)
-    for unit, table in lengths.tables.items():
-        for text, statistic in _STATISTICS:
-            if number := _estimate(table[text], statistic):
-                n = int(table[text].count())
-                yield TableNumber(OURS, dataset.name, f"{text}, {unit}", statistic, *number, n)
 
 
 def _estimate(lengths: "pd.Series[float]", statistic: str) -> Estimate | None:

@@ -1,23 +1,22 @@
-"""The files of a table or figure: results/papers/NAME.md, .csv, .html, .json and its pictures; the index of all claims.
+"""The files of a table or figure: results/papers/NAME.md, .csv, .json and its pictures; the index of all claims.
 
-They depend only on the runs, so that the same runs give the same bytes.
+They depend only on the runs, so that the same runs give the same bytes. Begin with `write_paper_table`.
 """
 
 import os
-import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 from msgspec import structs
 
 from longsumbench.files import writable_folder
 from longsumbench.formatting import format_count, format_duration, format_p
-from longsumbench.leaderboards.seed_groups import NOT_LEARNED, STILL_LEARNING
 from longsumbench.papers.page import (
     DECIDED,
     NOT_TESTED,
@@ -46,7 +45,7 @@ from longsumbench.views.figures import (
     render_picture,
     write_pictures,
 )
-from longsumbench.views.html import render_page
+from longsumbench.views.tables import escape_markdown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,10 +62,6 @@ _DECISIONS = (
 )
 _PART_COLUMNS = ("part", "difference")
 _OF_FACTS = "Facts: the difference in planted facts, in points, without a test; the paper has no such facts."
-PAGE_CLASSES = {
-    **{outcome: re.sub(r"\W+", "-", outcome).strip("-") for outcome in OUTCOMES},
-    **dict.fromkeys((NOT_LEARNED, STILL_LEARNING), "unlearned"),
-}  # text of a cell → its class
 
 
 @dataclass(frozen=True)
@@ -81,17 +76,11 @@ class PaperReport:
         """Render the verdicts, the tables and the state of the runs for the terminal."""
         tested = [verdict for verdict in self.page.verdicts if verdict.outcome != NOT_TESTED]
         blocks = [*verdict_blocks(self.job, tested), *self.page.blocks]
-        lines = describe_state(self.job)
+        parts = [tables.terminal(page_title(self.job.paper_table), blocks)]
         if untested := len(self.page.verdicts) - len(tested):
-            lines.insert(
-                0, f"{format_count(untested, 'claim')} not tested; the page has the reasons."
-            )
-        return "\n\n".join(
-            [
-                tables.terminal(page_title(self.job.paper_table), blocks),
-                *map(tables.wrap_text, lines),
-            ]
-        )
+            parts.append(f"{format_count(untested, 'claim')} not tested; the page has the reasons.")
+        parts += map(tables.wrap_text, describe_state(self.job))
+        return "\n\n".join(parts)
 
 
 def write_paper_table(job: Job) -> PaperReport:
@@ -120,26 +109,24 @@ def write_page(job: Job, page: Page) -> list[Path]:
     contents: dict[str, str | bytes] = {f"{name}.md": _render_markdown(job, page)}
     if len(page.numbers):
         contents[f"{name}.csv"] = page.numbers.to_csv(index=False, lineterminator="\n")
-    contents |= {f"{name}.html": _render_part(job, page), **page.pictures}
+    contents |= page.pictures
     seconds = {run.run_id: round(run.costs.timings.total, 1) for run in finished_runs(job)}
-    claims = []
-    for verdict in page.verdicts:
-        numbers = {
-            name: value
-            for name, value in structs.asdict(verdict).items()
-            if isinstance(value, float)
-        }
-        rounded = {name: round(float(value), 4) for name, value in numbers.items()}
-        claims.append(structs.replace(verdict, parts=(), **rounded))
-    made = MadePage(name, job.scale, job.words, seconds, missing_names(job), tuple(claims))
-    contents[f"{name}.json"] = (
-        msgspec.json.format(msgspec.json.encode(made), indent=1).decode() + "\n"
-    )
-    for pattern in (f"{name}.*", f"{name}-*.png", f"{name}-*.svg"):
-        for path in folder.glob(pattern):
-            if path.name not in contents:
-                path.unlink()
+    claims = tuple(map(_stored_verdict, page.verdicts))
+    made = MadePage(name, job.scale, job.words, seconds, missing_names(job), claims)
+    contents[f"{name}.json"] = msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
+    for path in [*folder.glob(f"{name}.*"), *folder.glob(f"{name}-*.png")]:
+        if path.name not in contents:
+            path.unlink()
     return write_pictures(folder, contents)
+
+
+def _stored_verdict(verdict: Verdict) -> Verdict:
+    """Return a verdict for NAME.json: rounded, without the parts."""
+    rounded = {}
+    for name, value in structs.asdict(verdict).items():
+        if isinstance(value, float):
+            rounded[name] = round(float(value), 4)
+    return structs.replace(verdict, parts=(), **rounded)
 
 
 def finished_runs(job: Job) -> list[RunRecord]:
@@ -153,8 +140,12 @@ def missing_names(job: Job) -> tuple[str, ...]:
     """Return the names of the points without a finished run, those that are the same run once."""
     if job.paper_table.kind in PLANNED_ONLY:
         return ()
-    names = tuple({point.identity: point.name for point in reversed(job.missing)}.values())[::-1]
-    return (*names, *(f"{label} on {dataset}" for label, dataset in job.unreachable))
+    names: dict[object, str] = {}
+    for row in job.rows:
+        for point in row.missing:
+            names.setdefault(point.identity, point.name)
+    unreachable = [f"{label} on {dataset}" for label, dataset in job.unreachable]
+    return (*names.values(), *unreachable)
 
 
 def describe_state(job: Job) -> list[str]:
@@ -174,46 +165,39 @@ def describe_state(job: Job) -> list[str]:
 
 def describe_machines(runs: Sequence[RunRecord]) -> str:
     """Say on which processors runs were made, and how long those took whose time was measured."""
-    machines = dict.fromkeys(
-        run.environment.gpu or run.environment.processor or "an unknown machine" for run in runs
-    )
-    seconds = sum(run.costs.timings.total for run in runs)
-    took = (
-        f", in {format_duration(seconds)}" if all(run.costs.timings.total for run in runs) else ""
-    )
+    machines, seconds = dict[str, None](), []
+    for run in runs:
+        name = run.environment.gpu or run.environment.processor or "an unknown machine"
+        machines.setdefault(name)
+        seconds.append(run.costs.timings.total)
+    took = f", in {format_duration(sum(seconds))}" if all(seconds) else ""
     return f"Made on {', '.join(machines)}{took}. On another processor, rounding can change trained systems."
 
 
-_Item = tuple[str, list[tuple[str, str]]]  # a text, and for each of its runs a name and a link
+def _run_lines(job: Job) -> list[str]:
+    """Return lines of Markdown about the runs: the machines, then each row with links to its runs.
 
-
-def _linked_runs(job: Job) -> Iterator[_Item]:
-    """Yield each row with its runs; their links are relative to the page, of packed runs to the index of the bundle."""
+    Links are relative to the page; those of packed runs lead to the index of the bundle.
+    """
+    runs = finished_runs(job)
+    if not runs:
+        return []
+    lines = [escape_markdown(describe_machines(runs))]
     page_folder = files_folder(job.results)
     for row in job.rows:
         links = []
         for run in row.finished:
-            folder, seed = (
-                job.results.run_folder(run),
-                "" if run.key.seed is None else f"seed {run.key.seed}, ",
-            )
+            folder = job.results.run_folder(run)
             link = f"{os.path.relpath(folder, page_folder)}/"
             if not folder.is_relative_to(job.results.root):
                 link = os.path.relpath(index_of(job.results.bundle(run.key.dataset)), page_folder)
-            links.append(
-                (
-                    f"{run.run_id[:SHORT_ID]} ({seed}{format_duration(run.costs.timings.total)})",
-                    link,
-                )
-            )
+            seed = "" if run.key.seed is None else f"seed {run.key.seed}, "
+            duration = format_duration(run.costs.timings.total)
+            links.append(f"[{run.run_id[:SHORT_ID]} ({seed}{duration})]({link})")
         if links:
-            yield f"{row.label} on {row.dataset}", links
-
-
-def _command_of(job: Job) -> str:
-    return shlex.join(
-        ["longsumbench", "paper", job.paper_table.name, f"scale={job.scale}", *job.words]
-    )
+            label = escape_markdown(f"{row.label} on {row.dataset}")
+            lines.append(f"{label}: {', '.join(links)}")
+    return lines
 
 
 def page_title(paper_table: PaperTable) -> str:
@@ -225,24 +209,15 @@ def verdict_blocks(job: Job, verdicts: Sequence[Verdict]) -> list[tables.Block]:
     """Return the claims as a table, with the texts that were used, and the parts of those that have several."""
     if not verdicts:
         return []
-    rows = [
-        [
-            verdict.claim,
-            f"{verdict.says} ({verdict.source})" if verdict.says else verdict.source,
-            describe_tested(job.paper_table, job.scale, verdict),
-            verdict.outcome,
-            _format_difference(verdict),
-            format_p(verdict.p),
-            "" if verdict.facts is None else f"{verdict.facts:+.1f}",
-            verdict.reason,
-        ]
-        for verdict in verdicts
-    ]
-    notes = (
-        (_DECISIONS, _OF_FACTS)
-        if any(verdict.facts is not None for verdict in verdicts)
-        else (_DECISIONS,)
-    )
+    rows, notes = [], (_DECISIONS,)
+    for verdict in verdicts:
+        says = f"{verdict.says} ({verdict.source})" if verdict.says else verdict.source
+        tested = describe_tested(job.paper_table, job.scale, verdict)
+        numbers = [_format_difference(verdict), format_p(verdict.p), ""]
+        if verdict.facts is not None:
+            notes = (_DECISIONS, _OF_FACTS)
+            numbers[-1] = f"{verdict.facts:+.1f}"
+        rows.append([verdict.claim, says, tested, verdict.outcome, *numbers, verdict.reason])
     optional = ("the paper says", "facts", "p")
     block = tables.Block(
         "What the paper claims", (), _VERDICTS, "llllrrrl", rows, optional=optional, footnotes=notes
@@ -256,55 +231,27 @@ def verdict_blocks(job: Job, verdicts: Sequence[Verdict]) -> list[tables.Block]:
 
 
 def _render_markdown(job: Job, page: Page) -> str:
-    paper_table, title = job.paper_table, tables.escape_markdown(page_title(job.paper_table))
+    paper_table, title = job.paper_table, escape_markdown(page_title(job.paper_table))
     links = f"[{_INDEX}](index.md)"
     if job.results.root.name == "reference":
         links += f" · [All tables and figures]({_ALL_TABLES})"
-    parts = [f"# {title}", tables.escape_markdown(f"{paper_table.citation}, {paper_table.prints}.")]
-    parts += [links, f"    {_command_of(job)}", *map(tables.escape_markdown, describe_state(job))]
+    words = ["longsumbench", "paper", paper_table.name, f"scale={job.scale}", *job.words]
+    parts = [f"# {title}", escape_markdown(f"{paper_table.citation}, {paper_table.prints}.")]
+    parts += [links, f"    {shlex.join(words)}", *map(escape_markdown, describe_state(job))]
     if page.verdicts:
         parts.append(_markdown_blocks(verdict_blocks(job, page.verdicts)))
     parts += [f"![{title}]({name})" for name in page.pictures]
     parts += filter(None, [_markdown_blocks(page.blocks), page.text.strip()])
-    for heading, items in _below(job, page).items():
-        lines = []
-        for text, runs in items:
-            links = ", ".join(f"[{run}]({link})" for run, link in runs)
-            lines.append(f"* {tables.escape_markdown(text)}{': ' if links else ''}{links}")
-        parts += [f"## {heading}", "\n".join(lines)]
+    sections = {
+        "What differs from the paper": map(escape_markdown, page.conditions),
+        "Runs": _run_lines(job),
+        "What the paper does not give": map(escape_markdown, paper_table.not_given),
+        "Notes": map(escape_markdown, paper_table.notes),
+    }
+    for heading, lines in sections.items():
+        if text := "\n".join(f"* {line}" for line in lines):
+            parts += [f"## {heading}", text]
     return "\n\n".join(parts) + "\n"
-
-
-def _render_part(job: Job, page: Page) -> str:
-    values = {
-        "paper_table": job.paper_table,
-        "index": _INDEX,
-        "command": _command_of(job),
-        "state": describe_state(job),
-    }
-    values |= {
-        "page": page,
-        "verdicts": verdict_blocks(job, page.verdicts),
-        "lists": _below(job, page),
-    }
-    return render_page(
-        "paper.html",
-        title=page_title(job.paper_table),
-        classes=PAGE_CLASSES,
-        outcomes=OUTCOMES,
-        **values,
-    )
-
-
-def _below(job: Job, page: Page) -> dict[str, list[_Item]]:
-    runs = finished_runs(job)
-    lists: dict[str, list[_Item]] = {
-        "What differs from the paper": [(text, []) for text in page.conditions],
-        "Runs": [(describe_machines(runs), []), *_linked_runs(job)] if runs else [],
-        "What the paper does not give": [(text, []) for text in job.paper_table.not_given],
-        "Notes": [(text, []) for text in job.paper_table.notes],
-    }
-    return {heading: items for heading, items in lists.items() if items}
 
 
 def _markdown_blocks(blocks: Sequence[tables.Block]) -> str:
@@ -314,12 +261,10 @@ def _markdown_blocks(blocks: Sequence[tables.Block]) -> str:
 def _format_difference(verdict: Verdict | PartVerdict) -> str:
     if verdict.difference is None:
         return ""
-    interval = (
-        ""
-        if verdict.low is None or verdict.high is None
-        else f" ({verdict.low:+.2f} to {verdict.high:+.2f})"
-    )
-    return f"{verdict.difference:+.2f}{interval}"
+    difference = f"{verdict.difference:+.2f}"
+    if verdict.low is None:
+        return difference
+    return f"{difference} ({verdict.low:+.2f} to {verdict.high:+.2f})"
 
 
 def _public_word(word: str) -> str:
@@ -327,16 +272,23 @@ def _public_word(word: str) -> str:
     key, sign, value = word.partition("=")
     if key.startswith("path."):
         return f"{key}=FOLDER"
-    return (
-        f"{key}{sign}{Path(value).name}"
-        if "/" in value and Path(value).expanduser().exists()
-        else word
-    )
+    if "/" in value and Path(value).expanduser().exists():
+        return f"{key}{sign}{Path(value).name}"
+    return word
 
 
 PICTURE = "claims.png"
 _HEIGHT = 3.2  # inches
-_CLAIM_COLUMNS = ("the paper's claim", "place", "rows", "tested on", "outcome", "seeds", "learned")
+_CLAIM_COLUMNS = (
+    "the paper's claim",
+    "place",
+    "rows",
+    "tested on",
+    "outcome",
+    "seeds",
+    "learned",
+    "page",
+)
 _CLAIMS_LEGEND = (
     "Each claim is tested once, with all its rows and datasets, on the measure and the texts in the column "
     '"tested on"; generated reports (probe) are no papers or articles. Of a claim with several parts, the rows are '
@@ -345,36 +297,22 @@ _CLAIMS_LEGEND = (
 )
 
 
-def write_index(results: Results) -> list[Path]:
-    """Write index.html, index.md and the picture for all pages in a results folder; nothing without a claim.
+def write_index(results: Results) -> None:
+    """Write index.md and the picture for all pages in a results folder; nothing without a claim.
 
     Raises:
         DataError: a file of a page is damaged.
-        EnvironmentProblem: the results folder is not writable.
     """
-    pages = [page for page in read_all_written(results) if page.claims]
-    if not pages:
-        return []
-    numbers = _count_outcomes(pages)
-    title = f"The claims of {format_count(len(numbers), 'paper')}, and what holds here"
-    picture = _draw_outcomes(title, numbers)
-    claims = []
-    for page in pages:
-        paper_table = find_paper_table(page.name)
-        rows = [_claim_cells(page, claim) for claim in page.claims]
-        block = tables.Block("", (), _CLAIM_COLUMNS, "lllllrl", rows)
-        claims.append((page.name, page_title(paper_table), block))
-    text = f"# {title}\n\n![{title}]({PICTURE})\n\n{claims_table(results)}"
-    folder = writable_folder(files_folder(results), "--results-dir")
-    values = {
-        "picture": picture,
-        "legend": f"{summarize_outcomes(pages)} {_CLAIMS_LEGEND}",
-        "tables": claims,
-    }
-    html = render_page(
-        "claims.html", title=title, classes=PAGE_CLASSES, outcomes=OUTCOMES, **values
-    )
-    return write_pictures(folder, {"index.html": html, "index.md": text, PICTURE: picture})
+    numbers: dict[str, Counter[str]] = {}  # paper → number of claims of each outcome
+    for page in read_all_written(results):
+        if page.claims:
+            outcomes = numbers.setdefault(_paper_name(find_paper_table(page.name)), Counter())
+            outcomes.update(claim.outcome for claim in page.claims)
+    if numbers:
+        title = f"The claims of {format_count(len(numbers), 'paper')}, and what holds here"
+        text = f"# {title}\n\n![{title}]({PICTURE})\n\n{claims_table(results)}"
+        contents = {"index.md": text, PICTURE: _draw_outcomes(title, numbers)}
+        write_pictures(files_folder(results), contents)
 
 
 def claims_table(results: Results, folder: str = "") -> str:
@@ -383,17 +321,19 @@ def claims_table(results: Results, folder: str = "") -> str:
     Raises:
         DataError: a file of a page is damaged.
     """
-    lines = [
-        f"| {' | '.join([*_CLAIM_COLUMNS, 'page'])} |",
-        "|---" * (len(_CLAIM_COLUMNS) + 1) + "|",
-    ]
-    for page in read_all_written(results):
+    pages = read_all_written(results)
+    lines = [f"{summarize_outcomes(pages)} {_CLAIMS_LEGEND}", ""]
+    lines += [f"| {' | '.join(_CLAIM_COLUMNS)} |", "|---" * len(_CLAIM_COLUMNS) + "|"]
+    for page in pages:
+        paper_table = find_paper_table(page.name)
         for claim in page.claims:
-            cells = map(tables.escape_markdown, _claim_cells(page, claim))
-            lines.append(f"| {' | '.join([*cells, f'[{page.name}]({folder}{page.name}.md)'])} |")
-    return "\n".join(
-        [f"{summarize_outcomes(read_all_written(results))} {_CLAIMS_LEGEND}", "", *lines, ""]
-    )
+            place = f"{_paper_name(paper_table)}, {claim.source or paper_table.prints}"
+            seeds = "" if claim.seeds is None else str(claim.seeds)
+            cells = [claim.says, place, claim.claim, page.tested_on(claim)]
+            cells += [claim.outcome, seeds, claim.learned]
+            text = " | ".join(map(escape_markdown, cells))
+            lines.append(f"| {text} | [{page.name}]({folder}{page.name}.md) |")
+    return "\n".join([*lines, ""])
 
 
 def summarize_outcomes(pages: Sequence[MadePage]) -> str:
@@ -405,53 +345,23 @@ def summarize_outcomes(pages: Sequence[MadePage]) -> str:
     return f"{number} of {format_count(numbers.total(), 'claim')} are decided: {outcomes}."
 
 
-def _claim_cells(page: MadePage, claim: Verdict) -> list[str]:
-    paper_table = find_paper_table(page.name)
-    place = f"{_paper_name(paper_table)}, {claim.source or paper_table.prints}"
-    seeds = "" if claim.seeds is None else str(claim.seeds)
-    return [
-        claim.says,
-        place,
-        claim.claim,
-        page.tested_on(claim),
-        claim.outcome,
-        seeds,
-        claim.learned,
-    ]
-
-
 def _paper_name(paper_table: PaperTable) -> str:
     return min(paper_table.citation.rpartition(", ")[::2], key=len)
 
 
-def _count_outcomes(pages: Sequence[MadePage]) -> dict[str, Counter[str]]:
-    numbers: dict[str, Counter[str]] = {}
-    for page in pages:
-        name = _paper_name(find_paper_table(page.name))
-        numbers.setdefault(name, Counter()).update(claim.outcome for claim in page.claims)
-    return numbers
-
-
-def _draw_outcomes(title: str, numbers: Mapping[str, Mapping[str, int]]) -> bytes:
+def _draw_outcomes(title: str, numbers: Mapping[str, Counter[str]]) -> bytes:
     """Draw a bar for each paper, with a part for each outcome; return a PNG."""
 
     def draw(figure: "Figure") -> None:
         add_title_and_notes(figure, title, "")
         plot, names = figure.subplots(), list(numbers)
-        starts = dict.fromkeys(names, 0)
+        starts = np.zeros(len(names))
         for outcome, colour in OUTCOMES.items():
-            sizes = [numbers[name].get(outcome, 0) for name in names]
-            if any(sizes):
-                plot.barh(
-                    names,
-                    sizes,
-                    left=[*starts.values()],
-                    color=colour,
-                    label=f"{outcome} ({sum(sizes)})",
-                )
-                starts = {
-                    name: starts[name] + size for name, size in zip(names, sizes, strict=True)
-                }
+            sizes = np.array([numbers[name][outcome] for name in names])
+            if sizes.any():
+                label = f"{outcome} ({sizes.sum()})"
+                plot.barh(names, sizes, left=starts, color=colour, label=label)
+                starts = starts + sizes
         plain_axes(plot, "x")
         plot.invert_yaxis()
         plot.locator_params("x", integer=True)

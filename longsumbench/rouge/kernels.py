@@ -79,7 +79,7 @@ def _totals(reference: _Ids, candidate: _Ids, places: _Ids) -> tuple[int, int, i
         elif columns[column]:
             match[columns[column], column >> 6] |= bit
 
-    unigrams = _within_counts(np.bincount(rows, minlength=shared + 1), available)
+    unigrams = _within_counts(np.bincount(rows, minlength=shared + 1).astype(np.int32), available)
     bigrams = _bigrams(reference, rows, candidate, columns, shared)
     sequence = _sequence(rows, match)
     union = _within_counts(_union(reference, rows, match, marks, shared), available)

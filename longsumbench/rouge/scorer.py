@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from longsumbench.core import Scoring, check_choice
+from longsumbench.core.versions import SCORING_VERSION
 from longsumbench.rouge import stemmers
 from longsumbench.rouge.overlap import Overlap, common, count_overlap
 from longsumbench.rouge.tokenizer import (
@@ -27,7 +28,6 @@ from longsumbench.rouge.tokenizer import (
 )
 from longsumbench.sentences import SPLITTER_NAME, split_for_rouge
 
-SCORING_VERSION = 1  # increases when scores change
 IMPLEMENTATION = f"longsumbench-{SCORING_VERSION}"
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 _MODES = ("google", "perl")
@@ -154,7 +154,7 @@ class RougeScorer:
         self.rouge_types = rouge_types
         self._arguments = rouge_types, use_stemmer, split_summaries, tokenizer
         self._rule = "nltk" if split_summaries and _LSUM in rouge_types else "newline"
-        self._tokenizer = tokenizer or None
+        self._tokenizer: Any = tokenizer or None
         self._vocabulary = Vocabulary(stemmers.google_stem() if use_stemmer else None)
         self._overlap = _overlap_function("auto")
         # of the vocabulary, and of the memory that the kernels reuse

@@ -8,8 +8,6 @@ from longsumbench.cache.artifacts import cache_folder
 from longsumbench.core import registry
 from longsumbench.errors import BrokenPlugin, Bug, SuiteError, as_suite_error
 
-_REPORT_ADVICE = "please report it, with that file"
-
 
 def as_reported_error(error: Exception) -> SuiteError:
     """Return the error to show; for a bug or a broken plug-in, write a log and name it."""
@@ -20,11 +18,9 @@ def as_reported_error(error: Exception) -> SuiteError:
     if suite_error is not None:
         return BrokenPlugin(f"{suite_error}; {log_note}")
     plugin = _plugin_in(error)
-    origin = f"in {plugin}" if plugin else "in longsumbench"
-    message = f"unexpected error {origin}: {type(error).__name__}: {error}; {log_note}"
-    return Bug(
-        f"{message}; {_REPORT_ADVICE}, to {'the authors of that plug-in' if plugin else 'the project'}"
-    )
+    reader = "the authors of that plug-in" if plugin else "the project"
+    message = f"unexpected error in {plugin or 'longsumbench'}: {type(error).__name__}: {error}"
+    return Bug(f"{message}; {log_note}; please report it, with that file, to {reader}")
 
 
 def _log(error: Exception) -> str:
@@ -45,16 +41,17 @@ def _log(error: Exception) -> str:
 
 def _plugin_in(error: Exception) -> str:
     """Return the plug-in in a traceback ("model 'mine' (package.module:Mine)"), or an empty text."""
-    modules = {
-        frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)
-    }
-    for table in (
+    modules = set()
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        modules.add(frame.f_globals.get("__name__", ""))
+    tables = (
         registry.systems,
         registry.corpora,
         registry.metrics,
         registry.rankers,
         registry.engines,
-    ):
+    )
+    for table in tables:
         for name, target in table.targets().items():
             if name not in table.built_in and target.partition(":")[0] in modules:
                 return f"the plug-in of {table.kind} '{name}' ({target})"

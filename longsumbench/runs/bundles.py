@@ -25,7 +25,6 @@ from longsumbench.formatting import format_bytes
 from longsumbench.runs.record import WORK_FOLDER, RunRecord, measured_mean
 
 ENDING = ".tar.xz"
-_VERSION = 1  # of the unpacked copy in the cache
 _RUN_PARTS = 4  # names in the path of a run's folder in a bundle
 _MOST_PARTS = 12  # the path of a file has fewer names
 _SMALL_CONTENT = 2**28  # bytes that a bundle of any size may hold
@@ -55,16 +54,20 @@ def write_bundle(bundle: Path, runs: Sequence[tuple[Path, RunRecord]]) -> None:
                 member = tarfile.TarInfo("/".join(("runs", *folder.parts[-3:], name)))
                 member.size, hashes[name] = len(data), hashlib.sha256(data).hexdigest()
                 archive.addfile(member, io.BytesIO(data))
-            mean = measured_mean(record, score := record.evaluation.ranked_by)
-            scored = "" if mean is None else f"{mean.mean:.2f}"
-            facts = (
-                record.run_id,
-                record.key.model,
-                record.variant,
-                record.key.seed,
-                record.evaluation.n,
+            ranked_by = record.evaluation.ranked_by
+            mean = measured_mean(record, ranked_by)
+            lines.writerow(
+                (
+                    record.run_id,
+                    record.key.model,
+                    record.variant,
+                    record.key.seed,
+                    record.evaluation.n,
+                    ranked_by,
+                    "" if mean is None else f"{mean.mean:.2f}",
+                    digest(hashes)[:16],
+                )
             )
-            lines.writerow([*facts, score, scored, digest(hashes)[:16]])
         archive.close()
         _check_content(bundle, file.tell(), archive.offset)
     write_atomically(index_of(bundle), index.getvalue())
@@ -98,7 +101,7 @@ def unpack_bundle(bundle: Path) -> Path:
         raise
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", bundle) from error
-    inputs = {"name": bundle.name, "sha256": sha256, "version": _VERSION}
+    inputs = {"name": bundle.name, "sha256": sha256}
     return user_cache().get("runs", inputs, partial(_extract_files, bundle))
 
 
@@ -158,18 +161,14 @@ def _extract_files(bundle: Path, folder: Path) -> None:
 def _extract_member(
     archive: tarfile.TarFile, member: tarfile.TarInfo, bundle: Path, folder: Path
 ) -> None:
-    home = ["runs", bundle.name.removesuffix(ENDING)]
+    dataset = bundle.name.removesuffix(ENDING)
     parts = member.name.split("/")
-    is_safe = parts[:2] == home and not {"", ".", ".."} & {*parts}
     is_file = member.isreg() and not member.issparse() and member.size >= 0
-    if (
-        not is_file
-        or not is_safe
-        or not _RUN_PARTS < len(parts) < _MOST_PARTS
-        or not _is_packed(parts[_RUN_PARTS:])
-    ):
+    is_inside = parts[:2] == ["runs", dataset] and not {"", ".", ".."} & {*parts}
+    is_of_run = _RUN_PARTS < len(parts) < _MOST_PARTS and _is_packed(parts[_RUN_PARTS:])
+    if not (is_file and is_inside and is_of_run):
         raise DataError(
-            f"{_name_of(member)} in this bundle is not a file of a run on {home[1]}", bundle
+            f"{_name_of(member)} in this bundle is not a file of a run on {dataset}", bundle
         )
     path = folder.joinpath(*parts)
     content = archive.extractfile(member)

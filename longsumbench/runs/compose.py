@@ -1,6 +1,7 @@
 """Compose the YAML files and overrides with Hydra; systems and corpora without a file are offered to it by name."""
 
 import copy
+import glob
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -29,9 +30,8 @@ from longsumbench.runs.overrides import (
 _MODELS = "models"  # in a scale's file: system → its settings
 _ALL_SYSTEMS = "all"  # the settings of all systems that have them
 _RECIPES = "model/recipe"  # a group: settings of a model for a dataset
-OWN_SWEEP = (
-    "sweep"  # in an experiment's file: a list of lines, each with overrides as typed after -m
-)
+# In an experiment's file: a list of lines, each with overrides as typed after -m
+OWN_SWEEP = "sweep"
 
 
 @contextmanager
@@ -53,12 +53,11 @@ def hydra_session(config_dir: str | None = None) -> Iterator[None]:
 
 def search_path(config_dir: str | None) -> list[str]:
     """Return the override that adds the user's folder of YAML files and `config_dir`, as far as they exist."""
-    folders = [
-        str(folder.resolve()).replace("\\", "\\\\").replace("'", "\\'")
-        for folder in _added_folders(config_dir)
-    ]
-    quoted = ",".join(f"'file://{folder}'" for folder in folders)
-    return [f"hydra.searchpath=[{quoted}]"] if folders else []
+    quoted = []
+    for folder in _added_folders(config_dir):
+        path = str(folder.resolve()).replace("\\", "\\\\").replace("'", "\\'")
+        quoted.append(f"'file://{path}'")
+    return [f"hydra.searchpath=[{','.join(quoted)}]"] if quoted else []
 
 
 def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
@@ -71,28 +70,27 @@ def with_recipe(overrides: Sequence[str], config_dir: str | None) -> list[str]:
         UsageError: the recipe is for another model; or it names none, and none is typed.
     """
     values = dict(word.partition("=")[::2] for word in overrides)
-    if (name := values.get(_RECIPES)) is None:
+    if _RECIPES not in values:
         return list(overrides)
-    files = {
-        path.stem: path
-        for folder in _config_folders(config_dir)
-        for path in (folder / _RECIPES).glob("*.yaml")
-    }
+    name = values[_RECIPES]
+    files = {path.stem: path for path in _config_files(config_dir, f"{_RECIPES}/*.yaml")}
     if name not in files:
         raise UnknownName("recipe", name, files)
     content = OmegaConf.load(files[name])
-    names = {group: OmegaConf.select(content, f"{group}.name") for group in ("model", "dataset")}
-    model = values.get("model", names["model"])
+    own_model = OmegaConf.select(content, "model.name")
+    own_dataset = OmegaConf.select(content, "dataset.name")
+    model = values.get("model", own_model)
     if model is None:
         raise UsageError(f"model/recipe={name} names no model: add model= and dataset=")
-    if model != (names["model"] or model):
+    if own_model and model != own_model:
         raise UsageError(
-            f"model/recipe={name} is for model={names['model']}, not model={model}: leave one out"
+            f"model/recipe={name} is for model={own_model}, not model={model}: leave one out"
         )
-    return [
-        *overrides,
-        *(f"{group}={choice}" for group, choice in names.items() if choice and group not in values),
-    ]
+    words = list(overrides)
+    for group, choice in (("model", own_model), ("dataset", own_dataset)):
+        if choice and group not in values:
+            words.append(f"{group}={choice}")
+    return words
 
 
 def compose(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
@@ -109,11 +107,10 @@ def compose_overrides(overrides: Sequence[str], config_dir: str | None) -> DictC
 
 @lru_cache(maxsize=64)
 def _composed_once(overrides: tuple[str, ...], config_dir: str | None) -> DictConfig:
-    choices = tuple(word for word in overrides if not sets_value(word))
-    if len(choices) < len(overrides):  # points with the same choices share the files
-        return _with_settings(
-            compose_overrides(choices, config_dir), [word for word in overrides if sets_value(word)]
-        )
+    choices = [word for word in overrides if not sets_value(word)]
+    settings = [word for word in overrides if sets_value(word)]
+    if settings:  # points with the same choices share the files
+        return _with_settings(compose_overrides(choices, config_dir), settings)
     for name, path in dataset_files().items():
         if f"dataset={name}" in choices:
             read_dataset_file(path)  # its errors name the file
@@ -124,9 +121,8 @@ def _composed_once(overrides: tuple[str, ...], config_dir: str | None) -> DictCo
     except YAMLError as error:
         raise UsageError(f"a file is not valid YAML: {' '.join(str(error).split())}") from error
     OmegaConf.set_struct(composed, False)
-    if (
-        composed.get(_MODELS) in scale_models(config_dir).values()
-    ):  # otherwise another file has an unknown setting
+    # A scale's file may have this key; in another file it is an unknown setting.
+    if composed.get(_MODELS) in scale_models(config_dir).values():
         del composed[_MODELS]
     return composed
 
@@ -151,12 +147,7 @@ def offer_plugins(config_dir: str | None) -> None:
     This also clears the cache of YAML files.
     """
     _composed_once.cache_clear()
-    files = [
-        path
-        for folder in _config_folders(config_dir)
-        for path in folder.glob("*/*.yaml")
-        if path.is_file()
-    ]
+    files = [path for path in _config_files(config_dir, "*/*.yaml") if path.is_file()]
     names = (tuple(registry.systems.targets()), tuple(registry.corpora.targets()))
     _offer(config_dir, *names, tuple((path, path.stat().st_mtime_ns) for path in files))
 
@@ -169,22 +160,18 @@ def _offer(
     files: tuple[tuple[Path, int], ...],
 ) -> None:
     scale_models.cache_clear()
-    nodes: dict[str, dict[str, Any]] = {
-        group: {"default": {group: {}}} for group in ("train", "decode", "score")
-    }
-    for group, names in (("model", models), ("dataset", datasets)):
-        nodes[group] = {name: {group: {"name": name}} for name in names}
-    for name in datasets:
-        nodes["dataset"][name]["dataset"]["reader"] = name
+    nodes: dict[str, dict[str, Any]] = {}
+    for group in ("train", "decode", "score"):
+        nodes[group] = {"default": {group: {}}}
+    nodes["model"] = {name: {"model": {"name": name}} for name in models}
+    nodes["dataset"] = {name: {"dataset": {"name": name, "reader": name}} for name in datasets}
     nodes["scale/model"] = _scale_options(config_dir)
     store = ConfigStore.instance()
     for group, group_nodes in nodes.items():
         store.repo.pop(group.partition("/")[0], None)  # names of an earlier folder
         for name, node in group_nodes.items():
-            if not any(
-                (folder / group / f"{name}.yaml").is_file()
-                for folder in _config_folders(config_dir)
-            ):
+            files_of_node = _config_files(config_dir, f"{group}/{glob.escape(name)}.yaml")
+            if not any(path.is_file() for path in files_of_node):
                 store.store(group=group, name=name, node=node, package="_global_")
 
 
@@ -196,19 +183,16 @@ def _scale_options(config_dir: str | None) -> dict[str, Any]:
     """
     options = {}
     for scale, blocks in scale_models(config_dir).items():
+        common = blocks.get(_ALL_SYSTEMS, {})
         for name in {*registry.systems.built_in, *blocks} - {_ALL_SYSTEMS}:
             settings = {}
-            with suppress(Exception):  # import errors appear when the system is chosen
-                items = (
-                    fields(registry.config_of(name)) if name in registry.systems.built_in else ()
-                )
-                common = blocks.get(_ALL_SYSTEMS, {})
-                settings = {item.name: common[item.name] for item in items if item.name in common}
-            system_settings = dict(blocks.get(name, {}))
-            search = (
-                {"decode": system_settings.pop("decode")} if "decode" in system_settings else {}
-            )
-            options[f"{scale}-{name}"] = {"model": {**settings, **system_settings}, **search}
+            if name in registry.systems.built_in:
+                with suppress(Exception):  # import errors appear when the system is chosen
+                    names = {item.name for item in fields(registry.config_of(name))}
+                    settings = {key: value for key, value in common.items() if key in names}
+            settings |= blocks.get(name, {})
+            node = {"decode": settings.pop("decode")} if "decode" in settings else {}
+            options[f"{scale}-{name}"] = {"model": settings, **node}
     return options
 
 
@@ -216,30 +200,30 @@ def _scale_options(config_dir: str | None) -> dict[str, Any]:
 def scale_models(config_dir: str | None) -> dict[str, dict[str, dict[str, Any]]]:
     """Return scale → system → settings, from `models` in the files of the scales."""
     scales: dict[str, dict[str, dict[str, Any]]] = {}
-    for path in (
-        path for folder in _config_folders(config_dir) for path in (folder / "scale").glob("*.yaml")
-    ):
+    for path in _config_files(config_dir, "scale/*.yaml"):
         with suppress(YAMLError, OmegaConfBaseException, OSError, ValueError):  # Hydra reports it
             content = OmegaConf.to_container(OmegaConf.load(path))
             blocks = content.get(_MODELS) if isinstance(content, dict) else None
-            if isinstance(blocks, dict) and all(
-                isinstance(block, dict) for block in blocks.values()
-            ):
+            if not isinstance(blocks, dict):
+                continue
+            if all(isinstance(block, dict) for block in blocks.values()):
                 scales.setdefault(path.stem, blocks)
     return scales
 
 
-def _config_folders(config_dir: str | None) -> list[Path]:
-    return [CONF, *_added_folders(config_dir)]
+def _config_files(config_dir: str | None, pattern: str) -> list[Path]:
+    """Return the YAML files of a pattern ("scale/*.yaml"), those of the suite first."""
+    files = []
+    for folder in (CONF, *_added_folders(config_dir)):
+        files += folder.glob(pattern)
+    return files
 
 
 def _added_folders(config_dir: str | None) -> list[Path]:
     """Return the folders of YAML files that are not the suite's: the user's folder, then `config_dir`."""
     user_folder = user_config_folder()
-    return [
-        *([user_folder] if user_folder.is_dir() else []),
-        *([Path(config_dir)] if config_dir else []),
-    ]
+    folders = [user_folder] if user_folder.is_dir() else []
+    return [*folders, Path(config_dir)] if config_dir else folders
 
 
 def translate_hydra_error(error: Exception) -> SuiteError:

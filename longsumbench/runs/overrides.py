@@ -28,14 +28,11 @@ from longsumbench.errors import UnknownName, UsageError, did_you_mean
 from longsumbench.files import read_text
 
 _READER = "reader"  # of a dataset
-# Assert statements of Hydra's parser read the input: without them (python -O), it cannot parse range(1,3) or {a: 1}.
+# Hydra's parser reads the input in assert statements: without them (python -O) it cannot parse range(1,3) or {a: 1}.
+# So its module is compiled again, with them.
 if not __debug__:
-    _visitor_code = compile(
-        Path(overrides_visitor.__file__).read_bytes(),
-        overrides_visitor.__file__,
-        "exec",
-        optimize=0,
-    )
+    _visitor_file = Path(overrides_visitor.__file__)
+    _visitor_code = compile(_visitor_file.read_bytes(), str(_visitor_file), "exec", optimize=0)
     exec(_visitor_code, vars(overrides_visitor))  # noqa: S102 - the same module, compiled with them
     overrides_parser.HydraOverrideVisitor = overrides_visitor.HydraOverrideVisitor
 _NEEDS_NO_QUOTES = re.compile(
@@ -56,13 +53,12 @@ def format_overrides(settings: Mapping[str, Any], swept: bool = False) -> list[s
     words = []
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            chooser = (
-                _READER if value.get(_READER) else "name"
-            )  # own texts: the format chooses, and the name is set
-            inner = {
-                key if name == chooser and key in GROUPS else f"{key}.{name}": value[name]
-                for name in value
-            }
+            # Own texts have a name of their own; then the format chooses.
+            chooser = _READER if value.get(_READER) else "name"
+            inner = {}
+            for name, item in value.items():
+                chooses = name == chooser and key in GROUPS
+                inner[key if chooses else f"{key}.{name}"] = item
             words += format_overrides(inner, swept)
         elif swept and isinstance(value, list | tuple | range):
             if not value:
@@ -93,12 +89,11 @@ def add_config_file(path: str | Path | None, words: Sequence[str]) -> list[str]:
     if values.get("model.imported"):
         problem = f"--config {path} is that of imported outputs of {values['model.name']}, which cannot be run"
         raise UsageError(f"{problem}: name the config.yaml of another run")
-    shared = {f"{section}.{key}": key for section in SECTIONS for key in ("seed", "device")}
-    left_out = {
-        *keys,
-        "overwrite",
-        *(key for key, top in shared.items() if values.get(key) == values.get(top)),
-    }
+    left_out = {*keys, "overwrite"}
+    # Sections take the seed and the device of the run.
+    for section, key in product(SECTIONS, ("seed", "device")):
+        if values.get(f"{section}.{key}") == values.get(key):
+            left_out.add(f"{section}.{key}")
     chooser = f"dataset.{_READER}" if values.get(f"dataset.{_READER}") else "dataset.name"
     groups = {"model.name": "model", chooser: "dataset"}
     settings = {groups.get(key, key): value for key, value in values.items() if key not in left_out}
@@ -114,15 +109,15 @@ def read_config_file(path: Path) -> dict[str, Any]:
     try:
         content = OmegaConf.to_container(OmegaConf.create(read_text(path)))
     except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
-        reason = getattr(error, "strerror", None) or first_error_line(error)
+        is_of_system = isinstance(error, OSError) and error.strerror
+        reason = error.strerror if is_of_system else first_error_line(error)
         raise UsageError(f"--config {path} cannot be read: {reason}") from error
     values = flatten_config(content) if isinstance(content, dict) else {}
-    if not isinstance(values.get("model.name"), str) or not isinstance(
-        values.get("dataset.name"), str
-    ):
-        raise UsageError(
-            f"--config {path} is not the config.yaml of a run: model.name and dataset.name are missing"
-        )
+    for key in ("model.name", "dataset.name"):
+        if not isinstance(values.get(key), str):
+            raise UsageError(
+                f"--config {path} is not the config.yaml of a run: model.name and dataset.name are missing"
+            )
     return values
 
 
@@ -130,12 +125,10 @@ def flatten_config(content: Mapping[Any, Any]) -> dict[str, Any]:
     """Return full key ("train.seed") → value of a configuration in sections."""
     values: dict[str, Any] = {}
     for section, inner in content.items():
-        group = isinstance(inner, dict)
-        values |= (
-            {f"{section!s}.{key}": value for key, value in inner.items()}
-            if group
-            else {str(section): inner}
-        )
+        if isinstance(inner, dict):
+            values |= {f"{section}.{key}": value for key, value in inner.items()}
+        else:
+            values[str(section)] = inner
     return values
 
 
@@ -160,6 +153,7 @@ def _format_value(key: str, value: Any) -> str:
 
 
 _RUN_HELP = "(see longsumbench run --help)"
+# What users of other programs type
 _SETTING_ALIASES = {
     "lr": "train.learning_rate",
     "steps": "train.max_steps",
@@ -169,29 +163,40 @@ _SETTING_ALIASES = {
 
 def not_an_override(word: str) -> UsageError:
     """Return the error for a word that has no "=" or deletes a setting."""
-    for group, names in {
-        "model": registry.systems.targets(),
-        "dataset": registry.corpora.targets(),
-    }.items():
-        if word in names:
+    for group, table in (("model", registry.systems), ("dataset", registry.corpora)):
+        if word in table.targets():
             return UsageError(f"'{word}' is not an override: write {group}={word}")
     return UsageError(f"'{word}' is not an override: write key=value {_RUN_HELP}")
 
 
 def unknown_setting(key: str, choices: Sequence[str]) -> UsageError:
     """Return the error for an unknown setting; it proposes the section if only that is missing."""
-    sections = {
-        f"{section}.{item.name}" for section, schema in SECTIONS.items() for item in fields(schema)
-    }
-    if key.rpartition(".")[2] in _SETTING_ALIASES:
-        suggestion = f" (did you mean '{_SETTING_ALIASES[key.rpartition('.')[2]]}'?)"
-    elif matches := sorted(_ending_in(key, sections)) or sorted(
-        _ending_in(key, _settings_of_models())
-    ):
+    section_keys = _keys_of(SECTIONS.items())
+    matches = _ending_in(key, section_keys)
+    if not matches:
+        configs = [registry.config_of(name) for name in registry.systems.built_in]
+        matches = _ending_in(key, _keys_of(("model", config) for config in configs))
+    alias = _SETTING_ALIASES.get(key.rpartition(".")[2])
+    if alias:
+        suggestion = f" (did you mean '{alias}'?)"
+    elif matches:
         suggestion = f" (did you mean {' or '.join(map(repr, matches))}?)"
     else:
-        suggestion = did_you_mean(key.partition(".")[0], choices) or did_you_mean(key, sections)
+        suggestion = did_you_mean(key.partition(".")[0], choices) or did_you_mean(key, section_keys)
     return UsageError(f"unknown setting '{key}'{suggestion} {_RUN_HELP}")
+
+
+def _keys_of(schemas: Iterable[tuple[str, type]]) -> list[str]:
+    """Return the keys ("train.seed") of the settings in some sections."""
+    keys = []
+    for section, schema in schemas:
+        keys += [f"{section}.{item.name}" for item in fields(schema)]
+    return keys
+
+
+def _ending_in(key: str, settings: Sequence[str]) -> list[str]:
+    matches = {text for text in settings if text.partition(".")[2] == key and key != "name"}
+    return sorted(matches)
 
 
 def unknown_choice(group: str, name: str, choices: Iterable[str]) -> UsageError:
@@ -205,18 +210,6 @@ def unknown_choice(group: str, name: str, choices: Iterable[str]) -> UsageError:
         checkpoint = f"model=seq2seq model.checkpoint={name}, or model=prompt for a language model"
         return UsageError(f"model={name} is a checkpoint: write {checkpoint}")
     return UnknownName(group or "configuration", name, choices)
-
-
-def _ending_in(key: str, settings: Iterable[str]) -> list[str]:
-    return [setting for setting in settings if setting.partition(".")[2] == key and key != "name"]
-
-
-def _settings_of_models() -> set[str]:
-    return {
-        f"model.{item.name}"
-        for name in registry.systems.built_in
-        for item in fields(registry.config_of(name))
-    }
 
 
 GROUPS = ("model", "dataset", "scale", "train", "decode", "score", "experiment")
@@ -260,40 +253,38 @@ def expand(overrides: Sequence[str], sweep: bool) -> Iterator[tuple[str, list[st
     parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(
         list(overrides)
     )
-    choices, swept = [], []
+    choices, swept_keys = [], set()
     for word, override in zip(overrides, parsed, strict=True):
-        swept.append(override.is_sweep_override())
-        if swept[-1] and not sweep:
+        key, typed_word = override.get_key_element(), format_override(word)
+        several = override.is_sweep_override()
+        if several and not sweep:
             raise UsageError(
-                f"'{format_override(word)}' has several values: sweep over them with -m, or quote them"
+                f"'{typed_word}' has several values: sweep over them with -m, or quote them"
             )
         if override.is_interval_sweep():
-            raise UsageError(
-                f"'{format_override(word)}' is a range: use hydra/sweeper=optuna to search it"
-            )
-        if isinstance(names := override.value(), list) and not sets_value(word):
-            together = f"-m {override.get_key_element()}={','.join(map(str, names))}"
+            raise UsageError(f"'{typed_word}' is a range: use hydra/sweeper=optuna to search it")
+        names = override.value()
+        if isinstance(names, list) and not sets_value(word):
+            together = f"-m {key}={','.join(map(str, names))}"
             raise UsageError(
                 f"'{word}' has several names: choose one, or sweep over them with {together}"
             )
-        values = override.sweep_string_iterator() if swept[-1] else ()
-        choices.append(
-            [f"{override.get_key_element()}={value}" for value in values] if swept[-1] else [word]
-        )
+        if several:
+            swept_keys.add(key)
+            choices.append([f"{key}={value}" for value in override.sweep_string_iterator()])
+        else:
+            choices.append([word])
     for combination in product(*choices):
-        varying = (
-            format_override(word) for word, varies in zip(combination, swept, strict=True) if varies
-        )
+        varying = [
+            format_override(word) for word in combination if word.partition("=")[0] in swept_keys
+        ]
         yield " ".join(varying), list(combination)
 
 
 def swept_settings(swept: Sequence[str]) -> list[str]:
     """Return the settings of swept overrides ("model.page_size"), without seeds and without groups."""
-    return [
-        key
-        for key in dict.fromkeys(map(override_key, swept))
-        if "." in key and not key.endswith(".seed")
-    ]
+    keys = dict.fromkeys(map(override_key, swept))
+    return [key for key in keys if "." in key and not key.endswith(".seed")]
 
 
 def override_key(override: str) -> str:

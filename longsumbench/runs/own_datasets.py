@@ -36,41 +36,40 @@ def add_dataset(name: str, path: str, words: Sequence[str] = ()) -> tuple[Texts,
         DataError: a file or a row cannot be used.
         EnvironmentProblem: the file cannot be written.
     """
-    if extra := [word for word in words if not word.startswith(("dataset=", "dataset."))]:
-        raise UsageError(
-            f"'{extra[0]}' is not a setting of a dataset: write dataset.<setting>=<value>"
-        )
+    for word in words:
+        if not word.startswith(("dataset=", "dataset.")):
+            raise UsageError(
+                f"'{word}' is not a setting of a dataset: write dataset.<setting>=<value>"
+            )
     if name in registry.corpora.targets():
         raise UsageError(f"'{name}' is a dataset of the suite or of a plug-in: choose another name")
-    if existing_file := dataset_files().get(name):
+    if name in dataset_files():
+        existing_file = dataset_files()[name]
         raise UsageError(
             f"dataset '{name}' exists ({existing_file}): choose another name, or remove it"
         )
-    reader = [] if any(word.startswith("dataset=") for word in words) else ["dataset=jsonl"]
+    if not any(word.startswith("dataset=") for word in words):
+        words = ["dataset=jsonl", *words]
     place = path if "dataset=hub" in words else os.path.abspath(Path(path).expanduser())
     overrides = format_overrides({"dataset.name": name, "dataset.path": place})
-    settings = plan_dataset([*reader, *words, *overrides])
+    settings = plan_dataset([*words, *overrides])
     if settings.tokenizer is not None:
-        settings = replace(
-            settings, tokenizer=os.path.abspath(Path(settings.tokenizer).expanduser())
-        )
+        tokenizer = os.path.abspath(Path(settings.tokenizer).expanduser())
+        settings = replace(settings, tokenizer=tokenizer)
     folder = writable_folder(
         user_config_folder() / "dataset", f"the environment variable {CONFIG_VARIABLE}"
     )
     texts = load_texts(settings, user_cache())
-    changed = {
-        item.name: value
-        for item in fields(settings)
-        if (value := getattr(settings, item.name)) != item.default
-    }
-    plain = {
-        key: value.replace("${", r"\${") if isinstance(value, str) else value
-        for key, value in changed.items()
-    }
+    changed = {}
+    for item in fields(settings):
+        value = vars(settings)[item.name]
+        if value != item.default:
+            # OmegaConf would look up what "${" names.
+            is_text = isinstance(value, str)
+            changed[item.name] = value.replace("${", r"\${") if is_text else value
     file = folder / f"{name}.yaml"
-    write_atomically(
-        file, f"# own texts, {describe_sizes(texts)}\n{OmegaConf.to_yaml(OmegaConf.create(plain))}"
-    )
+    comment = f"# own texts, {describe_sizes(texts)}\n"
+    write_atomically(file, comment + OmegaConf.to_yaml(OmegaConf.create(changed)))
     return texts, file
 
 
@@ -80,7 +79,8 @@ def remove_dataset(name: str) -> Path:
     Raises:
         UnknownName: the user has no such dataset.
     """
-    if name not in (files := dataset_files()):
+    files = dataset_files()
+    if name not in files:
         raise UnknownName("dataset of your own", name, files)
     files[name].unlink()
     return files[name]
@@ -110,9 +110,8 @@ def load_dataset(name: str, **settings: Any) -> Texts:
         DataError: a file or a row cannot be used.
         EnvironmentProblem: the dataset is on the hub, which cannot be reached.
     """
-    return load_texts(
-        plan_dataset(format_overrides({"dataset": {"name": name, **settings}})), user_cache()
-    )
+    overrides = format_overrides({"dataset": {"name": name, **settings}})
+    return load_texts(plan_dataset(overrides), user_cache())
 
 
 @suite_errors()

@@ -50,11 +50,6 @@ from longsumbench.runs.record import (
     output_files,
     recorded_facts,
 )
-from longsumbench.runs.run_id import (
-    config_identity,
-    id_of_run,
-    key_of_run,
-)
 from longsumbench.runs.verdicts import write_verdicts
 
 _log = logging.getLogger(__name__)
@@ -79,11 +74,11 @@ def run_point(
             system, texts = None, load_texts(config.dataset, stages)
         else:
             system, texts = prepare(config, stages)
-    run_id = id_of_run(config, texts)
+    key = key_of_run(config, texts, point.outputs)
     folder_of = (
         root.unpacked_folder if config.overwrite else root.folder
     )  # a packed run stays as it is
-    folder = folder_of(config.dataset.name, config.model.name, run_id)
+    folder = folder_of(key.dataset, key.model, key.run_id)
     if config.overwrite or not results.is_finished(folder) or is_incomplete(config, texts, folder):
         root.check_not_packed(folder)
         (folder / "work").mkdir(parents=True, exist_ok=True)
@@ -93,7 +88,7 @@ def run_point(
             if not results.is_finished(folder):  # another process may have finished it
                 results.report_torn_record(folder)
                 system = system or core.new_system(config.model)
-                return _carry_out(point, system, texts, stages, folder, started)
+                return _carry_out(point, key, system, texts, stages, folder, started)
             if is_incomplete(config, texts, folder):
                 add_missing(config, texts, stages, folder)
                 quiet = True
@@ -107,6 +102,17 @@ def run_point(
     return record
 
 
+def key_of_run(config: core.RunConfig, texts: Texts, outputs: str = "") -> core.RunKey:
+    """Return the key of a run on texts that were read; `outputs` is the hash of imported outputs.
+
+    Raises:
+        DataError: the dataset lacks the split to summarize.
+        EnvironmentProblem: the model's checkpoint is not on this machine.
+    """
+    texts.check_split(config.dataset.split)
+    return replace(core.RunKey.of(config), fingerprint=texts.fingerprint, outputs=outputs)
+
+
 def needs_no_work(config: core.RunConfig) -> bool:
     """Return True if a run is finished and has all that its configuration asks for. Reads its texts if runs exist."""
     root = results.Results(Path(config.results_dir).expanduser())
@@ -114,7 +120,8 @@ def needs_no_work(config: core.RunConfig) -> bool:
         runs = root.run_folders(config.dataset.name, f"{config.model.name}/*")
         if not config.overwrite and any((folder / "record.json").is_file() for folder in runs):
             texts = load_texts(config.dataset, user_cache())
-            folder = root.folder(config.dataset.name, config.model.name, id_of_run(config, texts))
+            key = key_of_run(config, texts)
+            folder = root.folder(key.dataset, key.model, key.run_id)
             return results.is_finished(folder) and not is_incomplete(config, texts, folder)
     return False
 
@@ -126,6 +133,7 @@ def _stages_of(point: Point) -> ArtifactCache:
 
 def _carry_out(
     point: Point,
+    key: core.RunKey,
     system: core.System,
     texts: Texts,
     stages: ArtifactCache,
@@ -177,7 +185,7 @@ def _carry_out(
     )
     record = RunRecord(
         run_id=folder.name,
-        key=key_of_run(config, texts),
+        key=key,
         variant=point.variant,
         oracle=core.sees_reference(config.model, config.decode),
         evaluation=evaluation,
@@ -304,8 +312,7 @@ def _plan_baselines(point: Point) -> Iterator[Point]:
         model = core.registry.config_of(name)(**settings)
         variant = ",".join(f"{key}={value}" for key, value in settings.items())
         baseline = replace(seeded, model=model)
-        identity = config_identity(baseline)
-        yield Point(baseline, variant, command=point.command, identity=identity, quiet=True)
+        yield Point(baseline, variant, command=point.command, quiet=True)
 
 
 def _asked_length(config: core.RunConfig) -> dict[str, str]:
@@ -415,7 +422,7 @@ def _add_measures(
         for table, columns in zip(tables, added.tables, strict=True)
     ]
     scoring.write_each_scores(folder, tables, mean_scores(tables))
-    write_verdicts(folder, metrics)
+    write_verdicts(folder, added.verdicts)
     measures = {
         name: measure
         for name, measure in evaluation.measures.items()

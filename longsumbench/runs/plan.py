@@ -13,8 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
-from typing import Any
+from functools import cache, partial
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -25,7 +24,6 @@ from longsumbench.cache.artifacts import ArtifactCache, cache_folder
 from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
-from longsumbench.formatting import format_plain_value
 from longsumbench.progress import track
 from longsumbench.runs.compose import (
     OWN_SWEEP,
@@ -36,118 +34,7 @@ from longsumbench.runs.compose import (
 )
 from longsumbench.runs.overrides import as_hydra, expand, format_override, override_key
 from longsumbench.runs.record import ImportedOutputs
-from longsumbench.runs.run_id import config_identity
-
-_CHECKPOINT = (
-    "checkpoint",
-    "revision",
-)  # settings of a model without which its row in a table says nothing
-
-
-class Variants:
-    """Names the variants of points that are planned together, within a session of Hydra."""
-
-    def __init__(self, config_dir: str | None) -> None:
-        self._config_dir = config_dir
-        self._usual: dict[
-            tuple[tuple[str, ...], type], core.RunConfig
-        ] = {}  # many points differ in the same settings
-
-    def name(
-        self, overrides: Sequence[str], config: core.RunConfig, decided_by: frozenset[str]
-    ) -> str:
-        """Return the typed model and decode settings that differ from the recipe and decide summaries, sorted.
-
-        A checkpoint is always named. How summaries are made, and what was trained, is named if it is not the usual.
-        `overrides` are in Hydra's form, and `decided_by` are the sections that decide summaries.
-        """
-        model = config.model
-        parts = {
-            f"{key}={format_setting(value)}"
-            for key, value in (("checkpoint", model.checkpoint), ("revision", model.revision))
-            if value
-        }
-        if config.decode.mode != "write" and "decode" in decided_by:
-            parts.add(f"mode={config.decode.mode}")
-        if config.train.only != "all" and "train" in decided_by:
-            parts.add(f"only={config.train.only}")
-        return ",".join(sorted({*parts, *self._changed(overrides, config, decided_by)}))
-
-    def _changed(
-        self, overrides: Sequence[str], config: core.RunConfig, decided_by: frozenset[str]
-    ) -> Iterator[str]:
-        """Yield the typed settings with other values than the recipe gives, as "key=value"."""
-        keys = {word: override_key(word) for word in overrides}
-        chooses_card = {
-            f"model.{key}" for key in _CHECKPOINT
-        }  # a checkpoint's card has usual settings, too
-        recipe_words = {
-            word: key
-            for word, key in keys.items()
-            if key in chooses_card or not (key.startswith(("model.", "decode.")) or key == "decode")
-        }
-        if len(recipe_words) == len(keys):
-            return
-        recipe, idle = (
-            self._usual_settings(tuple(recipe_words), type(config.model)),
-            core.settings_without_effect(config),
-        )
-        for section in ("model", *({"decode"} & decided_by)):
-            settings = getattr(config, section)
-            for key in {item.name for item in fields(settings)} - core.names_deciding(
-                settings, *core.SAME_SYSTEM
-            ):
-                name, value, usual = f"{section}.{key}", getattr(settings, key), recipe
-                is_typed = name in keys.values() or (
-                    section == "decode" and section in keys.values()
-                )
-                if name in idle or not is_typed:
-                    continue
-                if isinstance(
-                    value, list
-                ):  # its default may follow from other settings, such as all layers
-                    other_keys = {f"{section}.{item.name}" for item in fields(settings)} - {name}
-                    words = tuple(
-                        word
-                        for word in overrides
-                        if word in recipe_words or keys[word] in other_keys
-                    )
-                    usual = self._usual_settings(words, type(config.model))
-                if value != getattr(getattr(usual, section), key):
-                    yield f"{key}={format_setting(value)}"
-
-    def _usual_settings(self, overrides: tuple[str, ...], model_config: type) -> core.RunConfig:
-        """Return the configuration of some of a point's overrides.
-
-        Mandatory values without default are removed, and settings that an experiment's file has for other models.
-        """
-        if (overrides, model_config) not in self._usual:
-            composed = compose(overrides, self._config_dir)
-            for key in [
-                key
-                for key in composed.model
-                if key not in {item.name for item in fields(model_config)}
-            ]:
-                del composed.model[key]
-            for section in ("model", "decode"):
-                for key in [
-                    key for key in composed[section] if OmegaConf.is_missing(composed[section], key)
-                ]:
-                    del composed[section][key]
-            self._usual[overrides, model_config] = core.resolve_config(composed, model_config)
-        return self._usual[overrides, model_config]
-
-
-def format_setting(value: Any) -> str:
-    """Return a value as it is typed on the command line; of a folder only the last name."""
-    if isinstance(value, list):
-        return f"[{','.join(map(format_setting, value))}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(f'{key}:{format_setting(item)}' for key, item in value.items())}}}"
-    if isinstance(value, str) and "/" in value and Path(value).expanduser().is_dir():
-        return Path(value).name
-    return format_plain_value(value)
-
+from longsumbench.runs.variant import UsualConfig, name_variant, usual_config
 
 _log = logging.getLogger(__name__)
 
@@ -164,12 +51,13 @@ class Point:
         variant: the model and decode overrides that differ from the recipe ("input_length=64,norm=post").
         command: the command line as typed.
         name: the overrides that differ from other points of the sweep; empty for a single point.
-        identity: a hash; points with the same identity are the same run.
+        key: what decides its outcome; that of the model is its settings if its checkpoint is not on this machine.
         typed_keys: the settings and groups that the user typed.
         quiet: True to print no line about a run that is already finished.
         since: seconds since 1970; `overwrite=true` repeats only what began before then. So the points of a sweep
             rebuild a shared stage once, and a restarted point continues.
         imported: where the outputs come from, if they were written outside the suite.
+        outputs: a hash of imported outputs.
         timings: step → seconds so far.
         carried_out: False if the run was already finished, or has not run.
     """
@@ -178,13 +66,22 @@ class Point:
     variant: str = ""
     command: tuple[str, ...] = ()
     name: str = ""
-    identity: str = ""
+    key: core.RunKey | None = None
     typed_keys: Set[str] = frozenset()
     quiet: bool = False
     since: float = math.inf
     imported: ImportedOutputs | None = None
+    outputs: str = ""
     timings: dict[str, float] = field(default_factory=dict, init=False)
     carried_out: bool = field(default=False, init=False)
+
+    @property
+    def identity(self) -> str:
+        """A hash; points with the same identity are the same run, with the same measures, in one results folder."""
+        config = self.config
+        measures = core.settings_deciding(config.score, "measures")
+        key = asdict(self.key or core.RunKey.of(config))
+        return digest([key, config.results_dir, config.dataset.path, measures])
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -244,9 +141,10 @@ def plan_lines(
         if sweep:
             _drop_foreign_settings(composed, typed_keys)
         pairs = zip(point_overrides, composed, strict=True)
-        variants = Variants(config_dir)
+        # Many points differ in the same settings.
+        usual_of = cache(partial(usual_config, config_dir=config_dir))
         points = [
-            _settle_point(name, overrides, node, variants, probe)
+            _settle_point(name, overrides, node, usual_of, probe)
             for (_, name, overrides), node in pairs
         ]
         _check_steps(points, typed_keys)
@@ -399,7 +297,7 @@ def _drop_foreign_settings(points: Sequence[DictConfig], typed_keys: Set[str]) -
 
 
 def _settle_point(
-    name: str, overrides: Sequence[str], composed: DictConfig, variants: Variants, probe: bool
+    name: str, overrides: Sequence[str], composed: DictConfig, usual_of: UsualConfig, probe: bool
 ) -> Point:
     """Check a composed point; without `probe`, a checkpoint on the hub may be unavailable."""
     config = core.resolve_config(composed, core.registry.config_of(composed.model.name))
@@ -407,15 +305,13 @@ def _settle_point(
     core.check_search(config.model, config.decode)
     core.check_trained_part(config.model, config.train, config.decode)
     try:
-        same = config_identity(config)
+        key = core.RunKey.of(config)
     except EnvironmentProblem:
         if probe:
             raise
-        same = digest(asdict(config))
-    variant = variants.name(overrides, config, config.model.decided_by)
-    return Point(
-        config, variant, name=name, identity=same, typed_keys=set(map(override_key, overrides))
-    )
+        key = core.RunKey.of(config, content=asdict(config.model))
+    variant = name_variant(overrides, config, usual_of)
+    return Point(config, variant, name=name, key=key, typed_keys=set(map(override_key, overrides)))
 
 
 def _check_steps(points: Sequence[Point], typed_keys: Set[str]) -> None:

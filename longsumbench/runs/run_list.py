@@ -20,12 +20,8 @@ from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean
 from longsumbench.runs.results import Results
 
 _HEADERS = ("run", "dataset", "model", "settings", "seed", "split", "score", "when")
-_SHRINK = (
-    ("settings", 12),
-    ("model", 10),
-    ("dataset", 10),
-    ("settings", 1),
-)  # the order, and the least widths
+# Columns that are cut on a narrow terminal, in this order, and their least widths
+_SHRINK = (("settings", 12), ("model", 10), ("dataset", 10), ("settings", 1))
 
 
 @dataclass(frozen=True)
@@ -79,40 +75,36 @@ def list_runs(
         raise UsageError(
             f"no run under {results.root}: start with `longsumbench run`, or set --results-dir"
         )
-    datasets, models = (
-        {path.parents[1].name for path in folders},
-        {path.parent.name for path in folders},
-    )
-    for kind, name, names in (("dataset", dataset, datasets), ("model", model, models)):
-        if name is not None and name not in names:
-            raise UnknownName(f"{kind} with runs", name, names)
-    datasets = {dataset} if dataset else datasets
-    finished = (
-        _finished(results, record) for name in sorted(datasets) for record in results.records(name)
-    )
-    begun = (
-        path
-        for path in folders
-        if path.parents[1].name in datasets and not (path / "record.json").exists()
-    )
-    unfinished = (run for folder in begun for run in _unfinished(results, folder))
-    runs = [
-        run
-        for run in (*finished, *unfinished)
-        if model in (None, run.model) and state in (None, run.state)
-    ]
-    return sorted(runs, key=lambda run: run.when, reverse=True)
+    datasets = {path.parents[1].name for path in folders}
+    models = {path.parent.name for path in folders}
+    if dataset is not None and dataset not in datasets:
+        raise UnknownName("dataset with runs", dataset, datasets)
+    if model is not None and model not in models:
+        raise UnknownName("model with runs", model, models)
+    runs = []
+    for name in [dataset] if dataset else sorted(datasets):
+        runs += [_finished(results, record) for record in results.records(name)]
+    for folder in folders:
+        of_dataset = dataset in (None, folder.parents[1].name)
+        if of_dataset and not (folder / "record.json").exists():
+            runs += _unfinished(results, folder)
+    chosen = [run for run in runs if model in (None, run.model) and state in (None, run.state)]
+    return sorted(chosen, key=lambda run: run.when, reverse=True)
 
 
 def _finished(results: Results, record: RunRecord) -> ListedRun:
-    folder, when = results.run_folder(record), datetime.fromisoformat(record.finished).astimezone()
-    mean = measured_mean(record, score := record.evaluation.ranked_by)
-    number = None if mean is None else mean.mean
-    settings = ", ".join(filter(None, [record.config.name, record.variant])) or (
-        "imported" if record.imported else ""
-    )
+    settings = ", ".join(filter(None, [record.config.name, record.variant]))
+    ranked_by = record.evaluation.ranked_by
+    mean = measured_mean(record, ranked_by)
     return ListedRun(
-        folder, "finished", when, record.key.split, record.key.seed, settings, number, score
+        results.run_folder(record),
+        "finished",
+        datetime.fromisoformat(record.finished).astimezone(),
+        record.key.split,
+        record.key.seed,
+        settings or ("imported" if record.imported else ""),
+        mean and mean.mean,
+        ranked_by,
     )
 
 
@@ -121,7 +113,8 @@ def _unfinished(results: Results, folder: Path) -> Iterator[ListedRun]:
     path = folder / "config.yaml"
     try:
         config: Any = OmegaConf.to_container(OmegaConf.create(read_text(path)))
-        split, seed, results_dir = config["dataset"]["split"], config["seed"], config["results_dir"]
+        split, seed = config["dataset"]["split"], config["seed"]
+        is_elsewhere = Path(config["results_dir"]) != results.root
         imported = "imported" in config["model"]
         when = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
     except FileNotFoundError:
@@ -133,7 +126,8 @@ def _unfinished(results: Results, folder: Path) -> Iterator[ListedRun]:
         yield ListedRun(folder, "running", when, split, seed)
         return
     words = ["longsumbench", "run", "--config", str(path)]
-    words += [] if Path(results_dir) == results.root else [f"results_dir={results.root}"]
+    if is_elsewhere:
+        words.append(f"results_dir={results.root}")
     command = "" if imported else shlex.join(words)  # imported outputs have no system to run
     yield ListedRun(folder, "interrupted", when, split, seed, command=command)
 
@@ -143,50 +137,49 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
     if not runs:
         return "no such run"
     rows = [_HEADERS, *map(_run_row, runs)]
-    widths = {name: max(map(len, cells)) for name, *cells in zip(_HEADERS, *rows, strict=True)}
     columns = max(80, shutil.get_terminal_size().columns)
-    excess = sum(widths.values()) + 2 * (len(widths) - 1) - columns
-    for name, least in _SHRINK:
-        cut = min(max(0, excess), max(0, widths[name] - least))
-        widths[name], excess = widths[name] - cut, excess - cut
-    lines = ["  ".join(map(_fit, row, widths.values())).rstrip() for row in rows]
-    scores: dict[str, set[str]] = {}
+    lines = [*_fit_rows(rows, columns), ""]
+    datasets: dict[str, set[str]] = {}  # of each score
     for run in runs:
         if run.ranked_by:
-            scores.setdefault(run.ranked_by, set()).add(run.dataset)
-    lines += [
-        "",
-        *(
-            f"{name}: the score on {', '.join(sorted(datasets))}"
-            for name, datasets in scores.items()
-        ),
-    ]
+            datasets.setdefault(run.ranked_by, set()).add(run.dataset)
+    for name, names in datasets.items():
+        lines.append(f"{name}: the score on {', '.join(sorted(names))}")
     commands = [break_command(run.command, columns) for run in runs if run.command]
     if commands:
         lines += ["", "Interrupted runs continue with:", *commands]
     return "\n".join(lines).rstrip()
 
 
+def _fit_rows(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
+    """Return rows as lines; cells are cut, in the order of `_SHRINK`, until the lines have the width."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    excess = sum(widths) + 2 * (len(widths) - 1) - width
+    for name, least in _SHRINK:
+        place = _HEADERS.index(name)
+        cut = min(max(0, excess), max(0, widths[place] - least))
+        widths[place] -= cut
+        excess -= cut
+    lines = []
+    for row in rows:
+        cells = []
+        for text, cell_width in zip(row, widths, strict=True):
+            fits = len(text) <= cell_width
+            cells.append(text.ljust(cell_width) if fits else f"{text[: cell_width - 1]}…")
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
 def _run_row(run: ListedRun) -> tuple[str, ...]:
-    score = run.state if run.score is None else f"{run.score:5.1f}"
-    when = (
-        f"{run.when:%m-%d %H:%M}"
-        if run.when.year == datetime.now().year
-        else f"{run.when:%Y-%m-%d}"
-    )
-    seed = "" if run.seed is None else str(run.seed)
+    is_of_this_year = run.when.year == datetime.now().year
     cells = [
         run.folder.name[:SHORT_ID],
         run.dataset,
         run.model,
         run.settings,
-        seed,
+        "" if run.seed is None else str(run.seed),
         run.split,
-        score,
-        when,
+        run.state if run.score is None else f"{run.score:5.1f}",
+        f"{run.when:%m-%d %H:%M}" if is_of_this_year else f"{run.when:%Y-%m-%d}",
     ]
     return tuple(map(escape_line, cells))
-
-
-def _fit(text: str, width: int) -> str:
-    return text.ljust(width) if len(text) <= width else f"{text[: width - 1]}…"

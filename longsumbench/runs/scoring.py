@@ -69,7 +69,7 @@ def score_run(
         predictions, split, metrics, config.score, requested, ranked_by, with_floor=True
     )
     write_each_scores(folder, scored.tables, scored.per_example)
-    write_verdicts(folder, [*metrics, *requested])
+    write_verdicts(folder, scored.verdicts)
     if len(outputs) == 1:
         return scored.evaluation
     checkpoints = []

@@ -5,19 +5,15 @@ source sentence that decided it. Entries of key points come first and have their
 """
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, TypedDict
+from typing import NamedTuple, TypedDict
 
-from longsumbench.core import Metric, SentenceVerdict
+from longsumbench.core import SentenceVerdict, Verdicts
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, parse_json, read_text, write_atomically
 from longsumbench.formatting import format_count
 from longsumbench.sentences import split_summary
 
-Verdicts: TypeAlias = Mapping[
-    str, Mapping[str, Sequence[SentenceVerdict]]
-]  # metric → id → a verdict for each sentence
 _PREFIX, _DECIMALS = "verdicts-", 6
 _UNSUPPORTED = 0.5  # a sentence with a lower score is pointed out
 
@@ -27,18 +23,16 @@ class _VerdictLine(TypedDict):
     verdicts: list[SentenceVerdict]
 
 
-def write_verdicts(folder: Path, metrics: Sequence[Metric]) -> None:
-    """Write the verdicts of the metrics that have some."""
-    for metric in metrics:
+def write_verdicts(folder: Path, verdicts: Verdicts) -> None:
+    """Write the verdicts of each metric."""
+    for metric, of_metric in verdicts.items():
         lines = ""
-        for name, verdicts in metric.verdicts.items():
-            row = [
-                [round(score, _DECIMALS), source, *filter(None, text)]
-                for score, source, *text in verdicts
-            ]
+        for name, sentences in of_metric.items():
+            row = []
+            for score, source, key_point in sentences:
+                row.append([round(score, _DECIMALS), source, *filter(None, [key_point])])
             lines += json.dumps({"id": name, "verdicts": row}) + "\n"
-        if lines:
-            write_atomically(folder / f"{_PREFIX}{metric.name}.jsonl", lines)
+        write_atomically(folder / f"{_PREFIX}{metric}.jsonl", lines)
 
 
 def read_verdicts(folder: Path, limit: int | None = None) -> Verdicts:

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from longsumbench.core import Example, Summary
+from longsumbench.core import Example, Summary, Verdicts
 from longsumbench.errors import DataError
 from longsumbench.files import write_atomically
 from longsumbench.formatting import unguard_cell
@@ -31,7 +31,7 @@ from longsumbench.outputs.inspection import inspection_folder
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label
 from longsumbench.runs.results import Results, split_read_by
-from longsumbench.runs.verdicts import Verdicts, judged_lists, read_verdicts
+from longsumbench.runs.verdicts import judged_lists, read_verdicts
 from longsumbench.site.pages import ExamplesPage, Links, page_name
 from longsumbench.views.html import static_text
 

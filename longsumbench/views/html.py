@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _FOLDER = Path(__file__).parent
-
-
-class ShownText(NamedTuple):
-    """One of several texts, which a page shows in columns."""
-
-    heading: str
-    text: str
 
 
 def render_page(template: str, **values: Any) -> str:

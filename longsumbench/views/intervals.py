@@ -93,8 +93,7 @@ class IntervalFigure:
         for plot in plots[len(self.panels) :]:
             plot.set_axis_off()
         if labels:
-            place = "outside lower center"
-            figure.legend(loc=place, ncols=4, frameon=False, fontsize=TEXT - 1)
+            figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=TEXT - 1)
 
 
 def _draw_rows(plot: "Axes", rows: Sequence[IntervalRow]) -> None:

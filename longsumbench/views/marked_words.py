@@ -1,11 +1,11 @@
-"""Mark words of a text in HTML: by which other texts share them, compared by stem, and repeated trigrams."""
+"""Mark words of a text in HTML by the other texts that share them, compared by stem; find repeated trigrams."""
 
 import re
 from collections.abc import Callable
 from functools import cache
 from itertools import groupby
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from longsumbench.core import Scoring
 from longsumbench.rouge.scorer import SuiteScorer
@@ -16,30 +16,16 @@ SHORTEST_WORD = 4  # letters; shorter words are in any text
 
 def mark_words(text: str, shared: Callable[[str], str | None]) -> Markup:
     """Escape a text and mark its longer words; `shared` returns the class of `mark` for a stem, or None."""
-    parts, end = [], 0
+    parts, end = list[str](), 0
     for word in _WORD_RUN.finditer(text):
-        stems_of_word = word_stems(word[0]) if len(word[0]) >= SHORTEST_WORD else ()
-        kinds = [kind for stem in stems_of_word if (kind := shared(stem))]
+        kinds: list[str | None] = []
+        if len(word[0]) >= SHORTEST_WORD:
+            kinds = list(filter(None, map(shared, word_stems(word[0]))))
+        parts.append(text[end : word.start()])
         mark = Markup('<mark class="{}">{}</mark>')
-        parts += [
-            escape(text[end : word.start()]),
-            mark.format(kinds[0], word[0]) if kinds else escape(word[0]),
-        ]
+        parts.append(mark.format(kinds[0], word[0]) if kinds else word[0])
         end = word.end()
     return Markup("").join([*parts, text[end:]])
-
-
-def mark_repetitions(text: str, shared: Callable[[str], str | None]) -> Markup:
-    """Mark words as `mark_words` does, and repeated stretches of the text as `span` of class `repeated`."""
-    parts, end = [], 0
-    for start, stop in repeated_spans(text):
-        inside = mark_words(text[start:stop], shared)
-        parts += [
-            mark_words(text[end:start], shared),
-            Markup('<span class="repeated">{}</span>').format(inside),
-        ]
-        end = stop
-    return Markup("").join([*parts, mark_words(text[end:], shared)])
 
 
 def repeated_spans(text: str) -> list[tuple[int, int]]:
@@ -54,12 +40,12 @@ def repeated_spans(text: str) -> list[tuple[int, int]]:
         if trigram in seen:
             repeated[place : place + 3] = [True] * 3
         seen.add(trigram)
-    stretches = [
-        list(places)
-        for is_repeated, places in groupby(range(len(words)), repeated.__getitem__)
-        if is_repeated
-    ]
-    return [(words[places[0]].start(), words[places[-1]].end()) for places in stretches]
+    spans = []
+    for is_repeated, group in groupby(range(len(words)), repeated.__getitem__):
+        places = list(group)
+        if is_repeated:
+            spans.append((words[places[0]].start(), words[places[-1]].end()))
+    return spans
 
 
 def shared_by(text: str, first: str, second: str) -> Callable[[str], str | None]:
@@ -77,7 +63,10 @@ def shared_by(text: str, first: str, second: str) -> Callable[[str], str | None]
 
 def stems(text: str) -> set[str]:
     """Return the stems of a text's words."""
-    return {stem for word in _WORD_RUN.findall(text) for stem in word_stems(word)}
+    text_stems: set[str] = set()
+    for word in _WORD_RUN.findall(text):
+        text_stems.update(word_stems(word))
+    return text_stems
 
 
 def word_stems(text: str) -> list[str]:

@@ -171,11 +171,14 @@ class Block:
 
     def select(self, places: Sequence[int]) -> "Block":
         """Return the block with the columns that have these numbers."""
+        rows = []
+        for row in self.rows:
+            rows.append([row[place] for place in places])
         return replace(
             self,
             columns=tuple(self.columns[place] for place in places),
             align="".join(self.align[place] for place in places),
-            rows=[[row[place] for place in places] for row in self.rows],
+            rows=rows,
             groups=tuple(self.groups[place] for place in places) if self.groups else (),
         )
 
@@ -329,7 +332,7 @@ def latex(title: str, blocks: Sequence[Block]) -> str:
 
 def _latex_table(block: Block, title: str, label: str) -> list[str]:
     """Return the lines of a table; some may be empty."""
-    columns = [[row[place] for row in block.rows] for place in range(len(block.columns))]
+    columns = list(zip(*block.rows, strict=True)) or [()] * len(block.columns)
     formats = list(map(_number_format, columns))
     aligned = "".join(map(_latex_alignment, block.align, formats, columns))
     head = [*_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]

@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerBase, set_seed
 
 from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import DataError, MissingSplit
 from longsumbench.modeling.checkpoints import (
     check_finite,
@@ -31,7 +32,6 @@ from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity, trained_tokenizer
 from longsumbench.modeling.training.trainer import train as train_network
-from longsumbench.modeling.versions import QUERIES_VERSION
 from longsumbench.models.rankers.lstm_network import (
     LstmRankerConfig,
     LstmRankerModel,
@@ -48,7 +48,6 @@ TEXT_LENGTH = 500  # most tokens read of a title or paragraph; labels are for th
 ROW_LENGTH = (
     2_000  # most tokens of paragraphs in a training row, unless a single paragraph has more
 )
-ROWS_VERSION = 1  # increases, with LstmRanker.version, when training rows change
 _FITTED = "fit.json"  # written last; an artifact with this file is trained
 
 
@@ -101,7 +100,8 @@ class LstmRanker(core.LearnedRanker):
             "settings": core.outcome_settings(settings),
             "texts": [[split.fingerprint, len(indices)] for split, indices in splits],
             "tokenizer": tokenizer_identity(tokenizer),
-            "version": [cls.version, ROWS_VERSION],
+            "version": cls.version,
+            "reading": READING_VERSION,
             **query_version(train),
         }
         build = partial(
@@ -241,7 +241,7 @@ class Labeller:
 
 def query_version(split: core.Split) -> dict[str, int]:
     """Return the version of queries as part of a stage's inputs, if the texts have any."""
-    return {"queried": QUERIES_VERSION} if split.queried else {}
+    return {"queried": READING_VERSION} if split.queried else {}
 
 
 def stored_training_rows(
@@ -265,7 +265,7 @@ def stored_training_rows(
         "tokenizer": tokenizer_identity(tokenizer),
         "unit": settings.unit,
         "lengths": [TEXT_LENGTH, ROW_LENGTH],
-        "version": ROWS_VERSION,
+        "reading": READING_VERSION,
         **({"words": settings.score} if settings.score else {}),
         **query_version(split),
     }

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Example, Split, settings_deciding
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.modeling import units as packing
 from longsumbench.modeling.collate import UnitCollator, stored_rows
 from longsumbench.modeling.unit_reader import Rows, UnitReader
@@ -22,8 +23,6 @@ from longsumbench.models.seal.config import CAConfig, EAConfig, FamilyConfig, Tr
 from longsumbench.progress import track
 from longsumbench.rouge.all_pairs import rouge_n
 from longsumbench.rouge.selection import sequential_selection
-
-_LABELS_VERSION = 1  # increases when proxy labels change
 
 
 class SnippetReader(UnitReader):
@@ -120,7 +119,7 @@ class EAReader(SnippetReader):
         inputs = {
             "units": {**self.inputs(), "split": split.fingerprint, **some},
             "labels": settings_deciding(self.config, "labels"),
-            "version": _LABELS_VERSION,
+            "reading": READING_VERSION,
         }
         columns = rows.select_columns(["units", "labels", "query_length"])
         labelled = (

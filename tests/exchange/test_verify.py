@@ -387,7 +387,9 @@ def relabel(run: Path, run_id: str, **labels: Any) -> Path:
     """Write other labels into a run's record and settings, and put it where its record belongs."""
     record = json.loads((run / "record.json").read_text(encoding="utf-8"))
     record["run_id"] = run_id
-    record["key"] |= labels
+    record["key"] |= {name: value for name, value in labels.items() if name != "seed"}
+    if "seed" in labels:
+        record["key"]["seeds"] = [labels["seed"]] * 3
     config, key = record["config"], record["key"]
     config["model"]["name"], config["dataset"]["name"] = key["model"], key["dataset"]
     for section in (config, config["train"], config["decode"]):
@@ -431,8 +433,8 @@ def change_losses(record: dict[str, Any]) -> None:
         ),
         (lambda record: record.update(variant=""), "variant is , its settings give batch_size=4,"),
         (
-            lambda record: record["key"].update(seed=2),
-            "seed is 2, its settings give 1 (1 value in all)",
+            lambda record: record["key"].update(seeds=[2, 2, 2]),
+            "seeds is (2, 2, 2), its settings give (1, 1, 1) (1 value in all)",
         ),
         (
             lambda record: record["config"].update(scale="paper"),
@@ -562,7 +564,7 @@ def test_the_run_id_of_imported_outputs_has_their_labels(
     record = (run / "record.json").read_text(encoding="utf-8")
     for change in (
         lambda values: values.update(variant="beam 9"),
-        lambda values: values["key"].update(seed=2),
+        lambda values: values["key"].update(seeds=[2]),
         lambda values: values["key"].update(model="others"),
     ):
         change_record(run, change)

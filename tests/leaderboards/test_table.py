@@ -220,8 +220,9 @@ def test_one_block_is_printed_by_its_number(
 
 def test_oracles_are_labelled_last_and_never_best(update: Callable[..., TableView]) -> None:
     """A run that its record calls an oracle is labelled, last, and never the best."""
-    best = record("lead", 50, oracle=True, run_id="best")
-    recipe = record("random", 45, oracle=True, run_id="recipe")
+    as_long = {"model": {"length": "reference"}}
+    best = record("lead", 50, oracle=True, run_id="best", config=as_long)
+    recipe = record("random", 45, oracle=True, run_id="recipe", config=as_long)
     table = update(
         record("oracle", 60, oracle=True), best, recipe, record("lead", 30), record("random", 20)
     )

@@ -65,14 +65,14 @@ def test_scores_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three of four points are in sentences 1 and 3 of three: recall 3/4, precision 2/3; verdicts are kept of each."""
     script = use_script(monkeypatch, {"a": judging(ONE)})
     metric = judge("a")
-    scores = metric.score(SUMMARY, example())
+    scores, verdicts = metric.judge_sentences(SUMMARY, example())
     assert scores == pytest.approx(
         {"judge_recall": 3 / 4, "judge_precision": 2 / 3, "judge_fluency": 4, "judge_missing": 0}
     )
     points = [
         SentenceVerdict(share, -1, point) for share, point in zip((1, 1, 1, 0), POINTS, strict=True)
     ]
-    assert metric.verdicts == {"e": [*points, *(SentenceVerdict(share, -1) for share in (1, 0, 1))]}
+    assert verdicts == [*points, *(SentenceVerdict(share, -1) for share in (1, 0, 1))]
     assert metric.pooled() == {}
     extraction, verdict = script.prompts("a")
     assert extraction.endswith("\n\nA reference.")
@@ -89,7 +89,7 @@ def test_two_judges_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     script = use_script(monkeypatch, {"a": judging(ONE), "b": judging(OTHER, fluency=2)})
     metric = judge("a", "b", resamples=50)
-    scores = metric.score(SUMMARY, example())
+    scores, verdicts = metric.judge_sentences(SUMMARY, example())
     assert {name: scores[name] for name in metric.columns} == pytest.approx(
         {"judge_recall": 3 / 4, "judge_precision": 5 / 6, "judge_fluency": 3, "judge_missing": 0}
     )
@@ -98,7 +98,7 @@ def test_two_judges_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert each == [pytest.approx([3 / 4, 2 / 3, 4]), pytest.approx([3 / 4, 1, 2])]
     assert len(script.prompts("a")) == 2
     assert len(script.prompts("b")) == 1  # it gets the first judge's points
-    assert [verdict.score for verdict in metric.verdicts["e"]] == [1, 0.5, 1, 0.5, 1, 0.5, 1]
+    assert [verdict.score for verdict in verdicts] == [1, 0.5, 1, 0.5, 1, 0.5, 1]
     assert metric.pooled() == {}
     metric.score(SUMMARY, example(name="second"))
     assert metric.pooled() == {
@@ -141,14 +141,14 @@ def test_without_a_verdict_nothing_is_zero(monkeypatch: pytest.MonkeyPatch) -> N
     metric = judge("a", "b")
     lines: list[str] = []
     with listening(lines.append):
-        scores = metric.score(SUMMARY, example())
+        scores, verdicts = metric.judge_sentences(SUMMARY, example())
     assert "judge b: no verdict on 1 question of 1" in "\n".join(lines)
     assert [scores[name] for name in metric.columns] == pytest.approx(
         [math.nan] * 3 + [1 / 3], nan_ok=True
     )
     assert (scores["judge_recall_1"], math.isnan(scores["judge_recall_2"])) == (3 / 4, True)
     assert math.isnan(scores["judge_same"])
-    assert metric.verdicts == {}
+    assert verdicts == []
     assert metric.pooled() == {}
     assert len(script.prompts("b")) == 3
     judge("a", "b").score(SUMMARY, example())

@@ -93,8 +93,9 @@ def test_sentences_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
         for place, claim in enumerate(summary)
     }
     metric = by_hand(monkeypatch, known)
-    assert metric.score(" ".join(summary), example(*source)) == {"support": pytest.approx(0.7)}
-    assert metric.verdicts == {"e": [SentenceVerdict(0.8, 2), SentenceVerdict(0.6, 0)]}
+    scores, verdicts = metric.judge_sentences(" ".join(summary), example(*source))
+    assert scores == {"support": pytest.approx(0.7)}
+    assert verdicts == [SentenceVerdict(0.8, 2), SentenceVerdict(0.6, 0)]
 
 
 def test_chunks_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,8 +104,9 @@ def test_chunks_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     known |= {("A a. B b.", "Y two."): 0.9, ("C c. D.", "Y two."): 0.1, ("E e e e.", "Y two."): 0.5}
     metric = by_hand(monkeypatch, known, scheme="chunks", length=4)
     source = example("A a.", "B b.", "C c.", "D.", "E e e e.")
-    assert metric.score("X one. Y two.", source) == {"support": pytest.approx(0.65)}
-    assert metric.verdicts["e"] == [SentenceVerdict(0.4, 2), SentenceVerdict(0.9, 0)]
+    scores, verdicts = metric.judge_sentences("X one. Y two.", source)
+    assert scores == {"support": pytest.approx(0.65)}
+    assert verdicts == [SentenceVerdict(0.4, 2), SentenceVerdict(0.9, 0)]
 
 
 def test_only_similar_sentences_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,8 +253,9 @@ def test_a_roberta_of_two_labels(tmp_path: Path) -> None:
 def test_without_a_text_it_does_not_apply(summary: str, source: tuple[str, ...]) -> None:
     """An empty summary and an empty source have no support, which is not 0, and no verdict."""
     metric = Support(Scoring())
-    assert math.isnan(metric.score(summary, example(*source))["support"])
-    assert metric.verdicts == {}
+    scores, verdicts = metric.judge_sentences(summary, example(*source))
+    assert math.isnan(scores["support"])
+    assert verdicts == ()
 
 
 def test_what_is_no_classifier(tmp_path: Path, classifier: Path) -> None:

@@ -11,6 +11,7 @@ from support.run_records import changed
 from support.toys import write_jsonl
 
 from longsumbench.core import DatasetSettings, registry
+from longsumbench.core.run_key import current_versions
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.papers.page import NOT_TESTED, Job
 from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable
@@ -21,7 +22,6 @@ from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import Point, plan_lines
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
-from longsumbench.runs.run_id import current_versions
 
 TWO = {**TOYS, "Generated": {"probe": "dataset=probe", "paper": "dataset=probe"}}
 
@@ -251,7 +251,7 @@ def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "versions",
-    [{}, {"system": 0}, {"score": 0}, {"gone": 1}, {"metric gone": 1}],
+    [{}, {"system": 0}, {"scoring": 0}, {"gone": 1}, {"metric gone": 1}],
     ids=lambda changes: str(changes),
 )
 def test_a_page_uses_runs_of_the_current_versions_only(
@@ -276,20 +276,6 @@ def test_versions_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert plain["metric fact_recall"] == registry.metrics.load("fact_recall").version
     assert ranked == {**plain, "ranker": 7}
-
-
-@pytest.mark.parametrize(
-    "change", [{"decode": {"limit": 7}}, {"model": {"name": "lead", "gone": 1}}]
-)
-def test_a_record_of_another_version_is_no_run_of_the_table(
-    change: dict[str, Any], tmp_path: Path
-) -> None:
-    """A record with settings that no longer exist matches no point, and is no error."""
-    texts = write_jsonl(tmp_path / "texts")
-    paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
-    (record,) = run_all(planned(paper_table, tmp_path, f"path.toys={texts}"))
-    changed(record, config=change).write(Results(tmp_path / "r").run_folder(record))
-    assert planned(paper_table, tmp_path).rows[0].finished == ()
 
 
 def test_a_run_without_a_requested_metric_is_missing(tmp_path: Path) -> None:

@@ -29,11 +29,10 @@ from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import DataError
 from longsumbench.runs import pipeline
 from longsumbench.runs.evidence import kept_places, read_kept_inputs
-from longsumbench.runs.pipeline import run_point, score_baselines
+from longsumbench.runs.pipeline import key_of_run, run_point, score_baselines
 from longsumbench.runs.plan import Point
 from longsumbench.runs.record import RecordedConfig, RecordedSystem, RunRecord
 from longsumbench.runs.results import Results, read_run_config, write_run_config
-from longsumbench.runs.run_id import config_identity, id_of_run
 
 PREDICTIONS = "predictions.jsonl"
 
@@ -61,7 +60,8 @@ def configured(folder: Path, model: str = "lead", **changes: Any) -> RunConfig:
 
 def run_id(config: RunConfig) -> str:
     """Return the id of the run that a configuration means."""
-    return id_of_run(config, load_texts(config.dataset, ArtifactCache(cache_folder())))
+    texts = load_texts(config.dataset, ArtifactCache(cache_folder()))
+    return key_of_run(config, texts).run_id
 
 
 def write_test_rows(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -139,7 +139,7 @@ def test_what_a_system_depends_on_decides(model: str, decided_by: set[str], toy:
     }
     assert {name for name, other in others.items() if run_id(other) != run_id(config)} == decided_by
     assert {
-        name for name, other in others.items() if config_identity(other) != config_identity(config)
+        name for name, other in others.items() if Point(other).identity != Point(config).identity
     } == decided_by
 
 
@@ -399,17 +399,6 @@ def test_texts_with_queries_have_a_baseline_that_goes_by_them(
     ]
     line = f"ranker was not run with these settings: example '{rows[0]['id']}' has no title and no query"
     assert log_lines[-1].startswith(line)
-
-
-def test_runs_on_texts_without_blanks_have_ids_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Lengths once counted such texts otherwise: their runs are made again; ids of other runs stay."""
-    folder = write_jsonl(tmp_path / "toy")
-    config = configured(folder, "lead")
-    plain_id = run_id(config)
-    monkeypatch.setattr("longsumbench.core.counts_letters", lambda text: True)
-    assert run_id(config) != plain_id
 
 
 def test_baselines_that_need_a_train_split_are_left_out(

@@ -17,7 +17,8 @@ from longsumbench.core.registry import config_of
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.runs.compose import compose_overrides, offer_plugins, scale_models
 from longsumbench.runs.overrides import as_hydra, swept_settings
-from longsumbench.runs.plan import format_setting, plan, show_config
+from longsumbench.runs.plan import plan, show_config
+from longsumbench.runs.variant import format_setting
 
 SWEEP = ["model=lead,random,oracle,trunc", "model.input_length=64,256", "seed=1,2"]
 

@@ -8,7 +8,6 @@ import pytest
 from omegaconf import OmegaConf
 from support.paths import ROOT
 
-from longsumbench.cli.completers import complete_override
 from longsumbench.cli.main import main
 from longsumbench.conf import CONF
 from longsumbench.core import Decoding, build_settings, catalogue, registry, resolve_config
@@ -156,12 +155,11 @@ def test_a_recipe_goes_with_its_model(words: list[str], message: str) -> None:
         plan(words)
 
 
-def test_recipes_are_listed_and_completed(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command line lists every recipe with its source, and shells complete its name."""
+def test_recipes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line lists every recipe with its source."""
     assert main(["list", "recipes"]) == 0
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     assert {*PUBLISHED, "pagesum-arxiv"} <= set(lines)
-    assert {f"model/recipe={name}" for name in PUBLISHED} <= set(complete_override("model/recipe="))
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -5,21 +5,19 @@ from pathlib import Path
 import pytest
 from support.pages import Reading, inspection
 
-from longsumbench.core import Scoring, SentenceVerdict
+from longsumbench.core import SentenceVerdict
 from longsumbench.errors import DataError
-from longsumbench.metrics.support import Support
 from longsumbench.outputs.inspection import overlap_page
 from longsumbench.runs.verdicts import JudgedSentence, judged_lists, read_verdicts, write_verdicts
 
 
 def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
     """A metric without verdicts writes no file; a damaged line is named."""
-    metric = Support(Scoring())
-    write_verdicts(tmp_path, [metric])
+    write_verdicts(tmp_path, {})
     assert read_verdicts(tmp_path) == {}
-    metric.verdicts = {"a\u2028": [SentenceVerdict(0.25, 3), SentenceVerdict(1.0, 0)]}
-    write_verdicts(tmp_path, [metric])
-    assert read_verdicts(tmp_path) == {"support": metric.verdicts}
+    verdicts = {"support": {"a\u2028": [SentenceVerdict(0.25, 3), SentenceVerdict(1.0, 0)]}}
+    write_verdicts(tmp_path, verdicts)
+    assert read_verdicts(tmp_path) == verdicts
     with (tmp_path / "verdicts-support.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"id": "b"')
     with pytest.raises(DataError, match="delete the file") as caught:
@@ -30,13 +28,10 @@ def test_verdicts_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 def test_key_points_are_kept_and_escaped(tmp_path: Path) -> None:
     """They come before the sentences, in a list of their own, and what a model wrote is text."""
-    metric = Support(Scoring())
-    metric.verdicts = {
-        "a": [SentenceVerdict(0.5, -1, "A <b>point</b>\u2028"), SentenceVerdict(0.0, -1)]
-    }
-    write_verdicts(tmp_path, [metric])
+    sentences = [SentenceVerdict(0.5, -1, "A <b>point</b>\u2028"), SentenceVerdict(0.0, -1)]
+    write_verdicts(tmp_path, {"support": {"a": sentences}})
     verdicts = read_verdicts(tmp_path)
-    assert verdicts == {"support": metric.verdicts}
+    assert verdicts == {"support": {"a": sentences}}
     text = " ".join(
         Reading(overlap_page(inspection(None, "One.", "a", verdicts=verdicts))).text.split()
     )

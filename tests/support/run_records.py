@@ -12,6 +12,8 @@ from longsumbench.core import (
     Recipe,
     RunKey,
 )
+from longsumbench.files import digest
+from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.significance import JudgedDifference
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans
 from longsumbench.metrics.evaluate import Evaluation
@@ -53,15 +55,12 @@ def judged(outcome: str) -> JudgedDifference:
     return JudgedDifference(-1.0, -2.0, 0.5, 0.4, 1.0, 1, outcome)
 
 
-_PARTS = (
-    "key",
-    "evaluation",
-    "ledger",
-    "costs",
-)  # of a record, with fields that tests set by their names
+# Of a record, with fields that tests set by their names; the first that has a name counts.
+_PARTS = ("evaluation", "ledger", "costs", "key")
 
 FIELDS = {  # that `changed` sets
     "scale",
+    "seed",
     *(item.name for item in fields(RunRecord)),
     *(item.name for part in (RunKey, Evaluation, Ledger, RunCosts) for item in fields(part)),
 }
@@ -75,15 +74,23 @@ def changed(run: RunRecord, **changes: Any) -> RunRecord:
     for name, kind in (("texts", RecordedTexts), ("system", RecordedSystem)):
         if isinstance(changes.get(name), dict):
             changes[name] = recorded_facts(changes[name], kind)  # type: ignore[type-var]
+    is_other_system = not changes.keys().isdisjoint(["config", "fit"])
     config = changes.pop("config", {})
     if "scale" in changes:
         config = {**config, "scale": changes.pop("scale")}
+    if "seed" in changes:
+        seed = changes.pop("seed")
+        changes["seeds"] = () if seed is None else (seed, seed, seed)
     changes.setdefault("config", _changed_config(run.config, **config))
     for name in _PARTS:
         part = getattr(run, name)
-        of_part = {key: changes.pop(key) for key in tuple(changes) if hasattr(part, key)}
+        names = [key for key in changes if key in vars(part) and key not in vars(run)]
+        of_part = {key: changes.pop(key) for key in names}
         changes.setdefault(name, replace(part, **of_part))
-    return replace(run, **changes)
+    run = replace(run, **changes)
+    if is_other_system:
+        run = replace(run, key=replace(run.key, system=digest(settings_of(run))))
+    return run
 
 
 def _changed_config(config: RecordedConfig, **changes: Any) -> RecordedConfig:
@@ -97,7 +104,7 @@ def record(model: str, f: float, **changes: Any) -> RunRecord:
     """A record with ROUGE around `f`; `changes` as of `changed`."""
     run = RunRecord(
         run_id=f"{model}0000000000"[:12],
-        key=RunKey(model, "arxiv", "test", None, "f1", {}),
+        key=RunKey(model, "arxiv", "test", (), "", "", "", {}, "f1"),
         variant="",
         oracle=False,
         evaluation=Evaluation(

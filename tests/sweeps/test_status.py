@@ -150,32 +150,6 @@ def test_no_sweep_and_an_unknown_one_are_one_line(sweep: Sweep, tmp_path: Path) 
         render_status(tmp_path, "zz")
 
 
-@pytest.mark.parametrize("seconds", ["0", "-1", "nan"])
-def test_watching_takes_a_time(
-    seconds: str, sweep: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """No time, or less than none, is wrong usage."""
-    assert main(["status", f"--watch={seconds}", "--results-dir", str(tmp_path)]) == 2
-    assert f"--watch {seconds}: the number of seconds must be above 0" in capsys.readouterr().err
-
-
-def test_watching_ends_with_an_interrupt(
-    sweep: Sweep,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It says that the sweep goes on; a time that no machine could sleep is no error."""
-
-    def interrupt(seconds: float) -> None:
-        assert seconds < 1e6
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("longsumbench.cli.lists.time.sleep", interrupt)
-    assert main(["status", "--watch=inf", "--results-dir", str(tmp_path)]) == 130
-    assert capsys.readouterr().err == "longsumbench: interrupted; a running sweep continues\n"
-
-
 def test_a_torn_file_of_a_point_is_a_point_that_nobody_began(sweep: Sweep) -> None:
     """A killed machine may leave a part of a file; the sweep goes on."""
     sweep.write_state(1, PointState(state=DONE))

@@ -20,8 +20,6 @@ from longsumbench.errors import DataError, UsageError
 
 _log = logging.getLogger(__name__)
 
-# rises when the same texts give other sentences
-FILLER_VERSION = 2
 _TOKENS = range(5, 41)  # of a usable sentence
 # tokens of a split; the rest of a large dataset is not read
 _ENOUGH = 2_000_000

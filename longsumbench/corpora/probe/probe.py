@@ -14,12 +14,11 @@ from itertools import chain, count
 from typing import Any
 
 from longsumbench import core
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.corpora.probe import language
-from longsumbench.corpora.probe.filler import FILLER_VERSION, NO_PROSE, find_prose, load_filler
+from longsumbench.corpora.probe.filler import NO_PROSE, find_prose, load_filler
 from longsumbench.errors import UsageError
 
-# rises when the same seed gives different reports
-PROBE_VERSION = 1
 # tokens of a validation or test report, and of the longest training reports
 _DOCUMENT_LENGTH = 1024
 # tokens: the longest fact and a little more
@@ -333,7 +332,7 @@ def probe_inputs(settings: core.DatasetSettings) -> dict[str, Any]:
     splits = {}
     for split, (number, seed) in _REPORT_SPLITS.items():
         splits[split] = {"reports": number, "seed": seed, "lengths": list(lengths[split])}
-    inputs: dict[str, Any] = {"generator": PROBE_VERSION, "generated": splits}
+    inputs: dict[str, Any] = {"generator": READING_VERSION, "generated": splits}
     options: dict[str, Any] = {}
     if settings.sources not in (None, 1):
         options["sources"] = settings.sources
@@ -342,7 +341,7 @@ def probe_inputs(settings: core.DatasetSettings) -> dict[str, Any]:
     if settings.filler:
         options["filler"] = settings.filler
         filler = load_filler(settings)
-        inputs["filler"] = {"fingerprint": filler.fingerprint, "version": FILLER_VERSION}
+        inputs["filler"] = {"fingerprint": filler.fingerprint}
         inputs["licence"] = filler.facts["licence"]  # most of the text is from there
     if options:
         inputs["options"] = options
@@ -355,7 +354,6 @@ CORPUS = core.Corpus(
     "9,000 to train on.",
     licence="that of the suite (Apache-2.0)",
     homepage="docs/probe.md",
-    version=PROBE_VERSION,
     built_in=core.BuiltIn(
         generate_reports, probe_inputs, settings=core.names_deciding(core.DatasetSettings, "texts")
     ),

@@ -227,7 +227,6 @@ CORPUS = Corpus(
     "no download. About 2,000 examples.",
     licence="the licences of Python and of each package (PSF, BSD, MIT, Apache-2.0)",
     homepage="https://docs.python.org/3/library/",
-    version=1,
     multi_document=True,
     built_in=BuiltIn(lambda settings: generate_docstrings(), lambda settings: package_versions()),
 )

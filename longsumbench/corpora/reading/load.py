@@ -37,6 +37,7 @@ from longsumbench.core import (
     names_deciding,
     registry,
 )
+from longsumbench.core.versions import READING_VERSION
 from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.reading.files import ORDER, files_source
 from longsumbench.corpora.reading.hub import hub_source
@@ -49,8 +50,6 @@ from longsumbench.progress import Progress
 
 _log = logging.getLogger(__name__)
 
-# version of the normal form on disk
-_VERSION = 4
 _MEGABYTE = 1_000_000
 
 
@@ -83,6 +82,16 @@ class Texts:
         advice = "; dataset.split_by_hash=true with dataset.path=FILE divides one file into three"
         return f" (read: {', '.join(files)}{advice if len(files) == 1 else ''})"
 
+    def check_split(self, split: str) -> None:
+        """Check that the dataset has the split to summarize.
+
+        Raises:
+            DataError: it does not.
+        """
+        if split not in self.splits:
+            choices = f"choose dataset.split={', '.join(self.splits)}{self.way_to_splits}"
+            raise DataError(f"{self.name} has no {split} split; {choices}")
+
     @contextmanager
     def naming_files(self) -> Iterator[None]:
         """Add the names of the read files to an error about a missing training split."""
@@ -106,8 +115,8 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
     corpus: Corpus = registry.corpora.load(str(settings.reader))
     source = _choose_source(corpus, settings, stages)
     inputs = {
-        "corpus": [corpus.name, corpus.version, _VERSION],
-        "sentences": sentences.SENTENCES_VERSION,
+        "corpus": [corpus.name, corpus.version],
+        "reading": READING_VERSION,
         "limit": settings.limit,
         # decides about bad rows only, not overlaps
         "strict": settings.strict is not False,
@@ -211,7 +220,11 @@ def _source_at(path: Path, corpus: Corpus, settings: DatasetSettings) -> Source:
 def _generated(rows: Iterator[tuple[str, Read]], full: set[str]) -> Iterator[Entry]:
     for split, row in rows:
         if split not in full:
-            yield Entry(split, lambda row=row: row)
+            yield Entry(split, partial(_unchanged, row))
+
+
+def _unchanged(row: Read) -> Read:
+    return row
 
 
 @dataclass

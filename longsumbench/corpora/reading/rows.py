@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -55,7 +55,8 @@ RowOutcome = Sequence[MadeExample] | Exception  # a row's examples, or its error
 
 def num_cores() -> int:
     """Return the number of processors that this process may use."""
-    if sys.platform == "linux":
+    # only Linux has it
+    with suppress(AttributeError):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

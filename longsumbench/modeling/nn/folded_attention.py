@@ -56,8 +56,10 @@ class FoldedAttention(PegasusAttention):
         rows = key_value_states.shape[0]
         if queries > rows and attention_mask is not None and attention_mask.shape[0] == queries:
             # each beam keeps its own mask: [R, 1, K·T, S]
-            per_token = attention_mask.repeat_interleave(length, 0)
-            attention_mask = per_token.view(rows, 1, -1, attention_mask.shape[-1])
+            beams, memory = queries // rows, attention_mask.shape[-1]
+            per_beam = attention_mask.view(rows, beams, 1, memory)
+            per_token = per_beam.expand(rows, beams, length, memory)
+            attention_mask = per_token.reshape(rows, 1, beams * length, memory)
         folded = hidden_states.reshape(rows, -1, width)  # [R, K·T, D] or [R, T/m, D]
         output, weights = super().forward(
             folded, key_value_states=key_value_states, attention_mask=attention_mask, **kwargs
@@ -263,11 +265,11 @@ class FoldedGeneration:
         scores = scores.view(len(scores), step["num_beams"], -1)
         is_small = scores.shape[-1] <= keep * _BLOCK
         if step["do_sample"] or scores.device.type != "cpu" or is_small:
-            continuations = library._get_top_k_continuations(**step)  # type: ignore[misc]
+            continuations = library._get_top_k_continuations(**step)  # type: ignore[attr-defined]
             return continuations
         tokens = leading_tokens(scores, keep)  # [B, K, N]
         step["accumulated_log_probs"] = scores.gather(2, tokens).flatten(1)
-        continuations = library._get_top_k_continuations(**step)  # type: ignore[misc]
+        continuations = library._get_top_k_continuations(**step)  # type: ignore[attr-defined]
         # the new tokens are places among the leading ones
         _, sequences, rows = continuations
         beams = rows[..., last - step["decoder_prompt_len"]] % step["num_beams"]

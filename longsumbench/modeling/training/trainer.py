@@ -309,13 +309,10 @@ class _Training:
             folders = [weights_folder(self.folder, step) for step, _ in best]
             self.model.load_state_dict(mean_weights(folders, type(self.model)))
         wait_for_everyone()  # before the first process deletes the folder
-        return replace(
-            state.report(),
-            parameters=parameters(self.model),
-            precision="bfloat16" if self.bf16 else "float32",
-            kept=state.best(recipe.keep_best) if recipe.keep_best > 1 else (),
-            averaged=averaged,
-        )
+        kept = state.best(recipe.keep_best) if recipe.keep_best > 1 else ()
+        facts = replace(state.report(), parameters=parameters(self.model))
+        precision = "bfloat16" if self.bf16 else "float32"
+        return replace(facts, precision=precision, kept=kept, averaged=averaged)
 
     def _finite(self, value: float, name: str) -> float:
         if math.isfinite(value):

@@ -88,10 +88,16 @@ class Weights:
         """The scale of all weights."""
         return scale_of_weights(self.values)
 
+    @property
+    def strongest(self) -> list[int]:
+        """The unit with the highest weight at each step, from 0; the first of several."""
+        known = np.where(np.isnan(self.values), -np.inf, self.values)
+        strongest: list[int] = known.argmax(axis=0).tolist()
+        return strongest
+
     def step_ranges(self) -> list[StepRange]:
         """Group all steps by their strongest units; a blank token belongs to the step before it."""
-        finite = np.where(np.isnan(self.values), -np.inf, self.values)
-        units = finite.argmax(axis=0).tolist()
+        units = self.strongest
         for step, token in enumerate(self.tokens or ()):
             if step and not token.strip():
                 units[step] = units[step - 1]

@@ -17,6 +17,7 @@ from longsumbench.core import (
     Message,
     Recipe,
     RunConfig,
+    RunKey,
     Summary,
     deciding_parts,
 )
@@ -26,7 +27,6 @@ from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK, Passage
-from longsumbench.runs.run_id import config_identity
 
 API = {"engine": "api", "tokenizer": "gpt2"}
 KEEP = Decoding(keep_inputs="all", device="cpu")
@@ -357,7 +357,7 @@ def test_the_seed_decides_only_where_it_is_used() -> None:
         decoding = Decoding(temperature=temperature)
         config = RunConfig(prompted(EchoEngine(), shots=shots).config, decode=decoding)
         assert ("seed" in deciding_parts(config.model, Recipe(), decoding)) == depends
-        ids = {config_identity(replace(config, seed=seed)) for seed in (1, 2)}
+        ids = {RunKey.of(replace(config, seed=seed)).run_id for seed in (1, 2)}
         assert (len(ids) == 2) == depends
 
 
