@@ -122,7 +122,8 @@ def _judge_row(judged: Sequence[Learned]) -> Learned:
 
 
 def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> Learned:
-    learned, surplus, has_gain, has_facts = Learned(), {}, False, False
+    learned, has_gain, has_facts = Learned(), False, False
+    surplus: dict[str, NDArray[np.float64]] = {}
     if gains is not None:
         lift, surplus = _compare(gains, anchor)
         learned = Learned(floor=gains.floor, lift=lift)

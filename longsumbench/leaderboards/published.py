@@ -105,7 +105,8 @@ def read_published(dataset: str, part: str = "f") -> list[Published]:
         versions = published.setdefault(tuple(row), [])
         version = next((version for version in versions if version.agrees(scores)), None)
         if version is None:
-            version = Published(*row)
+            source, system, variant, dataset, split, input_tokens, provenance = row
+            version = Published(source, system, variant, dataset, split, input_tokens, provenance)
             versions.append(version)
         version.tables.append(source_table)
         version.scores |= scores

@@ -319,8 +319,8 @@ def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     """
     variants = []  # setting → "setting=value"
     for group in groups:
-        parts = split_variant(group.first.variant)
-        variants.append({part.partition("=")[0]: part for part in parts})
+        settings = split_variant(group.first.variant)
+        variants.append({part.partition("=")[0]: part for part in settings})
     varied = sorted(_varied_keys(variants))
     rows = []
     for group, variant in zip(groups, variants, strict=True):
@@ -333,10 +333,10 @@ def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
         parts |= variant
         shared = [part for key, part in parts.items() if key not in varied]
         terms = [*group.names, *(parts[key] for key in varied), *group.differs, *shared]
-        settings = tuple(term for term in terms if term)
-        if varied and not settings:
-            settings = ("as its recipe",)
-        rows.append(replace(group, table_settings=settings))
+        table_settings = tuple(term for term in terms if term)
+        if varied and not table_settings:
+            table_settings = ("as its recipe",)
+        rows.append(replace(group, table_settings=table_settings))
     return rows
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -276,7 +276,7 @@ class ComparableRows:
         return runs
 
 
-def _ranking_key_of_run(run: RunRecord) -> object:
+def _ranking_key_of_run(run: RunRecord) -> tuple[Any, ...]:
     return comparability.ranking_key(run, measured_mean(run, run.evaluation.ranked_by))
 
 

@@ -74,8 +74,8 @@ def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> S
             if not is_by_place and name not in (*kind_of, *others):
                 others.append(name)
     kind_of |= dict.fromkeys(others[:_MOST_METRICS], "other metrics")
-    for kind, names in _COLUMN_KINDS.items():
-        kind_of |= dict.fromkeys(names, kind)
+    for kind, columns_of_kind in _COLUMN_KINDS.items():
+        kind_of |= dict.fromkeys(columns_of_kind, kind)
     block = leaderboard_block(comparable, table, "f", (*kind_of, "run"))
     columns = columns_of(row.first for row in rows)
     name_of = {column.heading: name for name, column in columns.items()}

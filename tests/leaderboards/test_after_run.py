@@ -1,21 +1,17 @@
 """The screen after `longsumbench run`: short, with the runs just done, whatever else the results folder has."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.run_records import TRAINED, changed, measured, record
-from support.toys import write_jsonl
+from support.run_records import TRAINED, measured, record
 
-from longsumbench.cli.main import main
 from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.views.after_run import UpdatedTable, describe_runs
-from longsumbench.views.notes import warnings_on_outputs
 
 Describe = Callable[[Sequence[RunRecord], Sequence[RunRecord]], list[str]]
 
@@ -135,22 +131,6 @@ def test_warnings_on_outputs(describe: Describe) -> None:
     ]
 
 
-def test_lengths_that_differ_and_equal_outputs_are_said(describe: Describe) -> None:
-    """What the table says below about lengths and equal outputs, the screen says, too."""
-    lengths = {
-        "outputs": OutputFacts(20, 20, 20, 0, words=100.0, reference_words=100.0),
-        "outputs_digest": "a",
-    }
-    longer = {"outputs": OutputFacts(20, 20, 20, 0, words=276.0, reference_words=100.0)}
-    rows = [record("lead", 20, **lengths), record("random", 18, **longer)]
-    text = " ".join(describe(rows, [record("lexrank", 20, **lengths)]))
-    assert "Equal outputs: lead = lexrank." in text
-    assert (
-        "Lengths differ: outputs have 1.00 (lexrank) to 2.76 (random) times the words of the references."
-        in text
-    )
-
-
 def test_two_datasets_have_a_table_each(describe: Describe) -> None:
     """Both tables are shown, and that training does not help; the commands once."""
     means = {"fact_recall": 90.0, "fact_recall_single": 90.0, "fact_recall_chance": 4.2}
@@ -184,48 +164,3 @@ def test_several_datasets_take_a_line_each(describe: Describe) -> None:
     assert lines[0] == "30 runs on 30 datasets. The best of them:"
     assert lines[1] == "corpus0: seal segment_length=0, R-Lsum 30.0 ±0.8, place 2 of 2"
     assert lines[-2:] == ["… and 8 more datasets.", "Next: longsumbench leaderboard DATASET"]
-
-
-@pytest.mark.parametrize(("more", "noun"), [(1, "dataset"), (2, "datasets")])
-def test_what_is_left_out_is_counted(describe: Describe, more: int, noun: str) -> None:
-    """One more dataset is a dataset, and one more run with a warning is a run."""
-    runs = [seal(30 + number, dataset=f"corpus{number}") for number in range(22 + more)]
-    assert describe([], runs)[-2] == f"… and {more} more {noun}."
-    alike = [
-        seal(30 + number, number, outputs=OutputFacts(20, 20, 3, 0)) for number in range(2 + more)
-    ]
-    lines = warnings_on_outputs(alike, 2)
-    assert (
-        lines[-1] == f"Such warnings for {more} more run{'s' * (more > 1)} (outputs_* in the CSV)."
-    )
-
-
-def test_one_run_among_five_hundred(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With 500 committed runs on one dataset, `run` prints at most 25 lines of 80 columns, its row among them."""
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(tmp_path)
-    write_jsonl(tmp_path / "toy")
-    words = ["run", "model=lead", "dataset=jsonl", "dataset.path=toy", "baselines=false"]
-    assert main(words) == 0
-    capsys.readouterr()
-    results = Results(Path("results"))
-    (lead,) = results.records("jsonl")
-    for number in range(500):
-        scores = {
-            kind: replace(score, f=number / 5) for kind, score in lead.evaluation.scores.items()
-        }
-        settings = {"model": {"name": "seal", "segment_length": number % 100}}
-        made = changed(
-            lead, run_id=f"{number:012d}", model="seal", variant=f"segment_length={number % 100}"
-        )
-        made = changed(made, seed=number // 100, scores=scores, config=settings, fit=TRAINED)
-        made.write(results.run_folder(made))
-    assert main(words) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 25
-    assert max(map(len, lines)) <= 80
-    (own,) = [line for line in lines if line.startswith("→")]
-    assert own.split()[2] == "lead"
-    assert "101 rows (501 runs)" in " ".join(lines)

@@ -7,7 +7,7 @@ import pytest
 from support.run_records import TRAINED, measured, record
 
 from longsumbench.cli.main import main
-from longsumbench.core import Cut, Truncation, registry
+from longsumbench.core import Cut, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.metrics.output_facts import OutputFacts
@@ -160,19 +160,6 @@ def test_a_column_that_no_run_has(name: str, message: str) -> None:
     """An unknown column is an error that names the nearest one; so is a setting of several groups."""
     with pytest.raises(UsageError, match=message):
         choose_columns([name], columns_of(RUNS))
-
-
-def test_every_column_of_an_optional_metric_names_the_metric() -> None:
-    """For each column that a built-in metric can give and no run has, the error says which metric to add."""
-    for name in registry.metrics.built_in.keys() - {"rouge"}:
-        metric = registry.metrics.load(name)
-        for column in {name, *metric.columns, *metric.further, *metric.units} - columns_of(
-            RUNS
-        ).keys():
-            with pytest.raises(
-                UsageError, match=rf"'{column}'; to compute it, .* score.metrics=\[{name}\]"
-            ):
-                choose_columns([column], columns_of(RUNS))
 
 
 def test_the_settings_of_a_group_share_a_line() -> None:

@@ -72,15 +72,6 @@ def test_all_else_is_equal(changes: dict[str, Any]) -> None:
     assert [len(curve.points) for group in found.groups for curve in group.curves] == [2, 1]
 
 
-def test_what_decides_nothing_does_not_part_runs() -> None:
-    """Seeds, devices, workers, and how much evidence was kept do not separate runs; a setting of training does."""
-    other = trained("pagesum", 30, 2, {"device": "cpu", "workers": 3}, page_size=2048)
-    (curve,) = sweep([*PAGES, other], "page_size").groups[0].curves
-    assert len(curve.points) == 4
-    averaged = trained("pagesum", 30, 2, {"keep_best": 3}, page_size=2048)
-    assert len(sweep([*PAGES, averaged], "page_size").groups[0].curves) == 2
-
-
 def test_seeds_are_averaged() -> None:
     """A point is the mean of its seeds; without per-example scores, it has no interval."""
     records = [

@@ -211,24 +211,3 @@ def test_points_that_may_not_have_learned_are_hollow(words: dict[str, str]) -> N
     words |= dict.fromkeys(("128", "256", "512", "1024"), NOT_LEARNED)
     (panel,) = panels(PAGES, "page_size")
     assert (panel.series[0].label, panel.series[0].grey) == ("pagesum (not learned)", True)
-
-
-@pytest.mark.parametrize(
-    ("num_again", "over", "names_one_seed"),
-    [
-        (0, "over examples.", True),
-        (1, "over examples (and seeds, where there are several)", True),
-        (4, "over examples and seeds", False),
-    ],
-)
-def test_the_note_says_over_what_intervals_are(
-    num_again: int, over: str, names_one_seed: bool
-) -> None:
-    """Over seeds only if there are several, everywhere or somewhere; systems of one seed are named."""
-    again = [
-        trained("pagesum", 22, seed=2, page_size=run.config.model["page_size"]) for run in PAGES
-    ]
-    note = curves_figure(swept([*PAGES, *again[:num_again]], "page_size")).notes[1]
-    assert f"Bands and whiskers: 95 % intervals {over}" in note
-    assert ("One seed, another may differ: pagesum" in note) == names_one_seed
-    assert "Hollow" not in note

@@ -2,22 +2,12 @@
 
 from dataclasses import replace
 
-import pytest
 from support.run_records import changed, record
 
-from longsumbench.leaderboards.seed_groups import (
-    NOT_LEARNED,
-    NOT_RANKED,
-    NOT_SHOWN,
-    UNKNOWN,
-    Learned,
-    SeedGroup,
-)
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs, RunRecord, split_variant
-from longsumbench.views.columns import columns_of
-from longsumbench.views.notes import describe_equal, describe_lengths, describe_unlearned, footnotes
+from longsumbench.views.notes import describe_equal, describe_lengths, footnotes
 
 ORIGIN = "a paper, CC BY 4.0"
 
@@ -88,23 +78,6 @@ def test_the_source_of_outputs_is_below_the_table_once() -> None:
         assert [
             line for line in footnotes(block, {"rougeLsum"}) if line.startswith("Imported")
         ] == lines
-
-
-@pytest.mark.parametrize(("word", "reason"), [(NOT_RANKED, ""), (NOT_LEARNED, "not learned: ")])
-def test_how_outputs_came_about_is_not_judged(word: str, reason: str) -> None:
-    """Only of what was trained here the reason says that it did not learn; what is unknown or not shown is ranked."""
-    run = record("them", 30)
-    row = SeedGroup((run,), learned=Learned(word, "12 of 20 outputs repeat themselves"))
-    assert columns_of([run])["settings"].cell(row).endswith(word)
-    assert (
-        describe_unlearned([row])
-        == f"Not ranked: them ({reason}12 of 20 outputs repeat themselves)."
-    )
-    for unsure in (UNKNOWN, NOT_SHOWN):
-        row = replace(row, learned=Learned(unsure, "the reason"))
-        assert row.ranked
-        start = "Ranked, although it is not known whether outputs depend on their sources"
-        assert describe_unlearned([row]) == f"{start}: them (the reason)."
 
 
 def test_a_variant_in_words_is_split_without_its_blanks() -> None:

@@ -15,7 +15,6 @@ from longsumbench.corpora.probe import probe
 from longsumbench.leaderboards.lengths import systems_at_lengths
 from longsumbench.leaderboards.seed_groups import LEARNED, NO_INTERVAL, NOT_LEARNED
 from longsumbench.metrics.aggregate import Estimate
-from longsumbench.metrics.fact_recall import FactRecall
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
 from longsumbench.views.leaderboard import TableView, update_table
@@ -45,11 +44,6 @@ def run_at(
         "seed": 1,
     }
     return record(model, mean, **{**made, **changes})
-
-
-def test_measures_are_those_of_the_metric() -> None:
-    """What is drawn is measured."""
-    assert set(FACT_PANELS) <= set(FactRecall.columns)
 
 
 def test_runs_of_one_training_are_one_system() -> None:

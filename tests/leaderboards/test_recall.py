@@ -1,10 +1,8 @@
 """What is drawn of fact recall and oracle recall, how seeds are pooled, and what a title says."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-import pytest
-from support.run_records import TRAINED, measured, record
+from support.run_records import measured, record
 
 from longsumbench.leaderboards.seed_groups import (
     LEARNED,
@@ -121,15 +119,6 @@ def test_systems_that_did_not_learn_are_grey() -> None:
     assert "Grey" not in figure_of(learned).notes[0]
 
 
-def test_one_trained_seed_is_no_title() -> None:
-    """Another seed may give another number: the note names the system, and the title is the topic."""
-    seal = silent_by_distance("seal", [60] * 8)
-    run = record("seal", 9, seed=1, fit=TRAINED)
-    figure = figure_of(replace(seal, row=replace(seal.row, runs=(run,))))
-    assert figure.title == "about"
-    assert "One seed, another may differ: seal." in figure.notes[0]
-
-
 def test_wide_intervals_have_no_band() -> None:
     """A note says what dashed lines are, only if there are some."""
     vague = line("seal", {MEASURE: Estimate(50, 10, 90)})
@@ -137,16 +126,6 @@ def test_wide_intervals_have_no_band() -> None:
     assert [series.band for series in figure.rows[0].panels[0].series] == [False]
     assert "Dashed lines: intervals of more than 60 points" in figure.notes[0]
     assert "Dashed" not in figure_of(silent_by_distance("seal", [60] * 8)).notes[0]
-
-
-@pytest.mark.parametrize(
-    ("seeds", "over"),
-    [((1,), "examples,"), ((2,), "examples and seeds,"), ((1, 2), "examples (and seeds, ")],
-)
-def test_the_note_says_over_what_lines_are(seeds: Sequence[int], over: str) -> None:
-    """Means are over seeds only where there are several, and baselines have none."""
-    lines = [silent_by_distance(f"s{number}", [60] * 8, "", number) for number in seeds]
-    assert f"Lines are means over {over}" in figure_of(*lines).notes[0]
 
 
 def test_the_oracle_shows_where_it_looks_but_not_its_recall() -> None:

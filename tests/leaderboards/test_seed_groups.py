@@ -164,24 +164,6 @@ def test_a_difference_of_different_seeds() -> None:
     assert compare_groups(rows[0], rows[1], "rougeL", {}) is None
 
 
-def test_who_has_one_seed() -> None:
-    """A single run of a trained system is of one seed; baselines and several runs are not."""
-    lead = [(baseline("lead", 30, n=EXAMPLES), HARD)]
-    random = [(baseline("random", 20, n=EXAMPLES, seed=1), HARD)]
-    cases = [
-        (system("ea", 0, (1,)), lead, True),
-        (system("ea", 0, (1,)), system("seal", 0, (2, 3)), True),
-        (system("ea", 0, (1, 2)), system("seal", 0, (2, 3)), False),
-        (system("ea", 0, (1, 2)), lead, False),
-        (lead, random, False),
-    ]
-    for first, second, expected in cases:
-        rows, scores = grouped(first, second)
-        found = compare_groups(rows[0], rows[1], "rouge1", scores)
-        assert found is not None
-        assert found.one_seed == expected
-
-
 def test_equal_outputs_of_several_seeds_count_once() -> None:
     """The first of them is in the row, and a line names them; extracts, and outputs that are one text, may be equal."""
     runs = [

@@ -113,17 +113,6 @@ def test_too_few_examples_are_no_tie(
     )
 
 
-def test_many_tests_can_be_significant() -> None:
-    """However many the tests, a run that is below is distinguished from the best: p-values can be small enough."""
-    lower = per_example(-0.03, 3)
-    runs = [RUNS[0], *(finished(f"lower{number}", lower) for number in range(60))]
-    tests = against_best_of(
-        runs, {one.run_id: SCORES["best"] if one.run_id == "best" else lower for one in runs}
-    )
-    assert len(tests.differences) == 240
-    assert tests.tied() == frozenset()
-
-
 def test_without_scores(tmp_path: Path) -> None:
     """Rows without scores.csv are named and bear no mark; without the best one's, or any, nothing is tested."""
     some = {name: SCORES[name] for name in ("best", "far")}
@@ -154,22 +143,6 @@ def test_measures_that_do_not_apply_everywhere() -> None:
     assert list(tests.differences) == [("far", "found"), ("far", "rougeLsum")]
 
 
-def test_latex_of_marks_and_groups(tmp_path: Path) -> None:
-    """In LaTeX, groups of columns span all of them, every row is whole, and the tied number has its mark."""
-    text = updated(tmp_path, RUNS, SCORES).latex()
-    table = text[text.index(r"\begin{tabular}") : text.index(r"\end{tabular}")].splitlines()
-    columns = len(re.sub(r"\[[^]]*\]", "", table[0].removeprefix(r"\begin{tabular}")).strip("{}"))
-    groups, rules, *rows = [line for line in table[1:] if not line.endswith("rule")]
-    assert r"\multicolumn{4}{c}{ROUGE F1}" in groups
-    assert sum(int(width) for width in re.findall(r"multicolumn{(\d+)}", groups)) == columns
-    assert rules == r"\cmidrule(lr){3-6}"
-    assert {row.count("&") + 1 for row in rows} == {columns}
-    assert all(row.endswith(r"\\") for row in (groups, *rows))
-    assert sum(r"{\,$\approx$}" in row for row in rows) == 1
-    for name in ("table", "adjustbox", "tabular"):
-        assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 2
-
-
 def set_line(block: Any) -> str:
     """The sentence on the set of best systems below a table."""
     (line,) = re.findall(r"Set of best systems [^.]*\.", " ".join(block.footnotes)) or [""]
@@ -192,14 +165,3 @@ def test_the_set_of_best_systems_is_named_where_marks_say_less(tmp_path: Path) -
     line = set_line(updated(tmp_path / "twenty", runs, scores).blocks()[0])
     assert line.startswith("Set of best systems (95 %, model confidence set): s")
     assert line.endswith(" and 16 more.")
-
-
-def test_the_set_needs_three_rows_with_scores() -> None:
-    """Two rows have their test, and rows without scores, or with few examples, have no set."""
-    assert against_best_of(RUNS[:2], SCORES).best_set == ()
-    assert against_best_of(RUNS, {name: SCORES[name] for name in ("best", "far")}).best_set == ()
-    few = {name: scores.head(20) for name, scores in SCORES.items()}
-    assert (
-        against_best_of([finished(name, scores) for name, scores in few.items()], few).best_set
-        == ()
-    )

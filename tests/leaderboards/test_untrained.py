@@ -10,7 +10,7 @@ from longsumbench.leaderboards.seed_groups import group_by_seed
 from longsumbench.leaderboards.significance import comparable_rows
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.output_facts import OutputFacts
-from longsumbench.runs.record import ImportedOutputs, RunRecord
+from longsumbench.runs.record import RunRecord
 from longsumbench.views.columns import columns_of
 from longsumbench.views.leaderboard import TableView
 
@@ -88,12 +88,6 @@ def test_a_block_of_checkpoints_says_so() -> None:
     assert text.index("Nothing was trained for these rows.") > text.index(
         "Their training texts may include these."
     )
-
-
-def test_imported_outputs_stay_with_the_trained_systems() -> None:
-    """How they were trained is unknown: they are in one block only."""
-    theirs = record("theirs", 33, imported=ImportedOutputs("theirs.txt", "0"))
-    assert systems(table_of(SEAL, theirs, bart())) == [["theirs", "seal"], ["seq2seq"]]
 
 
 def test_a_row_says_what_it_is() -> None:

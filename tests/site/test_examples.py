@@ -13,11 +13,10 @@ from support.pages import BREAKOUT, CHROMIUM, HOSTILE, Reading, shown, text_of
 from support.requirements import CHROMIUM_PROGRAM
 from support.run_records import changed, record
 
-from longsumbench.core import Document, Example, Scoring, Section, Summary
+from longsumbench.core import Document, Example, Section, Summary
 from longsumbench.corpora.reading.store import SplitWriter, store_example
 from longsumbench.files import digest, write_atomically
 from longsumbench.metrics.aggregate import write_scores
-from longsumbench.metrics.names_and_numbers import NumberPrecision
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -455,48 +454,6 @@ WRONG_NUMBERS = (
 
 
 @in_a_browser
-def test_marked_numbers_are_those_of_the_metric(results: Results, tmp_path: Path) -> None:
-    """In any notation, a number is marked where `number_precision` does not find it in the source."""
-    lines = [f"It was {number}." for number in (*NUMBERS, *WRONG_NUMBERS, "one", "none")]
-    text, metric = example("e-1", NUMBERED), NumberPrecision(Scoring())
-    unknown = [
-        place
-        for place, line in enumerate(lines)
-        if metric.score(line, text)["number_precision"] == 0
-    ]
-    run = write_run(results, "alpha", {"e-1": "\n".join(lines)}, {"e-1": 0.5}, [text])
-    steps = """const range = document.createRange();
-    range.setStart(document.querySelector("#outputs .text"), 0);
-    for (const mark of document.querySelectorAll("#outputs mark.number")) {
-      range.setEndBefore(mark);
-      answers.push(range.toString().split("\\n").length - 1);
-    }"""
-    assert ask(write_page(results, [run], tmp_path / "site"), steps) == unknown
-    assert unknown == [*range(len(NUMBERS), len(NUMBERS) + len(WRONG_NUMBERS))]
-
-
-@in_a_browser
-def test_keys_move_between_examples(page: Path) -> None:
-    """J and → go on, k and ← back, but not while a text is typed; in the list, ↓ takes the focus along."""
-    answers = ask(
-        page,
-        """
-        const name = () => get("name").textContent;
-        for (const key of ["k", "j", "ArrowRight", "ArrowLeft"]) { await press(key); answers.push(name()); }
-        await press("j", get("filter")); answers.push(name());
-        get("example-1").focus();
-        await press("ArrowDown", get("example-1"));
-        answers.push(name(), document.activeElement.id, document.activeElement.tabIndex);
-        get("next").click(); await rest();
-        answers.push(name(), get("next").disabled, get("place").textContent);
-        answers.push(new URLSearchParams(location.hash.slice(1)).get("example"));
-        """,
-    )
-    assert answers[:5] == ["e-1", "e-2", "fox-3", "e-2", "e-2"]
-    assert answers[5:] == ["fox-3", "example-2", 0, "e-4", True, "4 of 4", "e-4"]
-
-
-@in_a_browser
 def test_the_address_names_runs_and_example(page: Path) -> None:
     """A link opens the runs in its order; what it names and the page lacks is said; changes are in the address."""
     one, two = (run["id"] for run in index_of(page)["runs"])
@@ -555,18 +512,6 @@ def test_without_texts_the_outputs_are_shown(results: Results, tmp_path: Path) -
         ["e-1", "50.0", "25.0", "−25.0"],
         *(True, True, 0),
     ]
-
-
-@in_a_browser
-def test_a_missing_data_file_is_named(page: Path) -> None:
-    """A file that was not copied with the site is named, and the browser of examples goes on."""
-    (page.parent / "examples" / "outputs" / "1-0.js").unlink()
-    steps = """answers.push(get("notice").textContent);
-    window.problems.length = 0;
-    get("chosen").querySelectorAll("button")[1].click(); await rest();
-    answers.push(get("notice").textContent, texts(".output h3 a"));"""
-    message = "The file examples/outputs/1-0.js is missing or damaged: write the site again."
-    assert ask(page, steps) == [message, "", ["alpha"]]
 
 
 @pytest.mark.parametrize("count", [40, 39])

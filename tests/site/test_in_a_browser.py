@@ -80,20 +80,6 @@ def test_a_click_on_a_heading_sorts(folder: Path) -> None:
     ]
 
 
-def test_a_sorted_column_keeps_empty_cells_last(folder: Path) -> None:
-    """The oracle has no place: it stays last in both orders."""
-    script = """
-      const button = head("table-1", "place").querySelector("button"), found = [];
-      for (let click = 0; click < 2; click++) { button.click(); found.push(rows("table-1")); }
-      return found;
-    """
-    forwards = ["seal", "lead", "random", "oracle"]
-    assert answer(folder / "arxiv" / "index.html", script) == [
-        forwards,
-        ["random", "lead", "seal", "oracle"],
-    ]
-
-
 def test_filter_and_columns(folder: Path) -> None:
     """All typed words must occur in a row; the number of rows is announced; a box shows and hides its columns."""
     script = """

@@ -6,13 +6,11 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.pages import BREAKOUT, HOSTILE, Reading, text_of
 from support.run_records import TRAINED, judged, record
-from support.stored_runs import LOSSES, small_results, store
-from support.swept_runs import trained
+from support.stored_runs import small_results, store
 
 from longsumbench.cli.main import main
 from longsumbench.errors import UsageError
@@ -22,10 +20,8 @@ from longsumbench.leaderboards.significance import (
     SINGLE_SEED,
     UNDISTINGUISHED,
     AgainstBest,
-    ComparableRows,
     comparable_rows,
 )
-from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
 from longsumbench.site.build import write_site
@@ -104,15 +100,6 @@ def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
     assert (folder / "arxiv.csv").read_text().count("\n") == 6
 
 
-def test_intervals_are_shares_of_the_axis() -> None:
-    """Of two ranked rows with intervals 19 to 20.6 and 29 to 30.6, the axis goes from 19 to 30.6."""
-    (comparable,) = comparable_rows(
-        [record("lead", 20), record("trunc", 30), record("oracle", 90, oracle=True)]
-    )
-    intervals = [row.interval for row in show_block(comparable, [comparable]).rows]
-    assert intervals == [(86.2, 94.8, 100.0), (0.0, 8.6, 13.8), None]
-
-
 def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
     """Rows of one model show what differs between them, in full; a model's only row shows all its settings."""
     variants = [
@@ -152,30 +139,6 @@ def test_an_axis_has_ticks(
     assert axis_ticks(low, high, marks) == pytest.approx(ticks)
 
 
-def test_every_drawing_has_ticks_on_both_axes(tmp_path: Path) -> None:
-    """Losses of training, and scores against lengths that lie between two usual marks."""
-    facts = [
-        OutputFacts(9, 9, 9, 0, words=61.0 + 6 * place, reference_words=60.0) for place in range(3)
-    ]
-    for place, (model, outputs) in enumerate(zip(("seal", "ea", "trunc"), facts, strict=True)):
-        store(
-            tmp_path,
-            trained(
-                model,
-                30 + place,
-                1,
-                fit=replace(TRAINED, validation_losses=LOSSES),
-                outputs=outputs,
-            ),
-        )
-    index = write_site(Results(tmp_path), tmp_path / "site")
-    [run] = [run for run in Results(tmp_path).records("arxiv") if run.key.model == "seal"]
-    for page, expected in (("index.html", {"65", "70"}), (page_name(run), {"100", "200"})):
-        text = (index.parent / "arxiv" / page).read_text(encoding="utf-8")
-        labels = re.findall(r"<text [^>]*>([^<]*)</text>", text)
-        assert expected <= set(labels)
-
-
 def test_run_page(root: Path, tmp_path: Path) -> None:
     """A run's page has scores, command, loss curve, ledger, settings that were changed, and what is missing."""
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
@@ -207,32 +170,24 @@ def test_sweep_page_names_failed_points(root: Path, tmp_path: Path) -> None:
 def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
     """Pages of `inspect` are copied, those of papers made of their Markdown; links to files that the site lacks go."""
     run = next(run for run in Results(root).records("arxiv") if run.key.seed == 1)
-    place = root / "inspections" / run.run_id
-    place.mkdir()
-    (place / "3.html").write_text("<p>looked at</p>")
-    claim = {
-        "claim": "SEAL > CA",
-        "measure": "rouge1",
-        "dataset": "arXiv",
-        "outcome": "reproduced",
-        "says": BREAKOUT,
-    }
-    (root / "papers").mkdir()
-    (root / "papers" / "seal-table2.json").write_text(
-        json.dumps({"name": "seal-table2", "scale": "probe", "claims": [claim]})
-    )
+    inspection = root / "inspections" / run.run_id / "3.html"
+    inspection.parent.mkdir()
+    inspection.write_text("<p>looked at</p>")
+    claim = {"claim": "SEAL > CA", "measure": "rouge1", "outcome": "reproduced", "says": BREAKOUT}
+    content = {"name": "seal-table2", "scale": "probe", "claims": [claim]}
     text = f"# SEAL\n\n[All](index.md) [Run](../runs/a.csv) ![drawn](seal-table2-x.png) {HOSTILE}\n"
+    (root / "papers").mkdir()
+    (root / "papers" / "seal-table2.json").write_text(json.dumps(content))
     (root / "papers" / "seal-table2.md").write_text(text)
     (root / "papers" / "seal-table2-x.png").write_bytes(b"drawn")
     folder = write_site(Results(root), tmp_path / "site").parent
-    assert (
-        folder / "arxiv" / "inspections" / run.run_id / "3.html"
-    ).read_text() == "<p>looked at</p>"
+    copy = folder / "arxiv" / "inspections" / run.run_id / "3.html"
+    assert copy.read_bytes() == inspection.read_bytes()
     paper = Reading((folder / "assets" / "papers" / "seal-table2.html").read_text())
     assert "../../papers.html" in paper.loaded
     assert "../runs/a.csv" not in paper.loaded
     assert paper.elements.count("script") == 1
-    assert (folder / "assets" / "papers" / "seal-table2-x.png").read_bytes() == b"drawn"
+    assert (folder / "assets" / "papers" / "seal-table2-x.png").is_file()
     assert " ".join(BREAKOUT.split()) in text_of(folder / "papers.html")
     assert "reproduced 1" in text_of(folder / "papers.html")
 
@@ -351,27 +306,38 @@ def test_links_out_of_the_results_are_not_followed(
     assert not [path for path in files if PRIVATE_TEXT.encode() in path.read_bytes()]
 
 
-def test_no_system_is_called_the_best_without_its_tests(tmp_path: Path) -> None:
-    """Of three rows, both others need a test that decides; a confidence set says it by itself; one seed is never it."""
-    table = comparable_rows([record("seal", 30), record("ea", 29.9), record("lead", 20)])[0]
-    first, second, third = (row.key for row in table.rows)
-    kind = table.rows[0].first.evaluation.ranked_by
+@pytest.mark.parametrize(
+    ("outcomes", "best_set", "best"),
+    [
+        ({}, "", ""),
+        ({"lead": DISTINGUISHED}, "", ""),
+        ({"ea": UNDISTINGUISHED, "lead": DISTINGUISHED}, "", "seal ea"),
+        ({"ea": DISTINGUISHED, "lead": DISTINGUISHED}, "", "seal"),
+        ({"ea": FEW_EXAMPLES, "lead": DISTINGUISHED}, "", ""),
+        ({"ea": SINGLE_SEED, "lead": DISTINGUISHED}, "", ""),
+        ({}, "seal lead", "seal lead"),
+    ],
+)
+def test_no_system_is_called_the_best_without_its_tests(
+    outcomes: dict[str, str], best_set: str, best: str
+) -> None:
+    """Of three rows, both others need a test that decides; a confidence set says it by itself."""
+    runs = [record("seal", 30), record("ea", 29.9), record("lead", 20)]
+    (block,) = comparable_rows(runs)
+    keys = {run.key.model: run.run_id for run in runs}
+    differences = {
+        (keys[model], "rougeLsum"): judged(outcome) for model, outcome in outcomes.items()
+    }
+    tests = AgainstBest(differences, best_set=tuple(keys[model] for model in best_set.split()))
+    top = rows_at_the_top(replace(block, tests=tests))
+    assert top == {keys[model] for model in best.split()}
 
-    def best(outcomes: dict[str, str], block: ComparableRows = table, **tests: Any) -> set[str]:
-        against = AgainstBest(
-            {(key, kind): judged(outcome) for key, outcome in outcomes.items()}, **tests
-        )
-        return rows_at_the_top(replace(block, tests=against))
 
-    assert best({}) == best({third: DISTINGUISHED}) == set()
-    assert best({second: UNDISTINGUISHED, third: DISTINGUISHED}) == {first, second}
-    assert best({second: DISTINGUISHED, third: DISTINGUISHED}) == {first}
-    assert best({second: FEW_EXAMPLES, third: DISTINGUISHED}) == set()
-    assert best({second: SINGLE_SEED, third: DISTINGUISHED}) == set()
-    assert best({}, best_set=(first, third)) == {first, third}
+def test_one_seed_is_never_the_best(tmp_path: Path) -> None:
+    """A single run of a trained system, and rows whose scores are missing, are not marked."""
     alone = comparable_rows([record("seal", 30, seed=1, fit=TRAINED)])[0]
-    assert best({}, alone) == set()
-    store(tmp_path / "results", *table.rows[0].runs, *table.rows[1].runs)
+    assert rows_at_the_top(alone) == set()
+    store(tmp_path / "results", record("seal", 30), record("ea", 29.9))
     for file in (tmp_path / "results").rglob("scores*.csv"):
         file.unlink()
     page = write_site(Results(tmp_path / "results"), tmp_path / "site").read_text(encoding="utf-8")
