@@ -120,11 +120,9 @@ def test_marks_intervals_notes_and_sentences_agree(
         assert not (row.key in top and row.one_seed)
         table = Table("arxiv", (block,), scores=scores)
         text = describe_runs([UpdatedTable(table, Results(Path("results")))], [*row.runs[:1]])
-        (sentence,) = re.findall(r"^.*, difference in .*$", text, re.MULTILINE)
-        assert sentence == (
-            f"{row.label}, difference in R-Lsum from the best, {best.label}: {judged.mean:+.1f} "
-            f"({judged.low:+.1f} to {judged.high:+.1f}), {judged.outcome}."
-        )
+        interval = f"{judged.mean:+.1f} ({judged.low:+.1f} to {judged.high:+.1f})"
+        subject = f"{row.label}, difference in R-Lsum from the best, {best.label}"
+        assert f"{subject}: {interval}, {judged.outcome}." in text
     if any(row.one_seed for row in block.rows):
         assert top == set()
         assert "Set of best systems" not in notes
