@@ -176,6 +176,7 @@ def sweep_of(
         raise UsageError(f"--against {keys[0]} is given twice: name another setting, or one alone")
     groups = _groups(settled, keys, run_ids)
     # Each setting must vary in the group that is drawn
+    # Each setting must vary in the group that is drawn, or there is nothing to see
     for index, key in enumerate(keys):
         if not groups or not _any_varies(groups[0].curves, index):
             message = f"no two comparable runs on {dataset} differ only in {key}"
@@ -247,6 +248,7 @@ def _groups(
         conditions.setdefault(comparability.comparison_key(run.record), []).append(run)
     groups = []
     for members in conditions.values():
+        # Training budget → curves; an empty budget is that of systems that are not trained
         swept: dict[str, list[Curve]] = {}
         references: dict[str, list[Curve]] = {}
         for curve in _curves(members, keys):
@@ -260,6 +262,7 @@ def _groups(
             labelled = _label_curves([*curves, *comparable])
             main = tuple(curve for curve in labelled if not curve.lacks)
             groups.append(Group(0, main, tuple(curve for curve in labelled if curve.lacks)))
+    # The order decides which group is drawn
     groups.sort(key=lambda group: _drawn_first(group, len(keys), run_ids))
     return [replace(group, number=number) for number, group in enumerate(groups, start=1)]
 
@@ -284,6 +287,7 @@ def _drawn_first(group: Group, num_keys: int, run_ids: Collection[str]) -> tuple
 
 def _curves(members: Sequence[_Settled], keys: tuple[str, ...]) -> list[Curve]:
     """Return the curves of comparable runs, labelled by their model."""
+    # A curve is a model with all other settings equal
     systems: dict[tuple[str, str], list[_Settled]] = {}
     for run in members:
         shared = {key: value for key, value in run.settings.items() if key not in keys}
@@ -319,12 +323,14 @@ def _label_curves(curves: Sequence[Curve]) -> tuple[Curve, ...]:
             if values.count(value) < len(same_model):
                 counts[key] = values.count(value)
         names = list(counts)
+        # Rare values say more about a curve than common ones
         if len(names) >= _MOST_LABEL_SETTINGS:
             names = [key for key in names if 2 * counts[key] <= len(same_model)]
         names = [key for key in names if curve.settings[key] != _NULL] or names
         label = curve.label
         for key in names[:_MOST_LABEL_SETTINGS]:
             label += f" {key.partition('.')[2]}={checkpoint_name(curve.settings[key])}"
+        # Labels that are still equal get the id of a run below
         labels.append(label)
     labelled = []
     for curve, label in zip(curves, labels, strict=True):
@@ -336,6 +342,7 @@ def _label_curves(curves: Sequence[Curve]) -> tuple[Curve, ...]:
 
 def _measured(group: Group, scores: ScoresOfRuns) -> Group:
     """Add the numbers of all points, and whether their systems learned."""
+    # Random's floor must be among the rows, so all points of a group are judged together
     rows = [average_seeds(point, scores) for point in group.rows()]
     learning = judge_learning(rows, scores)
     points = {row.key: replace(row, learned=learning[row.key]) for row in rows}

@@ -80,6 +80,7 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
     first = min(
         random_runs, key=lambda run: (run.variant, run.key.seed or 0, run.run_id), default=None
     )
+    # Random copies any sentences: what it gains is what a system gains without choosing
     anchor = gains[first.run_id] if first else None
     judged = {}
     for row in rows:
@@ -94,6 +95,7 @@ def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
     if table is None or not (measured in table or chance in table):
         return None
     factor, seen = unit_factor(run, name), source_seen(run)
+    # Against other references; of planted facts, what guesses reach
     floor = factor * np.asarray(table[measured if measured in table else chance])
     ranked = factor * np.asarray(table[score_column(name)]) - floor
     if not np.isfinite(ranked).any():
@@ -113,6 +115,7 @@ def _judge_row(judged: Sequence[Learned]) -> Learned:
     """Judge a row by its runs: the worst word counts."""
     floors = [run.floor for run in judged if run.floor is not None]
     lifts = [run.lift for run in judged if run.lift is not None]
+    # One seed that did not learn decides, whatever the others did
     worst = min(judged, key=lambda run: _WORST_FIRST.index(run.word))
     alike = sum(run.word == worst.word for run in judged)
     part = f" in {alike} of {len(judged)} seeds" if worst.reason and judged[1:] else ""
@@ -131,12 +134,14 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
         has_facts = gains.possible is not None  # of other texts, nobody knows the highest score
     if is_untrained(run):
         return learned._replace(word=UNTRAINED, reason="its random weights had no step of training")
+    # Baselines learn nothing, so nothing is said of them
     if not (run.trained or run.zero_shot or run.imported is not None or run.system.engine):
         return learned
     failed, passed = NOT_LEARNED, LEARNED
     if not run.trained:
         failed, passed = NOT_RANKED, DEPENDS
     too_little = [reason for reason, values in surplus.items() if _sign(values) < 0]
+    # First what is surely bad, then what the examples do not show, then a loss that still falls
     if reasons := [*collapse_reasons(run.evaluation.outputs, has_gain), *too_little]:
         return learned._replace(word=failed, reason=reasons[0])
     if surplus:

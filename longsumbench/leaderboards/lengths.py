@@ -66,6 +66,7 @@ def systems_at_lengths(
             tested = systems.setdefault(_system_of(record), {})
             tested.setdefault(max(lengths), []).append(record)
     several = {system: tested for system, tested in systems.items() if len(tested) > 1}
+    # Systems with one name get the id of a run
     names = [system.name for system in several]
     curves = []
     for system, tested in several.items():
@@ -105,6 +106,7 @@ def _length_curves(
     """Make the curve of a system; of several runs with the same seed and length, the largest counts."""
     groups: dict[int, SeedGroup] = {}
     for length, runs in sorted(tested.items()):
+        # Of several runs of a seed, the one with the most examples counts
         by_seed = {
             run.key.seed: run
             for run in sorted(runs, key=lambda run: (run.evaluation.n, run.run_id))

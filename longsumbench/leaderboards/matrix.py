@@ -93,6 +93,7 @@ def matrix_of_tables(
     without = []
     for dataset, comparable in blocks.items():
         columns = [_column(dataset, comparable, number, kind) for kind in (False, True)]
+        # A dataset may have a column in both matrices, in one, or in none
         trained += filter(None, columns[:1])
         checkpoints += filter(None, columns[1:])
         if not any(columns):
@@ -130,6 +131,7 @@ def _column(
         rows = [row for row in block.rows if name in row.numbers and not row.first.oracle]
         if block.zero_shot != zero_shot or not rows:
             continue
+        # The best first: notes and the brief table rely on it
         rows.sort(key=lambda row: -row.numbers[name].mean)
         tests = block.tests.tied()
         cells = {row.label: row.numbers[name] for row in rows}

@@ -99,6 +99,7 @@ def read_published(dataset: str, part: str = "f") -> list[Published]:
         if cell["dataset"] in names and cell["statistic"] == part and cell["column"]:
             key = [cell[name] for name in ("source_table", *_ROW)]
             tables.setdefault(tuple(key), []).append(cell)
+    # Tables of one source are joined as long as no number differs
     published: dict[tuple[str, ...], list[Published]] = {}
     for (source_table, *row), cells in tables.items():
         scores = {cell["column"]: cell["value"] for cell in cells}

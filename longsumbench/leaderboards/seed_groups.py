@@ -268,6 +268,7 @@ def compare_groups(
     groups = (first, second)
     seeds = max(len(group.runs) for group in groups)
     runs = [group.runs for group in groups]
+    # A baseline's only run is paired with every seed of the other system
     if any(len(group.runs) == 1 and not seed_matters(group.first) for group in groups):
         runs = [members * (seeds // len(members)) for members in runs]
     elif [run.key.seeds for run in first.runs] != [run.key.seeds for run in second.runs]:
@@ -324,6 +325,7 @@ def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     varied = sorted(_varied_keys(variants))
     rows = []
     for group, variant in zip(groups, variants, strict=True):
+        # Settings that vary come first, also those that a row has at their default
         parts = dict.fromkeys(varied, "")
         if len(varied) <= _MOST_DIFFERENCES:
             for key, value in settings_of(group.first).items():
@@ -360,6 +362,7 @@ def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
             unique_name = name if short.count(name) == 1 else key
             terms.append(f"{unique_name}={row.get(key, 'none')}")
         parts.append(tuple(terms))
+    # The scale alone says it all if it differs; too many settings say nothing
     scales = [(f"scale={group.first.config.scale}",) for group in groups]
     if len(set(scales)) == len(groups):
         parts = [*scales]

@@ -163,6 +163,7 @@ def read_all_scores(
             except DataError as error:
                 results.leave_out(error)
                 continue
+            # One index for all runs on the same examples: a table of 500 runs then fits in memory
             index = index if index == table.index else table.index
             columns = {name: values for name, values in table.columns.items() if name not in unused}
             scores[record.run_id] = ScoreTable(index, columns)
@@ -226,6 +227,7 @@ def against_best(
                 untested[row.key] = None
             else:
                 pairs[row.key, name] = pair
+        # Corrected over the rows of this column alone
         differences |= judge_differences(pairs)
     return AgainstBest(differences, tuple(untested), _best_set(ranked, scores))
 
@@ -314,6 +316,7 @@ def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
 
     Runs without one of the two kinds are not split.
     """
+    # Baselines are in both blocks; imported outputs stay with the trained systems
     not_zero_shot = [record for record in records if not record.zero_shot]
     untrained = [record for record in records if not record.trained and record.imported is None]
     if len(not_zero_shot) == len(records) or not any(record.trained for record in records):

@@ -72,6 +72,7 @@ def _with_part_as_f(record: RunRecord, part: str, scores: ScoreTable | None) -> 
     bounds: Mapping[str, tuple[float, float]] = {}
     if scores is not None:
         scoring = record.config.score
+        # The intervals of a part are computed as those of F1 were
         columns = scores.frame()[[f"{kind}_f" for kind in ROUGE_HEADINGS]]
         bounds = intervals_of(
             columns, scoring.resamples, perl_resampling=scoring.resampling == "perl"
@@ -112,6 +113,7 @@ def read_table(
     `names`) are tested.
     """
     records = list(results.records(dataset))
+    # Without any verified run, tables have no column that says so
     marks = [is_verified(results.run_folder(record)) for record in records]
     if any(marks):
         pairs = zip(records, marks, strict=True)

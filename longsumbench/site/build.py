@@ -79,6 +79,7 @@ def write_site(results: Results, folder: Path) -> Path:
     names, sweeps = results.datasets(), sweeps_in(results.root)
     site = _Site(results, folder, Links(), [])
     papers = _read_papers(site)
+    # The same message as that of the command for tables
     if not (names or sweeps or papers):
         find_datasets(results)  # raises
     writable_folder(folder, "--output")
@@ -93,6 +94,7 @@ def write_site(results: Results, folder: Path) -> Path:
             lines = [*sorted(own_results.reported), error]
             site.problems += [f"{name}: {site.public(line)}" for line in lines]
     shown_names = [table.dataset for _, table in tables]
+    # All pages have the menu, so it must be known before the first one is written
     site.links = Links(shown_names, bool(papers), bool(sweeps))
     for asset in ("site.css", "site.js"):
         write_atomically(folder / "assets" / asset, static_text(asset))
@@ -126,6 +128,7 @@ def _write_papers(site: _Site, papers: Sequence[MadePage]) -> None:
         path = files_folder(site.results) / f"{paper.name}.md"
         text = read_text(path) if path.is_file() else ""
         site.write_page(PaperPage, f"{place}/{paper.name}.html", paper.name, text=text)
+        # The page's Markdown names its pictures by their file alone
         site.copy_files(f"papers/{paper.name}*.[ps][nv]g", place)
     site.write_page(PapersPage, "papers.html", "The papers' claims", papers=papers)
 
@@ -146,6 +149,7 @@ def _write_overview(site: _Site, datasets: Sequence[ShownDataset]) -> None:
         problems += [f"{dataset.name}: {line}" for line in dataset.problems]
     datasets = sorted(datasets, key=lambda dataset: (-len(dataset.records), dataset.name))
     tables = {dataset.name: dataset.comparable for dataset in datasets}
+    # Without any table there is no matrix, but sweeps and papers are shown
     matrix = matrix_blocks(matrix_of_tables(tables), brief=True) if tables else []
     values = {"datasets": datasets, "matrix": matrix, "problems": problems}
     site.write_page(OverviewPage, "index.html", "Overview", **values)

@@ -54,9 +54,11 @@ def write_examples(
     page, data = site / dataset / "examples.html", site / dataset / "examples"
     page.unlink(missing_ok=True)
     rmtree(data, ignore_errors=True)
+    # Runs on other texts or splits are left out: their examples are others
     texts = Counter((run.key.split, run.key.fingerprint) for run in records).most_common(1)[0][0]
     same_texts = [run for run in records if (run.key.split, run.key.fingerprint) == texts]
     rows = group_by_seed(same_texts, {})[:SHOWN_RUNS]
+    # One run for each row; further seeds read the same texts
     runs = [max(row.runs, key=lambda run: run.finished) for row in rows]
     splits = (split_read_by(results.run_folder(run), run) for run in runs)
     split = next(filter(None, splits), None)
@@ -184,6 +186,7 @@ def _shown_texts(example: Example) -> dict[str, Any]:
     rows, size, words = [], 0, 0
     for kind, text in _source_rows(example):
         size += len(_encode((kind, text)))
+        # The browser says how many words are shown, of how many
         if size > _SOURCE_BYTES:
             break
         rows.append((kind, text))

@@ -66,6 +66,7 @@ class ShownBlock:
 def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> ShownBlock:
     """Return a block with all columns that a reader may choose."""
     rows, ranked_by = comparable.rows, comparable.rows[0].first.evaluation.ranked_by
+    # A reader switches kinds of columns on and off
     kind_of = dict.fromkeys(numbers_shown([row.first for row in rows]), "scores")
     others: list[str] = []
     for row in rows:
@@ -112,6 +113,7 @@ def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[flo
         return ticks
     if not high > low:
         return [low]
+    # The first step is too wide; halves of it stay round numbers
     step = 2 * 10.0 ** math.floor(math.log10(high - low))
     while math.floor(high / step) - math.ceil(low / step) < _FEWEST_MARKS:  # fewer than three ticks
         step /= 2
@@ -131,6 +133,7 @@ def rows_at_the_top(comparable: ComparableRows) -> set[str]:
     if not ranked or ranked[0].one_seed:
         return set()
     name = comparable.rows[0].first.evaluation.ranked_by
+    # Every rival needs a test: without one, nobody is called the best
     top = {ranked[0].key}
     for row in ranked[1:]:
         if (row.key, name) in tests.tied():
@@ -185,6 +188,7 @@ def scores_by_length(shown: ShownBlock, folders: Mapping[str, Path]) -> Block | 
     words = words[words.index.isin(pd.DataFrame(scores).index)]
     if len(words) < _FEWEST_EXAMPLES:
         return None
+    # Ranks without ties give four equal parts, also if many sources have one length
     quarters = pd.qcut(words.rank(method="first"), _QUARTERS, labels=False)
     ends = words.groupby(quarters).agg(["min", "max"])
     headings = [f"{low:,}–{high:,} words" for low, high in ends.itertuples(index=False)]

@@ -95,6 +95,7 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
     if len(datasets) <= _TABLES_SHOWN:
         details = ["\n".join(_detailed_lines(located)) for located in datasets]
         return "\n".join(["\n\n".join(details), *_next_commands(datasets[0])])
+    # Many datasets: a line each, as many as fit the screen
     lines = [f"{format_count(len(runs), 'run')} on {len(datasets)} datasets. The best of them:"]
     warnings = warnings_on_outputs(runs, _WARNINGS)
     num_shown = _MOST_LINES - 3 - len(warnings)
@@ -108,6 +109,7 @@ def describe_runs(updated: Sequence[UpdatedTable], runs: Sequence[RunRecord]) ->
 def _locate_runs(updated: UpdatedTable, runs: Sequence[RunRecord]) -> _LocatedRuns:
     own_runs = [run for run in runs if run.key.dataset == updated.table.dataset]
     ids = {run.run_id for run in own_runs}
+    # Runs of one command may be in several blocks: describe the one that has most of them
     matches = []
     for block in updated.table.comparable:
         places = []
@@ -158,6 +160,7 @@ def _detailed_lines(located: _LocatedRuns) -> Iterator[str]:
 def _nearby_rows(located: _LocatedRuns) -> Block:
     """Return the table, or of a large one: the best row, rows of the runs just done, and their neighbours."""
     rows, places = located.block.rows, located.places
+    # The best row, rows of this command, and the rows around the best of these
     nearby = {0, *places[:_OWN_ROWS], *range(max(0, places[0] - 1), min(places[0] + 2, len(rows)))}
     if len(rows) <= _SMALL_TABLE:
         nearby = set(range(len(rows)))
@@ -193,6 +196,7 @@ def _describe_difference(located: _LocatedRuns) -> str:
     row = next((entry for entry in own_rows if entry.first.trained), own_rows[0])
     if row not in ranked:
         return ""
+    # The best row has no difference from itself: compare with Lead instead
     if row is ranked[0] and ranked[1:]:
         row = max(ranked[1:], key=lambda entry: entry.first.key.model == LEAD)
     name = row.first.evaluation.ranked_by
@@ -211,6 +215,7 @@ def _describe_comparable(table: Table, block: ComparableRows) -> str:
     ids = _run_ids(block)
     text = f"Same texts, split, examples and scoring: {format_count(len(block.rows), 'row')}"
     text += f" ({format_count(len(ids), 'run')})."
+    # Runs that may not be compared are counted with the reason
     reasons: Counter[str] = Counter()
     for other_block in table.comparable:
         if other_block is not block:
@@ -241,6 +246,7 @@ def _next_commands(located: _LocatedRuns) -> Iterator[str]:
     start = "Next: "
     for command, purpose in commands.items():
         line = f"{start}{command}  # {purpose}"
+        # A command that is copied must stay whole: it is broken at blanks, with backslashes
         if len(line) > terminal_width():
             line = break_command(f"{start}{command}", terminal_width())
         yield line

@@ -75,6 +75,7 @@ def update_curves(
     with results.leaderboard_lock(dataset):
         records = list(results.records(dataset))
         scores = read_all_scores(results, records)
+        # A sweep's settings may vary together only: then one of them is drawn alone
         attempts = [words]
         if not required and len(words) > 1:
             attempts += [[word] for word in words]
@@ -89,6 +90,7 @@ def update_curves(
             return []
         images = draw_series(curves_figure(sweep, kind), ("png", "svg"))
         name = "-".join([dataset, *map(_short_name, sweep.keys)])
+        # A picture of another number must not replace that of the ranking score
         pictured = name if kind in (None, sweep.ranked_by()) else f"{name}-{kind}"
         contents: dict[str, str | bytes | None] = {f"{name}.csv": sweep_csv(sweep)}
         contents |= {f"{pictured}.{suffix}": image for suffix, image in images.items()}
@@ -112,6 +114,7 @@ def curves_figure(sweep: SweepCurves, kind: str | None = None) -> SeriesFigure:
     lines = _lines_of(sweep, kind)
     values = sweep.values(sweep.axis)
     positions = _place_values(values)
+    # Of many values, every second or third has a label
     interval = -(-len(values) // _MOST_TICKS)
     ticks = {positions[value]: _tick_name(value) for value in values[::interval]}
     series = []
@@ -168,6 +171,7 @@ def _series(label: str, points: _Points, kind: str, positions: Mapping[str, floa
     """Return a line; it is grey if none of its points is shown to have learned."""
     numbers, across, hollow = {}, None, set()
     for value, group in points:
+        # A system without this setting is a line across the plot
         if value == NO_SETTING:
             across = group.numbers[kind]
             continue
@@ -286,6 +290,7 @@ def sweep_csv(sweep: SweepCurves) -> str:
             for place in curve.points:
                 row = {"group": str(group.number), **_point_row(sweep, curve, place)}
                 row["compared"] = compared
+                # References belong to several groups; their row is written once
                 same = rows.setdefault(row["run_ids"], row)
                 if same is not row:
                     same["group"] += f" {group.number}"

@@ -26,7 +26,8 @@ from longsumbench.leaderboards.table import Table, find_datasets, read_table
 from longsumbench.runs.record import SHORT_ID
 from longsumbench.runs.results import Results
 from longsumbench.views import tables
-from longsumbench.views.columns import Column, columns_of, csv_rows, has_system_facts
+from longsumbench.views.columns import columns_of, csv_rows
+from longsumbench.views.fact_columns import Column, has_system_facts
 from longsumbench.views.figures import draw_figure
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.ledger import ledger_block
@@ -104,6 +105,7 @@ def _choose_columns(
     """Return the columns of a block, and those that a narrow terminal leaves out, the least important first."""
     runs = runs_of(rows)
     all_columns = columns_of(runs, part)
+    # Chosen columns: a narrow terminal leaves out the last ones first
     if column_names:
         names = dict.fromkeys((*_WHO, *column_names))
         columns = [all_columns[name] for name in names if name in all_columns]
@@ -111,6 +113,7 @@ def _choose_columns(
     numbers = list(numbers_shown([row.first for row in rows]))
     facts = _CHECKPOINT_COLUMNS if any(map(has_system_facts, runs)) else ()
     shown = (*_WHO, seeds_column(rows), *numbers, *facts, *_COST)
+    # The score that ranks is never left out
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
     optional = (*unranked, *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)
     left_out_first = [all_columns[name] for name in optional if name in shown]
@@ -128,6 +131,7 @@ def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[lis
     The best number of a column has no mark if it is of one seed.
     """
     ranked = [row for row in comparable.rows if row.ranked]
+    # The best of a column is marked if there is another row to be better than
     tied = comparable.tests.tied()
     best: dict[str, float] = {}
     if len(ranked) > 1:
@@ -215,6 +219,7 @@ class TableView:
 
     def render(self) -> str:
         """Return the table for the terminal, with few published numbers; each footnote once."""
+        # Blocks often have the same notes
         known: set[str] = set()
         blocks = []
         for block in [*self.blocks(), *self.published(brief=True)]:
@@ -252,6 +257,7 @@ class TableView:
         """Return the pictures of the first block that has each of them, then that of lengths, across blocks."""
         pictures = []
         for name, topic, lines_of, make_figure in _RECALL_PICTURES:
+            # The first block that has such numbers, usually that of the whole test split
             for block in self.table.comparable:
                 if lines := lines_of(block.rows):
                     run = block.rows[0].first
@@ -279,6 +285,7 @@ class TableView:
             f"{name}-lengths.csv": lengths_csv(systems) if systems else None,
         }
         if draw:
+            # None removes a picture whose runs are gone
             contents |= dict.fromkeys(f"{name}-{kind}.png" for kind in _PICTURES)
             for picture in self.pictures():
                 contents[f"{name}-{picture.name}.png"] = draw_series(picture.figure)["png"]
@@ -349,6 +356,7 @@ def update_table(results: Results, dataset: str, redraw: bool = True) -> Table:
         view = TableView(table)
         folder = results.root / "leaderboard"
         csv = folder / f"{dataset}.csv"
+        # Pictures depend on the numbers of the CSV alone, and take a second to draw
         is_current = csv.is_file() and csv.read_bytes() == view.csv().encode()
         if redraw or not is_current:
             pictures = [folder / name for name in view.picture_files()]

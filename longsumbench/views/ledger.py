@@ -54,6 +54,7 @@ def ledger_block(records: Sequence[RunRecord]) -> Block:
 def _ledger_row(record: RunRecord) -> list[str]:
     seen, targets = source_seen(record), record.fit.targets
     causes = [f"{cause} {share:.1f}" for cause, share in cut_shares(record).items()]
+    # What is unknown has a dash, not a zero
     cut_targets = cut_outputs = _NO_VALUE
     if targets is not None and record.trained:
         share = percent(targets.tokens - targets.tokens_seen, targets.tokens) or 0.0

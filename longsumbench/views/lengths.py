@@ -17,7 +17,7 @@ FACT_PANELS = {f"fact_recall_{kind}": heading for kind, heading in KINDS.items()
 
 def lengths_figure(title: str, systems: Sequence[LengthCurves]) -> SeriesFigure:
     """Return the figure of recall against length, a panel per kind of fact. `systems` has at least one."""
-    lengths = sorted({length for system in systems for length in system.tested})
+    lengths = sorted(set[int]().union(*(system.tested for system in systems)))
     ticks = {log2(length): in_thousands(length) for length in lengths}
     panels = []
     for kind, heading in FACT_PANELS.items():
@@ -47,6 +47,7 @@ def _recall_line(system: LengthCurves) -> RecallLine:
                 hollow.add(_recall_at(kind, length))
     if chance := system.point(CHANCE, min(system.tested)):
         points[CHANCE] = chance
+    # A label that counts seeds must not promise more than the worst length has
     fewest = min(system.tested.values(), key=lambda group: len(group.runs))
     row = replace(fewest, numbers=points, learned=system.learned)
     return RecallLine(system.label, row, hollow)

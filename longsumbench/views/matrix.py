@@ -44,6 +44,7 @@ def matrix_block(matrix: Matrix, brief: bool = False) -> Block:
     """
     systems = matrix.systems
     if brief and any(matrix.count(system) > 1 for system in systems):
+        # Cells and ranks are sorted: their first one is the best
         best = [next(iter(column.ranks or column.cells)) for column in matrix.columns]
         systems = tuple(name for name in systems if matrix.count(name) > 1 or name in best)
     rows = []
@@ -79,6 +80,7 @@ def _matrix_cell(column: MatrixColumn, system: str) -> str:
     if system not in column.ranks:
         return f"({text})"
     is_best = column.ranks[system] == min(column.ranks.values()) and len(column.ranks) > 1
+    # As in the dataset's own table, one seed is never called the best
     if is_best and system not in column.one_seed:
         return Stressed(text)
     return Tied(text) if system in column.tied else text

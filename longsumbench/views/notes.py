@@ -123,6 +123,7 @@ def _describe_tests(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     num_blind = 0
     detectable = []
     for (_, name), test in tests.differences.items():
+        # A test that could find no possible difference is counted as blind
         if name == ranked_by and test.outcome in (DISTINGUISHED, UNDISTINGUISHED):
             if test.detectable <= _LARGEST:
                 detectable.append(test.detectable)
@@ -153,6 +154,7 @@ def _describe_best_set(tests: AgainstBest, rows: Sequence[SeedGroup]) -> str:
     """Name the rows in the set of best systems, unless the marks in the table say the same."""
     ranked_by = rows[0].first.evaluation.ranked_by
     labels = [row.label for row in rows if row.key in tests.best_set]
+    # If all others are marked as worse, the set says nothing new
     far = {key for key, column in tests.with_outcome(DISTINGUISHED) if column == ranked_by}
     outside = {row.key for row in rows if row.ranked and row.key not in tests.best_set}
     if not labels or far == outside:
@@ -316,6 +318,7 @@ def describe_budget(runs: Sequence[RunRecord]) -> str:
             if recipe.batch_tokens:
                 drawn.append(run.fit.examples)
     budgets = []
+    # Small budgets first
     for (steps, size), names in sorted(models.items()):
         users = shorten_list(sorted(names))
         budgets.append((f"{format_count(steps, 'step')} × {size}", users))
@@ -347,6 +350,7 @@ def describe_training_differences(runs: Sequence[RunRecord]) -> str:
     ignored = names_deciding(Recipe, "budget", "seed", "nothing")
     for run in runs:
         if run.trained:
+            # Group the runs by their value of each setting
             for key, value in vars(run.config.train).items():
                 of_value = ids.setdefault(key, {}).setdefault(format_plain_value(value), [])
                 of_value.append(run.run_id[:SHORT_ID])

@@ -24,6 +24,7 @@ def published_blocks(
     if not published:
         return []
     rows = _best_of_our_systems(published) if brief else published
+    # Notes are one paragraph, each sentence only if it applies
     notes = [
         f"As printed, on the official data, scored as in each source: {ROUGE_PARTS[part]}, not ranked with our rows."
     ]

@@ -87,7 +87,7 @@ def recall_lines(
     rows: Sequence[SeedGroup], panels: Sequence[RecallPanel] = PANELS
 ) -> list[RecallLine]:
     """Return the lines of comparable rows in their order; oracles, and systems without any point, are left out."""
-    measures = {name for panel in panels for name in panel.places}
+    measures = set().union(*(panel.places for panel in panels))
     lines = []
     for row in rows:
         if not row.first.oracle and measures & row.numbers.keys():
@@ -158,13 +158,14 @@ def recall_figure(
     best = best_of_models(lines)
     drawn = best[:_MOST_SYSTEMS]
     rows = [line.row for line in drawn]
-    measures = {name for row in rows for name in row.numbers}
+    measures = set().union(*(row.numbers for row in rows))
     plots = [_panel(panel, drawn) for panel in panels if measures & panel.places.keys()]
     over = describe_intervals([len(row.runs) > 1 for row in rows])
+    # The note explains the marks that the picture has, and no others
     sentences = [f"Lines are means over {over}, bands their 95 % intervals."]
     if one_seed := [line.label for line in drawn if line.row.one_seed]:
         sentences.append(f"One seed, another may differ: {', '.join(one_seed)}.")
-    if any(not series.band for plot in plots for series in plot.series):
+    if not all(series.band for plot in plots for series in plot.series):
         sentences.append(
             f"Dashed lines: intervals of more than {_VAGUE:.0f} points, because seeds differ much."
         )
@@ -183,7 +184,7 @@ def _panel(panel: RecallPanel, lines: Sequence[RecallLine]) -> Panel:
         if chance := line.row.numbers.get(CHANCE):
             levels[f"chance {chance.mean:.1f}"] = chance.mean
     series = [_series(panel, line) for line in lines]
-    last = max(place for line in series for place in line.points)
+    last = max(max(line.points, default=0.0) for line in series)
     ticks = {place: name for place, name in panel.ticks.items() if place <= last}
     return Panel(panel.heading, panel.axis, ticks, series, levels)
 
@@ -191,6 +192,7 @@ def _panel(panel: RecallPanel, lines: Sequence[RecallLine]) -> Panel:
 def _series(panel: RecallPanel, line: RecallLine) -> Series:
     numbers, learned = line.row.numbers, line.row.learned
     points = {place: numbers[name] for name, place in panel.places.items() if name in numbers}
+    # Measures of other panels have no place here
     hollow = {place for name, place in panel.places.items() if name in line.hollow}
     label = line.label if learned.comparable else f"{line.label} ({learned.word})"
     width = sum(point.high - point.low for point in points.values())

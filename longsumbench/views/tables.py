@@ -155,6 +155,7 @@ class Block:
 
     def legend(self, best: str) -> str:
         """Explain the marks of the cells; empty if there are none. `best` is how the best cells look."""
+        # Only marks that occur are explained
         marks: set[type] = set()
         for row in self.rows:
             marks.update(map(type, row))
@@ -223,6 +224,7 @@ def _fit_columns(block: Block, width: int) -> tuple[Block, list[str]]:
     necessary.
     """
     block = block.map_cells(lambda cell, _: escape_line(cell))
+    # First the columns that must be there, then the optional ones from the most important
     least = _narrowest(block, _COMFORTABLE)
     optional = [block.columns.index(name) for name in block.optional if name in block.columns]
     selected = [place for place in range(len(least)) if place not in optional]
@@ -279,6 +281,7 @@ def _broken(cell: str, width: int) -> str:
         if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
             lines.append("")
         lines[-1] += piece
+        # A piece without a sign to break after is cut
         while len(lines[-1].rstrip()) > width:
             lines[-1:] = [lines[-1][:width], lines[-1][width:]]
     return "\n".join(line.rstrip() for line in lines)
@@ -337,6 +340,7 @@ def _latex_table(block: Block, title: str, label: str) -> list[str]:
     aligned = "".join(map(_latex_alignment, block.align, formats, columns))
     head = [*_group_headings(block.groups), _latex_row(block.columns, formats), r"\midrule"]
     body = [_latex_row(row, formats) for row in block.rows]
+    # The reason why a block is not comparable goes below the table
     topic, _, unlike = block.heading.partition("; ")  # a caption has one line
     heading = f"{title}, {topic}" if title and topic else title or topic
     caption = rf"\caption{{{_escape_latex(heading)}}}\label{{{label}}}"
@@ -396,6 +400,7 @@ def _number_format(cells: Sequence[str]) -> str:
         uncertainty = max(uncertainty, len(error.lstrip("0")), len(number[5] or ""))
     if not integers:
         return ""
+    # siunitx reserves so many digits on each side of the point
     digits = f"{sign}{integers}.{decimals}" if decimals else f"{sign}{integers}"
     return f"{digits}({uncertainty})" if uncertainty else digits
 

@@ -1,0 +1,485 @@
+"""Columns with facts about systems, training, outputs and costs, which every leaderboard knows.
+
+A `Column` knows its cell in a row of a table, and its values in the CSV's row of a run; `fact_column` makes most of them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from longsumbench.cache.hub import checkpoint_name
+from longsumbench.formatting import format_duration, percent
+from longsumbench.leaderboards.seed_groups import NEVER_RANKED, NOT_SHOWN, SeedGroup
+from longsumbench.runs.record import (
+    SHORT_ID,
+    RecordedSystem,
+    RunRecord,
+    length_ratio,
+    source_seen,
+)
+
+_OUTPUT_FACTS = {  # column of the CSV → fact in the record
+    "output_words": "words",
+    "reference_words": "reference_words",
+    "outputs_compared": "compared",
+    "outputs_distinct": "distinct",
+    "outputs_repetitive": "repetitive",
+}
+
+_CsvCells = Callable[[RunRecord], Mapping[str, Any]]
+_Condition = Callable[[RunRecord], object]
+
+
+def always(record: RunRecord) -> object:
+    """Return True: the condition of columns that every CSV has."""
+    return True
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a leaderboard.
+
+    Attributes:
+        name: as typed after `--columns`.
+        heading: line breaks are used on the terminal only; empty for a column that only the CSV has.
+        meaning: a line for `--columns help`.
+        cell: the text in a row; empty if its runs do not have it.
+        csv: names in the CSV → a run's values; None for a column that only tables have.
+        needed: the CSV has it if this is true of any run.
+        align: "l" or "r".
+        group: heading over the column in LaTeX.
+    """
+
+    name: str
+    heading: str
+    meaning: str
+    cell: Callable[[SeedGroup], str]
+    csv: _CsvCells | None = None
+    needed: _Condition = always
+    align: str = "r"
+    group: str = ""
+
+
+def csv_only(csv: _CsvCells, needed: _Condition = always) -> Column:
+    """Return values that only the CSV has."""
+    return Column("", "", "", lambda row: "", csv, needed)
+
+
+def show_count(number: float) -> str:
+    """Format a count: "1,234"."""
+    return f"{number:,.0f}"
+
+
+def show_percent(number: float) -> str:
+    """Format a share: "12 %"."""
+    return f"{number:.0f} %"
+
+
+def fact_column(
+    name: str,
+    heading: str,
+    meaning: str,
+    value: Callable[[RunRecord], Any],
+    show: Callable[[float], str] = show_count,
+    needed: _Condition | None = None,
+    align: str = "r",
+) -> Column:
+    """Return the column of a fact about each run. A row shows the mean of its runs, or their different texts.
+
+    The CSV has it under the same name if it is `needed`.
+    """
+
+    def cell(row: SeedGroup) -> str:
+        values = [value(run) for run in row.runs]
+        # Texts are listed, numbers are averaged
+        if align == "l":
+            return ", ".join(text for text in dict.fromkeys(values) if text)
+        known = [number for number in values if number is not None]
+        return show(sum(known) / len(known)) if known else ""
+
+    def csv(run: RunRecord) -> dict[str, Any]:
+        return {name: value(run)}
+
+    if needed is None:
+        return Column(name, heading, meaning, cell, align=align)
+    return Column(name, heading, meaning, cell, csv, needed, align)
+
+
+def _system_cell(row: SeedGroup) -> str:
+    run = row.first
+    is_marked = run.oracle and run.key.model != "oracle"
+    return f"{run.key.model} (oracle)" if is_marked else run.key.model
+
+
+def _settings_cell(row: SeedGroup) -> str:
+    texts = {", ".join(row.table_settings or row.settings): None}
+    for run in row.runs:
+        texts |= dict.fromkeys(remarks(run))
+    if row.learned.word in (*NEVER_RANKED, NOT_SHOWN):
+        texts[row.learned.word] = None
+    return "; ".join(text for text in texts if text)
+
+
+def remarks(record: RunRecord) -> list[str]:
+    """Return facts about a run that its variant does not show."""
+    averaged = len(record.fit.averaged)
+    candidates = {
+        "imported": record.imported,
+        "not trained here": record.zero_shot,
+        "not repeatable": record.fit.ended_by == "max_minutes",
+        f"mean of {len(record.evaluation.checkpoints)} checkpoints": record.evaluation.checkpoints,
+        f"weights of {averaged} checkpoints averaged": averaged,
+    }
+    return [remark for remark, holds in candidates.items() if holds]
+
+
+def _length_cell(row: SeedGroup) -> str:
+    outputs = [run.evaluation.outputs for run in row.runs if run.evaluation.outputs]
+    if not outputs:
+        return ""
+    words = f"{sum(facts.words for facts in outputs) / len(outputs):.0f}"
+    reference = outputs[0].reference_words
+    return words if reference is None else f"{words} / {reference:.0f}"
+
+
+def _seed_cell(row: SeedGroup) -> str:
+    return ", ".join(str(run.key.seed) for run in row.runs if run.key.seed is not None)
+
+
+def _seeds_cell(row: SeedGroup) -> str:
+    return "" if row.first.key.seed is None else str(len(row.runs))
+
+
+def _run_cell(row: SeedGroup) -> str:
+    return row.key[:SHORT_ID] if len(row.runs) == 1 else f"{len(row.runs)} runs"
+
+
+def _floor_cell(row: SeedGroup) -> str:
+    return "" if row.learned.floor is None else f"{row.learned.floor:.1f}"
+
+
+def _lift_cell(row: SeedGroup) -> str:
+    return "" if row.learned.lift is None else f"{row.learned.lift:.0f} %"
+
+
+ROW_COLUMNS = (  # of tables only
+    Column("system", "system", "the model", _system_cell, align="l"),
+    Column(
+        "settings",
+        "settings",
+        "its name, and settings unlike other rows or defaults",
+        _settings_cell,
+        align="l",
+    ),
+    Column("seeds", "seeds", "number of seeds", _seeds_cell),
+    Column("seed", "seed", "the seeds", _seed_cell),
+    Column(
+        "length",
+        "words /\nreference",
+        "mean length of the outputs / of the references, in words",
+        _length_cell,
+    ),
+    Column("run", "run", "id of the run, or number of runs", _run_cell, align="l"),
+    Column(
+        "learned",
+        "learned",
+        "whether the system learned to summarize",
+        lambda row: row.learned.word,
+    ),
+    Column(
+        "floor",
+        "floor",
+        "score of the outputs without their sources: against other examples, or by chance",
+        _floor_cell,
+    ),
+    Column(
+        "lift",
+        "lift",
+        "gain over the floor: of planted facts, as share of what could be seen; of other texts in R-2, of Random's",
+        _lift_cell,
+    ),
+    fact_column(
+        "total_seconds",
+        "total\ntime",
+        "time of all steps",
+        lambda run: run.costs.timings.total or None,
+        format_duration,
+    ),
+    fact_column(
+        "summarize_seconds",
+        "summarizing\ntime",
+        "time of summarizing the split",
+        lambda run: run.costs.timings.summarize or None,
+        format_duration,
+    ),
+    fact_column("empty", "empty", "empty outputs", lambda run: run.evaluation.empty_predictions),
+)
+
+
+def run_values(run: RunRecord) -> dict[str, Any]:
+    """Return what was run, for the CSV."""
+    key = run.key
+    return {
+        "model": key.model,
+        "variant": run.variant,
+        "dataset": key.dataset,
+        "split": key.split,
+        "n": run.evaluation.n,
+    }
+
+
+def _share_of_cut_targets(run: RunRecord) -> float | None:
+    return percent(run.fit.targets_cut, run.train_examples) if run.trained else None
+
+
+def _share_of_cut_outputs(run: RunRecord) -> float | None:
+    return None if run.imported else percent(run.ledger.outputs_cut, run.num_outputs)
+
+
+def _trainingfact_column(fact: str) -> Callable[[RunRecord], Any]:
+    return lambda run: vars(run.fit)[fact] if run.trained else None
+
+
+def _training_values(run: RunRecord) -> dict[str, Any]:
+    values = {"parameters": run.parameters}
+    for fact in ("steps", "examples", "source_tokens", "target_tokens", "seconds"):
+        values[f"train_{fact}"] = vars(run.fit)[fact]
+    # How imported outputs were trained is unknown
+    return dict.fromkeys(values) if run.imported else values
+
+
+COST_COLUMNS = (
+    fact_column(
+        "source_seen",
+        "source\nread",
+        "share of the source that was read",
+        source_seen,
+        show_percent,
+        always,
+    ),
+    fact_column(
+        "targets_cut",
+        "targets\ncut",
+        "share of training targets that were cut",
+        _share_of_cut_targets,
+        show_percent,
+        always,
+    ),
+    fact_column(
+        "outputs_cut",
+        "outputs\ncut",
+        "share of outputs that stopped at the length limit",
+        _share_of_cut_outputs,
+        show_percent,
+        always,
+    ),
+    csv_only(_training_values),
+    fact_column(
+        "parameters", "parameters", "weights of the model", lambda run: run.parameters or None
+    ),
+    fact_column("steps", "steps", "optimizer steps", _trainingfact_column("steps")),
+    fact_column(
+        "train_examples",
+        "training\nexamples",
+        "examples trained on, with repetitions",
+        _trainingfact_column("examples"),
+    ),
+    fact_column(
+        "source_tokens",
+        "source\ntokens",
+        "source tokens trained on",
+        _trainingfact_column("source_tokens"),
+    ),
+    fact_column(
+        "target_tokens",
+        "target\ntokens",
+        "target tokens trained on",
+        _trainingfact_column("target_tokens"),
+    ),
+    fact_column(
+        "seconds",
+        "train\ntime",
+        "time of training",
+        _trainingfact_column("seconds"),
+        format_duration,
+    ),
+    fact_column(
+        "tokens_per_second",
+        "tokens\nper s",
+        "output tokens per second",
+        lambda run: run.costs.decode_tokens_per_second,
+        "{:,.1f}".format,
+        always,
+    ),
+    fact_column(
+        "peak_memory_gb",
+        "memory\n(GB)",
+        "peak memory",
+        lambda run: run.costs.peak_memory_gb,
+        "{:.1f}".format,
+        always,
+    ),
+)
+
+
+def id_values(run: RunRecord) -> dict[str, Any]:
+    """Return what identifies the run, for the CSV."""
+    return {"seed": run.key.seed, "signature": run.evaluation.signature, "run_id": run.run_id}
+
+
+def text_values(run: RunRecord) -> dict[str, Any]:
+    """Return which texts were read, for the CSV."""
+    path = run.config.dataset.path
+    return {
+        "path": PurePath(path).name if path else path,
+        "fingerprint": run.key.fingerprint,
+        "train_split": run.train_examples,
+    }
+
+
+def _output_values(run: RunRecord) -> dict[str, Any]:
+    facts = vars(run.evaluation.outputs) if run.evaluation.outputs else {}
+    return {name: facts.get(fact) for name, fact in _OUTPUT_FACTS.items()}
+
+
+def _share_of_outputs(part: str, whole: str) -> Callable[[RunRecord], float | None]:
+
+    def share(run: RunRecord) -> float | None:
+        facts = run.evaluation.outputs
+        return percent(vars(facts)[part], vars(facts)[whole]) if facts else None
+
+    return share
+
+
+OUTPUT_COLUMNS = (
+    csv_only(
+        lambda run: {"measured_by": "; ".join(run.evaluation.measured_by.values())},
+        lambda run: run.evaluation.measured_by,
+    ),
+    csv_only(_output_values, lambda run: run.evaluation.outputs),
+    fact_column(
+        "distinct",
+        "distinct",
+        "share of the compared outputs that differ from each other",
+        _share_of_outputs("distinct", "compared"),
+        show_percent,
+    ),
+    fact_column(
+        "repetitive",
+        "repeti-\ntive",
+        "share of outputs of which half of the sequences of three words occurred earlier in them",
+        _share_of_outputs("repetitive", "count"),
+        show_percent,
+    ),
+    csv_only(
+        lambda run: {"checkpoints": len(run.evaluation.checkpoints) or 1},
+        lambda run: run.evaluation.checkpoints,
+    ),
+    csv_only(
+        lambda run: {"imported_from": run.imported and (run.imported.origin or run.imported.file)},
+        lambda run: run.imported,
+    ),
+)
+
+
+def trained_here(record: RunRecord) -> str:
+    """Describe the training in a word: "here", or "no" for a checkpoint as it is; empty for a baseline."""
+    if record.trained:
+        return "here"
+    return "no" if record.zero_shot else ""
+
+
+def release_order(record: RunRecord) -> str:
+    """Say whether the checkpoint was released before or after the dataset; empty if unknown, or in one month."""
+    # Some releases have a day, some only a month: months are compared
+    month = len("2018-04")
+    released = (record.system.released or "")[:month]
+    published = (record.texts.published or "")[:month]
+    if not released or not published or released == published:
+        return ""
+    return "before the dataset" if released < published else "after the dataset"
+
+
+def _prompt(record: RunRecord) -> str | None:
+    name, hashed = record.system.prompt, record.system.prompt_hash
+    return f"{name}@{hashed[:SHORT_ID]}" if name and hashed else name
+
+
+def _released(record: RunRecord) -> str:
+    dates = (record.system.released, release_order(record))
+    return ", ".join(text for text in dates if text)
+
+
+def has_system_facts(record: RunRecord) -> bool:
+    """Return True if more is known of a run's system than its settings."""
+    return record.imported is not None or record.system != RecordedSystem()
+
+
+def _system_values(run: RunRecord) -> dict[str, Any]:
+    system = run.system
+    return {
+        "trained": trained_here(run),
+        "checkpoint": system.checkpoint,
+        "revision": system.revision,
+        "weights": system.weights,
+        "context": system.context,
+        "engine": system.engine,
+        "prompt": system.prompt,
+        "prompt_hash": system.prompt_hash,
+        "released": system.released,
+        "release_order": release_order(run),
+        "length_ratio": length_ratio(run),
+    }
+
+
+SYSTEM_COLUMNS = (
+    csv_only(_system_values, has_system_facts),
+    fact_column(
+        "trained", "trained", "here, or no: a checkpoint as it is", trained_here, align="l"
+    ),
+    fact_column(
+        "checkpoint",
+        "checkpoint",
+        "what was loaded",
+        lambda run: checkpoint_name(run.system.checkpoint or ""),
+        align="l",
+    ),
+    fact_column(
+        "revision",
+        "revision",
+        "commit of the checkpoint",
+        lambda run: (run.system.revision or "")[:SHORT_ID],
+        align="l",
+    ),
+    fact_column(
+        "weights",
+        "weights",
+        "format of the checkpoint's files",
+        lambda run: run.system.weights,
+        align="l",
+    ),
+    fact_column(
+        "context",
+        "context",
+        "most tokens of an input, its prompt included",
+        lambda run: run.system.context,
+    ),
+    fact_column(
+        "prompt", "prompt", "name of the prompt @ beginning of its hash", _prompt, align="l"
+    ),
+    fact_column(
+        "released",
+        "released",
+        "date of the checkpoint: before or after the dataset",
+        _released,
+        align="l",
+    ),
+    fact_column(
+        "length_ratio",
+        "length\nratio",
+        "words of the outputs / of the references",
+        length_ratio,
+        "{:.2f}".format,
+    ),
+)
