@@ -13,7 +13,8 @@ from PIL import Image
 
 import longsumbench
 from longsumbench.runs.results import Results
-from longsumbench.site.build import page_name, write_site
+from longsumbench.site.build import write_site
+from longsumbench.site.pages import page_name
 
 ROOT = Path(__file__).parents[1]
 CHROMIUM = next(

@@ -81,10 +81,11 @@ def judge_learning(rows: Sequence[SeedGroup], scores: ScoresOfRuns) -> dict[str,
         random_runs, key=lambda run: (run.variant, run.key.seed or 0, run.run_id), default=None
     )
     anchor = gains[first.run_id] if first else None
-    return {
-        row.key: _judge_row([_judge_run(run, gains[run.run_id], anchor) for run in row.runs])
-        for row in rows
-    }
+    judged = {}
+    for row in rows:
+        of_runs = [_judge_run(run, gains[run.run_id], anchor) for run in row.runs]
+        judged[row.key] = _judge_row(of_runs)
+    return judged
 
 
 def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
@@ -97,15 +98,15 @@ def _measure_gains(run: RunRecord, scores: ScoresOfRuns) -> _Gains | None:
     ranked = factor * np.asarray(table[score_column(name)]) - floor
     if not np.isfinite(ranked).any():
         return None
-    visible = 1.0 if seen is None else seen / PERCENT
-    return _Gains(
-        ranked=ranked,
-        floor=float(np.nanmean(floor)),
-        bigrams=PERCENT * np.asarray(table[score_column(_BIGRAMS)]) - run.evaluation.floor[_BIGRAMS]
-        if run.evaluation.floor
-        else None,
-        possible=visible * (factor - floor) if chance in table else None,
-    )
+    bigrams = possible = None
+    if run.evaluation.floor:
+        bigrams = (
+            PERCENT * np.asarray(table[score_column(_BIGRAMS)]) - run.evaluation.floor[_BIGRAMS]
+        )
+    if chance in table:
+        visible = 1.0 if seen is None else seen / PERCENT
+        possible = visible * (factor - floor)
+    return _Gains(ranked, float(np.nanmean(floor)), bigrams, possible)
 
 
 def _judge_row(judged: Sequence[Learned]) -> Learned:
@@ -115,16 +116,18 @@ def _judge_row(judged: Sequence[Learned]) -> Learned:
     worst = min(judged, key=lambda run: _WORST_FIRST.index(run.word))
     alike = sum(run.word == worst.word for run in judged)
     part = f" in {alike} of {len(judged)} seeds" if worst.reason and judged[1:] else ""
-    return worst._replace(
-        reason=f"{worst.reason}{part}",
-        floor=sum(floors) / len(floors) if floors else None,
-        lift=sum(lifts) / len(lifts) if lifts else None,
-    )
+    floor = sum(floors) / len(floors) if floors else None
+    lift = sum(lifts) / len(lifts) if lifts else None
+    return worst._replace(reason=f"{worst.reason}{part}", floor=floor, lift=lift)
 
 
 def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> Learned:
-    lift, surplus = _compare(gains, anchor) if gains else (None, {})
-    learned = Learned(floor=gains.floor if gains else None, lift=lift)
+    learned, surplus, has_gain, has_facts = Learned(), {}, False, False
+    if gains is not None:
+        lift, surplus = _compare(gains, anchor)
+        learned = Learned(floor=gains.floor, lift=lift)
+        has_gain = _sign(gains.ranked) > 0
+        has_facts = gains.possible is not None  # of other texts, nobody knows the highest score
     if is_untrained(run):
         return learned._replace(word=UNTRAINED, reason="its random weights had no step of training")
     if not (run.trained or run.zero_shot or run.imported is not None or run.system.engine):
@@ -132,7 +135,6 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
     failed, passed = NOT_LEARNED, LEARNED
     if not run.trained:
         failed, passed = NOT_RANKED, DEPENDS
-    has_gain = gains is not None and _sign(gains.ranked) > 0
     too_little = [reason for reason, values in surplus.items() if _sign(values) < 0]
     if reasons := [*collapse_reasons(run.evaluation.outputs, has_gain), *too_little]:
         return learned._replace(word=failed, reason=reasons[0])
@@ -145,10 +147,7 @@ def _judge_run(run: RunRecord, gains: _Gains | None, anchor: _Gains | None) -> L
         reason = "no run of Random with a floor" if gains else "its floor is not known"
         return learned._replace(word=UNKNOWN, reason=reason)
     fall = last_fall(run.fit)
-    has_facts = (
-        gains is not None and gains.possible is not None
-    )  # of other texts, nobody knows the highest score
-    is_near_the_top = has_facts and (lift or 0.0) >= _NEAR_THE_TOP
+    is_near_the_top = has_facts and (learned.lift or 0.0) >= _NEAR_THE_TOP
     if fall is not None and fall > _LARGEST_FALL and not is_near_the_top:
         reason = f"{PERCENT * fall:.0f} % of the fall of the loss in the last quarter of the steps"
         return learned._replace(word=STILL_LEARNING, reason=reason)
@@ -166,17 +165,17 @@ def _compare(
     if gains.possible is not None:
         possible = float(np.nanmean(gains.possible))
         lift = PERCENT * float(np.nanmean(gains.ranked)) / possible if possible > 0 else 0.0
-        return lift, {
-            f"{lift:z.1f} % of the possible gain": gains.ranked - _SHARE_OF_FACTS * gains.possible
-        }
+        surplus = gains.ranked - _SHARE_OF_FACTS * gains.possible
+        return lift, {f"{lift:z.1f} % of the possible gain": surplus}
     if anchor is None or gains.bigrams is None or anchor.bigrams is None:
         return None, {}
     mean, mean_of_random = float(gains.bigrams.mean()), float(anchor.bigrams.mean())
-    share, share_of_random = (PERCENT * (each.ranked > 0).mean() for each in (gains, anchor))
+    share = PERCENT * (gains.ranked > 0).mean()
+    share_of_random = PERCENT * (anchor.ranked > 0).mean()
+    too_small = f"gains {mean:z.1f} in R-2, Random {mean_of_random:.1f}"
     too_few = f"gains in {share:.0f} % of the examples, Random in {share_of_random:.0f} %"
     return PERCENT * mean / mean_of_random if mean_of_random > 0 else None, {
-        f"gains {mean:z.1f} in R-2, Random {mean_of_random:.1f}": gains.bigrams
-        - _SHARE_OF_RANDOM * anchor.bigrams,
+        too_small: gains.bigrams - _SHARE_OF_RANDOM * anchor.bigrams,
         too_few: np.sign(gains.ranked) - _SHARE_OF_RANDOM * np.sign(anchor.ranked),
     }
 
@@ -193,9 +192,11 @@ def last_fall(report: FitReport) -> float | None:
     Between validations the loss is interpolated. It begins with the first training loss. The share is 0–1, negative if
     the loss rose; None with fewer than two validations.
     """
-    losses = [*([(0, report.first_loss)] if report.first_loss else []), *report.validation_losses]
     if len(report.validation_losses) < _FEWEST_LOSSES:
         return None
+    losses = [*report.validation_losses]
+    if report.first_loss:
+        losses.insert(0, (0, report.first_loss))
     steps, values = np.array(losses, dtype=float).T
     fall = values[0] - values[-1]
     late_loss = np.interp((1 - _LAST_PART) * report.steps, steps, values)

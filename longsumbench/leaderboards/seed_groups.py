@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, ranking_key, settings_of
 from longsumbench.metrics import statistics
 from longsumbench.metrics.aggregate import (
-    BOOTSTRAP_SEED,
-    MEAN_RESAMPLES,
     PERCENT,
     Estimate,
     ScoreTable,
@@ -234,21 +232,6 @@ def _average_number(
     scale = unit_factor(group.first, name)
     low, high = statistics.interval_over_seeds(values, is_share=scale == PERCENT)
     return Estimate(mean, scale * low, scale * high)
-
-
-def estimate_share(runs: Sequence[RunRecord], name: str, scores: ScoresOfRuns) -> Estimate | None:
-    """Return the mean of a share over examples and seeds, 0–100; None if the scores of a run lack it.
-
-    The runs have one seed each; `name` is a column of their per-example scores.
-    """
-    values = aligned_scores(runs, name, scores)
-    if values is None:
-        return None
-    if values.shape[1] == 1:
-        low, high = statistics.interval_of_shares(values[:, 0], MEAN_RESAMPLES, BOOTSTRAP_SEED)
-    else:
-        low, high = statistics.interval_over_seeds(values, is_share=True)
-    return Estimate(PERCENT * float(values.mean()), PERCENT * low, PERCENT * high)
 
 
 def unit_factor(record: RunRecord, name: str) -> float:

@@ -11,7 +11,6 @@ set of best systems, for the score that ranks, accounts for it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -27,6 +26,7 @@ from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
 METHOD = f"paired t test, Holm-corrected in each column, p ≥ {LEVEL}"  # of the mark for ties
+_ROUGE_COLUMNS = [f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf"]
 _LEAST_EXAMPLES = 30  # for a set of best systems; with fewer, bootstrap errors are too small
 
 # Outcomes of a test. Nothing is decided about systems of which one was trained with a single seed.
@@ -153,12 +153,7 @@ def read_all_scores(
     """
     scores: dict[str, ScoreTable] = {}
     index: Sequence[str] = ()
-    unused = {
-        f"{kind}_{part}"
-        for kind in comparability.ROUGE_HEADINGS
-        for part in "prf"
-        if part not in parts
-    }
+    unused = {name for name in _ROUGE_COLUMNS if name[-1] not in parts}
     for record in records:
         folder = results.run_folder(record)
         if (folder / "scores.csv").exists():
@@ -185,21 +180,22 @@ def read_scores_of_run(folder: Path, record: RunRecord) -> ScoreTable:
         raise DataError(
             f"scores of {len(scores):,} examples, not of {record.evaluation.n:,}; {advice}", path
         )
-    columns = [f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf"]
-    for name in columns:
+    for name in _ROUGE_COLUMNS:
         if name not in scores or not ((scores[name] >= 0) & (scores[name] <= 1)).all():
             raise DataError(f"column {name} is missing or not between 0 and 1; {advice}", path)
     return scores.sort()
 
 
 def best_rows(
-    ranked: Iterable[seed_groups.SeedGroup], names: Iterable[str]
+    ranked: Sequence[seed_groups.SeedGroup], names: Iterable[str]
 ) -> dict[str, seed_groups.SeedGroup]:
     """Return the first row with the highest mean of each measured number."""
-    best = {}
+    best: dict[str, seed_groups.SeedGroup] = {}
     for name in names:
-        if pairs := [(row.numbers[name].mean, row) for row in ranked if name in row.numbers]:
-            best[name] = max(pairs, key=itemgetter(0))[1]
+        for row in ranked:
+            measured = row.numbers.get(name)
+            if measured and (name not in best or measured.mean > best[name].numbers[name].mean):
+                best[name] = row
     return best
 
 
@@ -270,13 +266,15 @@ class ComparableRows:
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all rows, also repeated ones: the best first, oracles last."""
-        runs = (run for row in self.rows for run in (*row.runs, *row.repeated))
-        return sorted(
-            runs,
-            key=lambda run: comparability.ranking_key(
-                run, measured_mean(run, run.evaluation.ranked_by)
-            ),
-        )
+        runs: list[RunRecord] = []
+        for row in self.rows:
+            runs += [*row.runs, *row.repeated]
+        runs.sort(key=_ranking_key_of_run)
+        return runs
+
+
+def _ranking_key_of_run(run: RunRecord) -> object:
+    return comparability.ranking_key(run, measured_mean(run, run.evaluation.ranked_by))
 
 
 def comparable_rows(
@@ -289,11 +287,12 @@ def comparable_rows(
 
     Arguments as in `read_table`.
     """
-    groups = [
-        part for members in _group_comparable(records) for part in _split_by_training(members)
-    ]
-    blocks = [seed_groups.group_by_seed(members, scores or {}, by_run) for members in groups]
-    return tuple(judge_rows(rows, scores or {}, names) for rows in blocks)
+    blocks = []
+    for members in _group_comparable(records):
+        for part in _split_by_training(members):
+            rows = seed_groups.group_by_seed(part, scores or {}, by_run)
+            blocks.append(judge_rows(rows, scores or {}, names))
+    return tuple(blocks)
 
 
 def judge_rows(
@@ -312,21 +311,19 @@ def _split_by_training(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
 
     Runs without one of the two kinds are not split.
     """
-    if not (
-        any(record.trained for record in records) and any(record.zero_shot for record in records)
-    ):
-        return [list(records)]
+    not_zero_shot = [record for record in records if not record.zero_shot]
     untrained = [record for record in records if not record.trained and record.imported is None]
-    return [[record for record in records if not record.zero_shot], untrained]
+    if len(not_zero_shot) == len(records) or not any(record.trained for record in records):
+        return [list(records)]
+    return [not_zero_shot, untrained]
 
 
 def _group_comparable(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
     groups: dict[tuple[str, ...], list[RunRecord]] = {}
     for record in records:
         groups.setdefault(comparability.comparison_key(record), []).append(record)
-    return [
-        groups[key] for key in sorted(groups, key=lambda key: (*_block_order(groups[key]), key))
-    ]
+    keys = sorted(groups, key=lambda key: (*_block_order(groups[key]), key))
+    return [groups[key] for key in keys]
 
 
 def _block_order(members: Sequence[RunRecord]) -> tuple[bool, int, int, int, int]:

@@ -11,7 +11,7 @@ scripts, but no JSON.
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, islice
 from pathlib import Path
@@ -25,15 +25,15 @@ from longsumbench.errors import DataError
 from longsumbench.files import write_atomically
 from longsumbench.formatting import unguard_cell
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS, heading_of
-from longsumbench.leaderboards.seed_groups import group_by_seed
-from longsumbench.metrics.aggregate import PERCENT
+from longsumbench.leaderboards.seed_groups import group_by_seed, unit_factor
 from longsumbench.metrics.evaluate import score_column
 from longsumbench.outputs.inspection import inspection_folder
 from longsumbench.runs.predictions import read_summaries
 from longsumbench.runs.record import RunRecord, output_files, run_label
 from longsumbench.runs.results import Results, split_read_by
 from longsumbench.runs.verdicts import judged_lists, read_verdicts
-from longsumbench.views.html import render_page, static_text
+from longsumbench.site.pages import ExamplesPage, Links, page_name
+from longsumbench.views.html import static_text
 
 SHOWN_EXAMPLES = 200  # of a dataset: the first ones of the split
 SHOWN_RUNS = 100  # of a dataset
@@ -42,62 +42,58 @@ _SOURCE_BYTES = 400_000  # of the shown part of a source
 _OUTPUT_LENGTH = 60_000  # characters of the shown part of an output
 _ADVICE = "repeat its run with overwrite=true"
 
-_PageName = Callable[[RunRecord], str]
-
 
 def write_examples(
-    results: Results,
-    dataset: str,
-    records: Sequence[RunRecord],
-    folder: Path,
-    page_name: _PageName,
-    **layout: Any,
+    results: Results, dataset: str, records: Sequence[RunRecord], site: Path, links: Links
 ) -> bool:
-    """Write the browser of examples of a dataset to `folder`; return False, and write no page, if it has none.
+    """Write the browser of examples of a dataset; return False, and write no page, if it has none.
 
     It shows the first examples of the split. Of the runs on these texts, it shows the latest one of each row, the best
     rows first. Only what is shown is read. Damaged files are reported, and the rest is shown.
-
-    `page_name` returns the name of a run's page in the folder; `layout` has what the layout of all pages needs.
     """
-    (page := folder / "examples.html").unlink(missing_ok=True)
-    rmtree(data := folder / "examples", ignore_errors=True)
-    texts = Counter((run.key.split, run.key.fingerprint) for run in records).most_common(1)
-    rows = group_by_seed(
-        [run for run in records if (run.key.split, run.key.fingerprint) == texts[0][0]], {}
-    )[:SHOWN_RUNS]
+    page, data = site / dataset / "examples.html", site / dataset / "examples"
+    page.unlink(missing_ok=True)
+    rmtree(data, ignore_errors=True)
+    texts = Counter((run.key.split, run.key.fingerprint) for run in records).most_common(1)[0][0]
+    same_texts = [run for run in records if (run.key.split, run.key.fingerprint) == texts]
+    rows = group_by_seed(same_texts, {})[:SHOWN_RUNS]
     runs = [max(row.runs, key=lambda run: run.finished) for row in rows]
-    split = next(
-        (split for run in runs if (split := split_read_by(results.run_folder(run), run))), None
-    )
-    written_ids = (
-        list(_read_outputs(results, run)) or list(_read_scores(results, run)) for run in runs
-    )
-    if not (ids := split.ids[:SHOWN_EXAMPLES] if split else next(filter(None, written_ids), [])):
+    splits = (split_read_by(results.run_folder(run), run) for run in runs)
+    split = next(filter(None, splits), None)
+    ids = split.ids[:SHOWN_EXAMPLES] if split else _written_ids(results, runs)
+    if not ids:
         return False
     examples: list[Example] = []
     with _leaving_out(results, data):
         examples = split[: len(ids)] if split else []
     index: dict[str, Any] = {"ids": ids, "measure": score_column(runs[0].evaluation.ranked_by)}
     index["texts"] = _write_parts(data, "texts/", map(_shown_texts, examples))
-    written = [_write_run(results, run, data, f"{place}", ids) for place, run in enumerate(runs)]
-    index["runs"] = [
-        {**facts, "page": page_name(run)} for run, facts in zip(runs, written, strict=True)
-    ]
+    index["runs"] = []
+    for place, run in enumerate(runs):
+        facts = _write_run(results, run, data, f"{place}", ids)
+        index["runs"].append({**facts, "page": page_name(run)})
     for kind in ("css", "js"):
         write_atomically(data / f"browser.{kind}", static_text(f"examples.{kind}"))
-    total = len(split) if split else max(run.num_outputs for run in runs)
-    values = {
-        "dataset": dataset,
-        "split": runs[0].key.split,
-        "num_runs": len(records),
-        "total": total,
-        "index": index,
-    }
-    write_atomically(
-        page, render_page("site/examples.html", title=f"Examples of {dataset}", **values, **layout)
-    )
+    ExamplesPage(
+        path=f"{dataset}/examples.html",
+        title=f"Examples of {dataset}",
+        links=links,
+        dataset=dataset,
+        split=runs[0].key.split,
+        num_runs=len(records),
+        total=len(split) if split else max(run.num_outputs for run in runs),
+        index=index,
+    ).write(site)
     return True
+
+
+def _written_ids(results: Results, runs: Sequence[RunRecord]) -> list[str]:
+    """Return the ids of the first examples that a run has outputs or scores of; empty without any."""
+    for run in runs:
+        ids = list(_read_outputs(results, run) or _read_scores(results, run))
+        if ids:
+            return ids
+    return []
 
 
 @contextmanager
@@ -115,26 +111,31 @@ def _leaving_out(results: Results, path: Path) -> Iterator[None]:
 
 def _read_outputs(results: Results, run: RunRecord) -> dict[str, Summary]:
     outputs: dict[str, Summary] = {}
-    with _leaving_out(results, path := results.run_folder(run) / "predictions.jsonl"):
+    path = results.run_folder(run) / "predictions.jsonl"
+    with _leaving_out(results, path):
         outputs = {summary.id: summary for summary in read_summaries(path, SHOWN_EXAMPLES)}
-        if path.exists() and (missing := min(run.num_outputs, SHOWN_EXAMPLES) - len(outputs)) > 0:
+        missing = min(run.num_outputs, SHOWN_EXAMPLES) - len(outputs)
+        if path.exists() and missing > 0:
             raise DataError(f"{missing} of the first outputs cannot be read; {_ADVICE}", path)
     return outputs
+
+
+def _score_columns(run: RunRecord) -> dict[str, str]:
+    """Return column of the per-example scores → name of the number."""
+    return {score_column(name): name for name in (*run.evaluation.measures, *ROUGE_HEADINGS)}
 
 
 def _read_scores(results: Results, run: RunRecord) -> dict[str, dict[str, float]]:
     """Return id → column → score, 0–100 or in its unit; of several checkpoints, those of the best."""
     path = results.run_folder(run) / output_files(len(run.evaluation.checkpoints))[0][1]
-    scales = {
-        score_column(name): 1.0 if name in run.evaluation.units else PERCENT
-        for name in (*run.evaluation.measures, *ROUGE_HEADINGS)
-    }
-    scores = {}
+    columns = _score_columns(run)
+    scores: dict[str, dict[str, float]] = {}
     with _leaving_out(results, path), path.open(encoding="utf-8-sig", newline="") as file:
         for row in islice(csv.DictReader(file), SHOWN_EXAMPLES):
-            scores[unguard_cell(row["id"])] = {
-                name: round(scales[name] * float(row[name]), 2) for name in row.keys() & scales
-            }
+            numbers = scores.setdefault(unguard_cell(row["id"]), {})
+            for column in row.keys() & columns:
+                factor = unit_factor(run, columns[column])
+                numbers[column] = round(factor * float(row[column]), 2)
     return scores
 
 
@@ -143,50 +144,58 @@ def _write_run(
 ) -> dict[str, Any]:
     """Write the scores and outputs of a run; return what the page says about it."""
     outputs, scores = _read_outputs(results, run), _read_scores(results, run)
+    folder = results.run_folder(run)
     verdicts: Verdicts = {}
-    with _leaving_out(results, folder := results.run_folder(run)):
+    with _leaving_out(results, folder):
         verdicts = read_verdicts(folder, SHOWN_EXAMPLES)
-    shown = {}
+    shown_outputs = {}
     for example, output in outputs.items():
-        judged = judged_lists(verdicts, example, text := output.text[:_OUTPUT_LENGTH])
-        shown[example] = text, len(output.text), output.complete, judged
-    measures = {score_column(name): name for name in (*run.evaluation.measures, *ROUGE_HEADINGS)}
+        text = output.text[:_OUTPUT_LENGTH]
+        judged = judged_lists(verdicts, example, text)
+        shown_outputs[example] = text, len(output.text), output.complete, judged
+    columns = _score_columns(run)
+    measures = []
+    for column, number in columns.items():
+        measures.append((column, heading_of(number), run.evaluation.units.get(number, "")))
+    rows = []
+    for example in ids:
+        numbers = scores.get(example, {})
+        rows.append([numbers.get(column) for column in columns])
     pages = inspection_folder(results, run)
     content = {
-        "measures": [
-            (column, heading_of(name), run.evaluation.units.get(name, ""))
-            for column, name in measures.items()
-        ],
-        "scores": [[scores.get(example, {}).get(column) for column in measures] for example in ids],
-        "parts": _write_parts(data, f"outputs/{name}-", map(shown.get, ids if outputs else ())),
+        "measures": measures,
+        "scores": rows,
+        "parts": _write_parts(
+            data, f"outputs/{name}-", map(shown_outputs.get, ids if outputs else ())
+        ),
         "pages": [place for place in range(len(ids)) if (pages / f"{place}.html").is_file()],
     }
     _write_parts(data, f"runs/{name}-", [content])
-    return {
-        "id": run.run_id,
-        "label": run_label(run),
-        "oracle": run.oracle,
-        "outputs": bool(outputs),
-    }
+    label = run_label(run)
+    return {"id": run.run_id, "label": label, "oracle": run.oracle, "outputs": bool(outputs)}
 
 
 def _shown_texts(example: Example) -> dict[str, Any]:
-    """Return an example for the page. Its source is rows of a kind and a text, cut after `_SOURCE_BYTES`.
+    """Return the texts of an example. Of a source, the first `_SOURCE_BYTES` are shown.
 
-    Kinds: "d" and "s" name a document and a section; "p" begins a paragraph, and "" is its next sentence.
+    A row of it is (kind, text): "d" and "s" name a document and a section; "p" begins a paragraph, and "" is its next
+    sentence.
     """
-    sizes = accumulate(len(_encode(row)) for row in _source_rows(example))
-    rows = [
-        row for row, size in zip(_source_rows(example), sizes, strict=True) if size <= _SOURCE_BYTES
-    ]
-    words = sum(len(text.split()) for kind, text in rows if kind in ("p", ""))
-    texts = {
+    rows, size, words = [], 0, 0
+    for kind, text in _source_rows(example):
+        size += len(_encode((kind, text)))
+        if size > _SOURCE_BYTES:
+            break
+        rows.append((kind, text))
+        words += len(text.split()) if kind in ("p", "") else 0
+    return {
         "title": example.title,
         "query": example.query,
         "references": example.references,
         "source": rows,
+        "words": words,
+        "all_words": example.source_words(),
     }
-    return {**texts, "words": words, "all_words": example.source_words()}
 
 
 def _source_rows(example: Example) -> Iterator[tuple[str, str]]:
@@ -197,7 +206,8 @@ def _source_rows(example: Example) -> Iterator[tuple[str, str]]:
             if section.name:
                 yield "s", section.name
             for paragraph in section.paragraphs:
-                yield from zip(("p", *[""] * len(paragraph)), paragraph, strict=False)
+                for number, sentence in enumerate(paragraph):
+                    yield "" if number else "p", sentence
 
 
 def _write_parts(data: Path, name: str, values: Iterable[Any]) -> list[int]:

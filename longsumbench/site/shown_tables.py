@@ -1,9 +1,12 @@
-"""What a dataset's page shows of a table: columns to choose from, rows with their runs, intervals on an axis."""
+"""What a dataset's page shows of a table: columns to choose from, rows with their runs, intervals and drawings.
+
+Begin with `show_block`.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -27,57 +30,62 @@ _COLUMN_KINDS = {  # kind → its columns, besides the scores
     "system": ("parameters", "context", "released", "prompt", "steps"),
 }
 _FEWEST_MARKS = 2
-SHOWN_KINDS = ("scores", "words", "cost")  # until the reader chooses
 
 
-class ShownRow(NamedTuple):
-    """A row of a table."""
+@dataclass(frozen=True)
+class ShownRow:
+    """A row of a table.
+
+    Attributes:
+        interval: low, mean, high of the ranking score in percent of the axis; None if the row is not ranked.
+        best: True if it may be the best.
+    """
 
     group: SeedGroup
     cells: Sequence[str]
-    interval: (
-        tuple[float, ...] | None
-    )  # low, mean, high of the ranking score in percent of the axis, if it is ranked
-    best: bool  # it may be the best
+    interval: tuple[float, ...] | None
+    best: bool
 
 
-class ShownBlock(NamedTuple):
-    """A block of comparable rows; `kinds` has an entry for each column, empty for one that is always shown."""
+@dataclass(frozen=True)
+class ShownBlock:
+    """A block of comparable rows.
+
+    Attributes:
+        kinds: for each column, the kind by which readers choose it; empty for one that is always shown.
+        score: place of the column with the ranking score.
+    """
 
     block: Block
     kinds: Sequence[str]
     rows: Sequence[ShownRow]
     ranked_by: str
-    score: int  # place of the column with the ranking score
+    score: int
 
 
-def shown_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> ShownBlock:
+def show_block(comparable: ComparableRows, table: Sequence[ComparableRows]) -> ShownBlock:
     """Return a block with all columns that a reader may choose."""
     rows, ranked_by = comparable.rows, comparable.rows[0].first.evaluation.ranked_by
-    numbers = numbers_shown([row.first for row in rows])
-    measured = dict.fromkeys(name for row in rows for name in row.numbers)
-    others = [
-        name
-        for name in measured
-        if name not in numbers and not any(word in name for word in BY_PLACE)
-    ]
-    kinds = {"scores": [*numbers], "other metrics": others[:_MOST_METRICS], **_COLUMN_KINDS}
-    kind_of = {name: kind for kind, names in kinds.items() for name in names}
+    kind_of = dict.fromkeys(numbers_shown([row.first for row in rows]), "scores")
+    others: list[str] = []
+    for row in rows:
+        for name in row.numbers:
+            is_by_place = any(word in name for word in BY_PLACE)
+            if not is_by_place and name not in (*kind_of, *others):
+                others.append(name)
+    kind_of |= dict.fromkeys(others[:_MOST_METRICS], "other metrics")
+    for kind, names in _COLUMN_KINDS.items():
+        kind_of |= dict.fromkeys(names, kind)
     block = leaderboard_block(comparable, table, "f", (*kind_of, "run"))
-    headings = {
-        column.heading: name for name, column in columns_of(row.first for row in rows).items()
-    }
-    names = [headings.get(heading, "") for heading in block.columns]
-    best = rows_at_the_top(comparable)
-    bars, pairs = _intervals(rows, ranked_by), zip(rows, block.rows, strict=True)
-    shown_rows = [ShownRow(row, cells, bars.get(row.key), row.key in best) for row, cells in pairs]
-    return ShownBlock(
-        block,
-        [kind_of.get(name, "") for name in names],
-        shown_rows,
-        ranked_by,
-        names.index(ranked_by),
-    )
+    columns = columns_of(row.first for row in rows)
+    name_of = {column.heading: name for name, column in columns.items()}
+    names = [name_of.get(heading, "") for heading in block.columns]
+    best, bars = rows_at_the_top(comparable), _intervals(rows, ranked_by)
+    shown_rows = []
+    for row, cells in zip(rows, block.rows, strict=True):
+        shown_rows.append(ShownRow(row, cells, bars.get(row.key), row.key in best))
+    kinds = [kind_of.get(name, "") for name in names]
+    return ShownBlock(block, kinds, shown_rows, ranked_by, names.index(ranked_by))
 
 
 def settings_on_card(rows: Sequence[ShownRow]) -> dict[str, str]:
@@ -85,26 +93,16 @@ def settings_on_card(rows: Sequence[ShownRow]) -> dict[str, str]:
 
     A model's only row has all its settings.
     """
-    texts = {}
+    by_model: dict[str, list[SeedGroup]] = {}
     for row in rows:
-        same_model = [
-            shown.group
-            for shown in rows
-            if shown.group.first.key.model == row.group.first.key.model
-        ]
-        shared = (
-            set.intersection(*(set(_settings_of(group)) for group in same_model))
-            if same_model[1:]
-            else set()
-        )
-        texts[row.group.key] = ", ".join(
-            part for part in _settings_of(row.group) if part not in shared
-        )
+        by_model.setdefault(row.group.first.key.model, []).append(row.group)
+    texts = {}
+    for groups in by_model.values():
+        settings = [group.table_settings or group.settings for group in groups]
+        shared = set.intersection(*map(set, settings)) if groups[1:] else set()
+        for group, parts in zip(groups, settings, strict=True):
+            texts[group.key] = ", ".join(part for part in parts if part not in shared)
     return texts
-
-
-def _settings_of(group: SeedGroup) -> tuple[str, ...]:
-    return group.table_settings or group.settings
 
 
 def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[float]:
@@ -117,10 +115,8 @@ def axis_ticks(low: float, high: float, marks: Sequence[float] = ()) -> list[flo
     step = 2 * 10.0 ** math.floor(math.log10(high - low))
     while math.floor(high / step) - math.ceil(low / step) < _FEWEST_MARKS:  # fewer than three ticks
         step /= 2
-    return [
-        round(place * step, 12)
-        for place in range(math.ceil(low / step), math.floor(high / step) + 1)
-    ]
+    places = range(math.ceil(low / step), math.floor(high / step) + 1)
+    return [round(place * step, 12) for place in places]
 
 
 def rows_at_the_top(comparable: ComparableRows) -> set[str]:
@@ -129,38 +125,36 @@ def rows_at_the_top(comparable: ComparableRows) -> set[str]:
     There are none if the test of any ranked row is missing, or decides nothing.
     """
     tests = comparable.tests
-    ranked = [row for row in comparable.rows if row.ranked]
     if tests.best_set:
         return {*tests.best_set}
-    if any(row.one_seed for row in ranked[:1]):
+    ranked = [row for row in comparable.rows if row.ranked]
+    if not ranked or ranked[0].one_seed:
         return set()
     name = comparable.rows[0].first.evaluation.ranked_by
-    tied, below = tests.tied(), tests.with_outcome(DISTINGUISHED)
-    if any((row.key, name) not in tied | below for row in ranked[1:]):
-        return set()
-    return {row.key for row in ranked[:1]} | {
-        row.key for row in ranked[1:] if (row.key, name) in tied
-    }
+    top = {ranked[0].key}
+    for row in ranked[1:]:
+        if (row.key, name) in tests.tied():
+            top.add(row.key)
+        elif (row.key, name) not in tests.with_outcome(DISTINGUISHED):
+            return set()
+    return top
 
 
 def _intervals(rows: Sequence[SeedGroup], name: str) -> dict[str, tuple[float, ...]]:
     """Return key of a ranked row → low, mean and high, in percent of the axis from the lowest to the highest end."""
     numbers = {row.key: row.numbers[name] for row in rows if row.ranked and name in row.numbers}
-    ends = {
-        key: [
-            number.mean if math.isnan(end) else end
-            for end in (number.low, number.mean, number.high)
-        ]
-        for key, number in numbers.items()
-    }
-    start, end = (
-        min(map(min, ends.values()), default=0.0),
-        max(map(max, ends.values()), default=0.0),
-    )
-    return {
-        key: tuple(round(100 * (v - start) / (end - start or 1), 1) for v in each)
-        for key, each in ends.items()
-    }
+    ends = {}
+    for key, number in numbers.items():
+        bounds = (number.low, number.high)
+        if math.isnan(number.low):
+            bounds = (number.mean, number.mean)
+        ends[key] = (bounds[0], number.mean, bounds[1])
+    start = min(map(min, ends.values()), default=0.0)
+    width = max(map(max, ends.values()), default=0.0) - start or 1
+    intervals = {}
+    for key, values in ends.items():
+        intervals[key] = tuple(round(100 * (value - start) / width, 1) for value in values)
+    return intervals
 
 
 def scores_by_length(shown: ShownBlock, folders: Mapping[str, Path]) -> Block | None:
@@ -172,34 +166,31 @@ def scores_by_length(shown: ShownBlock, folders: Mapping[str, Path]) -> Block | 
         DataError: the scores of a run are damaged.
     """
     rows = [row.group for row in shown.rows if row.group.ranked][:_ROWS_BY_LENGTH]
-    split = next(
-        filter(None, (split_read_by(folders[run.run_id], run) for row in rows for run in row.runs)),
-        None,
-    )
+    runs = [run for row in rows for run in row.runs]
+    splits = (split_read_by(folders[run.run_id], run) for run in runs)
+    split = next(filter(None, splits), None)
     if split is None:
         return None
-    column, scores = (
-        score_column(shown.ranked_by),
-        dict[str, pd.Series](),
-    )  # label → score of each example
+    column = score_column(shown.ranked_by)
+    scores: dict[str, pd.Series] = {}  # label → score of each example, 0–100
     for row in rows:
-        files = [folders[run.run_id] / "scores.csv" for run in row.runs]
-        tables = [
-            table[column]
-            for file in files
-            if file.is_file() and column in (table := read_scores(file))
-        ]
+        tables = []
+        for run in row.runs:
+            file = folders[run.run_id] / "scores.csv"
+            if file.is_file() and column in (table := read_scores(file)):
+                tables.append(table[column])
         if tables:
             scores[row.label] = PERCENT * pd.concat(tables).groupby(level=0).mean()
-    words = pd.Series(split.source_words, index=split.ids).loc[
-        lambda each: each.index.isin({*pd.DataFrame(scores).index})
-    ]
+    words = pd.Series(split.source_words, index=split.ids)
+    words = words[words.index.isin(pd.DataFrame(scores).index)]
     if len(words) < _FEWEST_EXAMPLES:
         return None
     quarters = pd.qcut(words.rank(method="first"), _QUARTERS, labels=False)
-    ends, cells = words.groupby(quarters).agg(["min", "max"]), list[tuple[str, ...]]()
-    for label, each in scores.items():
-        cells.append((label, *(f"{mean:.1f}" for mean in each.groupby(quarters).mean())))
-    columns = ("system", *(f"{low:,}–{high:,} words" for low, high in ends.itertuples(index=False)))
+    ends = words.groupby(quarters).agg(["min", "max"])
+    headings = [f"{low:,}–{high:,} words" for low, high in ends.itertuples(index=False)]
+    cells = []
+    for label, of_examples in scores.items():
+        means = of_examples.groupby(quarters).mean()
+        cells.append([label, *map("{:.1f}".format, means)])
     heading = f"{heading_of(shown.ranked_by)} by the length of the source"
-    return Block(heading, (), columns, "l" + "r" * _QUARTERS, cells)
+    return Block(heading, (), ("system", *headings), "l" + "r" * _QUARTERS, cells)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from longsumbench.core import Sentences
-from longsumbench.formatting import format_count
+from longsumbench.formatting import format_count, format_duration, format_plain_value
+from longsumbench.leaderboards.comparability import heading_of
 from longsumbench.views.marked_words import SHORTEST_WORD
 from longsumbench.views.tables import TIED, Stressed, Tied, on_one_line
 
@@ -60,7 +61,10 @@ def _environment() -> "Environment":
         "count": format_count,
         "data_url": _data_url,
         "digest": _digest,
+        "duration": format_duration,
+        "heading": heading_of,
         "one_line": on_one_line,
+        "plain": format_plain_value,
     }
     environment.filters["spans"] = lambda names: [
         (name, len(list(same))) for name, same in groupby(names)

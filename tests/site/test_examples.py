@@ -24,9 +24,9 @@ from longsumbench.runs.results import Results
 from longsumbench.site import examples as browser
 from longsumbench.site.build import write_site
 from longsumbench.site.examples import write_examples
+from longsumbench.site.pages import Links
 from longsumbench.views.html import static_text
 
-LAYOUT: dict[str, Any] = {"base": "../", "links": {"datasets": ["arxiv"], "papers": 0, "sweeps": 0}}
 SOURCE = (
     "The red fox jumped over the lazy dog near 1,200 houses.",
     "It rained for three days in Oslo.",
@@ -80,9 +80,7 @@ def write_page(results: Results, runs: Sequence[RunRecord], site: Path) -> Path:
     """Write the browser of examples as the site does."""
     for name in ("site.css", "site.js"):
         write_atomically(site / "assets" / name, static_text(name))
-    assert write_examples(
-        results, "arxiv", runs, site / "arxiv", lambda run: f"{run.run_id}.html", **LAYOUT
-    )
+    assert write_examples(results, "arxiv", runs, site, Links(["arxiv"]))
     return site / "arxiv" / "examples.html"
 
 
@@ -251,16 +249,13 @@ def test_damaged_files_are_named_once(
 
 
 def test_a_dataset_without_examples_has_no_page(results: Results, tmp_path: Path) -> None:
-    """Runs with neither outputs nor scores, and no runs: nothing is written, and an older page is removed."""
+    """Of runs with neither outputs nor scores nothing is written, and an older page is removed."""
     run = write_run(results, "alpha", {}, {"e-1": 0.5})
     page = write_page(results, [run], tmp_path / "site")
     assert (index_of(page)["ids"], index_of(page)["runs"][0]["outputs"]) == (["e-1"], False)
     (results.run_folder(run) / "scores.csv").unlink()
-    for runs in ([run], []):
-        assert not write_examples(
-            results, "arxiv", runs, page.parent, lambda run: run.run_id, **LAYOUT
-        )
-        assert not page.exists()
+    assert not write_examples(results, "arxiv", [run], tmp_path / "site", Links())
+    assert not page.exists()
 
 
 def hostile_page(results: Results, site: Path) -> Path:

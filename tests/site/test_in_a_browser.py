@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from support.pages import CHROMIUM, opened, shown
 from support.requirements import CHROMIUM_PROGRAM
-from support.run_records import changed, measured, record
+from support.run_records import changed, measured
 from support.stored_runs import small_results, store
 from support.swept_runs import baseline, trained
 
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.results import Results
-from longsumbench.site.build import page_name, write_site
+from longsumbench.site.build import write_site
+from longsumbench.site.pages import page_name
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=CHROMIUM_PROGRAM)
 DARK = "--blink-settings=preferredColorScheme=0"
@@ -139,17 +140,6 @@ def test_a_table_leaves_out_columns_until_it_fits(tmp_path: Path) -> None:
     """
     assert answer(page, script, "--window-size=1280,900") == [True, False, True]
     assert answer(page, script, "--window-size=2560,900") == [True, False, False]
-
-
-def test_rows_from_a_file_sort_and_filter(tmp_path: Path) -> None:
-    """Rows beyond the first 300 are loaded from the disk, and found by the filter."""
-    store(
-        tmp_path,
-        *(record(f"s{number}", 20 + number / 100, run_id=f"r{number}") for number in range(305)),
-    )
-    page = write_site(Results(tmp_path), tmp_path / "site").parent / "arxiv" / "index.html"
-    script = 'const number = rows("table-1").length; type("s0"); return [number, rows("table-1")];'
-    assert answer(page, script) == [305, ["s0"]]
 
 
 @pytest.mark.parametrize(

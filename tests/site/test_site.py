@@ -28,12 +28,13 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.runs.record import ImportedOutputs
 from longsumbench.runs.results import Results
-from longsumbench.site.build import page_name, write_site
+from longsumbench.site.build import write_site
+from longsumbench.site.pages import page_name
 from longsumbench.site.shown_tables import (
     axis_ticks,
     rows_at_the_top,
     settings_on_card,
-    shown_block,
+    show_block,
 )
 from longsumbench.sweeps.state import FAILED, PointState, Sweep
 
@@ -87,25 +88,6 @@ def test_overview_has_real_systems_first(root: Path, tmp_path: Path) -> None:
     assert "7 runs of 5 systems" in page  # GPT-9, lead, oracle, random, seal
 
 
-def test_settings_of_a_system_are_no_systems(tmp_path: Path) -> None:
-    """Two settings of one system and a baseline are two systems with three settings; one setting each needs no word."""
-    results = Results(tmp_path)
-    seal = [
-        record(
-            "seal",
-            30,
-            run_id=f"seal{length}",
-            variant=f"segment_length={length}",
-            config={"model": {"s": length}},
-        )
-        for length in (8, 16)
-    ]
-    store(tmp_path, *seal, record("lead", 20))
-    page = write_site(results, tmp_path / "site").read_text(encoding="utf-8")
-    assert "3 runs of 2 systems with 3 settings on 1 dataset" in page
-    assert "3 rows in this table, 3 runs in all" in page
-
-
 def test_dataset_page_by_hand(root: Path, tmp_path: Path) -> None:
     """Rows are in the order of the leaderboard and link their runs; only ranked rows have intervals and places."""
     folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
@@ -127,7 +109,7 @@ def test_intervals_are_shares_of_the_axis() -> None:
     (comparable,) = comparable_rows(
         [record("lead", 20), record("trunc", 30), record("oracle", 90, oracle=True)]
     )
-    intervals = [row.interval for row in shown_block(comparable, [comparable]).rows]
+    intervals = [row.interval for row in show_block(comparable, [comparable]).rows]
     assert intervals == [(86.2, 94.8, 100.0), (0.0, 8.6, 13.8), None]
 
 
@@ -144,7 +126,7 @@ def test_a_card_shows_the_settings_in_which_rows_differ() -> None:
         for place, (model, variant) in enumerate(zip(models, variants, strict=True))
     ]
     table = comparable_rows([*runs, record("lead", 10, run_id="lead")])
-    rows = shown_block(table[0], table).rows
+    rows = show_block(table[0], table).rows
     assert settings_on_card(rows) == {
         "r0": "heads=4",
         "r1": "heads=1",
@@ -223,7 +205,7 @@ def test_sweep_page_names_failed_points(root: Path, tmp_path: Path) -> None:
 
 
 def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
-    """Pages of `inspect` and of paper tables become part of the site; those of papers link its own index."""
+    """Pages of `inspect` are copied, those of papers made of their Markdown; links to files that the site lacks go."""
     run = next(run for run in Results(root).records("arxiv") if run.key.seed == 1)
     place = root / "inspections" / run.run_id
     place.mkdir()
@@ -239,14 +221,18 @@ def test_evidence_and_papers_are_copied(root: Path, tmp_path: Path) -> None:
     (root / "papers" / "seal-table2.json").write_text(
         json.dumps({"name": "seal-table2", "scale": "probe", "claims": [claim]})
     )
-    (root / "papers" / "seal-table2.html").write_text('<a href="index.html">All</a>')
+    text = f"# SEAL\n\n[All](index.md) [Run](../runs/a.csv) ![drawn](seal-table2-x.png) {HOSTILE}\n"
+    (root / "papers" / "seal-table2.md").write_text(text)
+    (root / "papers" / "seal-table2-x.png").write_bytes(b"drawn")
     folder = write_site(Results(root), tmp_path / "site").parent
     assert (
         folder / "arxiv" / "inspections" / run.run_id / "3.html"
     ).read_text() == "<p>looked at</p>"
-    assert (
-        folder / "assets" / "papers" / "seal-table2.html"
-    ).read_text() == '<a href="../../papers.html">All</a>'
+    paper = Reading((folder / "assets" / "papers" / "seal-table2.html").read_text())
+    assert "../../papers.html" in paper.loaded
+    assert "../runs/a.csv" not in paper.loaded
+    assert paper.elements.count("script") == 1
+    assert (folder / "assets" / "papers" / "seal-table2-x.png").read_bytes() == b"drawn"
     assert " ".join(BREAKOUT.split()) in text_of(folder / "papers.html")
     assert "reproduced 1" in text_of(folder / "papers.html")
 
@@ -276,24 +262,6 @@ def test_markup_in_names_and_messages_is_text(tmp_path: Path) -> None:
     assert " ".join(HOSTILE.split()) in text_of(folder / "arxiv" / page_name(hostile))
 
 
-def test_rows_beyond_the_first_are_loaded_from_a_file(tmp_path: Path) -> None:
-    """A page has 300 rows; a script beside it has the others, whose markup is text, too."""
-    root = tmp_path / "results"
-    store(root, *(record(f"<b>{number}", 20, run_id=f"r{number}") for number in range(303)))
-    folder = write_site(Results(root), tmp_path / "site").parent / "arxiv"
-    page, rows = (
-        (folder / "index.html").read_text(encoding="utf-8"),
-        (folder / "rows-1.js").read_text(encoding="utf-8"),
-    )
-    assert (
-        page[page.index('id="table-1"') :].partition("</table>")[0].count("<tr") == 301
-    )  # with the headings
-    (text,) = re.findall(r'addRows\("table-1", (".*")\);', rows, re.DOTALL)
-    assert json.loads(text).count("<tr") == 3
-    assert "<b>" not in json.loads(text)
-    assert max(path.stat().st_size for path in folder.iterdir()) < 500_000
-
-
 def test_what_is_missing_is_named_and_the_rest_shown(root: Path, tmp_path: Path) -> None:
     """A torn record, a dataset without readable runs, torn scores and a torn page of a paper: the rest is shown."""
     torn = root / "runs" / "arxiv" / "lead" / "torn"
@@ -311,7 +279,7 @@ def test_what_is_missing_is_named_and_the_rest_shown(root: Path, tmp_path: Path)
     assert "arxiv: runs/arxiv/lead/torn/record.json: not a run's record" in overview
     assert "alone: runs/alone: no run can be read" in overview
     assert "papers/seal-table2.json" in overview
-    assert "None of its runs can be read" in text_of(folder / "alone" / "index.html")
+    assert not (folder / "alone").exists()
     assert str(tmp_path) not in overview  # a public page does not name folders of this machine
     dataset = text_of(folder / "arxiv" / "index.html")
     assert "scores.csv: scores of 0 examples, not of 40" in dataset

@@ -56,12 +56,6 @@ const fit = tools => {
     update(tools);
   }
 };
-window.addRows = (id, text) => {
-  const table = document.getElementById(id), tools = document.querySelector(`[data-table="${id}"]`);
-  table.tBodies[0].insertAdjacentHTML("beforeend", text);
-  table.querySelectorAll("thead [hidden]").forEach(head => { head.hidden = false; });
-  if (tools) update(tools);
-};
 const prepare = () => {
   const button = document.querySelector(".theme");
   button.hidden = false;

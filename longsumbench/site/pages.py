@@ -1,0 +1,261 @@
+"""The pages of the site, a dataclass for each kind. The template of a page gets it as `page`; `build` makes them.
+
+Static methods are functions that templates call.
+"""
+
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from longsumbench.core import SECTIONS, defaults_of
+from longsumbench.files import write_atomically
+from longsumbench.leaderboards.significance import ComparableRows
+from longsumbench.papers.page import OUTCOMES, MadePage
+from longsumbench.papers.paper_tables import find_paper_table
+from longsumbench.papers.write import page_title, summarize_outcomes
+from longsumbench.runs.record import RunRecord, output_problems, source_seen, split_variant
+from longsumbench.site.shown_tables import BY_PLACE, ShownBlock, axis_ticks, settings_on_card
+from longsumbench.sweeps.state import (
+    ENDED,
+    PointState,
+    Sweep,
+    SweepStart,
+    describe_point,
+    describe_progress,
+    describe_sweep,
+)
+from longsumbench.views.columns import remarks
+from longsumbench.views.html import render_page
+from longsumbench.views.ledger import cut_shares
+from longsumbench.views.tables import Block
+
+
+def page_name(record: RunRecord) -> str:
+    """Return the file name of a run's page."""
+    return re.sub(r"[^\w-]", "_", record.run_id) + ".html"
+
+
+@dataclass(frozen=True)
+class Links:
+    """Which pages the menu links."""
+
+    datasets: Sequence[str] = ()
+    papers: bool = False
+    sweeps: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SitePage:
+    """A page.
+
+    Attributes:
+        template: its name in `views/templates/site`.
+        shown_kinds: kinds of columns that tables show until the reader chooses.
+        path: its file in the folder of the site.
+    """
+
+    template: ClassVar[str]
+    shown_kinds: ClassVar = ("scores", "words", "cost")
+    path: str
+    title: str
+    links: Links
+
+    page_name = staticmethod(page_name)
+
+    @property
+    def base(self) -> str:
+        """The way to the folder of the site."""
+        return "../" * self.path.count("/")
+
+    def write(self, folder: Path) -> None:
+        """Write the page into the folder of the site."""
+        text = render_page(f"site/{self.template}.html", page=self)
+        write_atomically(folder / self.path, text)
+
+
+@dataclass(frozen=True)
+class ShownDataset:
+    """What the pages show of a dataset.
+
+    Attributes:
+        folders: run id → the folder of the run.
+        by_length: scores by the length of the source; None if they are unknown.
+        pictures: topic → file name.
+        examples: True if there is a browser of examples.
+        problems: what could not be read.
+    """
+
+    name: str
+    comparable: Sequence[ComparableRows]
+    records: Sequence[RunRecord]
+    folders: Mapping[str, Path]
+    blocks: Sequence[ShownBlock]
+    by_length: Block | None
+    pictures: Mapping[str, str]
+    published: Sequence[Block]
+    examples: bool
+    problems: Sequence[str]
+
+    @property
+    def silent(self) -> int:
+        """Number of runs without their outputs."""
+        return sum(not (folder / "predictions.jsonl").is_file() for folder in self.folders.values())
+
+    @property
+    def is_real(self) -> bool:
+        """True if it has released outputs, or systems that were loaded."""
+        return any(run.imported or run.system.checkpoint for run in self.records)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverviewPage(SitePage):
+    """The best systems on each dataset, and systems × datasets."""
+
+    template: ClassVar = "overview"
+    datasets: Sequence[ShownDataset]
+    matrix: Sequence[Block]
+    problems: Sequence[str]
+
+    settings_on_card = staticmethod(settings_on_card)
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        """The runs on all datasets."""
+        return [run for dataset in self.datasets for run in dataset.records]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetPage(SitePage):
+    """The tables and pictures of a dataset."""
+
+    template: ClassVar = "dataset"
+    dataset: ShownDataset
+
+    axis_ticks = staticmethod(axis_ticks)
+    exp = staticmethod(math.exp)
+    log = staticmethod(math.log)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPage(DatasetPage):
+    """A run: scores, training, ledger, evidence, settings.
+
+    Attributes:
+        inspections: addresses of views of its evidence.
+        place: words of commands that name the results folder.
+        config: the settings of each section.
+    """
+
+    template: ClassVar = "run"
+    sections: ClassVar = ("model", *SECTIONS)
+    by_place: ClassVar = BY_PLACE
+    run: RunRecord
+    inspections: Sequence[str]
+    place: Sequence[str]
+    config: Mapping[str, Any] = field(init=False)
+
+    cut_shares = staticmethod(cut_shares)
+    join = staticmethod(shlex.join)
+    output_problems = staticmethod(output_problems)
+    remarks = staticmethod(remarks)
+    source_seen = staticmethod(source_seen)
+    split_variant = staticmethod(split_variant)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "config", asdict(self.run.config))
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return self.dataset.folders[self.run.run_id]
+
+    def changed_settings(self, section: str) -> set[str]:
+        """Return the names of the settings of a section that differ from their default."""
+        usual = defaults_of(SECTIONS[section]) if section in SECTIONS else {}
+        changed = {part.partition("=")[0] for part in split_variant(self.run.variant)}
+        return changed | {name for name in usual if usual[name] != self.config[section][name]}
+
+
+@dataclass(frozen=True)
+class ShownSweep:
+    """A sweep with its start and the states of its points."""
+
+    sweep: Sweep
+    start: SweepStart
+    states: Sequence[PointState]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepsPage(SitePage):
+    """All sweeps of the results folder."""
+
+    template: ClassVar = "sweeps"
+    ended: ClassVar = ENDED
+    sweeps: Sequence[ShownSweep]
+
+    describe_point = staticmethod(describe_point)
+    describe_progress = staticmethod(describe_progress)
+    describe_sweep = staticmethod(describe_sweep)
+    join = staticmethod(shlex.join)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PapersPage(SitePage):
+    """The papers' claims, and what holds in the runs."""
+
+    template: ClassVar = "papers"
+    outcomes: ClassVar = OUTCOMES
+    papers: Sequence[MadePage]
+
+    summarize_outcomes = staticmethod(summarize_outcomes)
+
+    def heading(self, paper: MadePage) -> str:
+        """Return the title of a table or figure."""
+        return page_title(find_paper_table(paper.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperPage(SitePage):
+    """A table or figure of a paper; `text` is its Markdown."""
+
+    template: ClassVar = "paper"
+    text: str
+
+    @property
+    def content(self) -> Markup:
+        """The page as HTML. Of relative addresses, only pictures and the index of claims are part of the site."""
+        parser = MarkdownIt("js-default")  # without raw HTML
+        tokens = parser.parse(self.text)
+        for token in tokens:
+            for part in token.children or ():
+                address = str(part.attrs.get("href", "https://"))
+                if address == "index.md":
+                    part.attrs["href"] = "../../papers.html"
+                elif "://" not in address:
+                    del part.attrs["href"]
+        return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - the parser escapes texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExamplesPage(SitePage):
+    """The browser of examples of a dataset.
+
+    Attributes:
+        num_runs: number of runs on the dataset; the page may have fewer.
+        total: number of examples of the split; the page may have fewer.
+        index: what the browser knows before it loads a file; JSON.
+    """
+
+    template: ClassVar = "examples"
+    dataset: str
+    split: str
+    num_runs: int
+    total: int
+    index: Mapping[str, Any]
