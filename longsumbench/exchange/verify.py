@@ -271,7 +271,7 @@ def _expected_training(fit: FitReport, recipe: Recipe, validates: bool) -> FitRe
     losses = [loss for _, loss in fit.validation_losses]
     grid = []
     if validates:
-        grid = [*range(recipe.eval_steps, steps, recipe.eval_steps)][: len(losses)] + [steps]
+        grid = [*range(recipe.eval_steps, steps, recipe.eval_steps)[: len(losses)], steps]
     best = min(fit.validation_losses, key=lambda pair: (pair[1], pair[0]), default=(steps, None))
     return replace(
         fit,
