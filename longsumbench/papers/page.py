@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -110,6 +111,11 @@ class Job:
     results: Results
     unreachable: Mapping[tuple[str, str], EnvironmentProblem] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> list[Point]:
+        """Points without a finished run."""
+        return [*chain.from_iterable(row.missing for row in self.rows)]
 
 
 class PartVerdict(msgspec.Struct, frozen=True, omit_defaults=True):

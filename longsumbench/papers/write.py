@@ -141,9 +141,8 @@ def missing_names(job: Job) -> tuple[str, ...]:
     if job.paper_table.kind in PLANNED_ONLY:
         return ()
     names: dict[object, str] = {}
-    for row in job.rows:
-        for point in row.missing:
-            names.setdefault(point.identity, point.name)
+    for point in job.missing:
+        names.setdefault(point.identity, point.name)
     unreachable = [f"{label} on {dataset}" for label, dataset in job.unreachable]
     return (*names.values(), *unreachable)
 
