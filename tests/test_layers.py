@@ -10,32 +10,12 @@ from pathlib import Path
 from support.paths import ROOT
 from support.processes import run_python
 
-SMALL = ["errors", "interrupts", "sentences", "formatting", "progress", "files"]
-PACKAGES = [
-    "cache",
-    "core",
-    "rouge",
-    "modeling",
-    "metrics",
-    "corpora",
-    "models",
-    "views",
-    "runs",
-    "leaderboards",
-]
-ORDER = [
-    "conf",
-    *SMALL,
-    *PACKAGES,
-    "sweeps",
-    "outputs",
-    "analysis",
-    "papers",
-    "exchange",
-    "site",
-    "cli",
-    "__main__",
-]  # each imports only what is before it
+SMALL = {"errors", "interrupts", "sentences", "formatting", "progress", "files"}
+# Each package imports only what is before it.
+IN_ORDER = """conf errors interrupts sentences formatting progress files cache core rouge modeling metrics corpora models
+    views runs leaderboards sweeps outputs analysis papers exchange site cli __main__"""
+ORDER = IN_ORDER.split()
+# Each package imports only what is before it.
 SEEN_BY_SYSTEMS = {"conf", *SMALL, "cache", "core", "rouge", "modeling", "models"}
 
 

@@ -57,7 +57,8 @@ _SUMMARIZE_ARGUMENTS = (
 
 
 def _execute_summarize(options: Namespace) -> None:
-    from longsumbench.runs.summarize import summarize_files, summarize_into
+    from longsumbench.runs.summarize import summarize_files
+    from longsumbench.runs.summarize_many import summarize_into
 
     arguments = (options.system, options.inputs, results_of(options))
     if options.output is None:

@@ -172,6 +172,7 @@ def _fit_rows(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
 
 def _run_row(run: ListedRun) -> tuple[str, ...]:
     is_of_this_year = run.when.year == datetime.now().year
+    when = f"{run.when:%m-%d %H:%M}" if is_of_this_year else f"{run.when:%Y-%m-%d}"
     cells = [
         run.folder.name[:SHORT_ID],
         run.dataset,
@@ -180,6 +181,6 @@ def _run_row(run: ListedRun) -> tuple[str, ...]:
         "" if run.seed is None else str(run.seed),
         run.split,
         run.state if run.score is None else f"{run.score:5.1f}",
-        f"{run.when:%m-%d %H:%M}" if is_of_this_year else f"{run.when:%Y-%m-%d}",
+        when,
     ]
     return tuple(map(escape_line, cells))
