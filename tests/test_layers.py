@@ -15,7 +15,6 @@ SMALL = {"errors", "interrupts", "sentences", "formatting", "progress", "files"}
 IN_ORDER = """conf errors interrupts sentences formatting progress files cache core rouge modeling metrics corpora models
     views runs leaderboards sweeps outputs analysis papers exchange site cli __main__"""
 ORDER = IN_ORDER.split()
-# Each package imports only what is before it.
 SEEN_BY_SYSTEMS = {"conf", *SMALL, "cache", "core", "rouge", "modeling", "models"}
 
 

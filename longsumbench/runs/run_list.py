@@ -137,6 +137,7 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
     if not runs:
         return "no such run"
     rows = [_HEADERS, *map(_run_row, runs)]
+    # On narrow terminals the lines wrap.
     columns = max(80, shutil.get_terminal_size().columns)
     lines = [*_fit_rows(rows, columns), ""]
     datasets: dict[str, set[str]] = {}  # of each score

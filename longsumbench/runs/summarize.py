@@ -80,6 +80,7 @@ def summarize_files(
     if together:
         inputs = [own_files.merge_inputs(inputs)]
     inputs = inputs[: decoding.limit]
+    # The system is loaded last: it takes seconds, and all inputs are checked by now.
     for item, summary in loader.fitted().write(inputs):
         if as_json:
             text = json.dumps(summary_values(summary), ensure_ascii=False)

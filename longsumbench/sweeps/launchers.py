@@ -111,6 +111,7 @@ def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = No
         UsageError: there is no such launcher, sweeper, setting or folder, or no sweep is asked for.
         EnvironmentProblem: the launcher or the sweeper is not installed.
     """
+    # Without such words Hydra composes nothing, which takes a second.
     if not words:
         return Engine()
     for word in words:

@@ -27,6 +27,7 @@ from longsumbench.views.tables import terminal_width
 _log = logging.getLogger(__name__)
 
 WAITING, RUNNING, DONE, SKIPPED, FAILED = "waiting", "running", "done", "skipped", "failed"
+# States after which a point does nothing more
 ENDED = (DONE, SKIPPED, FAILED)
 
 
@@ -121,6 +122,7 @@ class Sweep:
 
     def write_state(self, number: int, state: PointState) -> None:
         """Write the state of a point. A full disk is no error: a state is not a result."""
+        # A state is no result.
         with suppress(OSError):
             write_atomically(
                 self.file(number, "json"), json.dumps(asdict(state), ensure_ascii=False) + "\n"

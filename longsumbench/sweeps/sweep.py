@@ -32,9 +32,11 @@ from longsumbench.sweeps.worker import PointTask
 
 _log = logging.getLogger(__name__)
 
-_SECONDS_BETWEEN_LOOKS = 15.0  # at the states of points in other processes
-_SECONDS_BETWEEN_FIRST_LOOKS = 3.0  # until a point ends
-_MOST_SHOWN = 2  # points
+# At the states of points in other processes; the first is until a point ends
+_SECONDS_BETWEEN_FIRST_LOOKS = 3.0
+_SECONDS_BETWEEN_LOOKS = 15.0
+# Points whose steps are in a line
+_MOST_SHOWN = 2
 
 
 @dataclass

@@ -102,6 +102,7 @@ class PointTask:
     def _run_locked(self, state: PointState, alone: bool) -> PointState:
         config, failed = self.point.config, dict[str, str]()
         since = (self.sweep.root / "sweep.json").stat().st_mtime  # by the clock of the file system
+        # With overwrite=true, points that share a stage rebuild it once.
         point = replace(self.point, since=since)
         with watching_progress(self._noting(state)), time_limit(config.timeout_minutes, alone):
             records = [run_point(point), *score_baselines(point, self.baseline_ids, failed)]

@@ -1,6 +1,5 @@
 """Evidence on disk: read back as it was written, whole or not at all."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -67,21 +66,6 @@ def test_it_is_read_as_it_was_written(
     found, read = read_evidence(folder, number)
     assert found == identity
     assert like(evidence, read)
-
-
-def test_its_files_are_plain(tmp_path: Path) -> None:
-    """By hand: the second file names axes and texts; nothing else is left in the folder."""
-    write_evidence(tmp_path / "evidence", 3, Summary("a", "", evidence=small()))
-    assert sorted(path.name for path in (tmp_path / "evidence").iterdir()) == [
-        "3.json",
-        "3.safetensors",
-    ]
-    described = json.loads((tmp_path / "evidence" / "3.json").read_text(encoding="utf-8"))
-    assert described == {
-        "id": "a",
-        "axes": {"score": ["segment", "unit"]},
-        "texts": {"unit": ["One.", "Two."]},
-    }
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -231,15 +230,6 @@ def test_overwriting_does_it_again(toy: Path, log_lines: list[str]) -> None:
     assert checkpoint.stat().st_mtime_ns > before
 
 
-def test_overwriting_leaves_what_was_begun_since(toy: Path) -> None:
-    """A sweep's point whose process died does not throw away again what it has done anew."""
-    config, began = configured(toy), time.time() - 60
-    run_point(Point(config))
-    again = Point(replace(config, overwrite=True), since=began)
-    run_point(again)
-    assert not again.carried_out
-
-
 def test_a_record_that_came_with_a_checkout_is_no_finished_run(toy: Path) -> None:
     """Records are committed, predictions are not: where only the record exists, the run is done, to the same scores."""
     config = configured(toy)
@@ -374,43 +364,25 @@ def outcome(config: RunConfig) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def test_a_finished_run_is_given_more_evidence(watched: RunConfig, log_lines: list[str]) -> None:
-    """One line says of how many examples; record, predictions and scores stay; the next time there is nothing to do."""
+def test_a_finished_run_is_given_more(watched: RunConfig, log_lines: list[str]) -> None:
+    """One line says of how many examples evidence and inputs are added; record, predictions and scores stay."""
     run_point(Point(watched))
-    before = outcome(watched)
-    point = Point(asking(watched, "all"))
+    folder, before = evidence_folder(watched), outcome(watched)
+    assert kept_places(folder) == {0, 1}
+    all_of_it = replace(watched, decode=replace(watched.decode, keep_inputs="3", evidence="all"))
+    point = Point(all_of_it)
     run_point(point)
-    folder = evidence_folder(watched)
     assert kept_places(folder) == set(range(8))
-    assert outcome(watched) == before
-    message = f"already finished, except for the evidence of 6 examples: watching on jsonl, {folder.parent}"
+    assert len(read_kept_inputs(folder.parent / "inputs.jsonl")) == 3
+    assert {**outcome(watched), **before} == outcome(watched)
+    what = "the evidence of 6 examples and the inputs of 3 examples"
+    message = f"already finished, except for {what}: watching on jsonl, {folder.parent}"
     assert (log_lines, point.carried_out) == ([message], False)
     asked = len(Watching.batches)
-    for fewer in ("all", "3", "none"):
-        run_point(Point(asking(watched, fewer)))
-    assert log_lines[1:] == [f"already finished: watching on jsonl, {folder.parent}"] * 3
+    for fewer in ("all", "none"):
+        run_point(Point(asking(all_of_it, fewer)))
+    assert log_lines[1:] == [f"already finished: watching on jsonl, {folder.parent}"] * 2
     assert (len(Watching.batches), kept_places(folder)) == (asked, set(range(8)))
-
-
-def test_a_finished_run_is_given_inputs(watched: RunConfig, log_lines: list[str]) -> None:
-    """Asked for later, the inputs are added, record and predictions stay; the next time there is nothing to do."""
-    run_point(Point(watched))
-    before = outcome(watched)
-    asked = replace(watched, decode=replace(watched.decode, keep_inputs="3", evidence="4"))
-    run_point(Point(asked))
-    folder = evidence_folder(watched).parent
-    assert len(read_kept_inputs(folder / "inputs.jsonl")) == 3
-    assert {
-        name: content for name, content in outcome(watched).items() if name != "inputs.jsonl"
-    } == before
-    message = (
-        f"the evidence of 2 examples and the inputs of 3 examples: watching on jsonl, {folder}"
-    )
-    run_point(Point(asked))
-    assert log_lines == [
-        f"already finished, except for {message}",
-        f"already finished: watching on jsonl, {folder}",
-    ]
 
 
 def test_a_record_has_the_counts_and_the_facts_of_its_system(
@@ -435,44 +407,36 @@ def counting(self: Watching, examples: Sequence[Example], decoding: Decoding) ->
         yield replace(summary, evidence=evidence, counts={"requests": 1, "price": 0.25, **refused})
 
 
-def test_a_run_without_its_checkpoint_is_given_no_evidence(
-    watched: RunConfig, log_lines: list[str]
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("no weights", "the checkpoint of that run is not in the cache; overwrite=true repeats"),
+        ("other weights", "the weights in the cache may differ from those"),
+        (
+            "other summaries",
+            "no evidence of 6 examples added: their summaries differ on this machine",
+        ),
+    ],
+)
+def test_other_weights_give_no_evidence(
+    change: str,
+    problem: str,
+    watched: RunConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    log_lines: list[str],
 ) -> None:
-    """Weights that are gone are not trained again for it: that is log_lines, and the run stays finished."""
+    """Weights that are gone, trained anew, or write other summaries leave a finished run as it is; a line says so."""
     record = run_point(Point(watched))
     before = outcome(watched)
-    shutil.rmtree(cache_folder() / "checkpoint")
+    if change == "no weights":
+        shutil.rmtree(cache_folder() / "checkpoint")
+    elif change == "other weights":
+        run_point(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True)))
+    else:
+        monkeypatch.setattr(Watching, "suffix", " But.")
     assert run_point(Point(asking(watched, "all"))).run_id == record.run_id
-    assert (
-        "the checkpoint of that run is not in the cache; overwrite=true repeats the run"
-        in log_lines[1]
-    )
-    assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
-    assert not list(cache_folder().glob("checkpoint/*"))
-
-
-def test_other_weights_give_no_evidence(
-    watched: RunConfig, tmp_path: Path, log_lines: list[str]
-) -> None:
-    """Where another run has trained the same system anew, its weights are not those that wrote the summaries."""
-    run_point(Point(watched))
-    run_point(Point(replace(watched, results_dir=str(tmp_path / "other"), overwrite=True)))
-    run_point(Point(asking(watched, "all")))
-    assert "the weights in the cache may differ from those" in log_lines[1]
-    assert kept_places(evidence_folder(watched)) == {0, 1}
-
-
-def test_summaries_that_come_out_differently_get_no_evidence(
-    watched: RunConfig, monkeypatch: pytest.MonkeyPatch, log_lines: list[str]
-) -> None:
-    """Where the second decoding does not write the same, its evidence is left out, which is log_lines."""
-    run_point(Point(watched))
-    before = outcome(watched)
-    monkeypatch.setattr(Watching, "suffix", " But.")
-    run_point(Point(asking(watched, "all")))
-    assert log_lines[1].startswith(
-        "no evidence of 6 examples added: their summaries differ on this machine"
-    )
+    assert problem in log_lines[1]
     assert (kept_places(evidence_folder(watched)), outcome(watched)) == ({0, 1}, before)
 
 

@@ -43,16 +43,6 @@ def test_the_command_line_precedes_scale_recipe_and_defaults() -> None:
     )
 
 
-def test_a_dataset_brings_its_scale_and_the_command_line_another() -> None:
-    """The built-in dataset is tiny unless another scale is named; the order of the words does not matter."""
-    assert plan([])[0].config.scale == "tiny"
-    assert (
-        plan(["scale=paper"])[0].config.scale
-        == plan(["scale=paper", "dataset=pydoc"])[0].config.scale
-        == "paper"
-    )
-
-
 @pytest.mark.parametrize(
     ("words", "variant"),
     [
@@ -77,6 +67,15 @@ def test_a_dataset_brings_its_scale_and_the_command_line_another() -> None:
             ["model=lead", "model.length=50", "decode.num_beams=4"],
             "length=50",
         ),  # lead does not search
+        (["model=etads", "model.focus_layers=[]", "model.saliency_layers=null"], "focus_layers=[]"),
+        (["model=etads", "model.focus_layers=[1,2]"], ""),  # all of them, as without a word
+        (["model=etads", "model.encoder_layers=4"], "encoder_layers=4"),  # of which all focus
+        (
+            ["model=etads", "model.encoder_layers=4", "model.focus_layers=[1,2]"],
+            "encoder_layers=4,focus_layers=[1,2]",
+        ),
+        (["model=ea", "decode.mode=extract", "train.only=scorer"], "mode=extract,only=scorer"),
+        (["model=lead", "decode.mode=extract", "train.only=scorer"], ""),
     ],
 )
 def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: str) -> None:
@@ -109,28 +108,6 @@ def test_points_that_differ_in_a_setting_without_effect_are_one_run(
     """What decides a run is asked for the settings at hand; a setting without effect is in no variant either."""
     first, second = plan(words, sweep=True)
     assert (first.identity == second.identity) == (first.variant == second.variant) == same
-
-
-@pytest.mark.parametrize(
-    ("words", "variant"),
-    [
-        (
-            ["model.focus_layers=[]", "model.saliency_layers=[1]"],
-            "focus_layers=[],saliency_layers=[1]",
-        ),
-        (["model.focus_layers=[]", "model.saliency_layers=null"], "focus_layers=[]"),
-        (["model.focus_layers=[1,2]"], ""),  # all of them, as without a word
-        (["model.encoder_layers=4"], "encoder_layers=4"),  # of which all focus
-        (
-            ["model.encoder_layers=4", "model.focus_layers=[1,2]"],
-            "encoder_layers=4,focus_layers=[1,2]",
-        ),
-        (["model.encoder_layers=4", "model.focus_layers=[2,1,3,4]"], "encoder_layers=4"),
-    ],
-)
-def test_a_variant_with_lists(words: list[str], variant: str) -> None:
-    """A list is shown where it is not what the other settings make of it, so that unlike runs have unlike variants."""
-    assert plan(["model=etads", *words])[0].variant == variant
 
 
 def test_lists_are_swept_over(log_lines: list[str]) -> None:
@@ -237,16 +214,6 @@ def test_settings_in_the_file_of_an_experiment(log_lines: list[str]) -> None:
         "trunc": "",
     }
     assert not log_lines
-
-
-def test_without_a_sweep_a_setting_of_another_system_is_refused() -> None:
-    """What the model does not have is an error when no other model of the command has it."""
-    for words, sweep in (
-        (["model=lead", "model.input_length=64"], False),
-        (["model=lead", *SWEEP[1:]], True),
-    ):
-        with pytest.raises(UsageError, match=r"unknown setting 'model\.input_length'"):
-            plan(words, sweep)
 
 
 def test_ranges_and_all_of_a_group_can_be_swept_over() -> None:
@@ -427,15 +394,6 @@ def test_settings_are_laid_over_files_as_hydra_does(words: list[str]) -> None:
     expected.pop("models")  # of the scale's file: it is laid over `model` already
     assert OmegaConf.to_container(found) == OmegaConf.to_container(expected)
     assert OmegaConf.to_yaml(found) == OmegaConf.to_yaml(expected)
-
-
-def test_extracts_are_named_in_the_variant() -> None:
-    """A row says that its summaries are extracts and that only the scorer was trained, however that was set."""
-    words = ["model=ea", "scale=tiny", "decode.mode=extract", "train.only=scorer"]
-    (point,) = plan(words)
-    assert point.variant == "mode=extract,only=scorer"
-    (lead,) = plan(["model=lead", *words[2:]])
-    assert lead.variant == ""
 
 
 def test_hydra_parses_ranges_without_assert_statements() -> None:

@@ -11,7 +11,6 @@ from support.toys import ToySplit
 from support.watching import Watching, WatchingConfig, like
 
 from longsumbench.core import (
-    Capabilities,
     Cut,
     Decoding,
     Example,
@@ -227,17 +226,6 @@ def test_evidence_of_the_first_examples_is_kept(
     assert summaries == [watching.read(example)[0] for example in SPLIT]
 
 
-def test_a_system_that_keeps_none_is_not_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without the capability `keeps_evidence` no batch is decoded with evidence, and no folder is made."""
-    monkeypatch.setattr(Watching, "batches", [])
-    monkeypatch.setattr(WatchingConfig, "capabilities", Capabilities())
-    summarize(Watching(WatchingConfig()), tmp_path, "all")
-    assert {evidence for _, evidence in Watching.batches} == {"none"}
-    assert not (tmp_path / "evidence").exists()
-
-
 @pytest.mark.parametrize("stopped_after", [0, 2])
 def test_a_killed_run_has_the_evidence_of_its_lines(
     stopped_after: int, watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -289,22 +277,15 @@ def keep(watching: Watching, folder: Path, asked: str) -> list[str]:
     return inputs.read_text(encoding="utf-8").splitlines() if inputs.is_file() else []
 
 
-@pytest.mark.parametrize(("asked", "first"), [("all", 10), ("none", 0), ("4", 4), ("20", 10)])
-def test_inputs_of_the_first_examples_are_kept(
-    asked: str, first: int, watching: Watching, tmp_path: Path
-) -> None:
-    """The first examples of the split have their input as the system read it, in the data's order."""
-    lines = [json.loads(line) for line in keep(watching, tmp_path, asked)]
-    read = ["\n".join([*example.sentences()][:6]) for example in SPLIT]
-    assert lines == [{"id": SPLIT.ids[i], "input": read[i]} for i in range(first)]
-
-
 @pytest.mark.parametrize("torn", [0, 20])
 def test_a_killed_run_completes_its_inputs(
     torn: int, watching: Watching, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Resumed, the same file comes out, each example once, also if its last line was cut."""
+    """The file has what was read of the first examples; resumed, the same comes out, also if its last line was cut."""
     whole = keep(watching, tmp_path, "7")
+    texts = ["\n".join([*example.sentences()][:6]) for example in SPLIT]
+    lines = [{"id": SPLIT.ids[index], "input": texts[index]} for index in range(7)]
+    assert [json.loads(line) for line in whole] == lines
     killed = tmp_path / "killed"
     killed.mkdir()
     monkeypatch.setattr(Watching, "batches", [])

@@ -158,27 +158,19 @@ def test_only_finished_runs_are_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "decode", "named"),
+    ("changes", "named"),
     [
-        ({"fit": FitReport(steps=5)}, {}, True),
-        ({"system": {"checkpoint": "a/model", "engine": "transformers"}}, {}, True),
-        ({"system": {"checkpoint": "a/model", "engine": "api"}}, {}, False),
-        (
-            {"imported": ImportedOutputs("out.jsonl", "0" * 64), "fit": FitReport(steps=5)},
-            {},
-            False,
-        ),
-        ({"fit": FitReport(steps=5)}, {"no_repeat_ngram": 3}, False),
-        ({}, {}, False),
+        ({"fit": FitReport(steps=5)}, True),
+        ({"system": {"checkpoint": "a/model", "engine": "transformers"}}, True),
+        ({"system": {"checkpoint": "a/model", "engine": "api"}}, False),
+        ({"imported": ImportedOutputs("out.jsonl", "0"), "fit": FitReport(steps=5)}, False),
+        ({"fit": FitReport(steps=5), "config": {"decode": {"no_repeat_ngram": 3}}}, False),
     ],
 )
-def test_the_remedy_for_loops_is_named_where_it_works(
-    changes: dict[str, Any], decode: dict[str, Any], named: bool
-) -> None:
-    """`decode.no_repeat_ngram` is named for a model that wrote here without it: no server, no import, no extract."""
+def test_the_remedy_for_loops_is_named_where_it_works(changes: dict[str, Any], named: bool) -> None:
+    """`decode.no_repeat_ngram` is named for a model that wrote here without it: no server, and no import."""
     outputs = OutputFacts(count=20, compared=20, distinct=20, repetitive=0, loops=8)
     run = record("trunc", 10, outputs=outputs, outputs_cut=0, **changes)
-    run = changed(run, config={"decode": decode})
-    (line,) = output_problems(run, run.evaluation.outputs)
+    (line,) = output_problems(run, outputs)
     assert line.startswith("8 of 20 outputs repeat more than 30 %")
     assert ("decode.no_repeat_ngram" in line) == named

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import build_tiny, fit_tiny, tiny_overrides, write_jsonl
+from support.toys import build_tiny, fit_tiny, tiny_overrides, toy_words
 from support.watching import Watching, WatchingConfig, with_watching
 
 from longsumbench.cache.artifacts import cache_folder
@@ -296,16 +296,8 @@ def test_an_interrupt_leaves_what_is_printed(
 
 def run(tmp_path: Path, *words: str) -> Path:
     """Do a run on the toys; return its folder."""
-    toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
-    data = [
-        "dataset=jsonl",
-        f"dataset.path={toy}",
-        f"results_dir={results}",
-        "score.resamples=100",
-        "baselines=false",
-    ]
-    assert main(["run", *words, *data]) == 0
-    (record,) = results.glob("runs/*/*/*/record.json")
+    assert main(["run", *words, *toy_words(tmp_path)]) == 0
+    (record,) = tmp_path.glob("results/runs/*/*/*/record.json")
     return record.parent
 
 
@@ -313,23 +305,20 @@ def test_a_run_is_found_by_folder_or_id(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: Typed
 ) -> None:
     """Named by folder, id or its beginning, a run's checkpoint writes with the run's settings what the run wrote."""
-    folder = run(
-        tmp_path, *tiny_overrides(tmp_path / "toy", steps=2), "decode.max_length=5", "device=cpu"
-    )
+    tiny = tiny_overrides(tmp_path / "toy", steps=2)
+    folder = run(tmp_path, *tiny, "decode.max_length=5", "device=cpu")
     capsys.readouterr()
-    rows = (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
-    expected = {row["id"]: row["prediction"] for row in map(json.loads, rows)}
+    rows = map(json.loads, (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines())
+    expected = {row["id"]: row["prediction"] for row in rows}
+    texts, where = tmp_path / "toy" / "test.jsonl", ["--results-dir", tmp_path / "results"]
     for named in (folder, folder.name, folder.name[:6]):
-        code, out, _ = typed(
-            named, tmp_path / "toy" / "test.jsonl", "--results-dir", tmp_path / "results", "--json"
-        )
-        assert code == 0
-        assert {one["id"]: one["summary"] for one in map(json.loads, out.splitlines())} == expected
+        code, out, _ = typed(named, texts, *where, "--json")
+        summaries = map(json.loads, out.splitlines())
+        assert (code, {one["id"]: one["summary"] for one in summaries}) == (0, expected)
     fit = json.loads((folder / "record.json").read_text(encoding="utf-8"))["fit"]
     change_json(folder / "record.json", fit={**fit, "seconds": -1.0})
-    code, out, err = typed(folder, tmp_path / "toy" / "test.jsonl")
-    assert (code, out) == (2, "")
-    assert "was written by other weights" in err[0]
+    code, out, err = typed(folder, texts)
+    assert (code, out, "was written by other weights" in err[0]) == (2, "", True)
 
 
 def test_a_run_without_a_checkpoint_says_why(
@@ -359,11 +348,8 @@ def test_a_run_without_a_checkpoint_says_why(
     assert "that run is not finished, its checkpoint is" in message(folder)
 
 
-def test_it_reads_a_pipe(
-    fitted: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_reads_a_pipe(watching: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text on standard input is summarized."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ONE.encode()), encoding="utf-8"))
-    assert main(["summarize", str(fitted), "-", "device=cpu"]) == 0
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("standard input: read ")
+    code, _, (line,) = typed(watching, "-")
+    assert (code, line.partition(": read ")[0]) == (0, "standard input")
