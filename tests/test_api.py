@@ -15,7 +15,6 @@ from support.toys import example, tiny_overrides, write_jsonl
 import longsumbench
 from longsumbench.cli.main import main
 from longsumbench.errors import DataError, PointsFailed, SuiteError, UnknownName, UsageError
-from longsumbench.runs import scoring
 from longsumbench.runs.overrides import format_overrides
 
 _VALUES = st.one_of(
@@ -51,10 +50,9 @@ def test_an_example_and_a_figure_are_shown(toy: dict[str, Any]) -> None:
     lead = longsumbench.sweep(model=["lead", "lexrank"], **toy)[0]
     before = sorted(Path("results").rglob("*"))
     example = longsumbench.inspect(lead, 1)
-    assert example.summary.id == longsumbench.inspect(lead.run_id, example.summary.id).summary.id
+    assert longsumbench.inspect(lead.run_id, example.summary.id).summary == example.summary
     assert example.summary.text.split()[0] in example.page()
     figure: Any = longsumbench.leaderboard_figure("jsonl")
-    assert figure._repr_png_().startswith(b"\x89PNG")
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert {label.split()[0] for label in labels} == {"lead", "lexrank"}
     assert sorted(Path("results").rglob("*")) == before
@@ -171,21 +169,16 @@ def test_a_sweep_returns_a_record_for_each_point(
     toy: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In the order of the combinations, also of points that are one run, or were finished before."""
-    found = longsumbench.sweep(model=["random", "lead"], seed=[2, 1], **toy)
-    assert [(one.key.model, one.key.seed) for one in found] == [
-        ("random", 2),
-        ("random", 1),
-        ("lead", None),
-        ("lead", None),
-    ]
-    assert longsumbench.run(model="random", seed=1, **toy) == found[1]
+    runs = longsumbench.sweep(model=["random", "lead"], seed=[2, 1], **toy)
+    points = [("random", 2), ("random", 1), ("lead", None), ("lead", None)]
+    assert [(run.key.model, run.key.seed) for run in runs] == points
+    assert longsumbench.run(model="random", seed=1, **toy) == runs[1]
     assert capsys.readouterr().out == ""
     table = longsumbench.leaderboard("jsonl")
-    assert set(table["run_id"]) == {one.run_id for one in found}
-    assert table["rouge1"].dtype == float
-    pair, other = longsumbench.compare(found[2], *found[:2]).pairs
-    assert pair.run.record == found[0]
-    assert other.rows[0].mean == pytest.approx(found[1].evaluation.scores["rouge1"].f)
+    assert set(table["run_id"]) == {run.run_id for run in runs}
+    pair, other = longsumbench.compare(runs[2], *runs[:2]).pairs
+    assert pair.run.record == runs[0]
+    assert other.rows[0].mean == pytest.approx(runs[1].evaluation.scores["rouge1"].f)
 
 
 def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Path) -> None:
@@ -210,7 +203,6 @@ def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Pat
     [
         ({"model": "leed"}, ["model=leed"]),
         ({"model": {"name": "lead", "lenght": 3}}, ["model=lead", "model.lenght=3"]),
-        ({"seed": [1, 2]}, ["seed=[1,2]"]),
         ({"config_dir": "nowhere"}, ["--config-dir", "nowhere"]),
     ],
 )
@@ -226,28 +218,6 @@ def test_an_error_says_what_the_command_says(
         code,
         said.splitlines()[-1],
     )
-
-
-def test_an_interrupt_leaves_nothing_locked(
-    toy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After Ctrl-C, and after an error, the same call in the same process finishes the run."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(scoring, "score_run", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            longsumbench.run(model="lead", **toy)
-        with pytest.raises(KeyboardInterrupt):
-            longsumbench.sweep(model=["lead", "lexrank"], **toy)
-    with pytest.raises(UnknownName):
-        longsumbench.run(model="leed", **toy)
-    assert [one.key.model for one in longsumbench.sweep(model=["lead", "lexrank"], **toy)] == [
-        "lead",
-        "lexrank",
-    ]
 
 
 def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,13 +349,3 @@ def test_texts_that_cannot_be_scored(
     """Each is an exception of the suite that says what is wrong."""
     with pytest.raises(SuiteError, match=problem):
         longsumbench.score(predictions, references, **options)
-
-
-def test_what_is_not_there(tmp_path: Path) -> None:
-    """Runs and tables that cannot be found are errors that name the folder."""
-    with pytest.raises(UsageError, match="no finished run is called 'abc' under"):
-        longsumbench.load_run("abc", tmp_path)
-    with pytest.raises(UsageError, match="no finished run under"):
-        longsumbench.leaderboard("pydoc", tmp_path)
-    with pytest.raises(UsageError, match="name two or more runs"):
-        longsumbench.compare("abc", results_dir=tmp_path)

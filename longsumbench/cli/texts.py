@@ -56,6 +56,7 @@ def _execute_dataset(options: Namespace) -> None:
         raise UsageError("the path is missing: longsumbench dataset add NAME PATH")
     texts, file = add_dataset(options.name, options.path, options.overrides)
     print_text(f"{texts.name}: {describe_sizes(texts)}, fingerprint {texts.fingerprint[:8]}")
+    # One file without splits can be scored, but nothing can learn from it.
     if list(texts.splits) == ["test"] and texts.way_to_splits:
         print_text(
             "all are the test split: dataset.split_by_hash=true divides one file into three, to train on"
@@ -226,6 +227,7 @@ def _execute_recommend(options: Namespace) -> None:
     with phase("loading the libraries"):
         from longsumbench.analysis.recommend import recommend
 
+    # Each further system is one text of several words.
     more = [shlex.split(settings) for settings in options.also]
     recommend(options.overrides, more, options.command_line, print_text)
 

@@ -137,6 +137,7 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
     if not runs:
         return "no such run"
     rows = [_HEADERS, *map(_run_row, runs)]
+    # On narrow terminals the lines wrap.
     columns = max(80, shutil.get_terminal_size().columns)
     lines = [*_fit_rows(rows, columns), ""]
     datasets: dict[str, set[str]] = {}  # of each score
@@ -172,6 +173,7 @@ def _fit_rows(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
 
 def _run_row(run: ListedRun) -> tuple[str, ...]:
     is_of_this_year = run.when.year == datetime.now().year
+    when = f"{run.when:%m-%d %H:%M}" if is_of_this_year else f"{run.when:%Y-%m-%d}"
     cells = [
         run.folder.name[:SHORT_ID],
         run.dataset,
@@ -180,6 +182,6 @@ def _run_row(run: ListedRun) -> tuple[str, ...]:
         "" if run.seed is None else str(run.seed),
         run.split,
         run.state if run.score is None else f"{run.score:5.1f}",
-        f"{run.when:%m-%d %H:%M}" if is_of_this_year else f"{run.when:%Y-%m-%d}",
+        when,
     ]
     return tuple(map(escape_line, cells))

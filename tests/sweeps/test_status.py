@@ -131,17 +131,6 @@ def test_each_step_before_the_first_result_has_a_line(
     assert lines == [f"point 2/3: seed=2: {step}" for step in steps]
 
 
-def test_a_search_between_two_points_has_not_ended(sweep: Sweep, tmp_path: Path) -> None:
-    """While a process runs the sweep, it may add points; later it has ended if all its points have."""
-    for number, _ in enumerate(THREE, start=1):
-        sweep.write_state(number, PointState(state=DONE, started=1.0, ended=2.0))
-    with exclusive_lock(sweep.lock):
-        assert "abcd1234: running" in render_status(tmp_path)
-    assert "abcd1234: ended" in render_status(tmp_path)
-    sweep.begin(["x"], "basic")
-    assert "abcd1234: interrupted" in render_status(tmp_path)
-
-
 def test_no_sweep_and_an_unknown_one_are_one_line(sweep: Sweep, tmp_path: Path) -> None:
     """The message says where it looked, and what there is."""
     with pytest.raises(UsageError, match=r"no sweep under .*`longsumbench run -m` starts one"):
