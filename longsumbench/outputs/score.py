@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
-from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -314,7 +313,7 @@ def find_warnings(predictions: TextTable, references: TextTable, drops: bool) ->
         line for find in (_unsplit, _lower_cased) for pair in sides for line in find(*pair)
     ]
     dropped = [line for side, _ in sides for line in _dropped(side)] if drops else []
-    return [*messages, *_find_cut_texts(references), *dropped]
+    return [*messages, *dropped]
 
 
 def _literal_marks(side: TextTable) -> Iterator[str]:
@@ -375,13 +374,6 @@ def _lower_cased(side: TextTable, other_side: TextTable) -> Iterator[str]:
     ):
         effect = "words still match, but such text is often tokenized differently (ca n't, -lrb-); compare a few"
         yield f"{side.describe(rows)} are lower-cased, the {other_side.name} are not: {effect}"
-
-
-def _find_cut_texts(side: TextTable) -> list[str]:
-    cut = CutTexts()
-    for name, text in zip(side.ids, side.texts, strict=True):
-        cut.add(name, [end_of_text(text if isinstance(text, str) else " ".join(text))])
-    return cut.describe(side.name)
 
 
 def _dropped(side: TextTable) -> Iterator[str]:
