@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
@@ -28,6 +29,10 @@ class WordMetric(Metric):
         """Return the words of the source, without titles, queries and section names."""
         return _source_words(example, self.scoring.tokenizer)
 
+    def known_words(self, example: Example) -> str:
+        """Return the words of the source, then those of the title and the query, each between blanks."""
+        return _known_words(example, self.scoring.tokenizer)
+
     def signature(self, n: int) -> str:
         """Name the metric, its version and the tokenizer."""
         return f"{self.name}:{self.version}|tokenizer:{self.scoring.tokenizer}"
@@ -41,6 +46,13 @@ def ngrams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
 @lru_cache(1)  # all metrics of one example follow each other
 def _source_words(example: Example, name: str) -> _WordTuple:
     return _tokenize_sentences(tuple(example.sentences()), name)
+
+
+@lru_cache(1)
+def _known_words(example: Example, name: str) -> str:
+    topic = _tokenize_sentences((example.topic or "",), name)
+    # no sequence of words crosses the mark
+    return f" {' '.join([*_source_words(example, name), MARK, *topic])} "
 
 
 def _tokenize_sentences(sentences: Sentences, name: str) -> _WordTuple:
@@ -111,6 +123,34 @@ class LengthRatio(WordMetric):
         lengths = [expected for expected in lengths if expected]
         expected = float(np.mean(lengths)) if lengths else np.nan
         return dict(zip(self.columns, (length / expected, length, expected), strict=True))
+
+
+class Copied(WordMetric):
+    """How much of a summary is copied from the source.
+
+    * `copied_bigrams`: the share of the summary's pairs of words that the source has: 1 − `novel_ngrams_2`;
+    * `copied_longest`: the length of the longest sequence of words that both have, in words.
+
+    The metric does not apply to a summary of fewer than two words.
+    """
+
+    name: ClassVar[str] = "copied"
+    columns: ClassVar[tuple[str, ...]] = ("copied_bigrams", "copied_longest")
+    units: ClassVar[Mapping[str, str]] = MappingProxyType({columns[1]: "words"})
+    agrees: ClassVar[str] = (
+        "τ 0.83 and 0.44 with factuality of papers (people 0.75 and 0.83), 0.42 with errors in meetings"
+    )
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `copied_bigrams` → 0–1, `copied_longest` → words; both may be NaN."""
+        source, summary = self.source_words(example), self.words(prediction)
+        if len(summary) < 2:
+            return dict.fromkeys(self.columns, np.nan)
+        pairs = list(pairwise(summary))
+        shared = set(pairs).intersection(pairwise(source))
+        share = sum(pair in shared for pair in pairs) / len(pairs)
+        longest = SequenceMatcher(None, source, summary, autojunk=False).find_longest_match().size
+        return dict(zip(self.columns, (share, float(longest)), strict=True))
 
 
 class Extractive(WordMetric):

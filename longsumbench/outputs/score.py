@@ -15,7 +15,6 @@ from typing import Any
 import pandas as pd
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
-from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -312,7 +311,6 @@ def find_warnings(predictions: TextTable, references: TextTable, drops: bool) ->
     for find in (_unsplit, _lower_cased):
         messages += find(predictions, references)
         messages += find(references, predictions)
-    messages += _find_cut_texts(references)
     if drops:
         messages += [*_dropped(predictions), *_dropped(references)]
     return messages
@@ -370,13 +368,6 @@ def _lower_cased(side: TextTable, other_side: TextTable) -> Iterator[str]:
     if rows and most and without <= _FEW * len(other_side.split):
         effect = "words still match, but such text is often tokenized differently (ca n't, -lrb-); compare a few"
         yield f"{side.describe(rows)} are lower-cased, the {other_side.name} are not: {effect}"
-
-
-def _find_cut_texts(side: TextTable) -> list[str]:
-    cut = CutTexts()
-    for name, text in zip(side.ids, side.texts, strict=True):
-        cut.add(name, [end_of_text(text if isinstance(text, str) else " ".join(text))])
-    return cut.describe(side.name)
 
 
 def _dropped(side: TextTable) -> Iterator[str]:

@@ -136,21 +136,6 @@ def test_a_report_with_nothing_else() -> None:
     assert left_out == {"letter paragraphs": 0, "recommendation paragraphs": 0}
 
 
-def test_fields_that_may_be_missing() -> None:
-    """Headings, paragraphs, subsections, title and address may be missing, null or blank."""
-    odd = {
-        "subsections": [
-            {"section_title": None, "paragraphs": ["A."]},
-            {"paragraphs": None, "subsections": None},
-        ]
-    }
-    example = thinned_examples(gov_report_example(gao(report=[odd], title=" ", url=None)))[
-        0
-    ].example
-    assert example.documents == (Document(None, (Section(None, (("A.",),)),)),)
-    assert example.title is None
-
-
 HEADINGS = st.sampled_from(["", "A", "B c", "Letter"])
 TREES = st.recursive(
     st.builds(section, HEADINGS, st.text("ab. ", min_size=1)),
@@ -203,29 +188,6 @@ def test_the_lists_of_a_release_decide_splits_and_order(
     assert not texts.multi_document
     assert read(release.parent, stages).fingerprint == texts.fingerprint
     assert read(release, stages, limit=2).splits["train"].ids == ["R1", "GAO-1"]
-
-
-BAD_FILES = {
-    "cut off": (b'{"id": "R1", "reports": {', "not a JSON object: "),
-    "no summary": (
-        json.dumps(crs(summary=[" "])).encode(),
-        "the summary is empty: dataset.strict=false leaves",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BAD_FILES)
-def test_a_bad_report_is_named(name: str, release: Path, stages: ArtifactCache) -> None:
-    """A report that cannot be used is one line with its file; not strict, it is left out and counted."""
-    content, expected = BAD_FILES[name]
-    path = release / "crs" / "R1.json"
-    path.write_bytes(content)
-    message = problem(release, stages)
-    assert message.startswith(f"{path}: ")
-    assert expected in message
-    texts = read(release, stages, strict=False)
-    assert texts.splits["train"].ids == ["GAO-1", "R2"]
-    assert list(texts.facts["skipped"]["train"].values()) == [1]
 
 
 def test_a_missing_report_is_named_with_its_list(release: Path, stages: ArtifactCache) -> None:

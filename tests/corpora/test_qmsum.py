@@ -104,10 +104,6 @@ def test_other_braces_and_brackets_stay() -> None:
             {"topic_list": [{"topic": "X", "relevant_text_span": [["2"]]}]},
             "must be two numbers of turns",
         ),
-        (
-            {"topic_list": [{"topic": "X", "relevant_text_span": [["9" * 5000, "2"]]}]},
-            "must be two numbers of turns",
-        ),
         ({"general_query_list": [], "specific_query_list": []}, "no question: 'M1'"),
     ],
 )
@@ -139,8 +135,6 @@ def test_a_folder_of_meetings_reads_as_its_json_lines(
     (tmp_path / "val" / "V1.json").unlink()
     for content, message in (
         (b"{}", "the field 'meeting_transcripts' is missing"),
-        (b'{"topic_list": [', "not a JSON object: "),
-        (b"\xff\xfe{", "not UTF-16"),
         (b"", "not a JSON object: "),
     ):
         (tmp_path / "dev" / "V2.json").write_bytes(content)

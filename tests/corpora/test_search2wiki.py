@@ -88,11 +88,6 @@ def test_the_row_chooses_the_rule() -> None:
     assert kept(*results, clones="none") == ["https://1.org", "https://2.org", "https://3.org"]
 
 
-def section_recall(page: tuple[str, ...], sections: list[tuple[str, ...]], words: int) -> float:
-    (recall,) = PageRule(words, 0).recalls(sections, [page])
-    return recall
-
-
 def test_thresholds_are_strict() -> None:
     """A fifth of the 6-grams, or half of the words, is no clone yet; one more is."""
     ten = " ".join(f"w{number}" for number in range(10))  # five 6-grams
@@ -127,7 +122,8 @@ def test_section_recall_equals_a_plain_count(
         distinct = [gram for at, gram in enumerate(grams) if gram not in grams[:at]]
         shares += [sum(map(stands, distinct)) / len(distinct)] if distinct else []
     given_sections: list[tuple[str, ...]] = [(" ".join(words),) for words in sections]
-    assert section_recall((" ".join(text),), given_sections, length) == max(shares, default=0)
+    (recall,) = PageRule(length, 0).recalls(given_sections, [(" ".join(text),)])
+    assert recall == max(shares, default=0)
 
 
 def test_the_record_counts_clones_and_a_row_of_clones_is_named(

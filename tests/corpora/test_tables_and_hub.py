@@ -47,15 +47,6 @@ def test_chosen_columns_hold_the_texts(tmp_path: Path, stages: ArtifactCache) ->
     assert [example.title for example in examples(texts)] == ["Grüße", None]
 
 
-def test_nested_columns_of_parquet(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Lists in a Parquet file are several references, as in JSON lines; numbers are ids."""
-    path = write_table(
-        tmp_path / "a.parquet", [{"id": 3, "document": "Text.", "references": ["One.", "Two."]}]
-    )
-    (example,) = examples(load_texts(DatasetSettings("mine", path=str(path)), stages))
-    assert (example.id, example.references) == ("3", (("One.",), ("Two.",)))
-
-
 BAD = {
     "a.parquet": (b"no table", r"a\.parquet: not a Parquet file"),
     "a.csv": (b"\xff\xfea", r"a\.csv: not UTF-16-LE, which its first bytes announce"),
@@ -76,9 +67,6 @@ BAD = {
         b"id,Text,text,summary\n1,a,b,c\n",
         r"h\.csv:2: two fields could be the document: 'Text', 'text'",
     ),
-    "i.csv": (b"id,summary,document,summary\n1,a,b,c\n", r"i\.csv:1: a column is given twice"),
-    "j.csv": (b"id,document,summary\n1,a\0,c\n", r"j\.csv:2: the character NUL: character 4"),
-    "k.csv": ("id,document,summary\n1,Café,c\n".encode("cp1252"), r"k\.csv:2: not UTF-8: byte 6"),
 }
 
 

@@ -288,10 +288,6 @@ def test_bad_settings(tmp_path: Path) -> None:
             "score.judge_settings has 'prompt'",
         ),
         (
-            {"judge_models": ["a"], "judge_settings": {"engine": "api"}},
-            "score.judge_settings.base_url is missing",
-        ),
-        (
             {"judge_models": ["a"], "judge_settings": {"engin": 1}},
             "unknown setting 'score.judge_settings.engin'",
         ),

@@ -193,7 +193,6 @@ def test_a_real_classifier(classifier: Path, monkeypatch: pytest.MonkeyPatch) ->
             None,
             "no single label.*are LABEL_0, LABEL_1: set score.support_label",
         ),
-        ({0: "entailment", 1: "SUPPORTED"}, None, "no single label"),
         (
             {0: "entailment", 1: "neutral"},
             "yes",

@@ -13,7 +13,6 @@ import msgspec
 
 from longsumbench.cache.artifacts import check_content, reading_artifact
 from longsumbench.core import Example, count_words
-from longsumbench.corpora.reading.cut_texts import CutTexts, TextEnd, end_of_text
 from longsumbench.corpora.reading.fields import BadRow, check_id
 
 # references with as many words do not agree by chance
@@ -35,7 +34,6 @@ class StoredExample(NamedTuple):
     # True if it has several documents
     multi_document: bool
     queried: bool  # True if it has a query
-    reference_ends: tuple[TextEnd, ...] = ()
     problem: BadRow | None = None  # why it cannot be used
 
 
@@ -81,7 +79,6 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
         },
         multi_document=len(example.documents) > 1,
         queried=bool(example.query),
-        reference_ends=tuple(map(end_of_text, filter(None, references))),
         problem=problem,
     )
 
@@ -120,7 +117,6 @@ class SplitWriter:
             "id": array("Q"),
             "reference": array("Q"),
         }  # of every example
-        self.cut_references = CutTexts()
         # True if any example has several documents
         self.multi_document = False
         self.queried = False  # True if any example has a query
@@ -148,7 +144,6 @@ class SplitWriter:
         self._ids.add(example.hashes["id"])
         for name, hashes in self.hashes.items():
             hashes.append(example.hashes[name])
-        self.cut_references.add(example.id, example.reference_ends)
         self.multi_document |= example.multi_document
         self.queried |= example.queried
         # the first fields are the columns

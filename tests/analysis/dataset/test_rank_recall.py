@@ -100,7 +100,6 @@ def test_a_learned_ranker_beats_the_title(
     for mean in means:
         assert f"{mean:.2f} ±" in shown
     assert "stemmer:porter" in shown
-    assert "WikiSum" not in shown
 
 
 @pytest.mark.parametrize(

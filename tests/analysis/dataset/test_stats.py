@@ -2,9 +2,7 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,12 +10,10 @@ import pytest
 from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
 from longsumbench.analysis.dataset.stats import (
-    DatasetStats,
     Reading as WhatIsRead,
     StatsSettings,
     describe_dataset,
     read_splits,
-    sample_places,
 )
 from longsumbench.analysis.dataset.tables import (
     kept_measures,
@@ -69,14 +65,6 @@ SECOND = one(
 )
 
 
-def described(*splits: ToySplit, **changes: Any) -> DatasetStats:
-    """What is known of splits in memory, systems and files left out."""
-    found = read_splits({split.name: split for split in splits}, StatsSettings())
-    facts = {"source": "made up", "licence": "none"}
-    stats = DatasetStats("toys", "f" * 64, facts, 1, found, (), "test", (), (), "rouge")
-    return replace(stats, **changes)
-
-
 def test_counts_by_hand() -> None:
     """Words, documents, and sections, paragraphs, sentences and references with text; whether there is a query."""
     (found,) = read_splits({"test": ToySplit("test", [FIRST, SECOND])}, StatsSettings())
@@ -121,19 +109,6 @@ def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
     assert oracle_scores(found)[0] == 1
 
 
-def test_the_sample_is_the_seeds() -> None:
-    """The same seed draws the same examples, another one others; all are counted."""
-    split = ToySplit.of("test", 40)
-    first, again, other = (
-        sample_places("test", 40, StatsSettings(sample=7, seed=seed)) for seed in (1, 1, 2)
-    )
-    assert first == again == sorted(set(first)) != other
-    assert sample_places("test", 40, StatsSettings(sample=None)) == list(range(40))
-    (stats,) = read_splits({"test": split}, StatsSettings(sample=7))
-    assert len(stats.counts) == 40
-    assert stats.sampled.index.tolist() == [split.ids[index] for index in first]
-
-
 def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
     """The scores, their means and intervals are those of a run of model=oracle on the same examples."""
     folder = write_jsonl(tmp_path / "texts")
@@ -158,12 +133,12 @@ def test_the_best_extract_is_the_systems(tmp_path: Path) -> None:
 
 
 def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
-    """Sources and targets are cut token for token as in a finished run under the same words, which is next to."""
+    """Sources and targets are cut token for token as in a finished run under the same words."""
     folder = write_jsonl(tmp_path / "texts")
     words = [*tiny_overrides(folder, steps=2), *SMALL.split(), f"results_dir={tmp_path}"]
     assert main(["run", *words, "baselines=false"]) == 0
-    words = [word for word in words if not word.startswith("score.")]
-    assert main(["stats", *words, "run=all", "--output", str(tmp_path / "out")]) == 0
+    words = [word for word in words if not word.startswith(("score.", "results_dir"))]
+    assert main(["stats", *words, "--output", str(tmp_path / "out")]) == 0
     table = pd.read_csv(tmp_path / "out" / "stats.csv")
     (path,) = (tmp_path / "runs").glob("*/*/*/record.json")
     of_run = json.loads(path.read_text(encoding="utf-8"))
@@ -173,15 +148,17 @@ def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
         return dict(zip(rows["statistic"], rows["value"], strict=True))
 
     read, targets = counted("reading"), counted("targets")
-    for numbers, ledger in ((read, of_run["source"]), (targets, of_run["fit"]["targets"])):
+    for numbers, ledger in (
+        (read, of_run["ledger"]["source"]),
+        (targets, of_run["fit"]["targets"]),
+    ):
         for cut in ledger["cuts"]:
             assert numbers[f"{cut['cause']}_tokens"] == cut["tokens"]
             assert numbers[f"{cut['cause']}_words"] == cut["words"]
         parts = [value for name, value in numbers.items() if name.endswith("_tokens")]
         assert sum(parts) == ledger["tokens"]
-    assert len(of_run["source"]["cuts"]) > 1
-    recorded = counted("run")
-    assert targets["cut"] == recorded["targets_cut"] == of_run["fit"]["targets_cut"] > 0
+    assert len(of_run["ledger"]["source"]["cuts"]) > 1
+    assert targets["cut"] == of_run["fit"]["targets_cut"] > 0
 
 
 def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -236,7 +213,6 @@ def test_ledgers_add_up() -> None:
         ("model.input_length=5", 2, "'model.input_length=5' needs a system: add model=NAME"),
         ("stray", 2, "'stray' is not a setting: write key=value"),
         ("rank=tfidf --output x", 2, "--output cannot be combined with rank="),
-        ("run=nothing results_dir=TEXTS", 2, "no finished run is called 'nothing'"),
         (
             "dataset=jsonl dataset.path=TEXTS model=trunc scale=tiny",
             3,
@@ -272,17 +248,3 @@ def test_other_systems_are_described_if_one_cannot_be_loaded(
     output = capsys.readouterr()
     assert re.search(r"^oracle ", output.out, re.MULTILINE)
     assert "left out: lead: model.length=train needs a train split" in output.err
-
-
-def test_a_run_on_other_texts_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A run that has read other texts says nothing of these."""
-    texts, others = write_jsonl(tmp_path / "texts"), write_jsonl(tmp_path / "others", test=3)
-    words = [f"results_dir={tmp_path}", "dataset=jsonl"]
-    lead = ["model=lead", "baselines=false", "model.length=5"]
-    assert main(["run", *words, f"dataset.path={others}", *lead]) == 0
-    (folder,) = (tmp_path / "runs").glob("*/*/*")
-    capsys.readouterr()
-    assert main(["stats", *words, f"dataset.path={texts}", f"run={folder.name}"]) == 2
-    assert "has read other texts" in capsys.readouterr().err

@@ -126,18 +126,6 @@ def test_files_in_the_order_of_their_numbers(
     assert read(tmp_path, stages, model, limit=1).splits["train"].ids == ["train-2-0"]
 
 
-def test_another_tokenizer_is_another_text(
-    tmp_path: Path, stages: ArtifactCache, model: Path, released: dict[str, Any]
-) -> None:
-    """A model of the same name and other content is not taken for the one that was used before."""
-    torch.save([released], tmp_path / "test.pt")
-    copy = tmp_path / "copy.model"
-    copy.write_bytes(model.read_bytes())
-    assert read(tmp_path, stages, copy).fingerprint == read(tmp_path, stages, model).fingerprint
-    copy.write_bytes(b"other")
-    assert "copy.model: not a SentencePiece model" in problem(tmp_path, stages, copy)
-
-
 def test_a_tokenizer_that_cannot_be_used(
     tmp_path: Path, stages: ArtifactCache, released: dict[str, Any]
 ) -> None:
@@ -192,15 +180,6 @@ def test_a_file_that_would_run_a_program(
         warnings.simplefilter("error")
         assert "with more than lists, numbers and text" in problem(tmp_path, stages, model)
     assert "ran" not in sys.modules
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04garbage"])
-def test_a_file_that_is_no_torch_file_is_named(
-    content: bytes, tmp_path: Path, stages: ArtifactCache, model: Path
-) -> None:
-    """Whatever else is in it, the file is named."""
-    (tmp_path / "test.pt").write_bytes(content)
-    assert "test.pt: not a torch file, a broken one" in problem(tmp_path, stages, model)
 
 
 @pytest.mark.parametrize(

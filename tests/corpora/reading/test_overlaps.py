@@ -108,15 +108,6 @@ def test_strict_is_also_asked_of_texts_read_anew(tmp_path: Path, stages: Artifac
     assert sum(texts.facts["skipped"]["test"].values()) == 1
 
 
-def test_nothing_is_said_of_splits_apart(
-    tmp_path: Path, stages: ArtifactCache, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Splits without a text or an id in common say nothing, leave no fact, and pass as strict."""
-    folder = written(tmp_path / "texts", {"train": {"a": "One."}, "test": {"b": "Two."}})
-    assert "overlaps" not in read(folder, stages, strict=True).facts
-    assert not capsys.readouterr().err
-
-
 MEETING = {"id": "m", "document": "One.", "query": "Why?", "summary": "It was cheap."}
 
 

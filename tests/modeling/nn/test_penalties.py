@@ -134,17 +134,6 @@ def test_every_hypothesis_is_worth_its_score(penalties: Penalties, seed: int, be
     )
 
 
-@pytest.mark.parametrize("penalties", [*COVERAGES, Penalties("wu", 0.9)], ids=str)
-def test_a_cache_changes_nothing(penalties: Penalties) -> None:
-    """With and without a cache a search ends with the same hypotheses and scores."""
-    for seed in range(4):
-        model, inputs = network(seed), batch(*RAGGED, seed=seed)
-        cached, plain = (
-            search(model, inputs, penalties, 4, 10, use_cache=choice) for choice in (True, False)
-        )
-        assert close(cached, plain)
-
-
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, -1.0])
 @pytest.mark.parametrize("early", [False, True, "never"])
 def test_power_alone_is_the_librarys_rule(exponent: float, early: bool | str) -> None:
