@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from longsumbench.core import Document, Example, Scored, Scoring, Sentences, bounds_of, check_value
+from longsumbench.corpora.reading.cut_texts import CutTexts, end_of_text
 from longsumbench.errors import UsageError, suite_errors
 from longsumbench.formatting import format_count
 from longsumbench.leaderboards.comparability import ROUGE_HEADINGS
@@ -311,9 +312,17 @@ def find_warnings(predictions: TextTable, references: TextTable, drops: bool) ->
     for find in (_unsplit, _lower_cased):
         messages += find(predictions, references)
         messages += find(references, predictions)
+    messages += _find_cut_texts(references)
     if drops:
         messages += [*_dropped(predictions), *_dropped(references)]
     return messages
+
+
+def _find_cut_texts(side: TextTable) -> list[str]:
+    cut = CutTexts()
+    for name, text in zip(side.ids, side.texts, strict=True):
+        cut.add(name, [end_of_text(text if isinstance(text, str) else " ".join(text))])
+    return cut.describe(side.name)
 
 
 def _literal_marks(side: TextTable) -> Iterator[str]:

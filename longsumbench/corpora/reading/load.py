@@ -129,6 +129,8 @@ def load_texts(settings: DatasetSettings, stages: ArtifactCache) -> Texts:
         texts = _open_splits(settings.name, corpus, folder)
     for note in texts.facts.get("read_as", ()):
         _note_once(note)
+    for problem in texts.facts.get("cut_references", ()):
+        warn_once(f"{texts.name}: {problem}")
     _report_overlaps(texts, settings.strict is True)
     return texts
 
@@ -290,6 +292,11 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
         facts["left_out"] = _sorted_counts(reading.left_out)
     if overlaps := _overlaps(folder, writers):
         facts["overlaps"] = overlaps
+    cut_references: list[str] = []
+    for split, writer in writers.items():
+        cut_references += writer.cut_references.describe(f"references of the {split} split")
+    if cut_references:
+        facts["cut_references"] = cut_references
     several = any(writer.multi_document for writer in writers.values())
     content = {
         "splits": {split: writer.fingerprint for split, writer in writers.items()},

@@ -13,6 +13,7 @@ import msgspec
 
 from longsumbench.cache.artifacts import check_content, reading_artifact
 from longsumbench.core import Example, count_words
+from longsumbench.corpora.reading.cut_texts import CutTexts, TextEnd, end_of_text
 from longsumbench.corpora.reading.fields import BadRow, check_id
 
 # references with as many words do not agree by chance
@@ -34,6 +35,7 @@ class StoredExample(NamedTuple):
     # True if it has several documents
     multi_document: bool
     queried: bool  # True if it has a query
+    reference_ends: tuple[TextEnd, ...] = ()
     problem: BadRow | None = None  # why it cannot be used
 
 
@@ -79,6 +81,7 @@ def store_example(example: Example, reference_needed: bool) -> StoredExample:
         },
         multi_document=len(example.documents) > 1,
         queried=bool(example.query),
+        reference_ends=tuple(map(end_of_text, filter(None, references))),
         problem=problem,
     )
 
@@ -117,6 +120,7 @@ class SplitWriter:
             "id": array("Q"),
             "reference": array("Q"),
         }  # of every example
+        self.cut_references = CutTexts()
         # True if any example has several documents
         self.multi_document = False
         self.queried = False  # True if any example has a query
@@ -144,6 +148,7 @@ class SplitWriter:
         self._ids.add(example.hashes["id"])
         for name, hashes in self.hashes.items():
             hashes.append(example.hashes[name])
+        self.cut_references.add(example.id, example.reference_ends)
         self.multi_document |= example.multi_document
         self.queried |= example.queried
         # the first fields are the columns

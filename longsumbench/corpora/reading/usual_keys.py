@@ -60,10 +60,7 @@ def rename_keys(
     Raises:
         BadRow: a name of `columns` is missing, or two usual names could be the same field.
     """
-    keys = columns or {}
-    for column in keys.values():
-        if column not in row:
-            raise BadRow(f"the column '{column}' is missing", f"the row has {describe_names(row)}")
+    keys = {field: _column_named(column, tuple(row)) for field, column in (columns or {}).items()}
     rivals = set[str]().union(*map(_rivals, keys))
     names = [name for name in row if name not in keys.values() and _plain(name) not in rivals]
     names_with_value = tuple(name for name in names if row[name] is not None)
@@ -123,6 +120,15 @@ def describe_keys(row: Row, fields: Sequence[str]) -> str:
         f"{field} from '{key}'" if key else f"{field} without name"
         for field, key in unusual.items()
     )
+
+
+def _column_named(column: str, names: Sequence[str]) -> str:
+    if column in names:
+        return column
+    same = [name for name in names if _plain(name) == _plain(column)]
+    if len(same) != 1:
+        raise BadRow(f"the column '{column}' is missing", f"the row has {describe_names(names)}")
+    return same[0]
 
 
 def _rivals(field: str) -> Sequence[str]:

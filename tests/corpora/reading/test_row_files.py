@@ -129,6 +129,16 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, stages: ArtifactCa
         read(tmp_path, stages)
 
 
+def test_a_part_is_one_whatever_is_before_its_number(tmp_path: Path) -> None:
+    """A name of numbers alone is that of a part, too, and is refused without the other part."""
+    for name in ("0001-of-0002.jsonl", "test1-of-2.jsonl", "test_1_of_2.jsonl"):
+        path = tmp_path / name
+        path.write_text(json.dumps({**TEXTS[0], "prediction": "x"}), encoding="utf-8")
+        with pytest.raises(DataError, match="of its 2 parts 1"):
+            read_pairs(path)
+        path.unlink()
+
+
 def test_empty_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
     """A spreadsheet adds such columns at the end; two of them with values are ambiguous."""
     path = tmp_path / "out.csv"
@@ -256,6 +266,12 @@ def test_an_object_that_is_ambiguous_or_no_text_is_refused(line: str, tmp_path: 
     assert BAD_JSON[line] in str(problem.value)
 
 
+def test_a_whole_character_of_two_halves_is_text(tmp_path: Path) -> None:
+    """JSON may write a character beyond 16 bits as two halves."""
+    (tmp_path / "a.jsonl").write_text('{"id": "a", "prediction": "\\ud83d\\ude00"}\n')
+    assert rows_of(tmp_path / "a.jsonl") == [{"id": "a", "prediction": "😀"}]
+
+
 @pytest.mark.parametrize("name", ["a\nb", "a\x1bb"])
 def test_an_id_with_a_control_character_is_refused(
     name: str, tmp_path: Path, stages: ArtifactCache
@@ -266,3 +282,18 @@ def test_an_id_with_a_control_character_is_refused(
     for load in (lambda: read(path, stages), lambda: read_pairs(path)):
         with pytest.raises(DataError, match=r"a\.jsonl:1: an id has a control character"):
             load()
+
+
+def test_cut_references_are_said_when_texts_are_read(
+    tmp_path: Path, stages: ArtifactCache, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `score` says it, on every reading: references of one length, none longer, without an end."""
+    summary = " ".join(["word"] * 30)
+    rows = [{"id": f"{n}", "document": f"Text {n}.", "summary": f"{n} {summary}"} for n in range(4)]
+    path = tmp_path / "a.csv"
+    path.write_text(as_csv(rows))
+    assert len(read(path, stages).facts["cut_references"]) == 1
+    warning = "warning: mine: 4 of 4 references of the test split (e.g. '0') are 31 words long, and none is longer"
+    assert capsys.readouterr().err.startswith(warning)
+    path.write_text(as_csv([{**row, "summary": f"{row['summary']}."} for row in rows]))
+    assert "cut_references" not in read(path, stages).facts
