@@ -64,7 +64,10 @@ class Curve:
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all points."""
-        return [run for point in self.points.values() for run in point.runs]
+        records: list[RunRecord] = []
+        for point in self.points.values():
+            records += point.runs
+        return records
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,17 @@ class Group:
 
     def rows(self) -> list[SeedGroup]:
         """Return the points of all curves."""
-        return [point for curve in self.all_curves() for point in curve.points.values()]
+        rows: list[SeedGroup] = []
+        for curve in self.all_curves():
+            rows += curve.points.values()
+        return rows
 
     def records(self) -> list[RunRecord]:
         """Return the runs of all curves."""
-        return [run for curve in self.all_curves() for run in curve.records()]
+        records: list[RunRecord] = []
+        for curve in self.all_curves():
+            records += curve.records()
+        return records
 
 
 @dataclass(frozen=True)
@@ -127,8 +136,9 @@ class SweepCurves:
 
     def values(self, index: int) -> list[str]:
         """Return the values of a swept setting in the first group: numbers by size, then words."""
-        curves = self.groups[0].curves
-        values = {place[index] for curve in curves for place in curve.points}
+        values: set[str] = set()
+        for curve in self.groups[0].curves:
+            values.update(place[index] for place in curve.points)
         return sorted(values - {NO_SETTING}, key=_by_size)
 
 
@@ -264,7 +274,9 @@ def _budget(curve: Curve) -> str:
 def _drawn_first(group: Group, num_keys: int, run_ids: Collection[str]) -> tuple[Any, ...]:
     """Return a sorting key of groups: the most varied settings, wanted runs, the most points, the most runs."""
     num_varied = sum(_any_varies(group.curves, index) for index in range(num_keys))
-    own_ids = {record.run_id for curve in group.curves for record in curve.records()}
+    own_ids: set[str] = set()
+    for curve in group.curves:
+        own_ids.update(record.run_id for record in curve.records())
     num_points = sum(len(curve.points) for curve in group.curves if len(curve.points) > 1)
     first_id = group.curves[0].first.run_id
     return -num_varied, own_ids.isdisjoint(run_ids), -num_points, -len(group.records()), first_id

@@ -112,7 +112,7 @@ def matrix_of_tables(
 
 def matrix_of(columns: Sequence[MatrixColumn]) -> Matrix:
     """Return the matrix of some columns."""
-    labels = {label for column in columns for label in column.cells}
+    labels: set[str] = set().union(*(column.cells for column in columns))
     matrix = Matrix(tuple(columns), ())
 
     def order(label: str) -> tuple[int, float, str]:
@@ -131,16 +131,12 @@ def _column(
         if block.zero_shot != zero_shot or not rows:
             continue
         rows.sort(key=lambda row: -row.numbers[name].mean)
-        tied = block.tests.tied()
-        return MatrixColumn(
-            dataset,
-            name,
-            rows[0].first,
-            cells={row.label: row.numbers[name] for row in rows},
-            ranks=rank_systems({row.label: row.numbers[name] for row in rows if row.ranked}),
-            tied=frozenset(row.label for row in rows if (row.key, name) in tied),
-            one_seed=frozenset(row.label for row in rows if row.one_seed),
-        )
+        tests = block.tests.tied()
+        cells = {row.label: row.numbers[name] for row in rows}
+        ranks = rank_systems({row.label: cells[row.label] for row in rows if row.ranked})
+        tied = frozenset(row.label for row in rows if (row.key, name) in tests)
+        one_seed = frozenset(row.label for row in rows if row.one_seed)
+        return MatrixColumn(dataset, name, rows[0].first, cells, ranks, tied, one_seed)
     return None
 
 

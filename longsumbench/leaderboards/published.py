@@ -110,7 +110,9 @@ def read_published(dataset: str, part: str = "f") -> list[Published]:
         version.tables.append(source_table)
         version.scores |= scores
         version.doubted |= any(cell["doubted"] for cell in cells)
-    rows = [version for versions in published.values() for version in versions]
+    rows: list[Published] = []
+    for versions in published.values():
+        rows += versions
     return sorted(rows, key=_order_of)
 
 

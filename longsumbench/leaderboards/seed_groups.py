@@ -216,15 +216,15 @@ def average_seeds(group: SeedGroup, scores: ScoresOfRuns) -> SeedGroup:
     for name in names:
         numbers = [number for run in group.runs if (number := measured_mean(run, name))]
         if len(numbers) == len(group.runs):
-            means[name] = (
-                numbers[0] if len(numbers) == 1 else _average_number(group, name, numbers, scores)
-            )
+            means[name] = _average_number(group, name, numbers, scores)
     return replace(group, numbers=means)
 
 
 def _average_number(
     group: SeedGroup, name: str, numbers: Sequence[Estimate], scores: ScoresOfRuns
 ) -> Estimate:
+    if len(numbers) == 1:
+        return numbers[0]
     mean = sum(number.mean for number in numbers) / len(numbers)
     values = aligned_scores(group.runs, name, scores)
     if values is None:
@@ -247,11 +247,11 @@ def aligned_scores(
     None if the scores of a run are missing, or it applies to no example.
     """
     column = score_column(name)
-    tables = [
-        scores[run.run_id] for run in runs if run.run_id in scores and column in scores[run.run_id]
-    ]
-    if len(tables) < len(runs):
-        return None
+    tables = []
+    for run in runs:
+        if run.run_id not in scores or column not in scores[run.run_id]:
+            return None
+        tables.append(scores[run.run_id])
     values = np.stack([values_at(table, column, list(tables[0].index)) for table in tables], axis=1)
     values = values[np.isfinite(values).all(axis=1)]
     return values if len(values) else None
@@ -306,11 +306,10 @@ def _with_differing_settings(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     models: dict[str, list[SeedGroup]] = {}
     for (model, _), members in same.items():
         models.setdefault(model, []).extend(_distinguished(members) if members[1:] else members)
-    return [
-        group
-        for members in models.values()
-        for group in (_with_shown(members) if members[1:] else members)
-    ]
+    labelled = []
+    for members in models.values():
+        labelled += _with_shown(members) if members[1:] else members
+    return labelled
 
 
 def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
@@ -318,50 +317,52 @@ def _with_shown(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
 
     Defaults of more than three settings are not shown; a row of defaults alone then says so.
     """
-    variants = [
-        {part.partition("=")[0]: part for part in split_variant(group.first.variant)}
-        for group in groups
-    ]
-    varied = [
-        key
-        for key in sorted(set().union(*variants))
-        if len({variant.get(key) for variant in variants}) > 1
-    ]
+    variants = []  # setting → "setting=value"
+    for group in groups:
+        parts = split_variant(group.first.variant)
+        variants.append({part.partition("=")[0]: part for part in parts})
+    varied = sorted(_varied_keys(variants))
     rows = []
     for group, variant in zip(groups, variants, strict=True):
-        defaults = settings_of(group.first) if len(varied) <= _MOST_DIFFERENCES else {}
-        usual = {
-            key.partition(".")[2]: f"{key.partition('.')[2]}={value}"
-            for key, value in defaults.items()
-        }
-        parts = [part for key in varied if (part := variant.get(key) or usual.get(key))]
-        terms = (
-            *group.names,
-            *parts,
-            *group.differs,
-            *(part for key, part in variant.items() if key not in varied),
-        )
-        rows.append(replace(group, table_settings=terms or (("as its recipe",) if varied else ())))
+        parts = dict.fromkeys(varied, "")
+        if len(varied) <= _MOST_DIFFERENCES:
+            for key, value in settings_of(group.first).items():
+                name = key.partition(".")[2]
+                if name in parts:
+                    parts[name] = f"{name}={value}"
+        parts |= variant
+        shared = [part for key, part in parts.items() if key not in varied]
+        terms = [*group.names, *(parts[key] for key in varied), *group.differs, *shared]
+        settings = tuple(term for term in terms if term)
+        if varied and not settings:
+            settings = ("as its recipe",)
+        rows.append(replace(group, table_settings=settings))
     return rows
+
+
+def _varied_keys(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the keys whose values differ between rows, in the order of their first occurrence."""
+    keys: dict[str, None] = {}
+    for row in rows:
+        keys |= dict.fromkeys(row)
+    return [key for key in keys if len({row.get(key) for row in rows}) > 1]
 
 
 def _distinguished(groups: Sequence[SeedGroup]) -> list[SeedGroup]:
     """Add the settings in which groups differ: the scale, up to three settings, or the ids of the first runs."""
-    scales: list[tuple[str, ...]] = [(f"scale={group.first.config.scale}",) for group in groups]
     settings = [settings_of(group.first) for group in groups]
-    keys = [
-        key
-        for key in dict.fromkeys(key for row in settings for key in row)
-        if len({values.get(key) for values in settings}) > 1
-    ]
+    keys = _varied_keys(settings)
     short = [key.partition(".")[2] for key in keys]
-    names = [name if short.count(name) == 1 else key for name, key in zip(short, keys, strict=True)]
-    parts = [
-        tuple(f"{name}={row.get(key, 'none')}" for name, key in zip(names, keys, strict=True))
-        for row in settings
-    ]
+    parts = []
+    for row in settings:
+        terms = []
+        for key, name in zip(keys, short, strict=True):
+            unique_name = name if short.count(name) == 1 else key
+            terms.append(f"{unique_name}={row.get(key, 'none')}")
+        parts.append(tuple(terms))
+    scales = [(f"scale={group.first.config.scale}",) for group in groups]
     if len(set(scales)) == len(groups):
-        parts = scales
+        parts = [*scales]
     elif not 1 <= len(keys) <= _MOST_DIFFERENCES or len(set(parts)) < len(groups):
         parts = [(f"[{group.key[:SHORT_ID]}]",) for group in groups]
     return [replace(group, differs=differs) for group, differs in zip(groups, parts, strict=True)]

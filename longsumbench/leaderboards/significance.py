@@ -11,6 +11,7 @@ set of best systems, for the score that ranks, accounts for it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -26,7 +27,7 @@ from longsumbench.runs.results import Results
 
 LEVEL, POWER = 0.05, 0.8
 METHOD = f"paired t test, Holm-corrected in each column, p ≥ {LEVEL}"  # of the mark for ties
-_ROUGE_COLUMNS = [f"{kind}_{part}" for kind in comparability.ROUGE_HEADINGS for part in "prf"]
+_ROUGE_COLUMNS = [f"{kind}_{part}" for kind, part in product(comparability.ROUGE_HEADINGS, "prf")]
 _LEAST_EXAMPLES = 30  # for a set of best systems; with fewer, bootstrap errors are too small
 
 # Outcomes of a test. Nothing is decided about systems of which one was trained with a single seed.
@@ -238,7 +239,9 @@ def _best_set(
     """
     if len(ranked) <= 2 or any(row.one_seed for row in ranked):
         return ()
-    runs = [run for row in ranked for run in row.runs]
+    runs: list[RunRecord] = []
+    for row in ranked:
+        runs += row.runs
     values = seed_groups.aligned_scores(runs, runs[0].evaluation.ranked_by, scores)
     if values is None or len(values) < _LEAST_EXAMPLES:
         return ()

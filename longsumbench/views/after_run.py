@@ -1,24 +1,21 @@
-"""The screen at the end of `longsumbench run`: the runs just done, their places, what they found, what to do next.
+"""The screen at the end of `longsumbench run`: the runs just done, their places, and what to do next.
 
-Begin with `describe_runs`. The screen has at most 25 lines, or 40 with two tables or planted facts.
-`longsumbench leaderboard` prints the whole table. What numbers decide is what the tests of the table decide
-(`judge_differences`). Systems that did not learn are left out of the sentences on facts.
+Begin with `describe_runs`. The screen has at most 25 lines, or 40 with two tables. `longsumbench leaderboard` prints the
+whole table. What is said of differences is what the tests of the table decide (`judge_differences`).
 """
 
-import math
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from longsumbench.formatting import break_command, escape_line, format_count, format_interval
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
 from longsumbench.leaderboards.seed_groups import SeedGroup
-from longsumbench.leaderboards.significance import UNDISTINGUISHED, ComparableRows
+from longsumbench.leaderboards.significance import ComparableRows
 from longsumbench.leaderboards.table import Table
-from longsumbench.metrics.aggregate import Estimate
 from longsumbench.runs.record import SHORT_ID, RunRecord, run_label
 from longsumbench.runs.results import Results
 from longsumbench.views.columns import columns_of
@@ -36,16 +33,13 @@ from longsumbench.views.notes import (
     describe_lengths,
     describe_undecided,
     describe_unlearned,
+    runs_of,
     warnings_on_outputs,
 )
-from longsumbench.views.recall import CHANCE, MOST_SYSTEMS
 from longsumbench.views.tables import Block, on_one_line, terminal_block, terminal_width
 
-_SINGLE, _RELAYED = "fact_recall_single", "fact_recall_relayed"
-_SAME, _OTHER = "fact_recall_silent_same", "fact_recall_silent_other"
 _MOST_LINES = 25
 _TABLES_SHOWN = 2  # more datasets have a line each
-_LINES_OF_A_SENTENCE = 4
 _WARNINGS = 2  # on the outputs of single runs
 _SMALL_TABLE = 7  # rows of a table that is shown whole
 _OWN_ROWS = 2  # most rows of the runs just done that are shown
@@ -61,67 +55,6 @@ _MEANINGS = {  # of words in the table
     "words / reference": "mean words of a summary / of its reference",
     "oracle": "copies the sentences nearest to the reference",
 }
-
-
-def describe_facts_found(block: ComparableRows) -> list[str]:
-    """Return sentences on facts by system and by distance; without fact recall, none.
-
-    The best row of each model counts, of at most six models, as in the picture. Rows that did not learn, and rows
-    without intervals, are left out.
-    """
-    systems = _best_rows(block.rows)
-    sentences = [
-        _by_system(block, systems, _SINGLE, "Single facts (in one place)"),
-        _by_system(
-            block, systems, _RELAYED, "Relayed facts (in two places; which bid won is stated)"
-        ),
-    ]
-    distances = []
-    for system, row in systems.items():
-        if _has_interval(row, _SAME) and _has_interval(row, _OTHER):
-            same, other = _bounds(row.numbers[_SAME]), _bounds(row.numbers[_OTHER])
-            distances.append(f"{system} {same} against {other}")
-    if distances:
-        sentences.append(
-            "Silent facts (in two places; which bid won is not stated; a guess of two is right in 50 %), in one "
-            f"section against several: {'; '.join(distances)}."
-        )
-    return [sentence for sentence in sentences if sentence]
-
-
-def _best_rows(rows: Sequence[SeedGroup]) -> dict[str, SeedGroup]:
-    by_model: dict[str, list[SeedGroup]] = {}
-    for row in rows:
-        if row.learned.comparable and not row.first.oracle and _has_interval(row, _SINGLE):
-            by_model.setdefault(row.first.key.model, []).append(row)
-    best = {}
-    for model, (row, *others) in list(by_model.items())[:MOST_SYSTEMS]:
-        best[row.label if others else model] = row
-    return best
-
-
-def _has_interval(row: SeedGroup, name: str) -> bool:
-    return name in row.numbers and not math.isnan(row.numbers[name].low)
-
-
-def _by_system(
-    block: ComparableRows, systems: Mapping[str, SeedGroup], measure: str, facts: str
-) -> str:
-    """List what systems state right, the best first, and name those that the table marks as tied with its best row."""
-    rows = {name: row for name, row in systems.items() if _has_interval(row, measure)}
-    names = sorted(rows, key=lambda name: -rows[name].numbers[measure].mean)
-    if not names:
-        return ""
-    stated = [f"{name} {_bounds(rows[name].numbers[measure])}" for name in names]
-    chances = [row.numbers[CHANCE].mean for row in rows.values() if CHANCE in row.numbers]
-    guesses = f" (guesses: right in {chances[0]:.0f} %)" if chances else ""
-    tied = [name for name in names if (rows[name].key, measure) in block.tests.tied()]
-    verdict = f" {UNDISTINGUISHED.capitalize()} from the best: {', '.join(tied)}." if tied else ""
-    return f"{facts}, stated right{guesses}: {', '.join(stated)}.{verdict}"
-
-
-def _bounds(number: Estimate) -> str:
-    return f"{number.mean:.0f} % ({number.low:.0f} to {number.high:.0f})"
 
 
 @dataclass(frozen=True)
@@ -203,12 +136,9 @@ def _detailed_lines(located: _LocatedRuns) -> Iterator[str]:
     heading = f"{view.heading()}, {describe_block(block, table.comparable)}"
     yield from _wrapped([(heading, 1), (f"Done: {count}{', '.join(map(run_label, runs))}", 1)])
     yield from ("", terminal_block(_nearby_rows(located)), "")
-    # Each sentence has a number of lines at most
-    about_facts = describe_facts_found(block)
-    sentences = [(sentence, _LINES_OF_A_SENTENCE) for sentence in about_facts]
-    if not about_facts or len(runs) == 1:
-        sentences.append((_describe_difference(located), 2))
-    sentences += [
+    # Each sentence has so many lines at most
+    sentences = [
+        (_describe_difference(located), 2),
         (describe_undecided(block.tests, block.rows), 2),
         (caution(block.rows), 2),
         (describe_equal(block.rows), 2),
@@ -231,7 +161,7 @@ def _nearby_rows(located: _LocatedRuns) -> Block:
     nearby = {0, *places[:_OWN_ROWS], *range(max(0, places[0] - 1), min(places[0] + 2, len(rows)))}
     if len(rows) <= _SMALL_TABLE:
         nearby = set(range(len(rows)))
-    all_columns = columns_of(run for row in rows for run in row.runs)
+    all_columns = columns_of(runs_of(rows))
     ranked_by = rows[0].first.evaluation.ranked_by
     names = ("system", "settings", seeds_column(rows), ranked_by, "length", "run")
     columns = [all_columns[name] for name in names]
@@ -251,7 +181,7 @@ def _nearby_rows(located: _LocatedRuns) -> Block:
     table = table_block(columns, lines)
     words = " ".join(map(on_one_line, table.columns))
     for line in lines:
-        words += f" {' '.join(line)}"
+        words += " ".join(line)
     meanings = [f"{word}: {meaning}" for word, meaning in _MEANINGS.items() if word in words]
     return replace(table, footnotes=(f"Legend: {'; '.join(meanings)}.",))
 
@@ -295,7 +225,7 @@ def _describe_comparable(table: Table, block: ComparableRows) -> str:
 
 
 def _run_ids(block: ComparableRows) -> set[str]:
-    return {run.run_id for row in block.rows for run in row.runs}
+    return {run.run_id for run in runs_of(block.rows)}
 
 
 def _next_commands(located: _LocatedRuns) -> Iterator[str]:

@@ -31,7 +31,7 @@ from longsumbench.views.figures import draw_figure
 from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.ledger import ledger_block
 from longsumbench.views.lengths import describe_lengths_picture, lengths_csv, lengths_figure
-from longsumbench.views.notes import describe_untrained, footnotes
+from longsumbench.views.notes import describe_untrained, footnotes, runs_of
 from longsumbench.views.published import published_blocks
 from longsumbench.views.recall import facts_figure, oracle_figure, oracle_lines, recall_lines
 from longsumbench.views.series import SeriesFigure, draw_series
@@ -102,7 +102,7 @@ def _choose_columns(
     rows: Sequence[SeedGroup], part: str, column_names: Sequence[str]
 ) -> tuple[list[Column], list[Column]]:
     """Return the columns of a block, and those that a narrow terminal leaves out, the least important first."""
-    runs = [run for row in rows for run in row.runs]
+    runs = runs_of(rows)
     all_columns = columns_of(runs, part)
     if column_names:
         names = dict.fromkeys((*_WHO, *column_names))
@@ -113,10 +113,8 @@ def _choose_columns(
     shown = (*_WHO, seeds_column(rows), *numbers, *facts, *_COST)
     unranked = [name for name in reversed(numbers) if name != runs[0].evaluation.ranked_by]
     optional = (*unranked, *_FIRST_LEFT_OUT, *_CHECKPOINT_COLUMNS)
-    return (
-        [all_columns[name] for name in shown],
-        [all_columns[name] for name in optional if name in shown],
-    )
+    left_out_first = [all_columns[name] for name in optional if name in shown]
+    return [all_columns[name] for name in shown], left_out_first
 
 
 def seeds_column(rows: Sequence[SeedGroup]) -> str:
@@ -157,15 +155,14 @@ def row_cells(comparable: ComparableRows, columns: Sequence[Column]) -> list[lis
 
 def table_block(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> Block:
     """Return a block of the lines of `row_cells`, without empty columns."""
-    return Block(
-        "",
-        (),
-        ("", *(column.heading for column in columns)),
-        "r" + "".join(column.align for column in columns),
-        cells,
-        groups=("", *(column.group for column in columns)),
-        tied=f"not distinguishable from the best ({METHOD})",
-    ).without_empty_columns()
+    align = "r" + "".join(column.align for column in columns)
+    headings, groups = [""], [""]
+    for column in columns:
+        headings.append(column.heading)
+        groups.append(column.group)
+    tied = f"not distinguishable from the best ({METHOD})"
+    block = Block("", (), tuple(headings), align, cells, groups=tuple(groups), tied=tied)
+    return block.without_empty_columns()
 
 
 class TablePicture(NamedTuple):

@@ -23,14 +23,14 @@ def matrix_blocks(matrix: Matrix, brief: bool = False) -> list[Block]:
     blocks = [matrix_block(matrix, brief)] if matrix.columns else []
     if matrix.untrained is not None:
         block = matrix_block(matrix.untrained, brief)
-        earlier_lines = {line for table in blocks for line in table.footnotes}
+        earlier = set().union(*(table.footnotes for table in blocks))
         untrained = replace(
             block,
             heading="systems that were not trained here",
             notes=(
                 "Checkpoints as they are, and the baselines. Their training texts may include these.",
             ),
-            footnotes=tuple(line for line in block.footnotes if line not in earlier_lines),
+            footnotes=tuple(line for line in block.footnotes if line not in earlier),
         )
         blocks.append(untrained)
     return blocks

@@ -60,7 +60,7 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
 
     `columns` are the names of the shown ones, and `part` is the part of ROUGE that the rows have as F.
     """
-    rows, runs = comparable.rows, _runs_of(comparable.rows)
+    rows, runs = comparable.rows, runs_of(comparable.rows)
     lines = [
         join(_describe_numbers(rows, columns, part), _describe_tests(comparable.tests, rows)),
         _describe_ranking(runs),
@@ -85,14 +85,18 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
     return tuple(line for line in lines if line)
 
 
-def _runs_of(rows: Iterable[SeedGroup]) -> list[RunRecord]:
-    return [run for row in rows for run in row.runs]
+def runs_of(rows: Iterable[SeedGroup]) -> list[RunRecord]:
+    """Return the runs of all rows."""
+    runs: list[RunRecord] = []
+    for row in rows:
+        runs += row.runs
+    return runs
 
 
 def describe_untrained(rows: Iterable[SeedGroup]) -> str:
     """Describe which rows are checkpoints that were not trained here."""
     names = []
-    for run in _runs_of(rows):
+    for run in runs_of(rows):
         if run.zero_shot:
             names.append(f"{run.key.model} ({checkpoint_name(run.system.checkpoint or '')})")
     sentence = _list_names("Not trained here", names)
@@ -100,7 +104,9 @@ def describe_untrained(rows: Iterable[SeedGroup]) -> str:
 
 
 def _describe_numbers(rows: Sequence[SeedGroup], columns: Set[str], part: str) -> str:
-    numbers = [number for row in rows for name, number in row.numbers.items() if name in columns]
+    numbers = []
+    for row in rows:
+        numbers += [number for name, number in row.numbers.items() if name in columns]
     if not numbers:
         return ""
     unit = f"ROUGE {ROUGE_PARTS[part]}, 0–100; " if columns & ROUGE_HEADINGS.keys() else ""

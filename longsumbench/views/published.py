@@ -27,7 +27,7 @@ def published_blocks(
     notes = [
         f"As printed, on the official data, scored as in each source: {ROUGE_PARTS[part]}, not ranked with our rows."
     ]
-    columns = {name for row in rows for name in row.scores}
+    columns = set().union(*(row.scores for row in rows))
     if any(name.startswith("R-L") for name in columns):
         notes.append(
             "Sentence-level and summary-level R-L of one output can differ by 10–20 points."

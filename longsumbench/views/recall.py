@@ -13,7 +13,7 @@ from longsumbench.views.notes import describe_intervals, describe_mark, join
 from longsumbench.views.series import Panel, PanelRow, Series, SeriesFigure
 
 CHANCE = "fact_recall_chance"
-MOST_SYSTEMS = 6  # in a picture
+_MOST_SYSTEMS = 6  # in a picture
 _GUESS_OF_TWO = 50.0  # percent; a silent fact has two bids
 _VAGUE = 60.0  # mean width of the intervals of a line, in percent, above which it has no band
 _ORACLE = "oracle"
@@ -152,11 +152,11 @@ def recall_figure(
 ) -> SeriesFigure:
     """Return a figure with the panels side by side. `lines` has at least one.
 
-    The best line of each model is drawn, of `MOST_SYSTEMS` models at most. Panels without any points are left out.
+    The best line of each model is drawn, of `_MOST_SYSTEMS` models at most. Panels without any points are left out.
     `measured` is the label of the vertical axis.
     """
     best = best_of_models(lines)
-    drawn = best[:MOST_SYSTEMS]
+    drawn = best[:_MOST_SYSTEMS]
     rows = [line.row for line in drawn]
     measures = {name for row in rows for name in row.numbers}
     plots = [_panel(panel, drawn) for panel in panels if measures & panel.places.keys()]

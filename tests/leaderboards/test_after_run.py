@@ -152,7 +152,7 @@ def test_lengths_that_differ_and_equal_outputs_are_said(describe: Describe) -> N
 
 
 def test_two_datasets_have_a_table_each(describe: Describe) -> None:
-    """Both tables are shown, what was found of planted facts, and that training does not help; the commands once."""
+    """Both tables are shown, and that training does not help; the commands once."""
     means = {"fact_recall": 90.0, "fact_recall_single": 90.0, "fact_recall_chance": 4.2}
     probe = [
         record(
@@ -170,7 +170,6 @@ def test_two_datasets_have_a_table_each(describe: Describe) -> None:
         "pydoc, test split, 20 examples",
     ]
     text = " ".join(lines)
-    assert "seal 90 % (88 to 91), ea 40 % (38 to 41)." in text
     assert "No trained system is above Lead in R-Lsum." in text
     (first_command,) = [line for line in lines if line.startswith("Next")]
     assert first_command == "Next: longsumbench leaderboard probe  # the whole table"
