@@ -4,9 +4,8 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
 import pytest
 import yaml  # type: ignore[import-untyped] # not annotated
 from huggingface_hub import ModelCard, parse_eval_result_entries
@@ -28,118 +27,59 @@ HUB_TEXTS = {
 ODD = "a|b `<i>*x*_y: #z"
 
 
-class _Strict(msgspec.Struct, forbid_unknown_fields=True):
-    """What the schema requires, and its choices."""
+# Part of a log → its keys in the schema; those with a question mark may be missing
+KEYS = {
+    "": "schema_version evaluation_id evaluation_timestamp retrieved_timestamp source_metadata "
+    "eval_library model_info evaluation_results",
+    "source_metadata": "source_name source_type source_organization_name evaluator_relationship "
+    "additional_details",
+    "eval_library": "name version",
+    "model_info": "name id additional_details",
+    "evaluation_results": "evaluation_result_id evaluation_name source_data metric_config "
+    "score_details generation_config",
+    "source_data": "source_type dataset_name additional_details hf_repo? samples_number? url?",
+    "metric_config": "metric_id metric_name metric_unit lower_is_better score_type min_score "
+    "max_score additional_details",
+    "score_details": "score uncertainty details?",
+    "uncertainty": "num_samples confidence_interval?",
+    "confidence_interval": "lower upper confidence_level method",
+    "generation_config": "additional_details generation_args?",
+    "generation_args": "temperature top_p",
+}
+# Key → its allowed values
+CHOICES = {
+    "schema_version": {"0.3.0"},
+    "source_type": {"documentation", "evaluation_run", "hf_dataset", "url", "other"},
+    "evaluator_relationship": {"first_party", "third_party", "collaborative", "other"},
+    "deployment_type": {"self_deployed", "externally_managed", "unknown"},
+    "model_availability": {"open_weights", "closed_weights", "unknown"},
+    "score_type": {"continuous"},
+}
 
 
-class _Source(_Strict):
-    source_name: str
-    source_type: Literal["documentation", "evaluation_run"]
-    source_organization_name: str
-    evaluator_relationship: Literal["first_party", "third_party", "collaborative", "other"]
-    additional_details: dict[str, str]
-
-
-class _ModelDetails(msgspec.Struct):
-    deployment_type: Literal["self_deployed", "externally_managed", "unknown"]
-    model_availability: Literal["open_weights", "closed_weights", "unknown"]
-
-
-class _Model(_Strict):
-    name: str
-    id: str
-    additional_details: dict[str, str]
-
-
-class _Library(_Strict):
-    name: str
-    version: str
-
-
-class _OnHub(_Strict, tag_field="source_type", tag="hf_dataset"):
-    dataset_name: str
-    hf_repo: str
-    samples_number: int
-    additional_details: dict[str, str]
-
-
-class _OnPage(_Strict, tag_field="source_type", tag="url"):
-    dataset_name: str
-    url: list[str]
-    additional_details: dict[str, str]
-
-
-class _Elsewhere(_Strict, tag_field="source_type", tag="other"):
-    dataset_name: str
-    additional_details: dict[str, str]
-
-
-class _MetricConfig(_Strict):
-    metric_id: str
-    metric_name: str
-    metric_unit: str
-    lower_is_better: bool
-    score_type: Literal["continuous"]
-    min_score: float
-    max_score: float
-    additional_details: dict[str, str]
-
-
-class _Interval(_Strict):
-    lower: float
-    upper: float
-    confidence_level: float
-    method: str
-
-
-class _Uncertainty(_Strict):
-    num_samples: int
-    confidence_interval: _Interval | None = None
-
-
-class _ScoreDetails(_Strict):
-    score: float
-    uncertainty: _Uncertainty
-    details: dict[str, str] = {}
-
-
-class _Arguments(_Strict):
-    temperature: float
-    top_p: float
-
-
-class _Generation(_Strict):
-    additional_details: dict[str, str]
-    generation_args: _Arguments | None = None
-
-
-class _Result(_Strict):
-    evaluation_result_id: str
-    evaluation_name: str
-    source_data: _OnHub | _OnPage | _Elsewhere
-    metric_config: _MetricConfig
-    score_details: _ScoreDetails
-    generation_config: _Generation
-
-
-class _Log(_Strict):
-    schema_version: Literal["0.3.0"]
-    evaluation_id: str
-    evaluation_timestamp: str
-    retrieved_timestamp: str
-    source_metadata: _Source
-    eval_library: _Library
-    model_info: _Model
-    evaluation_results: list[_Result]
+def check_part(name: str, part: dict[str, Any]) -> None:
+    """Check the keys, the choices and the texts of a part of a log, and of the parts in it."""
+    keys = KEYS[name].split() if name in KEYS else []
+    if keys:
+        assert part.keys() <= {key.removesuffix("?") for key in keys}
+        assert {key for key in keys if not key.endswith("?")} <= part.keys()
+    for key, value in part.items():
+        assert value in CHOICES.get(key, [value])
+        if isinstance(value, dict):
+            check_part(key, value)
+        elif isinstance(value, list) and key in KEYS:
+            for item in value:
+                check_part(key, item)
+        else:
+            assert keys or isinstance(value, str)
 
 
 def check_log(log: dict[str, Any]) -> dict[str, Any]:
     """Check a log by the types above, and by the schema itself if it is there; return it."""
-    read = msgspec.convert(log, _Log)
-    msgspec.convert(log["model_info"]["additional_details"], _ModelDetails)
-    for result in read.evaluation_results:
-        config = result.metric_config
-        assert config.min_score <= result.score_details.score <= config.max_score
+    check_part("", log)
+    for result in log["evaluation_results"]:
+        config = result["metric_config"]
+        assert config["min_score"] <= result["score_details"]["score"] <= config["max_score"]
     if SCHEMA in os.environ:
         jsonschema = pytest.importorskip("jsonschema")
         jsonschema.Draft7Validator(
@@ -348,9 +288,7 @@ def test_a_torn_record_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture
         ("dataset.path=~/texts/", "dataset.path=texts/"),
         ("/opt/bin/longsumbench", "longsumbench"),
         ("[/data/a,/data/b]", "[a,b]"),
-        ("model.init=/a/b,/c/d", "model.init=b,d"),
         ("dataset.path=../shared/data/pubmed", "dataset.path=../shared/data/pubmed"),
-        ("model=lead,random", "model=lead,random"),
         ("model.base_url=https://host/v1", "model.base_url=https://host/v1"),
     ],
 )

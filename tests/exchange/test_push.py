@@ -175,9 +175,7 @@ def test_a_run_whose_checkpoint_is_elsewhere(
     assert "came without its checkpoint: run it again here" in line
 
 
-@pytest.mark.parametrize(
-    "name", ["tiny", "a/b/c", "me/a--b", "me/.git", "me/x y", "", "me/" + "a" * 97, "../tiny"]
-)
+@pytest.mark.parametrize("name", ["tiny", "a/b/c", "me/.git", "", "../tiny"])
 def test_a_malformed_name(
     name: str, hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -134,25 +134,6 @@ def test_json_has_all_that_the_table_says(files: tuple[Path, Path], scored: Scor
     assert message[-1].startswith(f"warning: left out of the means: {reason}")
 
 
-def test_the_same_texts_in_every_format(
-    files: tuple[Path, Path], tmp_path: Path, scored: Scored
-) -> None:
-    """JSON lines, lines of text and folders of the same texts get the same scores."""
-    for number, side in ((1, "dec"), (2, "ref")):
-        (tmp_path / f"{side}.txt").write_text("".join(f"{pair[number]}\n" for pair in PAIRS))
-        (tmp_path / side).mkdir()
-        for pair in PAIRS:
-            (tmp_path / side / f"{pair[0]}.{side}").write_text(
-                "\n".join(split_summary(pair[number]))
-            )
-    expected = json.loads(scored(*files, "--json")[1])
-    for ending, is_split in (("", True), (".txt", False)):
-        sides = tmp_path / f"dec{ending}", tmp_path / f"ref{ending}"
-        values = json.loads(scored(*sides, "--json")[1])
-        assert [values[kind] for kind in ROUGE_TYPES] == [expected[kind] for kind in ROUGE_TYPES]
-        assert ("sentences:given|" in values["signature"]) == is_split
-
-
 def test_ids_of_one_side(files: tuple[Path, Path], scored: Scored) -> None:
     """They end the command with 3; --intersect goes on, and tells and counts them."""
     ours, theirs = files
