@@ -56,18 +56,6 @@ def test_weights_by_hand() -> None:
     assert np.isnan([measures["same_best_unit"], measures["same_best_unit_any_two"]]).all()
 
 
-def test_order_of_steps_decides_time_locality() -> None:
-    """The share of any two steps is the mean share of neighbours over all orders of the steps."""
-    draw = np.random.default_rng(1)
-    values = draw.random((3, 6))
-    neighbours = []
-    for _ in range(2_000):
-        shuffled = values[:, draw.permutation(6)]
-        neighbours.append(weight_measures(shuffled)["same_best_unit"])
-    any_two = weight_measures(values)["same_best_unit_any_two"]
-    assert np.mean(neighbours) == pytest.approx(any_two, abs=0.02)
-
-
 @pytest.fixture
 def finished(tmp_path: Path) -> Write:
     """Write a finished run with weights of its first examples; return its record."""
