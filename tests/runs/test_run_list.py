@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.run_records import measured, record
-from support.toys import write_jsonl
+from support.toys import toy_words
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main, parse_words
@@ -31,8 +31,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
         record("seal", 20, dataset="probe", **of_facts),
     ):
         run.write(found.run_folder(run))
-    data = ["dataset=jsonl", "dataset.name=mine", f"dataset.path={write_jsonl(tmp_path / 'toy')}"]
-    (point,) = plan(["model=random", "baselines=false", *data])
+    (point,) = plan(["model=random", *toy_words(tmp_path), "dataset.name=mine"])
     begun = found.root / "runs" / "mine" / "random" / "0123456789ab"
     (begun / "work").mkdir(parents=True)
     write_run_config(point.config, begun)
@@ -91,21 +90,6 @@ def test_an_interrupted_run_is_continued_by_its_command(
         assert [run.state for run in list_runs(results, dataset="mine")] == ["running"]
     assert main([*words, "score.resamples=100"]) == 0
     assert {run.state for run in list_runs(results, dataset="mine", model="random")} >= {"finished"}
-
-
-def test_a_refused_run_is_no_interrupted_one(results: Results, tmp_path: Path) -> None:
-    """Texts without a training split are refused by a system that learns, and leave nothing to continue."""
-    texts = write_jsonl(tmp_path / "untrained")
-    (texts / "train.jsonl").unlink()
-    words = [
-        "model=trunc",
-        "dataset=jsonl",
-        "dataset.name=other",
-        f"dataset.path={texts}",
-        "scale=tiny",
-    ]
-    assert main(["run", *words, "baselines=false"]) == 3
-    assert [run.dataset for run in list_runs(results, state="interrupted")] == ["mine"]
 
 
 @pytest.mark.parametrize(
