@@ -12,6 +12,7 @@ from longsumbench.formatting import print_text
 
 if TYPE_CHECKING:
     from longsumbench.leaderboards.table import Table
+    from longsumbench.runs.record import RunRecord
     from longsumbench.runs.results import Results
 
 
@@ -86,7 +87,7 @@ def _execute(options: Namespace) -> None:
     names = leaderboard.find_datasets(results, options.dataset)
     columns = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
     if columns:
-        records = []
+        records: list[RunRecord] = []
         for name in names:
             records += results.records(name)
         all_columns = columns_of(records, part)
