@@ -51,9 +51,8 @@ def test_each_mean_is_that_of_the_scores(dataset: str) -> None:
     for record in table.records():
         means = 100 * scores[record.run_id].frame().mean()
         for kind in ROUGE_HEADINGS:
-            parts = [getattr(record.evaluation.scores[kind], part) for part in "pr"] + [
-                record.evaluation.scores[kind].f
-            ]
+            rouge = record.evaluation.scores[kind]
+            parts = [rouge.p, rouge.r, rouge.f]
             assert parts == pytest.approx([means[f"{kind}_{part}"] for part in "prf"], abs=1e-9)
             assert frame.loc[record.run_id, kind] == pytest.approx(means[f"{kind}_f"], abs=1e-4)
 

@@ -10,6 +10,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import print_text
 
 if TYPE_CHECKING:
+    from longsumbench.runs.record import RunRecord
     from longsumbench.runs.results import Results
     from longsumbench.views.leaderboard import TableView
 
@@ -86,7 +87,7 @@ def _execute(options: Namespace) -> None:
     names = find_datasets(results, options.dataset)
     columns = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
     if columns:
-        records = []
+        records: list[RunRecord] = []
         for name in names:
             records += results.records(name)
         all_columns = columns_of(records, part)

@@ -390,11 +390,11 @@ def summarize_inputs(
     with_inputs = num_wanted(decoding.keep_inputs, len(examples))
     # A batch keeps evidence if its first summary does; what exceeds the number is dropped.
     for start in range(0, len(examples), decoding.batch_size):
-        batch_decoding = replace(
-            decoding,
-            evidence=decoding.evidence if start in with_evidence else "none",
-            keep_inputs=decoding.keep_inputs if start in with_inputs else "none",
-        )
+        batch_decoding = decoding
+        if start not in with_evidence:
+            batch_decoding = replace(batch_decoding, evidence="none")
+        if start not in with_inputs:
+            batch_decoding = replace(batch_decoding, keep_inputs="none")
         batch = system.summarize(examples[start : start + decoding.batch_size], batch_decoding)
         for number, summary in enumerate(batch, start):
             if number not in with_evidence:
@@ -457,19 +457,13 @@ def plan_by_name(name: str, words: Sequence[str], evidence: str) -> core.RunConf
     Raises:
         UsageError: the system has to be trained, or a setting is unknown or invalid.
     """
-    if extra := [word for word in words if not word.startswith(_SETTING_PREFIXES)]:
-        raise UsageError(
-            f"'{extra[0]}': model={name} has these settings here: {', '.join(_SETTING_PREFIXES)}"
-        )
-    config = plan(
-        [
-            f"model={name}",
-            "dataset=jsonl",
-            "train.max_steps=0",
-            f"decode.evidence={evidence}",
-            *words,
-        ]
-    )[0].config
+    for word in words:
+        if not word.startswith(_SETTING_PREFIXES):
+            prefixes = ", ".join(_SETTING_PREFIXES)
+            raise UsageError(f"'{word}': model={name} has these settings here: {prefixes}")
+    usual = ["dataset=jsonl", "train.max_steps=0", f"decode.evidence={evidence}"]
+    (point,) = plan([f"model={name}", *usual, *words])
+    config = point.config
     if _needs_training(config):
         advice = "name a run (longsumbench list runs) or the folder of a checkpoint"
         raise UsageError(f"model={name} has to be trained first: {advice}")

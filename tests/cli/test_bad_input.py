@@ -420,7 +420,7 @@ def test_results_that_may_only_be_read(
     commands = [
         (["run", "model=random", *words], f"cannot write to {results} (Permission denied); choose"),
         (["leaderboard", *where], f"no permission to use {results}/"),
-        (["compare", run.name, run.name, *where], f"cannot write to {results}/comparisons"),
+        (["inspect", run.name, "0", *where], f"cannot write to {results}/inspections"),
     ]
     (results / ".leaderboard-jsonl.lock").unlink()
     modes = {path: path.stat().st_mode for path in (results, *results.rglob("*"))}

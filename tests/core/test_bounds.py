@@ -98,7 +98,7 @@ def settings_of(model: str) -> list[str]:
 
 def cases(seed: int, models: tuple[str, ...] = tuple(MODELS)) -> list[tuple[str, str, str]]:
     """Return all (model, key, junk), in an order that the seed decides."""
-    shuffled = []
+    shuffled: list[tuple[str, str, str]] = []
     for model in models:
         shuffled += product([model], settings_of(model), JUNK)
     random.Random(seed).shuffle(shuffled)

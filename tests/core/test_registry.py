@@ -73,17 +73,3 @@ def test_listing_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "longsumbench.models.baselines.system", raising=False)
     assert "lead" in registry.systems.targets()
     assert "longsumbench.models.baselines.system" not in sys.modules
-
-
-def test_settings_are_found_where_there_is_no_module_for_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A built-in system may keep its settings next to itself."""
-    (tmp_path / "tail").mkdir()
-    (tmp_path / "tail" / "system.py").write_text(
-        "class Config: ...\nclass Tail:\n    Config = Config\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    built_in = MappingProxyType({"tail": "tail.system:Tail"})
-    monkeypatch.setattr(registry, "systems", Registry("model", "longsumbench.systems", built_in))
-    assert registry.config_of("tail") is registry.systems.load("tail").Config

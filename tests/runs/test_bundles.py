@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 from support.run_records import record
-from support.toys import write_jsonl
+from support.toys import toy_words
 
 import longsumbench
 from longsumbench.cache.artifacts import CACHE_VARIABLE
@@ -21,15 +21,14 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results, split_read_by, stage_of_run
 from longsumbench.runs.run_list import list_runs
 
-RUN = ["run", "dataset=jsonl", "dataset.name=mine", "baselines=false", "score.resamples=100"]
+RUN = ["run", "dataset.name=mine"]
 
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with texts, and with finished runs of Lead and Random and an interrupted one in `results`."""
     folder = tmp_path_factory.mktemp("toy")
-    write_jsonl(folder / "texts")
-    words = [*RUN, f"dataset.path={folder / 'texts'}", f"results_dir={folder / 'results'}"]
+    words = [*RUN, *toy_words(folder)]
     assert [main([*words, f"model={name}"]) for name in ("lead", "random")] == [0, 0]
     shutil.copytree(
         run_folder(folder, "lead"),
@@ -44,7 +43,6 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def work(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of that results folder, with the table of its runs; the current folder is the one above."""
     shutil.copytree(toy / "results", tmp_path / "results", symlinks=True)
-    (tmp_path / "texts").symlink_to(toy / "texts")
     monkeypatch.chdir(tmp_path)
     assert main(["leaderboard"]) == 0
     return tmp_path
@@ -119,7 +117,7 @@ def test_no_command_changes_a_packed_run(work: Path, capsys: pytest.CaptureFixtu
     run = run_folder(work, "lead")
     pack_alone()
     copy = files_of(Results(Path("results")).find(run.name))
-    same = [*RUN, "dataset.path=texts", "model=lead"]
+    same = [*RUN, *toy_words(work), "model=lead"]
     capsys.readouterr()
     assert main(same) == 0
     assert "already finished" in capsys.readouterr().err
@@ -139,7 +137,7 @@ def test_a_packed_run_is_repeated_in_a_folder(work: Path) -> None:
     run = run_folder(work, "lead")
     pack_alone()
     packed = files_of(Path("results/bundles"))
-    assert main([*RUN, "dataset.path=texts", "model=lead", "overwrite=true"]) == 0
+    assert main([*RUN, *toy_words(work), "model=lead", "overwrite=true"]) == 0
     assert Results(Path("results")).find(run.name).resolve() == run
     (run / "record.json").unlink()
     assert len(list(Results(Path("results")).records("mine"))) == 2

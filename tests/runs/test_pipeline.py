@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped] # not annotated
 from support.processes import start_command
-from support.toys import TINY, tiny_recipe, write_jsonl
+from support.toys import TINY, tiny_recipe, toy_words, write_jsonl
 from support.watching import Watching, with_watching
 
 from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache, cache_folder
@@ -320,22 +320,13 @@ def test_baselines_that_need_a_train_split_are_left_out(
 
 def test_two_processes_do_a_run_once(tmp_path: Path) -> None:
     """Started twice at the same time, a run is done by one process; the other waits, says so, and finds it finished."""
-    folder = write_jsonl(tmp_path / "toy", test=400)
-    words = [
-        "model=oracle",
-        "dataset=jsonl",
-        f"dataset.path={folder}",
-        "baselines=false",
-        "decode.batch_size=1",
-    ]
-    processes = [
-        start_command("run", *words, f"results_dir={tmp_path / 'results'}") for _ in range(2)
-    ]
-    said = [process.communicate()[1] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], said
-    assert sum("already finished" in text for text in said) == 1, said
-    (record,) = (tmp_path / "results").glob("runs/*/*/*/record.json")
-    assert RunRecord.read(record.parent).evaluation.n == 400
+    words = ["run", "model=oracle", *toy_words(tmp_path), "decode.batch_size=1"]
+    processes = [start_command(*words) for _ in range(2)]
+    errors = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], errors
+    assert sum("already finished" in text for text in errors) == 1, errors
+    (record,) = tmp_path.glob("results/runs/*/*/*/record.json")
+    assert RunRecord.read(record.parent).evaluation.n == 8
 
 
 @pytest.fixture

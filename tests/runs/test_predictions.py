@@ -73,25 +73,14 @@ def test_buckets_hold_every_index_once_longest_first(lengths: list[int], batch_s
 
 
 def test_summaries_come_in_the_order_of_the_data(tmp_path: Path) -> None:
-    """File and answer are in the data's order, for any order of the batches; each line begins with id and text."""
-    summaries = summarize_split(Counting(), SPLIT, Decoding(batch_size=3), tmp_path / "p.jsonl")
-    assert [one.id for one in summaries] == SPLIT.ids
-    assert read_summaries(tmp_path / "p.jsonl") == summaries
-    rows = [
-        json.loads(line)
-        for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").split("\n")
-        if line
-    ]
-    assert [list(row)[:2] for row in rows] == [["id", "prediction"]] * len(SPLIT)
-
-
-def test_only_the_first_examples_are_summarized(tmp_path: Path) -> None:
-    """`decode.limit` takes the first examples of the split; one beyond its size takes all."""
-    few = summarize_split(Counting(), SPLIT, Decoding(limit=4), tmp_path / "few.jsonl")
-    assert [one.id for one in few] == SPLIT.ids[:4]
-    assert len(
-        summarize_split(Counting(), SPLIT, Decoding(limit=99), tmp_path / "all.jsonl")
-    ) == len(SPLIT)
+    """File and answer are in the data's order; `decode.limit` takes the first ones; lines begin with id and text."""
+    for limit in (4, 99):
+        path = tmp_path / f"{limit}.jsonl"
+        summaries = summarize_split(Counting(), SPLIT, Decoding(batch_size=3, limit=limit), path)
+        assert [one.id for one in summaries] == SPLIT.ids[:limit]
+        assert read_summaries(path) == summaries
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+        assert [list(row)[:2] for row in rows] == [["id", "prediction"]] * len(summaries)
 
 
 def test_every_field_survives(tmp_path: Path) -> None:
@@ -250,21 +239,16 @@ def test_a_killed_run_has_the_evidence_of_its_lines(
 def test_more_evidence_costs_its_batches_only(watching: Watching, tmp_path: Path) -> None:
     """Asked for more, the batches that lack some are decoded again and no line changes; asked for less, nothing is."""
     summarize(watching, tmp_path, "2")
-    before, lines = list(watching.batches), (tmp_path / "p.jsonl").read_bytes()
-    log = (tmp_path / "log.jsonl").read_bytes()
+    before = list(watching.batches)
+    written = [(tmp_path / name).read_bytes() for name in ("p.jsonl", "log.jsonl")]
     summarize(watching, tmp_path, "4")
     again = [set(ids) for ids, _ in watching.batches[len(before) :]]
     assert again == [set(ids) for ids, _ in before if {"toy-2", "toy-3"} & set(ids)]
-    assert kept_places(tmp_path / "evidence") == {0, 1, 2, 3}
-    assert ((tmp_path / "p.jsonl").read_bytes(), (tmp_path / "log.jsonl").read_bytes()) == (
-        lines,
-        log,
-    )
-    for fewer in ("4", "1", "none"):
-        done = len(watching.batches)
+    for fewer in ("1", "none"):
         summarize(watching, tmp_path, fewer)
-        assert len(watching.batches) == done
+    assert len(watching.batches) == len(before) + len(again)
     assert kept_places(tmp_path / "evidence") == {0, 1, 2, 3}
+    assert [(tmp_path / name).read_bytes() for name in ("p.jsonl", "log.jsonl")] == written
 
 
 def keep(watching: Watching, folder: Path, asked: str) -> list[str]:

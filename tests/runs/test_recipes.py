@@ -43,20 +43,14 @@ def card(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_a_card_is_the_lowest_layer(card: dict[str, Any]) -> None:
     """The card goes before the dataclass, the YAML files before the card, and the command line before all."""
-    (point,) = plan(PAPER)
-    assert point.config.decode == Decoding(**CARD)
+    (point,) = plan([*PAPER, "decode.num_beams=4"])
+    assert (point.config.decode, point.variant) == (Decoding(**CARD), "")
     (greedy,) = plan([*PAPER[:2], "scale=tiny"])  # the scale has one search for all systems
     assert (greedy.config.decode.num_beams, greedy.config.decode.max_length) == (1, None)
     (typed,) = plan([*PAPER, "decode.num_beams=2", "decode.max_length=null", "seed=3"])
+    assert "num_beams=2" in typed.variant
     assert (typed.config.decode.num_beams, typed.config.decode.max_length) == (2, None)
     assert (typed.config.decode.length_penalty, typed.config.decode.seed) == (2.0, 3)
-
-
-def test_the_card_is_usual(card: dict[str, Any]) -> None:
-    """A variant names what differs from the card, not what equals it."""
-    assert plan(PAPER)[0].variant == ""
-    assert plan([*PAPER, "decode.num_beams=4"])[0].variant == ""
-    assert plan([*PAPER, "decode.num_beams=1"])[0].variant == "num_beams=1"
 
 
 def test_a_warning_names_what_a_card_lacks(card: dict[str, Any], log_lines: list[str]) -> None:

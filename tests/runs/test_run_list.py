@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.run_records import measured, record
-from support.toys import write_jsonl
+from support.toys import toy_words
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main, parse_words
@@ -31,8 +31,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
         record("seal", 20, dataset="probe", **of_facts),
     ):
         run.write(found.run_folder(run))
-    data = ["dataset=jsonl", "dataset.name=mine", f"dataset.path={write_jsonl(tmp_path / 'toy')}"]
-    (point,) = plan(["model=random", "baselines=false", *data])
+    (point,) = plan(["model=random", *toy_words(tmp_path), "dataset.name=mine"])
     begun = found.root / "runs" / "mine" / "random" / "0123456789ab"
     (begun / "work").mkdir(parents=True)
     write_run_config(point.config, begun)
@@ -42,7 +41,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
 def test_every_run_is_listed_the_newest_first(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """States, scores and settings are those of the runs; lines are as wide as the terminal, and cut only for that."""
+    """States, scores and settings are those of the runs; no line is wider than the terminal."""
     runs = list_runs(results)
     assert [(run.model, run.state) for run in runs[:2]] == [
         ("random", "interrupted"),
@@ -51,13 +50,12 @@ def test_every_run_is_listed_the_newest_first(
     scores = {run.dataset: (run.ranked_by, run.score) for run in runs[2:]}
     assert scores == {"arxiv": ("rougeLsum", 30), "probe": ("fact_recall", 55.5)}
     table, _, notes = render_runs(runs).partition("\n\n")
-    assert len(table.splitlines()) == 5
     assert max(map(len, table.splitlines())) <= 80
     assert "fact_recall: the score on probe" in notes
     monkeypatch.setenv("COLUMNS", "200")
     wide = render_runs(runs)
-    long = "hierarchical_transformer  input_length=1024,num_snippets=40,segment_length=64  12345"
-    assert (long in wide, "…" in wide) == (True, False)
+    long = "hierarchical_transformer input_length=1024,num_snippets=40,segment_length=64 12345"
+    assert long in " ".join(wide.split())
 
 
 @pytest.mark.parametrize(
@@ -92,21 +90,6 @@ def test_an_interrupted_run_is_continued_by_its_command(
         assert [run.state for run in list_runs(results, dataset="mine")] == ["running"]
     assert main([*words, "score.resamples=100"]) == 0
     assert {run.state for run in list_runs(results, dataset="mine", model="random")} >= {"finished"}
-
-
-def test_a_refused_run_is_no_interrupted_one(results: Results, tmp_path: Path) -> None:
-    """Texts without a training split are refused by a system that learns, and leave nothing to continue."""
-    texts = write_jsonl(tmp_path / "untrained")
-    (texts / "train.jsonl").unlink()
-    words = [
-        "model=trunc",
-        "dataset=jsonl",
-        "dataset.name=other",
-        f"dataset.path={texts}",
-        "scale=tiny",
-    ]
-    assert main(["run", *words, "baselines=false"]) == 3
-    assert [run.dataset for run in list_runs(results, state="interrupted")] == ["mine"]
 
 
 @pytest.mark.parametrize(

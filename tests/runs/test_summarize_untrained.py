@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
-from support.toys import write_jsonl
+from support.toys import toy_words
 
 import longsumbench
 from longsumbench.cli.main import main
@@ -38,9 +38,8 @@ def test_a_finished_run_and_its_settings_write_the_same(
     model: str, text: str, tmp_path: Path, typed: Typed
 ) -> None:
     """A run that trained nothing summarizes again what it summarized; its name with its settings writes the same."""
-    toy, words = write_jsonl(tmp_path / "toy", test=3), MODELS[model]
-    data = ["dataset=jsonl", f"dataset.path={toy}", "score.resamples=100", "baselines=false"]
-    assert main(["run", f"model={model}", *words, *data]) == 0
+    words, texts = MODELS[model], tmp_path / "toy" / "test.jsonl"
+    assert main(["run", f"model={model}", *words, *toy_words(tmp_path)]) == 0
     (predictions,) = tmp_path.glob("results/runs/*/*/*/predictions.jsonl")
     rows = predictions.read_text(encoding="utf-8").splitlines()
     expected = [json.loads(row)["prediction"] for row in rows]
@@ -48,7 +47,7 @@ def test_a_finished_run_and_its_settings_write_the_same(
     if model == "prompt":  # a run asks for as many words as a training target has
         commands.pop()
     for command in commands:
-        code, out, _ = typed(*command, toy / "test.jsonl", "--json")
+        code, out, _ = typed(*command, texts, "--json")
         assert (code, [json.loads(line)["summary"] for line in out.splitlines()]) == (0, expected)
 
 
