@@ -96,8 +96,8 @@ _PLAIN_END = re.compile(
 def split_sentences(text: str) -> tuple[str, ...]:
     """Split a text into its sentences.
 
-    Only white space is lost; inside a sentence it becomes one space.
-    Splitting a sentence again has no effect, unless it begins with a period.
+    Only white space is lost; inside a sentence it becomes one space. Splitting a sentence
+    again has no effect, unless it begins with a period.
 
     Args:
         text: prose in any casing, on one line or several.

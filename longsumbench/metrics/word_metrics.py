@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
@@ -56,7 +55,7 @@ def _known_words(example: Example, name: str) -> str:
 
 
 def _tokenize_sentences(sentences: Sentences, name: str) -> _WordTuple:
-    return tuple(word for word in named_tokenizer(name, "google")(sentences) if word != MARK)
+    return tuple([word for word in named_tokenizer(name, "google")(sentences) if word != MARK])
 
 
 class NovelNgrams(WordMetric):
@@ -146,10 +145,13 @@ class Copied(WordMetric):
         source, summary = self.source_words(example), self.words(prediction)
         if len(summary) < 2:
             return dict.fromkeys(self.columns, np.nan)
-        pairs = list(pairwise(summary))
-        shared = set(pairs).intersection(pairwise(source))
-        share = sum(pair in shared for pair in pairs) / len(pairs)
-        longest = SequenceMatcher(None, source, summary, autojunk=False).find_longest_match().size
+        pairs, places = list(pairwise(summary)), _places_of_pairs(source, summary)
+        share = sum(pair in places for pair in pairs) / len(pairs)
+        longest = int(not set(summary).isdisjoint(source))
+        lengths: dict[int, int] = {}  # of the common sequence that ends with the pair at each place
+        for pair in pairs:
+            lengths = {place: lengths.get(place - 1, 1) + 1 for place in places.get(pair, ())}
+            longest = max(longest, *lengths.values()) if lengths else longest
         return dict(zip(self.columns, (share, float(longest)), strict=True))
 
 

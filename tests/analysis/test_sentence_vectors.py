@@ -96,4 +96,3 @@ def test_which_encoders_cannot_be_meant(bert: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=message) as error:
             Encoder(folder, device="cpu")
         assert "\n" not in str(error.value)
-    assert "pooling:mean" in Encoder(dense, "mean", device="cpu").signature

@@ -215,14 +215,9 @@ def test_what_is_no_release_is_named(release: Path, tmp_path: Path, stages: Arti
     assert read(release, stages).splits["test"].ids == ["R4"]
     (lists / "crs_test.ids").write_text("\n")
     assert "the lists of this split are empty" in problem(release, stages)
-    (lists / "crs_val.ids").write_text("R1\n")
-    assert "two files for the split 'validation', crs_val.ids and crs_valid.ids" in problem(
-        release, stages
-    )
     (tmp_path / "empty" / "split_ids").mkdir(parents=True)
     assert "none of the lists" in problem(tmp_path / "empty", stages)
     assert "no folder split_ids with crs and gao" in problem(release / "crs", stages)
-    assert "no such file or folder" in problem(tmp_path / "nowhere", stages)
 
 
 def test_a_line_of_a_row_of_the_hub_is_a_paragraph(

@@ -327,7 +327,11 @@ SCORED = "scored by another version, so not compared: "
         ("key.fingerprint", "0" * 64, "not verified: dataset 'mine' has other texts here: "),
         ("key.split", "validation", "split is validation, its settings give test (1 value in "),
         ("variant", "length=50", "variant is length=50, its settings give batch_size=4,"),
-        ("key.seeds", [2, 2, 2], "seeds is (2, 2, 2), its settings give (1, 1, 1) (1 value in all)"),
+        (
+            "key.seeds",
+            [2, 2, 2],
+            "seeds is (2, 2, 2), its settings give (1, 1, 1) (1 value in all)",
+        ),
         ("config.scale", "paper", "scale is paper, config.yaml has tiny (1 value in all)"),
         ("fit.validation_loss", 0.5, "fit.validation_loss is 0.5, its settings give "),
         ("fit.validation_losses", [[1, 2.5], [2, 9.0]], "fit.validation_losses is ((1, "),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.drawn import example
 from support.tiny_bert import write_bert
 from transformers import (
     BertForNextSentencePrediction,
@@ -13,12 +14,12 @@ from transformers import (
     BertTokenizerFast,
 )
 
-from longsumbench.core import Document, Example, Scoring, Section
+from longsumbench.core import Scoring
 from longsumbench.errors import DataError, UsageError
 from longsumbench.metrics import coherence
 from longsumbench.metrics.coherence import Coherence
 
-EXAMPLE = Example("e", None, None, (Document(None, (Section(None, (("x",),)),)),), (("x",),))
+EXAMPLE = example("e", ["x"])
 SUMMARY = "The cat sat. It slept. The dog ran. A dog slept."
 
 

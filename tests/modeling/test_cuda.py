@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from support.tiny_seq2seq import write_seq2seq
 from support.toys import ToySplit, build_tiny, tiny_recipe
 from support.trainings import calling_after_step, die
@@ -21,7 +20,6 @@ from support.trainings import calling_after_step, die
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, FitContext, FitReport, Summary, registry
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.runs.environment import peak_memory_gb, reset_peak_memory
 
 pytestmark = pytest.mark.cuda
 
@@ -122,17 +120,6 @@ def test_it_writes_as_on_a_cpu(name: str, decoding: Decoding, device: str, fit: 
                     )
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in SYSTEMS if registry.config_of(name)().capabilities.extracts]
-)
-def test_it_extracts_as_on_a_cpu(name: str, device: str, fit: Fit) -> None:
-    """The same weights choose the same sentences."""
-    system, _ = fit(name, "cpu")
-    extract = replace(GREEDY, mode="extract", extract_length="7")
-    on_cpu, on_gpu = (written(system, replace(extract, device=place)) for place in ("cpu", device))
-    assert [summary.text for summary in on_gpu] == [summary.text for summary in on_cpu]
-
-
 @pytest.mark.parametrize("checkpointing", [False, True], ids=["", "checkpointing"])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_killed_training_goes_on(name: str, checkpointing: bool, device: str, fit: Fit) -> None:
@@ -144,12 +131,3 @@ def test_a_killed_training_goes_on(name: str, checkpointing: bool, device: str, 
         fit(name, folder, **recipe)
     _, resumed = fit(name, folder, **recipe)
     assert losses(resumed) == pytest.approx(losses(undisturbed), rel=FLOAT32 / 10)
-
-
-def test_peak_memory_has_the_gpus(device: str, fit: Fit) -> None:
-    """The peak of a training covers weights, gradients and Adam's two moments, which were on the GPU."""
-    reset_peak_memory()
-    _, report = fit("trunc", "measured", device=device)
-    on_gpu = torch.cuda.max_memory_allocated()
-    assert on_gpu >= 4 * 4 * (report.parameters or 0)
-    assert peak_memory_gb() >= on_gpu / 1e9

@@ -10,20 +10,18 @@ import pytest
 from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
 from longsumbench.analysis.dataset.stats import (
-    Reading as WhatIsRead,
     StatsSettings,
     describe_dataset,
     read_splits,
 )
 from longsumbench.analysis.dataset.tables import (
     kept_measures,
-    ledger_entries,
     lengths,
     oracle_scores,
     summarize_lengths,
 )
 from longsumbench.cli.main import main
-from longsumbench.core import Cut, DatasetSettings, Document, Example, Section, Truncation
+from longsumbench.core import DatasetSettings, Document, Example, Section
 from longsumbench.metrics.aggregate import aggregate
 from longsumbench.runs.pipeline import run_point
 from longsumbench.runs.plan import plan
@@ -79,12 +77,6 @@ def test_counts_by_hand() -> None:
         "queries": [1, 0],
     }
     assert found.is_whole
-
-
-def test_lengths_by_hand() -> None:
-    """Of 1, 2, 3, 10: mean 4, median 2.5; 95 % of the way from the first to the last lie at 3 + 0.85 · 7 = 8.95."""
-    assert summarize_lengths(pd.Series([3, 1, 10, 2])) == pytest.approx((4, 4.0, 2.5, 8.95, 10))
-    assert summarize_lengths(pd.Series([], dtype=float)).n == 0
 
 
 def test_what_is_kept_by_hand() -> None:
@@ -185,25 +177,6 @@ def test_systems_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "trunc",
     ]
     assert words_of_systems.nunique() == 1  # there are no titles, which some systems read
-
-
-LEDGER = Truncation(100, 50, (Cut("a", 10, 5), Cut("b", 60, 31)))
-
-
-def test_ledgers_add_up() -> None:
-    """Two examples, one read whole: the sums of both, and one of two whole; without a ledger nothing is claimed."""
-    reading = WhatIsRead("x", has_tokens=True)
-    reading.see_source(LEDGER)
-    reading.see_source(Truncation(7, 7))
-    assert (reading.sources, reading.num_whole) == (2, 1)
-    assert ledger_entries(reading.source) == [("seen", 37, 21), ("b", 60, 31), ("a", 10, 5)]
-    reading.see_target(Truncation(9, 9, (Cut("decode_length", 4, 4),)))
-    reading.see_target(Truncation(2, 2))
-    assert (reading.targets, reading.targets_cut) == (2, 1)
-    assert reading.target == Truncation(11, 11, (Cut("decode_length", 4, 4),))
-    silent = WhatIsRead("y")
-    silent.see_source(None)
-    assert silent.num_whole is None
 
 
 @pytest.mark.parametrize(

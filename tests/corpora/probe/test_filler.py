@@ -56,24 +56,6 @@ def prose_in(example: Example) -> list[str]:
     return [found for found in example.sentences() if " we saw " in found]
 
 
-def test_reports_have_consecutive_sentences_of_their_split(
-    tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """A report has the sentences from a random place on; after the last one of a split comes its first."""
-    texts = fill(write_corpus(tmp_path), stages, document_length=256)
-    starts = set()
-    for split, examples in texts.splits.items():
-        assert examples[0].facts
-        every = [sentence(split, number) for number in range(8 * SENTENCES)]
-        for example in examples:
-            prose = prose_in(example)
-            if prose:
-                start = every.index(prose[0])
-                starts.add(start)
-                assert prose == [*every[start:], *every][: len(prose)]
-    assert len(starts) > 20
-
-
 def test_prose_replaces_the_plain_distractors() -> None:
     """Seven of ten distractors are prose, and the reference still states what the report says."""
     prose = tuple(sentence("train", number) for number in range(400))

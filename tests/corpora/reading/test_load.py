@@ -154,7 +154,6 @@ def test_what_has_nothing_to_read_is_named(tmp_path: Path, stages: ArtifactCache
         ({"name": "pydoc", "split_by_hash": True}, "needs dataset.path=FILE"),
         ({"name": "jsonl", "path": ".", "split_by_hash": True}, "one file"),
         ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
-        ({"name": "jsonl", "path": ".", "agenda": "asked"}, "leave out dataset.agenda"),
         ({"name": "probe", "path": "x"}, "leave out dataset.path"),
     ],
 )
