@@ -27,7 +27,7 @@ from typing import Any
 
 import longsumbench
 from longsumbench.runs.results import Results, pack_runs
-from longsumbench.views.leaderboard import update_table
+from longsumbench.views.leaderboard import TableView, update_table
 
 PUBLISHED = Path(__file__).parents[1] / "results" / "reference"
 SHARED = Path("../shared/data")  # the link to DATA, as records name it
@@ -167,7 +167,7 @@ def publish(work: Path, results: Results) -> None:
     print(*pack_runs(results), sep="\n")
     shutil.rmtree(results.root / "runs")
     for name in SETS:
-        print(update_table(results, name).render())
+        print(TableView(update_table(results, name)).render())
 
 
 def main() -> None:

@@ -33,7 +33,6 @@ SITE = {  # pattern of files in the repository → where the site has them; {} i
     "benchmarks/RESULTS.md": "findings/speed.md",
     "results/reference/leaderboard/*.*": "tables/{}",
     **{f"results/reference/papers/*.{kind}": "papers/{}" for kind in ("md", "csv", "png", "svg")},
-    "results/reference/papers/*.html": "papers/html/{}",  # papers/ has pages of the same names
 }
 LEADERBOARD = "leaderboard/index.html"  # written after the other pages
 NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))  # each becomes a page

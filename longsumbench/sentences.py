@@ -4,7 +4,7 @@ Text is first cut at blank lines and list items; a single newline is a soft wrap
 space becomes one space. An end mark (. ! ? … and those of other scripts) before a space ends a sentence, unless the
 words around it rule that out. Each decision uses only the sentence so far and the next word, so
 
-* splitting a sentence again gives the same sentence, and
+* splitting a sentence again gives the same sentence, unless it begins with a period, and
 * the time is linear in the text's length.
 
 A lower-case word can begin a sentence only if the current sentence began in lower case. That is so in lower-cased prose
@@ -96,7 +96,8 @@ _PLAIN_END = re.compile(
 def split_sentences(text: str) -> tuple[str, ...]:
     """Split a text into its sentences.
 
-    Only white space is lost; inside a sentence it becomes one space. Splitting a sentence again has no effect.
+    Only white space is lost; inside a sentence it becomes one space. Splitting a sentence
+    again has no effect, unless it begins with a period.
 
     Args:
         text: prose in any casing, on one line or several.

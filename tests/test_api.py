@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import QuotedString
 from hypothesis import given, strategies as st
 from support.toys import example, tiny_overrides, write_jsonl
 
 import longsumbench
 from longsumbench.cli.main import main
-from longsumbench.errors import DataError, PointsFailed, SuiteError, UnknownName, UsageError
-from longsumbench.runs import scoring
+from longsumbench.errors import SuiteError, UnknownName, UsageError
 from longsumbench.runs.overrides import format_overrides
 
 _VALUES = st.one_of(
@@ -51,10 +51,9 @@ def test_an_example_and_a_figure_are_shown(toy: dict[str, Any]) -> None:
     lead = longsumbench.sweep(model=["lead", "lexrank"], **toy)[0]
     before = sorted(Path("results").rglob("*"))
     example = longsumbench.inspect(lead, 1)
-    assert example.summary.id == longsumbench.inspect(lead.run_id, example.summary.id).summary.id
+    assert longsumbench.inspect(lead.run_id, example.summary.id).summary == example.summary
     assert example.summary.text.split()[0] in example.page()
     figure: Any = longsumbench.leaderboard_figure("jsonl")
-    assert figure._repr_png_().startswith(b"\x89PNG")
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert {label.split()[0] for label in labels} == {"lead", "lexrank"}
     assert sorted(Path("results").rglob("*")) == before
@@ -97,32 +96,20 @@ def test_statistics_and_analyses_are_those_of_the_commands(
 @pytest.mark.parametrize(
     ("settings", "swept", "words"),
     [
-        (
-            {"model": "lead", "dataset.path": Path("/a b")},
-            False,
-            ["model=lead", "dataset.path='/a b'"],
-        ),
+        ({"dataset.path": Path("/a b"), "seed": None}, False, ["dataset.path='/a b'", "seed=null"]),
         (
             {"model": {"name": "seal", "segment_length": 64}},
             False,
             ["model=seal", "model.segment_length=64"],
         ),
-        (
-            {"model.focus_layers": (1, 2), "seed": None},
-            False,
-            ["model.focus_layers=[1,2]", "seed=null"],
-        ),
+        ({"model.focus_layers": (1, 2)}, False, ["model.focus_layers=[1,2]"]),
         ({"model.focus_layers": [[], [1, 2]]}, True, ["model.focus_layers=[],[1,2]"]),
         (
             {"model": {"name": ("ea", "seal")}, "seed": range(2)},
             True,
             ["model=ea,seal", "seed=0,1"],
         ),
-        (
-            {"hydra": {"launcher": {"n_jobs": 2}}, "overwrite": True},
-            True,
-            ["hydra.launcher.n_jobs=2", "overwrite=true"],
-        ),
+        ({"hydra": {"launcher": {"n_jobs": 2}}}, True, ["hydra.launcher.n_jobs=2"]),
     ],
 )
 def test_settings_become_overrides(settings: dict[str, Any], swept: bool, words: list[str]) -> None:
@@ -136,11 +123,8 @@ def test_an_override_means_the_value_it_was_made_of(value: object) -> None:
     (word,) = format_overrides({"dataset.path": value})
     (parsed,) = OverridesParser.create().parse_overrides([word])
     found = parsed.value()
-    found = (
-        found
-        if isinstance(found, bool | int | float | None)
-        else str(getattr(found, "text", found))
-    )
+    if not isinstance(found, bool | int | float | None):
+        found = found.text if isinstance(found, QuotedString) else str(found)
     assert (type(found), found) == (type(value), value)
 
 
@@ -171,38 +155,16 @@ def test_a_sweep_returns_a_record_for_each_point(
     toy: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In the order of the combinations, also of points that are one run, or were finished before."""
-    found = longsumbench.sweep(model=["random", "lead"], seed=[2, 1], **toy)
-    assert [(one.key.model, one.key.seed) for one in found] == [
-        ("random", 2),
-        ("random", 1),
-        ("lead", None),
-        ("lead", None),
-    ]
-    assert longsumbench.run(model="random", seed=1, **toy) == found[1]
+    runs = longsumbench.sweep(model=["random", "lead"], seed=[2, 1], **toy)
+    points = [("random", 2), ("random", 1), ("lead", None), ("lead", None)]
+    assert [(run.key.model, run.key.seed) for run in runs] == points
+    assert longsumbench.run(model="random", seed=1, **toy) == runs[1]
     assert capsys.readouterr().out == ""
     table = longsumbench.leaderboard("jsonl")
-    assert set(table["run_id"]) == {one.run_id for one in found}
-    assert table["rouge1"].dtype == float
-    pair, other = longsumbench.compare(found[2], *found[:2]).pairs
-    assert pair.run.record == found[0]
-    assert other.rows[0].mean == pytest.approx(found[1].evaluation.scores["rouge1"].f)
-
-
-def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Path) -> None:
-    """As the command, with the same message; what finished is in the table."""
-    path, results = write_jsonl(tmp_path / "toy", train=0, validation=0), str(tmp_path / "r")
-    settings: dict[str, Any] = {
-        "dataset": {"name": "jsonl", "path": path},
-        "results_dir": results,
-        "baselines": False,
-    }
-    with pytest.raises(
-        PointsFailed, match=r"1 of 2 points failed, the others are kept:\n.*needs a train split"
-    ):
-        longsumbench.sweep(model=["lead", "oracle"], **settings)
-    assert list(longsumbench.leaderboard("jsonl", results)["model"]) == ["oracle"]
-    with pytest.raises(DataError, match="needs a train split"):
-        longsumbench.run(model="lead", **settings)
+    assert set(table["run_id"]) == {run.run_id for run in runs}
+    pair, other = longsumbench.compare(runs[2], *runs[:2]).pairs
+    assert pair.run.record == runs[0]
+    assert other.rows[0].mean == pytest.approx(runs[1].evaluation.scores["rouge1"].f)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +172,6 @@ def test_failed_points_are_an_error_after_the_others_have_finished(tmp_path: Pat
     [
         ({"model": "leed"}, ["model=leed"]),
         ({"model": {"name": "lead", "lenght": 3}}, ["model=lead", "model.lenght=3"]),
-        ({"seed": [1, 2]}, ["seed=[1,2]"]),
         ({"config_dir": "nowhere"}, ["--config-dir", "nowhere"]),
     ],
 )
@@ -226,28 +187,6 @@ def test_an_error_says_what_the_command_says(
         code,
         said.splitlines()[-1],
     )
-
-
-def test_an_interrupt_leaves_nothing_locked(
-    toy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After Ctrl-C, and after an error, the same call in the same process finishes the run."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(scoring, "score_run", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            longsumbench.run(model="lead", **toy)
-        with pytest.raises(KeyboardInterrupt):
-            longsumbench.sweep(model=["lead", "lexrank"], **toy)
-    with pytest.raises(UnknownName):
-        longsumbench.run(model="leed", **toy)
-    assert [one.key.model for one in longsumbench.sweep(model=["lead", "lexrank"], **toy)] == [
-        "lead",
-        "lexrank",
-    ]
 
 
 def test_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,13 +318,3 @@ def test_texts_that_cannot_be_scored(
     """Each is an exception of the suite that says what is wrong."""
     with pytest.raises(SuiteError, match=problem):
         longsumbench.score(predictions, references, **options)
-
-
-def test_what_is_not_there(tmp_path: Path) -> None:
-    """Runs and tables that cannot be found are errors that name the folder."""
-    with pytest.raises(UsageError, match="no finished run is called 'abc' under"):
-        longsumbench.load_run("abc", tmp_path)
-    with pytest.raises(UsageError, match="no finished run under"):
-        longsumbench.leaderboard("pydoc", tmp_path)
-    with pytest.raises(UsageError, match="name two or more runs"):
-        longsumbench.compare("abc", results_dir=tmp_path)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.packages import install_package
 from support.paths import ROOT
 from support.processes import run_python
 from support.toys import write_jsonl
@@ -28,22 +29,11 @@ SHORT = (
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package `mine` of the guide, as if pip had installed it; returns a folder for results."""
-    for name, code in re.findall(r"```python\n# (mine/\w+\.py)\n(.*?)```", GUIDE, re.DOTALL):
-        path = tmp_path / "site" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(code, encoding="utf-8")
+    files = dict(re.findall(r"```python\n# (mine/\w+\.py)\n(.*?)```", GUIDE, re.DOTALL))
     project = tomllib.loads("\n".join(re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)))[
         "project"
     ]
-    groups = []
-    for group, targets in project["entry-points"].items():
-        groups += [f"[{group}]", *(f"{name} = {target}" for name, target in targets.items())]
-    metadata = tmp_path / "site" / "mine-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n", encoding="utf-8"
-    )
-    (metadata / "entry_points.txt").write_text("\n".join(groups), encoding="utf-8")
+    install_package(tmp_path / "site", "mine", files, project["entry-points"])
     monkeypatch.syspath_prepend(tmp_path / "site")
     return tmp_path / "results"
 

@@ -1,11 +1,7 @@
 """Progress of long steps."""
 
 import io
-import logging
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 from support.waiting import wait_until
@@ -33,16 +29,6 @@ def test_elsewhere_than_on_a_terminal_lines_are_plain(monkeypatch: pytest.Monkey
     assert re.fullmatch(r"training: 1/3 steps, \d+:\d\d left, loss 4\.21", lines[0])
     assert lines[1] == "training: 3/3 steps, 0:00 left, loss 4.21"
     assert "\r" not in stream.getvalue()
-
-
-def test_a_log_is_not_flooded() -> None:
-    """A thousand quick items print nothing: a line comes only after some seconds."""
-    stream = io.StringIO()
-    with Progress("reading", 1_000, stream=stream) as shown:
-        for _ in range(1_000):
-            shown.advance()
-    assert stream.getvalue() == ""
-    assert shown.done == 1_000
 
 
 def test_a_terminal_shows_a_bar() -> None:
@@ -129,15 +115,3 @@ def test_nothing_is_shown_above_the_level_of_information(
     with log_level("WARNING"), Progress("training", 2, "steps", stream) as shown:
         shown.advance()
     assert stream.getvalue() == ""
-
-
-def test_processes_that_a_command_starts_log_from_its_level() -> None:
-    """Inside `log_level` a new process has the level; behind it, the level is the one before."""
-    code = "import logging, longsumbench.progress; print(logging.getLogger('longsumbench').level)"
-    with log_level("WARNING"):
-        inside = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-    assert inside.stdout == f"{logging.WARNING}\n"
-    assert logging.getLogger("longsumbench").level == logging.INFO
-    assert "LONGSUMBENCH_LOG_LEVEL" not in os.environ

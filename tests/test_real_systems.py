@@ -18,6 +18,7 @@ from longsumbench.leaderboards.table import read_table
 from longsumbench.metrics.aggregate import read_scores
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.leaderboard import TableView
 
 pytestmark = pytest.mark.numbers
 
@@ -46,14 +47,13 @@ def test_the_findings_have_the_numbers_of_the_scores() -> None:
 def test_each_mean_is_that_of_the_scores(dataset: str) -> None:
     """F1, precision and recall in records and tables are the means of the committed scores of the examples."""
     table = read_table(RESULTS, dataset)
-    frame = table.frame().set_index("run_id")
+    frame = TableView(table).frame().set_index("run_id")
     scores = read_all_scores(RESULTS, table.records(), "fpr")
     for record in table.records():
         means = 100 * scores[record.run_id].frame().mean()
         for kind in ROUGE_HEADINGS:
-            parts = [getattr(record.evaluation.scores[kind], part) for part in "pr"] + [
-                record.evaluation.scores[kind].f
-            ]
+            rouge = record.evaluation.scores[kind]
+            parts = [rouge.p, rouge.r, rouge.f]
             assert parts == pytest.approx([means[f"{kind}_{part}"] for part in "prf"], abs=1e-9)
             assert frame.loc[record.run_id, kind] == pytest.approx(means[f"{kind}_f"], abs=1e-4)
 

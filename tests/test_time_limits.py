@@ -30,4 +30,7 @@ def test_a_limit_within_another_keeps_the_outer_one() -> None:
         ):
             time.sleep(9)
         assert 500 < signal.getitimer(signal.ITIMER_REAL)[0] <= 600
+    for minutes in (1, 1e12, float("inf")):  # no timer can be set to the last ones
+        with time_limit(minutes, ends_process=True):
+            assert signal.getitimer(signal.ITIMER_REAL)[0] > 59
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

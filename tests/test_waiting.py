@@ -1,11 +1,8 @@
 """How tests judge time and name what they need."""
 
 import time
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from conftest import pytest_terminal_summary
 from support.waiting import assert_linear
 
 
@@ -27,19 +24,3 @@ def test_quadratic_time_fails(clock: list[float]) -> None:
     """Work whose time grows with the square of its size fails."""
     with pytest.raises(AssertionError, match=r"8000 took 0\.64 s, 1000 took 0\.01 s"):
         assert_linear(lambda size: clock.append(1e-8 * size**2), 64_000)
-
-
-def test_skipped_tests_are_counted_by_what_they_need() -> None:
-    """Three skipped tests of two reasons are two lines, the more frequent reason first."""
-    lines: list[str] = []
-    reasons = ("Skipped: perl", "Skipped: Chromium", "Skipped: Chromium")
-    reports = [
-        SimpleNamespace(longrepr=("test_x.py", line, reason)) for line, reason in enumerate(reasons)
-    ]
-    reporter: Any = SimpleNamespace(
-        stats={"skipped": reports},
-        section=lambda title: lines.append(title),
-        write_line=lines.append,
-    )
-    pytest_terminal_summary(reporter)
-    assert lines == ["skipped tests need", "    2 Chromium", "    1 perl"]

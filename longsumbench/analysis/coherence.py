@@ -5,7 +5,7 @@ texts of each row --Coherence (PageSum, Eq. 12)--> one score per example --table
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,12 +19,10 @@ from longsumbench.files import digest
 from longsumbench.formatting import format_count, format_p
 from longsumbench.leaderboards.seed_groups import compare_examples, seed_matters
 from longsumbench.leaderboards.significance import LEVEL, UNDISTINGUISHED, judge_differences
-from longsumbench.metrics.aggregate import Estimate, estimate_mean
+from longsumbench.metrics.aggregate import estimate_mean
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.runs.results import Results
 from longsumbench.sentences import split_summary
-from longsumbench.views.figures import render_picture
-from longsumbench.views.intervals import IntervalFigure, IntervalPanel, IntervalRow
 from longsumbench.views.tables import Block, Tied
 
 REFERENCE, SHUFFLED = "reference", "reference, shuffled"
@@ -78,23 +76,21 @@ class CoherenceFound(AnalysisResult):
         # each row has its own mean, and its test against the baseline where both have a score
         for name, scores in self.scores.items():
             values = 100 * scores[np.isfinite(scores)]
-            number = estimate_mean(values) or Estimate(np.nan, np.nan, np.nan)
-            row: dict[str, Any] = {"row": name, "label": self.labels[name]}
-            row |= {"coherence": number.mean, "low": number.low, "high": number.high}
-            row |= {"n": len(values), "one_sentence_or_none": len(scores) - len(values)}
-            row |= {"difference": np.nan, "tested": np.nan}
+            mean, low, high = estimate_mean(values) or (np.nan,) * 3
+            counts = len(values), len(scores) - len(values)
+            rows.append([name, self.labels[name], mean, low, high, *counts])
             one_seed = bool({name, self.baseline} & self.one_seed)
             pair = compare_examples(100 * (scores - self.scores[self.baseline])[:, None], one_seed)
             if name != self.baseline and pair is not None:
-                row |= {"difference": pair.effect.mean, "tested": pair.examples}
                 pairs[name] = pair
-            rows.append(row)
-        judged = judge_differences(pairs)
-        for row in rows:
-            test = judged.get(row["row"])
-            row["p_holm"] = test.p if test else np.nan
-            row["outcome"] = test.outcome if test else None
-        return pd.DataFrame(rows)
+        columns = ["row", "label", "coherence", "low", "high", "n", "one_sentence_or_none"]
+        tests = {}
+        for name, judged in judge_differences(pairs).items():
+            pair = pairs[name]
+            tests[name] = [pair.effect.mean, pair.examples, judged.p, judged.outcome]
+        test_columns = ["difference", "tested", "p_holm", "outcome"]
+        tested = pd.DataFrame.from_dict(tests, "index", columns=test_columns)
+        return pd.DataFrame(rows, columns=columns).join(tested, on="row")
 
     def notes(self) -> list[str]:
         """Return lines about the examples and the columns."""
@@ -133,11 +129,6 @@ class CoherenceFound(AnalysisResult):
             rows.append([row["label"], mean, interval, *counts, gap, p])
         tied = f"not distinguishable from '{self.labels[self.baseline]}' (p (Holm) ≥ {LEVEL})"
         return [Block("", tuple(self.notes()), columns, "lrlrrrr", rows, tied=tied)]
-
-    def pictures(self) -> dict[str, bytes]:
-        """Draw each mean with its interval; return "png" and "svg" → bytes."""
-        figure = _coherence_figure(self)
-        return render_picture(figure.size, figure.draw)
 
 
 # Begin to read here: the command calls it.
@@ -201,16 +192,3 @@ def shuffled(reference: Sequence[str], seed: str) -> Sentences:
     while len(set(reference)) > 1 and mixed == tuple(reference):
         mixed = tuple(reference[place] for place in order.permutation(len(reference)))
     return mixed
-
-
-def _coherence_figure(result: CoherenceFound) -> IntervalFigure:
-    """Return the mean of each row with its interval; rows of references are grey."""
-    rows = []
-    for row in result.table().to_dict("records"):
-        is_reference = row["row"] in (REFERENCE, SHUFFLED)
-        number = Estimate(row["coherence"], row["low"], row["high"])
-        label = f"{row['label']}, n = {row['n']:,}"
-        rows.append(IntervalRow(label, number, row["label"].split()[0], is_reference))
-    axis = "coherence, 0–100: how likely each sentence follows the one before"
-    note = f"{result.sample}. Bars: 95 % intervals over summaries of two sentences or more (n)."
-    return IntervalFigure(result.title, [IntervalPanel("", rows)], axis, note)

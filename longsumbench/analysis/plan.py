@@ -66,7 +66,7 @@ def stats(words: Sequence[str] = (), **settings: Any) -> DatasetReport | RankRec
         The statistics: lengths in words and tokens, shares and ROUGE 0–100. With `rank`, recalls 0–100.
 
     Raises:
-        UsageError: a setting is invalid, or a run has read other texts.
+        UsageError: a setting is invalid.
         DataError: the texts cannot be used, or lack a split.
     """
     words = [*words, *format_overrides(settings, swept=True)]

@@ -57,9 +57,9 @@ class AnalysisResult(ABC):
     def blocks(self) -> list[Block]:
         """Return the tables to read."""
 
-    @abstractmethod
     def pictures(self) -> dict[str, bytes]:
-        """Draw the picture; return "png" and "svg" → bytes."""
+        """Draw the picture, if there is one; return "png" and "svg" → bytes."""
+        return {}
 
     def render(self) -> str:
         """Return the tables for the terminal."""

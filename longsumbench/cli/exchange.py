@@ -81,6 +81,7 @@ def _execute_verify(options: Namespace) -> None:
         num_failed += bool(problems)
         rows += [(run_id[:8], model, dataset, line) for line in problems or ["verified"]]
     print_text(plain_table(rows or [("no finished run",)]))
+    # Raised at the end: all runs are checked.
     if num_failed:
         counts = f"{format_count(num_failed, 'run')} of {len(folders):,}"
         raise DataError(f"{counts} not verified: see the table")
@@ -129,6 +130,7 @@ _EXPORT_ARGUMENTS = (
 def _execute_export(options: Namespace) -> None:
     from longsumbench.exchange.export import export_runs
 
+    # Each format has a folder of its own: files of two formats may have the same names.
     results = results_of(options)
     folder = output_folder(options.output, results.root / "export" / options.format)
     print_text(*export_runs(results, options.runs, options.format, folder))

@@ -102,6 +102,7 @@ def _execute_inspect(options: Namespace) -> None:
     folder = output_folder(
         options.output, inspection_folder(results_of(options), inspections[0].record)
     )
+    # Pages link to each other, so all are read before the first is written.
     for inspection in inspections:
         linked = replace(inspection, pages=sorted(item.number for item in inspections))
         print_text(linked.render(), "", *write_inspection(linked, folder, options.picture))

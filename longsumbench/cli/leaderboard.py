@@ -10,6 +10,7 @@ from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import print_text
 
 if TYPE_CHECKING:
+    from longsumbench.runs.record import RunRecord
     from longsumbench.runs.results import Results
     from longsumbench.views.leaderboard import TableView
 
@@ -86,7 +87,7 @@ def _execute(options: Namespace) -> None:
     names = find_datasets(results, options.dataset)
     columns = [name.strip() for name in (options.columns or "").split(",") if name.strip()]
     if columns:
-        records = []
+        records: list[RunRecord] = []
         for name in names:
             records += results.records(name)
         all_columns = columns_of(records, part)
@@ -94,6 +95,7 @@ def _execute(options: Namespace) -> None:
             print_text(list_columns(all_columns))
             return
         columns = [column.name for column in choose_columns(columns, all_columns)]
+    # Errors of --against come before any table is printed.
     curve_files = _draw_against(options, results, names)
     for name in names:
         # The files have the usual table; what is printed may be another one.
@@ -131,6 +133,7 @@ def _print_table(options: Namespace, view: "TableView", num_tables: int) -> None
 
 def _matrix(options: Namespace, results: "Results") -> list[object]:
     """Write the matrix of systems × datasets; return its text."""
+    # The matrix has columns and blocks of its own.
     foreign_options = ("dataset", "columns", "block", "by_run", "ledger", "against", "kind")
     if options.measure != "f1" or any(vars(options)[name] for name in foreign_options):
         raise UsageError(

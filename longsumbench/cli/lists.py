@@ -60,6 +60,7 @@ def _execute_list(options: Namespace) -> None:
         return
     from longsumbench.core import catalogue, registry
 
+    # A model's name may follow `settings`, and nothing the others.
     allowed = 1 if options.what == "settings" else 0
     if extra := options.filters[allowed:]:
         raise UsageError(f"'{extra[0]}' is an extra argument: longsumbench list {options.what}")
@@ -171,6 +172,7 @@ def _execute_cache(options: Namespace) -> None:
     action, *keys = options.words or ["kinds"]
     if action not in ("kinds", "list", "prune"):
         raise UsageError(f"longsumbench cache {action}: write list or prune before the key")
+    # Without a word: the kinds of stages
     root = cache_folder()
     if action == "prune":
         _check_selection(options, keys)

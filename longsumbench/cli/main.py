@@ -27,6 +27,7 @@ from longsumbench.formatting import escape_line, escape_lines
 from longsumbench.interrupts import sigterm_as_interrupt
 from longsumbench.progress import log_level
 
+# In the order of the help: run, look at results, work with outputs, with texts, with other people
 COMMANDS = (
     run.run_command,
     texts.recommend_command,
@@ -92,8 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(parser(), always_complete_options=False)
+    # Flags of the level of messages may be anywhere; records do not store them.
     argv = list(sys.argv[1:] if arguments is None else arguments)
-    words = [word for word in argv if word not in _LEVELS]  # records do not store them
+    words = [word for word in argv if word not in _LEVELS]
+    # The last of them counts.
     level = next((_LEVELS[word] for word in reversed(argv) if word in _LEVELS), None)
     outcome = "the same command starts again"
     try:
@@ -107,7 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             escape_line(f"longsumbench: interrupted; {f'{interrupt}' or outcome}"), file=sys.stderr
         )
         return INTERRUPTED
-    except BrokenPipeError:  # as in `longsumbench list settings | head`
+    except BrokenPipeError:
+        # As in `longsumbench list settings | head`: what is left is written nowhere, and nobody is told.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         return _show_problem(error, verbose=level == "DEBUG")
@@ -116,6 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _show_problem(error: Exception, verbose: bool) -> int:
     """Print an error in one line, after its traceback if `verbose`; return the exit code."""
+    # Imported here: a command that ends well needs no report.
     from longsumbench.runs.bug_report import as_reported_error
 
     problem = as_reported_error(error)
@@ -136,6 +141,7 @@ def parse_words(words: Sequence[str]) -> Namespace:
         UsageError: the command is missing, a word is neither a flag of the command nor an override, or a blank
             divides a list of values.
     """
+    # Blanks first: argparse would complain about another word.
     check_blanks(words)
     options, extra = parser().parse_known_args(words or ["--help"])
     free_words = [name for name in _FREE_WORDS if name in options]

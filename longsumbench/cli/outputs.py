@@ -57,11 +57,13 @@ _SUMMARIZE_ARGUMENTS = (
 
 
 def _execute_summarize(options: Namespace) -> None:
-    from longsumbench.runs.summarize import summarize_files, summarize_into
+    from longsumbench.runs.summarize import summarize_files
+    from longsumbench.runs.summarize_many import summarize_into
 
     arguments = (options.system, options.inputs, results_of(options))
     if options.output is None:
         return summarize_files(*arguments, options.together, options.json, options.query)
+    # Many files: continued by the same command
     if options.together:
         raise UsageError("--together makes one summary, which is printed: leave out --output")
     output = Path(options.output).expanduser()
@@ -139,6 +141,7 @@ _SCORE_ARGUMENTS = (
 
 
 def _execute_score(options: Namespace) -> None:
+    # Settings of a run are flags here.
     for word in options.texts:
         setting, sign, value = word.removeprefix("score.").partition("=")
         if sign and word.startswith("score."):
@@ -162,6 +165,7 @@ def _execute_score(options: Namespace) -> None:
         empty_references=options.empty_references,
         sentences=options.sentences,
     )
+    # Checked before texts are scored, which takes minutes
     table = output_file(options.per_example, "--per-example")
     references = Path(options.texts[1]).expanduser() if options.texts[1:] else None
     predictions = find_predictions(options.texts[0], results_of(options))

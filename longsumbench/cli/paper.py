@@ -21,8 +21,8 @@ scales:    paper | small (real texts) | probe (generated reports); `list` shows 
 settings:  path.DATASET=FOLDER, the texts of a dataset; those of the table itself, such as bert=FOLDER; and all settings
            of `longsumbench run -m` (seed=1  train.max_steps=100), which then hold for all runs of the table
 
-It plans the runs, runs those that are missing as one sweep, and writes NAME.md, .csv, .html, .json and pictures into
-results/papers/, of the scale typed last; index.html there has the claims of all tables. Tables share runs: a run that
+It plans the runs, runs those that are missing as one sweep, and writes NAME.md, .csv, .json and pictures into
+results/papers/, of the scale typed last; index.md there has the claims of all tables. Tables share runs: a run that
 another table made is found. The same command continues after an interrupt. Until then, the page shows what is
 finished, and names what is missing.
 """

@@ -19,10 +19,10 @@ _EXIT_CODES = """\
 exit codes: 0 done, 1 some points failed, 2 wrong usage or configuration, 3 bad data,
 4 environment (network, disk, memory), 70 unexpected error (see the log that it names), 130 interrupted
 """
-_WIDEST_HELP = 120  # columns
-_ITEM = re.compile(
-    r"(?:  \S.*?  +|[\w ]{4,9}: +)(?P<meaning>\S.*)|  \S.*"
-)  # an example or label, and its meaning
+# Columns; longer lines are hard to read
+_WIDEST_HELP = 120
+# An example or a label of a help text, and its meaning
+_ITEM = re.compile(r"(?:  \S.*?  +|[\w ]{4,9}: +)(?P<meaning>\S.*)|  \S.*")
 
 
 class Parser(argparse.ArgumentParser):
@@ -72,6 +72,7 @@ def check_blanks(words: Sequence[str]) -> None:
         UsageError: there is one; the message has the words without it.
     """
     for place, word in enumerate(words):
+        # What the words from here on would be without blanks, and as they were typed
         joined, with_blanks = word, word
         of_columns = words[place - 1 : place] == ["--columns"]
         for next_word in words[place + 1 :]:
@@ -186,6 +187,7 @@ def output_file(name: str | None, flag: str) -> Path | None:
 
     if name is None:
         return None
+    # A link may lead to a place where nothing is yet.
     table = Path(os.path.realpath(Path(name).expanduser()))
     if os.path.lexists(table) and not table.is_file():
         kind = "a folder" if table.is_dir() else "not a file (a pipe, a device or a loop of links)"

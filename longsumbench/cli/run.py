@@ -78,6 +78,7 @@ def _execute(options: Namespace) -> None:
         from longsumbench.runs.plan import show_config
         from longsumbench.sweeps.run import plan_launch
 
+    # The other processes wait in `take_part` until the first one has a run to share.
     with first_process(take_part) as first:
         if not first:
             return
@@ -101,6 +102,7 @@ def _execute(options: Namespace) -> None:
         if options.show:  # for a search: the settings that all points share
             print_text(show_config(launch.points))
             return
+        # What makes tables is imported last: --show and --estimate do without.
         from longsumbench.sweeps.run import updating_tables
         from longsumbench.views.after_run import describe_runs
 

@@ -56,6 +56,7 @@ def _execute_dataset(options: Namespace) -> None:
         raise UsageError("the path is missing: longsumbench dataset add NAME PATH")
     texts, file = add_dataset(options.name, options.path, options.overrides)
     print_text(f"{texts.name}: {describe_sizes(texts)}, fingerprint {texts.fingerprint[:8]}")
+    # One file without splits can be scored, but nothing can learn from it.
     if list(texts.splits) == ["test"] and texts.way_to_splits:
         print_text(
             "all are the test split: dataset.split_by_hash=true divides one file into three, to train on"
@@ -80,7 +81,6 @@ Print statistics of a dataset. With rank=, print how much of the references the 
   longsumbench stats dataset=elife dataset.path=FOLDER --output elife_stats      also as CSV and Markdown
   longsumbench stats dataset=probe model=trunc,seal,pagesum model.init=random    what each model would read
   longsumbench stats model=trunc scale=small model.input_length=512,1024         one model with several settings
-  longsumbench stats run=all                                      also what finished runs on these texts did not read
   longsumbench stats dataset=wiki_sections dataset.path=FOLDER rank=tfidf,lexrank,lstm
 
 Counts examples, documents, sections, paragraphs and sentences. Measures lengths in words and, with model=, in the
@@ -89,8 +89,8 @@ shows what the model would read of dataset.split and cut from the training targe
 without training. Slow statistics use a sample.
 
 settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1
-           run=all|RUN[,RUN...]  results_dir=results  score.tokenizer=default|unicode  score.*
-           model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*  train_ranker=false|true
+           score.tokenizer=default|unicode  score.*
+           model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*
 ranking:   rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda  score.*
            ranker.{dimension,steps,batch_size,vocabulary_size}                   (longsumbench list rankers|datasets)
 More: docs/how-to/stats.md
@@ -141,7 +141,8 @@ _ANALYSES = {
 }
 
 _ANALYZE_HELP = """\
-Analyze the texts of a dataset and the summaries of runs. Writes CSV, PNG and SVG (PageSum, Figures 1 and 4, Table 4).
+Analyze the texts of a dataset and the summaries of runs (PageSum, Figures 1 and 4, Table 4). Writes CSV, and a picture
+of locality and of fusion as PNG and SVG.
 
   longsumbench analyze locality dataset=pubmed                       similarity of two sentences, by their distance
   longsumbench analyze locality encoder=FOLDER sample=50             with a sentence encoder instead of tf-idf
@@ -226,6 +227,7 @@ def _execute_recommend(options: Namespace) -> None:
     with phase("loading the libraries"):
         from longsumbench.analysis.recommend import recommend
 
+    # Each further system is one text of several words.
     more = [shlex.split(settings) for settings in options.also]
     recommend(options.overrides, more, options.command_line, print_text)
 

@@ -34,14 +34,12 @@ class Entry(NamedTuple):
         split: of the row; None: chosen by a hash of the example's id.
         load: returns the row's examples, nearly always one; raises BadRow.
         path, line: of the row, for messages.
-        position: bytes of the source's files up to the end of the row, if their sizes are known.
     """
 
     split: str | None
     load: Callable[[], Read]
     path: Path | str | None = None
     line: int | None = None
-    position: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,13 +50,11 @@ class Source:
         inputs: JSON values that decide the rows; part of the stage key.
         facts: for the record; no paths of this machine.
         entries: yields the rows. It skips the splits in the set it gets, to which full splits are added meanwhile.
-        size: bytes of its (compressed) files; None if entries have no `position`.
     """
 
     inputs: Mapping[str, Any]
     facts: Mapping[str, Any]
     entries: Callable[[set[str]], Iterator[Entry]]
-    size: int | None = None
 
 
 FromRow = Callable[[Row], Read]

@@ -148,7 +148,7 @@ metrics = Registry(
             "fact_recall": "longsumbench.metrics.fact_recall:FactRecall",
             "entity_precision": "longsumbench.metrics.names_and_numbers:EntityPrecision",
             "number_precision": "longsumbench.metrics.names_and_numbers:NumberPrecision",
-            "copied": "longsumbench.metrics.copied:Copied",
+            "copied": "longsumbench.metrics.word_metrics:Copied",
             "novel_ngrams": "longsumbench.metrics.word_metrics:NovelNgrams",
             "extractive": "longsumbench.metrics.word_metrics:Extractive",
             "repetition": "longsumbench.metrics.word_metrics:Repetition",

@@ -53,8 +53,8 @@ def export_runs(
         records |= {record.run_id: record for record in chosen}
     for record in records.values():
         if kind == "eee":
-            place, text = _log_file(record)
-            write_atomically(folder / place, text)
+            name, text = _log_file(record)
+            write_atomically(folder / name, text)
         else:
             place = f"{_file_name(record.key.model)}-{record.run_id[:SHORT_ID]}"
             for name, content in hub_files(record, f"OWNER/{place}").items():

@@ -54,6 +54,7 @@ def merge_results(sources: Sequence[str], target: Results) -> Iterator[str]:
 
 def _merge_run(folder: Path, source: str, target: Results) -> bool:
     """Copy a run into a results folder; return False if it is there already; DataError if it cannot be copied."""
+    # dataset, model and run id
     names = folder.absolute().parts[-3:]
     if folder.resolve() != folder.parents[3].resolve().joinpath("runs", *names):
         raise DataError("a link that leaves its results folder, which is not followed", folder)

@@ -44,6 +44,7 @@ def push_run(results: Results, run: str, repository: str, private: bool = False)
             f"{run_label(record)} has no weights to push: name a run that trained its system"
         )
     saved_system, _ = find_system(str(folder), [], results, "none")
+    # Everything is checked before anything is created on the hub
     if get_token() is None:
         raise EnvironmentProblem(
             "no token of the Hugging Face hub: set HF_TOKEN, or log in with `hf auth login`"

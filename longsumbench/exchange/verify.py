@@ -128,6 +128,7 @@ def _config_of(record: RunRecord, dataset_path: str | None) -> RunConfig:
         settings[section] = build_settings(schema, values[section], f"{section}.")
     config = RunConfig(**settings)
     config.dataset.path = dataset_path or config.dataset.path
+    # Metrics of plug-ins may not be installed here
     computable = registry.metrics.built_in.keys() - _NEED_MODELS
     metrics = [metric for metric in record.evaluation.measured_by if metric in computable]
     config.score = replace(config.score, metrics=metrics)
@@ -161,12 +162,13 @@ def _find_problems(
         ids &= {*tables["scores.csv"].index, *record.evaluation.empty_references}
     outputs = {name: read_summaries(folder / name) for name in files}
     yield from _find_unlike_settings(folder, record, config, texts, outputs["predictions.jsonl"])
-    problems = []
+    problems = list[str]()
     for name, summaries in outputs.items():
         problems += _unlike_ids(name, [summary.id for summary in summaries], ids)
     if problems:  # all means are over other examples
         yield from problems
         return
+    # Score the outputs again, as a run does
     with TemporaryDirectory() as root:
         subset = only_summarized(texts, config.dataset.split, ids)
         evaluation = score_run(config, subset, record.fit, [*outputs.values()], Path(root))
@@ -239,6 +241,7 @@ def _expected_fields(
             expected["variant"] = _expected_variant(folder, record, config)
     except SuiteError as error:
         _log.warning(f"{record.label}: not computed again, run id and variant: {error}")
+    # What no setting decides is taken from the record itself
     parts = deciding_parts(config.model, config.train, config.decode)
     if "train" not in parts or not config.train.max_steps:
         fit = FitReport(record.fit.parameters, ended_by=record.fit.ended_by)
@@ -267,6 +270,7 @@ def _expected_training(fit: FitReport, recipe: Recipe, validates: bool) -> FitRe
     steps, ended_by = recipe.max_steps, "max_steps"
     if fit.ended_by in _EARLY_ENDS and vars(recipe)[fit.ended_by]:
         steps, ended_by = min(max(fit.steps, 1), steps), fit.ended_by
+    # A training that ended early has as many validations as it reached
     losses = [loss for _, loss in fit.validation_losses]
     grid = []
     if validates:

@@ -178,26 +178,15 @@ def evaluate(
     per_example = mean_scores(tables)
     n, best = len(tables[0]), scored[0]
     others = [metric for metric in every if not isinstance(metric, Rouge)]
-    scores: dict[str, means.RougeMeans] = {}
-    if len(others) < len(every):
-        is_perl = scoring.resampling == "perl"
-        rouge_columns = per_example[list(Rouge.columns)]
-        scores = means.aggregate(rouge_columns, scoring.resamples, perl_resampling=is_perl)
     units: dict[str, str] = {}
     for metric in others:
         units |= metric.units
-    measures = means.aggregate_measures(
-        per_example[columns_in(others, per_example)], scoring.resamples, in_units=units
-    )
-    for metric in others:
-        for name, number in metric.pooled().items():
-            measures[name] = means.MeasureMean(*number)
     evaluation = Evaluation(
         signature="|".join(metric.signature(n) for metric in metrics),
         n=n,
         examples=digest(sorted([*tables[0].index, *best.empty_references]))[:16],
-        scores=scores,
-        measures=measures,
+        scores=_rouge_means(per_example, scoring) if len(others) < len(every) else {},
+        measures=_measure_means(others, per_example, scoring, units),
         units=units,
         ranked_by=ranked_by,
         measured_by={metric.name: metric.signature(n) for metric in requested},
@@ -209,6 +198,27 @@ def evaluate(
         empty_predictions=best.empty_predictions,
     )
     return ScoredOutputs(evaluation, tuple(tables), per_example, best.verdicts)
+
+
+def _rouge_means(per_example: "pd.DataFrame", scoring: Scoring) -> dict[str, means.RougeMeans]:
+    is_perl = scoring.resampling == "perl"
+    columns = per_example[list(Rouge.columns)]
+    return means.aggregate(columns, scoring.resamples, perl_resampling=is_perl)
+
+
+def _measure_means(
+    metrics: Sequence[Metric],
+    per_example: "pd.DataFrame",
+    scoring: Scoring,
+    units: Mapping[str, str],
+) -> dict[str, means.MeasureMean]:
+    columns = per_example[columns_in(metrics, per_example)]
+    measures = means.aggregate_measures(columns, scoring.resamples, in_units=units)
+    # Numbers that no mean over examples gives
+    for metric in metrics:
+        for name, number in metric.pooled().items():
+            measures[name] = means.MeasureMean(*number)
+    return measures
 
 
 def _with_floor(

@@ -12,7 +12,6 @@ _REACH = 10  # the value must be among so many words after the subject
 _DECILES = range(10)  # of a fact's position
 _DISTANCES = range(8)  # sections; a fact of larger distance counts under `other` only
 _SPREAD = ("relayed", "silent")  # kinds of facts that several sentences state
-_TRAITS = ("plain", "repeated", "overruled")  # further words of a kind
 
 
 # The order of the columns is that of the file of scores.
@@ -46,25 +45,21 @@ class FactRecall(Metric):
     * `fact_recall_single_position_<0…9>`: by the tenth of the source that has the fact;
     * `fact_recall_<relayed|silent>_distance_<0…7>`: by the number of sections between the sentences that state it;
       `…_same` and `…_other`: facts from one section, facts from several;
-    * `fact_recall_chance`: the expected share of random guesses;
-    * if there are such facts, `fact_recall_<plain|repeated|overruled>`: by the further words of the kind. The source
-      states a repeated fact twice ("single repeated"), an overruled fact corrects an earlier statement, and a plain
-      fact is neither.
+    * `fact_recall_chance`: the expected share of random guesses.
     """
 
     needs_source: ClassVar[bool] = False
     name: ClassVar[str] = "fact_recall"
     columns: ClassVar[tuple[str, ...]] = _column_names()
-    further: ClassVar[tuple[str, ...]] = tuple(f"fact_recall_{trait}" for trait in _TRAITS)
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
-        """Score one prediction; `columns` → 0–1 or NaN, and those of `further` that apply."""
+        """Score one prediction; `columns` → 0–1 or NaN."""
         shares: dict[str, list[float]] = {column: [] for column in self.columns}
         sentences = words_of(prediction)
         for fact in example.facts:
             right = float(stated_values(sentences, fact) == fact.value.casefold())
             for column in _columns_of(fact):
-                shares.setdefault(column, []).append(right)
+                shares[column].append(right)
             shares["fact_recall_chance"].append(1 / len(fact.values))
         return {
             column: sum(rights) / len(rights) if rights else np.nan
@@ -98,14 +93,12 @@ def words_of(text: str) -> list[list[str]]:
 
 
 def _columns_of(fact: Fact) -> Iterator[str]:
-    kind, _, traits = fact.kind.partition(" ")
-    suffixes = [""]
+    kind, suffixes = fact.kind, [""]
     if kind == "single":
         suffixes += ["_single", f"_single_position_{min(int(fact.position * 10), 9)}"]
     if kind in _SPREAD:
         suffixes += [f"_{kind}", f"_{kind}_{'other' if fact.distance else 'same'}"]
         if fact.distance in _DISTANCES:
             suffixes.append(f"_{kind}_distance_{fact.distance}")
-    suffixes += [f"_{trait}" for trait in _TRAITS if trait in traits.split()]
     for suffix in suffixes:
         yield f"fact_recall{suffix}"

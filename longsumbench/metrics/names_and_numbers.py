@@ -11,8 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from longsumbench.core import Example
-from longsumbench.metrics.copied import SourceMetric
-from longsumbench.rouge.tokenizer import plain_words
+from longsumbench.metrics.word_metrics import WordMetric
 
 _LETTERS = re.compile("[a-z]+")
 _SMALL: list[str] = _LETTERS.findall(
@@ -67,10 +66,8 @@ _DATE_WORD = (
         rf"\b(?:{'|'.join(_SURE_DATE_WORDS)})\b|(?<=[\w,] )(?-i:March|May)\b", re.IGNORECASE
     )
 )
-_GROUPED, _POINTS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"), re.compile("[.,]+")
-_NUMBER_BYTES = bytes(byte if chr(byte) in "0123456789.," else ord(" ") for byte in range(256))
-
-_FEW_WORDS = 25  # are looked up one by one, which is faster
+_IN_DIGITS, _POINTS = re.compile("[0-9]+(?:[.,][0-9]+)*"), re.compile("[.,]")
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 
 _CAPITAL = r"[^\W\d_a-zß-öø-ÿ][^\W_]*(?:(?:['’&-]|\.(?=[A-Z]))[^\W_]+)*"
 _CAPITALIZED = re.compile(rf"(?<![^\W_]){_CAPITAL}(?: {_CAPITAL})*")
@@ -100,7 +97,7 @@ _FUNCTION_WORDS = frozenset(
 
 
 # Begin to read here; both metrics have the same form.
-class EntityPrecision(SourceMetric):
+class EntityPrecision(WordMetric):
     """The share of the summary's names that the source, its title or its query has.
 
     A name is a sequence of capitalized words, without titles ("Dr."). The source has it if it has all of its words.
@@ -117,16 +114,16 @@ class EntityPrecision(SourceMetric):
 
     def score(self, prediction: str, example: Example) -> dict[str, float]:
         """Score one prediction; `entity_precision` → 0–1, NaN without names."""
-        source = self.source(example)
+        known = self.known_words(example)
         shares = []
-        for name in names_in(prediction, source.text):
-            words = plain_words([name], self.scoring.tokenizer).split()
+        for name in names_in(prediction, example.source_text()):
+            words = self.words(name)
             if words:
-                shares.append(all(b" %b " % word in source.known_words for word in words))
+                shares.append(all(f" {word} " in known for word in words))
         return {self.name: float(np.mean(shares)) if shares else np.nan}
 
 
-class NumberPrecision(SourceMetric):
+class NumberPrecision(WordMetric):
     """The share of the summary's numbers and parts of dates that the source, its title or its query has.
 
     Notations are compared by their value: 3,000 = 3000 = three thousand = 3 thousand, 3rd = third, 12 % = twelve
@@ -145,12 +142,12 @@ class NumberPrecision(SourceMetric):
         numbers = list(numbers_in(prediction))
         if not numbers:
             return {self.name: np.nan}
-        source = self.source(example)
-        text = f"{source.text} {example.topic or ''}"
+        known = self.known_words(example)
+        text = f"{example.source_text()} {example.topic or ''}"
         digits = digits_in(text)
 
         def is_known(number: Number) -> bool:
-            is_spelled = any(source.has_words(words) for words in number.spellings())
+            is_spelled = any(f" {words} " in known for words in number.spellings())
             return number.value in digits or is_spelled or is_in_digits(number, digits, text)
 
         return {self.name: float(np.mean([is_known(number) for number in numbers]))}
@@ -158,22 +155,10 @@ class NumberPrecision(SourceMetric):
 
 def digits_in(text: str) -> frozenset[str]:
     """Return the values of the numbers that a text has in digits."""
-    raw = text.encode("utf-8", "surrogatepass")
-    places = np.flatnonzero(np.frombuffer(raw, np.uint8) - np.uint8(ord("0")) < len("0123456789"))
-    if not len(places):
-        return frozenset()
-    # a token of digits, points and commas is in one stretch
-    breaks = np.flatnonzero(np.diff(places) > len(".5"))
-    firsts, lasts = places[np.r_[0, breaks + 1]], places[np.r_[breaks, -1]]
-    stretches = set()
-    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-        stretches.add(raw[first : last + 1])
     values = set()
-    for token in b" ".join(stretches).translate(_NUMBER_BYTES).decode().split():
-        number = token.strip(".,")
+    for number in set(_IN_DIGITS.findall(text)):
         for part in [number] if _GROUPED.fullmatch(number) else _POINTS.split(number):
-            if part:
-                values.add(_plain(part.replace(",", "")))
+            values.add(_plain(part.replace(",", "")))
     return frozenset(values)
 
 
@@ -271,13 +256,6 @@ def _value_of(words: list[str]) -> int:
     return total + part
 
 
-def _words_between_blanks(words: set[str], source: str) -> set[str]:
-    """Return those of some words that a source has between blanks; for many words, the source is read once."""
-    if len(words) > _FEW_WORDS:
-        return words.intersection(source.split(" ")[1:-1])
-    return {word for word in words if f" {word} " in source}
-
-
 def names_in(text: str, source: str) -> Iterator[str]:
     """Yield the names of a summary; `source` decides whether a word at a sentence start is a common one."""
     # in capitals, any word would be a name
@@ -294,7 +272,8 @@ def names_in(text: str, source: str) -> Iterator[str]:
         if begins and len(words) == 1:
             alone.update(words)
     alone -= inside
-    common_words = _words_between_blanks({word.lower() for word in alone}, source)
+    # the source is read once, however many words there are
+    common_words = {word.lower() for word in alone}.intersection(source.split(" ")[1:-1])
     for words, begins in sequences:
         first = words[0].lower()
         # a word at a sentence start is capitalized in any case

@@ -396,41 +396,32 @@ def model_confidence_set(
         center = of_seeds.mean(axis=1)
         places = draw.integers(0, of_seeds.shape[1], of_seeds.shape)
         seed_means = np.take_along_axis(of_seeds, places, axis=1).mean(axis=1)
-        errors[:, system] = (
-            center - means[system] + _seed_factor(scores[system]) * (seed_means - center)
-        )
+        error = center - means[system] + _seed_factor(scores[system]) * (seed_means - center)
+        errors[:, system] = error
     least = _SUM_ERROR * np.abs(values).max()
     gaps = _larger_than(means - means[:, None], least)  # [i, j]: how far i is below j
-    error = np.array(
-        [
-            np.sqrt((_larger_than(errors - errors[:, [i]], least) ** 2).mean(axis=0))
-            for i in range(len(means))
-        ]
-    )
-    t, remaining, order, furthest = (
-        _ratio(gaps, error),
-        np.arange(len(means)),
-        list[int](),
-        list[float](),
+    gap_errors = np.empty_like(gaps)
+    for system in range(len(means)):
+        differences = _larger_than(errors - errors[:, [system]], least)
+        gap_errors[system] = np.sqrt((differences**2).mean(axis=0))
+    t, remaining, furthest = (
+        _ratio(gaps, gap_errors),
+        list(range(len(means))),
+        list[tuple[int, float]](),
     )
     while len(remaining) > 1:
         below = t[np.ix_(remaining, remaining)].max(axis=1)
-        order.append(int(remaining[below.argmax()]))
-        furthest.append(below.max())
-        remaining = np.delete(remaining, below.argmax())
-    p_values, larger, members = np.ones(len(means)), list[float](), [int(remaining[0])]
-    largest = np.zeros(resamples)  # t of the resamples, of the sets from the last to the first
-    for system, observed in zip(order[::-1], furthest[::-1], strict=True):
-        differences = np.abs(_larger_than(errors[:, members] - errors[:, [system]], least))
-        largest = np.maximum(
-            largest,
-            _ratio(differences, np.broadcast_to(error[system, members], differences.shape)).max(
-                axis=1
-            ),
-        )
-        larger.append(float((largest >= observed).mean()))
-        members.append(system)
-    p_values[order] = np.maximum.accumulate(larger[::-1])
+        furthest.append((remaining.pop(int(below.argmax())), below.max()))
+    # t of the resamples, of the sets from the last to the first
+    p_values, largest = np.ones(len(means)), np.zeros(resamples)
+    for system, observed in reversed(furthest):
+        differences = np.abs(_larger_than(errors[:, remaining] - errors[:, [system]], least))
+        t_resampled = _ratio(differences, gap_errors[system, remaining])
+        largest = np.maximum(largest, t_resampled.max(axis=1))
+        p_values[system] = (largest >= observed).mean()
+        remaining.append(system)
+    order = [system for system, _ in furthest]
+    p_values[order] = np.maximum.accumulate(p_values[order])
     return p_values
 
 

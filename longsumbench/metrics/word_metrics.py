@@ -28,6 +28,10 @@ class WordMetric(Metric):
         """Return the words of the source, without titles, queries and section names."""
         return _source_words(example, self.scoring.tokenizer)
 
+    def known_words(self, example: Example) -> str:
+        """Return the words of the source, then those of the title and the query, each between blanks."""
+        return _known_words(example, self.scoring.tokenizer)
+
     def signature(self, n: int) -> str:
         """Name the metric, its version and the tokenizer."""
         return f"{self.name}:{self.version}|tokenizer:{self.scoring.tokenizer}"
@@ -43,8 +47,15 @@ def _source_words(example: Example, name: str) -> _WordTuple:
     return _tokenize_sentences(tuple(example.sentences()), name)
 
 
+@lru_cache(1)
+def _known_words(example: Example, name: str) -> str:
+    topic = _tokenize_sentences((example.topic or "",), name)
+    # no sequence of words crosses the mark
+    return f" {' '.join([*_source_words(example, name), MARK, *topic])} "
+
+
 def _tokenize_sentences(sentences: Sentences, name: str) -> _WordTuple:
-    return tuple(word for word in named_tokenizer(name, "google")(sentences) if word != MARK)
+    return tuple([word for word in named_tokenizer(name, "google")(sentences) if word != MARK])
 
 
 class NovelNgrams(WordMetric):
@@ -111,6 +122,37 @@ class LengthRatio(WordMetric):
         lengths = [expected for expected in lengths if expected]
         expected = float(np.mean(lengths)) if lengths else np.nan
         return dict(zip(self.columns, (length / expected, length, expected), strict=True))
+
+
+class Copied(WordMetric):
+    """How much of a summary is copied from the source.
+
+    * `copied_bigrams`: the share of the summary's pairs of words that the source has: 1 − `novel_ngrams_2`;
+    * `copied_longest`: the length of the longest sequence of words that both have, in words.
+
+    The metric does not apply to a summary of fewer than two words.
+    """
+
+    name: ClassVar[str] = "copied"
+    columns: ClassVar[tuple[str, ...]] = ("copied_bigrams", "copied_longest")
+    units: ClassVar[Mapping[str, str]] = MappingProxyType({columns[1]: "words"})
+    agrees: ClassVar[str] = (
+        "τ 0.83 and 0.44 with factuality of papers (people 0.75 and 0.83), 0.42 with errors in meetings"
+    )
+
+    def score(self, prediction: str, example: Example) -> dict[str, float]:
+        """Score one prediction; `copied_bigrams` → 0–1, `copied_longest` → words; both may be NaN."""
+        source, summary = self.source_words(example), self.words(prediction)
+        if len(summary) < 2:
+            return dict.fromkeys(self.columns, np.nan)
+        pairs, places = list(pairwise(summary)), _places_of_pairs(source, summary)
+        share = sum(pair in places for pair in pairs) / len(pairs)
+        longest = int(not set(summary).isdisjoint(source))
+        lengths: dict[int, int] = {}  # of the common sequence that ends with the pair at each place
+        for pair in pairs:
+            lengths = {place: lengths.get(place - 1, 1) + 1 for place in places.get(pair, ())}
+            longest = max(longest, *lengths.values()) if lengths else longest
+        return dict(zip(self.columns, (share, float(longest)), strict=True))
 
 
 class Extractive(WordMetric):

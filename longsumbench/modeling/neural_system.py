@@ -77,7 +77,7 @@ class NeuralSystem(core.System):
         if context.train.queried:
             self.state.queried = READING_VERSION
         self.state.target_words = mean_target_words(context.train)
-        self._describe_texts()
+        _describe_texts(self.reader, self.state)
         self.reader.prepare(context)
         self.reader.tokenizer = self.builder.tokenizer(context)
 
@@ -178,11 +178,6 @@ class NeuralSystem(core.System):
                 kept_folder(self.checkpoint, number)
             )
 
-    def _describe_texts(self) -> None:
-        """Tell the reader what the training texts are."""
-        self.reader.multi_document = bool(self.state.multi_document)
-        self.reader.queries_version = self.state.queried
-
     def ledgers(self, example: core.Example) -> tuple[core.Truncation, core.Truncation]:
         """Return the ledgers of an example's units and of its first reference, which is cut at `decode_length`."""
         return self.reader.units(example).truncation, reference_ledger(self.reader, example)
@@ -257,7 +252,7 @@ class NeuralSystem(core.System):
             UsageError: the folder is not a checkpoint of this system.
         """
         system = super().load(folder)
-        system._describe_texts()
+        _describe_texts(system.reader, system.state)
         system.reader.tokenizer, system.model = system.builder.open(folder)
         system.reader.ranking.load(folder)
         return system
@@ -266,6 +261,12 @@ class NeuralSystem(core.System):
 def kept_folder(checkpoint: Path, number: int) -> Path:
     """Return the folder of the n-th best weights of a checkpoint stage; the best are in the stage's folder."""
     return checkpoint if number == 1 else checkpoint / "kept" / str(number)
+
+
+def _describe_texts(reader: UnitReader, state: core.Fitted) -> None:
+    """Tell the reader what the training texts are."""
+    reader.multi_document = bool(state.multi_document)
+    reader.queries_version = state.queried
 
 
 def _text_read(reader: UnitReader, example: core.Example) -> str:

@@ -69,6 +69,7 @@ _PAIR_ALIGNMENT = "lrrrrrrrrrr"  # numbers are never broken into lines
 
 
 @dataclass(frozen=True)
+# What is compared
 class ComparedRun:
     """A finished run with its scores and predictions.
 
@@ -128,11 +129,6 @@ class ComparisonRow:
     def heading(self) -> str:
         """The measure's heading in tables."""
         return heading_of(self.measure)
-
-    @property
-    def distinguishable(self) -> bool:
-        """Whether the corrected test distinguishes the runs."""
-        return self.outcome == DISTINGUISHED
 
 
 class ScoreChange(NamedTuple):
@@ -233,6 +229,7 @@ class Comparison:
 
     def method(self) -> list[str]:
         """Return lines that explain the columns and how the scores were computed."""
+        # The correction counts all rows of all pairs
         tests = sum(len(pair.rows) for pair in self.pairs)
         columns = (
             "Difference: run minus baseline. Interval and p: paired t test over examples, corrected (Holm) for the "
@@ -241,6 +238,7 @@ class Comparison:
             f"{_NO_LIMIT}: too few examples differ. Higher, lower, equal: number of examples with such a score. "
             "ROUGE (F1) and other shares are 0–100."
         )
+        # The signature counts the compared examples, not those of the first run
         signature = _with_count(self.runs[0].record.evaluation.signature, len(self.ids))
         return [columns, signature.replace("|", " ")]
 
@@ -321,7 +319,7 @@ def verdict(pair: RunPair) -> str:
     row, name = pair.main, pair.main.heading
     unit = pair.run.record.evaluation.units.get(row.measure, "points")
     measured = f"{name}: {row.difference:+.2f} {unit} (interval {format_interval(row.low, row.high, '+.2f')})"
-    if row.distinguishable:
+    if row.outcome == DISTINGUISHED:
         way = "higher" if row.difference > 0 else "lower"
         return f"{pair.run.label} scores {way} than {pair.baseline.label} by {measured}."
     if row.outcome != UNDISTINGUISHED:
@@ -380,6 +378,7 @@ def compare(
     if len(runs) < 2:
         raise UsageError("name two or more runs; the others are compared with the first")
     results = Results(Path(results_dir).expanduser())
+    # The runs may have scored other examples, but not other texts, nor in another way
     opened = tuple(open_run(run, results) for run in runs)
     for place, run in enumerate(opened):
         if run.record.run_id in [earlier_run.record.run_id for earlier_run in opened[:place]]:
@@ -453,32 +452,27 @@ def compare_measures(
     sides: Sequence[tuple[ComparedRun, ComparedRun]], ids: Sequence[str]
 ) -> list[tuple[ComparisonRow, ...]]:
     """Test pairs of a baseline and a run, all together, on every shared measure that applies to an example."""
-    measured: dict[tuple[int, str], _MeasuredPair] = {}
+    # First all differences, then one correction over all of them
+    differences: dict[tuple[int, str], PairDifference] = {}
     for place, (baseline, run) in enumerate(sides):
+        one_seed = seed_matters(baseline.record) or seed_matters(run.record)
         for measure in shared_measures(baseline, run):
-            one_seed = seed_matters(baseline.record) or seed_matters(run.record)
-            baseline_scores, scores = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
-            pair = compare_examples((scores - baseline_scores)[:, None], one_seed)
-            if pair is not None:
-                measured[place, measure] = _MeasuredPair(baseline_scores, scores, pair)
-    judged = judge_differences({key: pair.difference for key, pair in measured.items()})
+            gaps = run.scores_of(measure, ids) - baseline.scores_of(measure, ids)
+            difference = compare_examples(gaps[:, None], one_seed)
+            if difference is not None:
+                differences[place, measure] = difference
     tables: list[list[ComparisonRow]] = [[] for _ in sides]
-    for (place, measure), measured_pair in measured.items():
-        tables[place].append(_comparison_row(measure, measured_pair, judged[place, measure]))
+    for (place, measure), judged in judge_differences(differences).items():
+        baseline, run = sides[place]
+        scores = baseline.scores_of(measure, ids), run.scores_of(measure, ids)
+        tables[place].append(_comparison_row(measure, *scores, judged))
     return [tuple(rows) for rows in tables]
-
-
-class _MeasuredPair(NamedTuple):
-    """A measure of a baseline and a run, one score per example; NaN where it does not apply."""
-
-    baseline_scores: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    difference: PairDifference
 
 
 def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
     """Return ROUGE's types and the other measures computed in the same way for both runs; no breakdowns by position."""
     first, second = baseline.record.evaluation, run.record.evaluation
+    # Columns of metrics that the two runs computed in other ways
     left_out: set[str] = set()
     for name, way in second.measured_by.items():
         if first.measured_by.get(name, way) != way:
@@ -492,14 +486,19 @@ def shared_measures(baseline: ComparedRun, run: ComparedRun) -> list[str]:
     return measures
 
 
-def _comparison_row(measure: str, pair: _MeasuredPair, judged: JudgedDifference) -> ComparisonRow:
-    gaps = pair.scores - pair.baseline_scores
+def _comparison_row(
+    measure: str,
+    baseline_scores: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    judged: JudgedDifference,
+) -> ComparisonRow:
+    gaps = scores - baseline_scores
     applies = np.isfinite(gaps)
     return ComparisonRow(
         measure=measure,
-        n=pair.difference.examples,
-        baseline_mean=float(pair.baseline_scores[applies].mean()),
-        mean=float(pair.scores[applies].mean()),
+        n=int(applies.sum()),
+        baseline_mean=float(baseline_scores[applies].mean()),
+        mean=float(scores[applies].mean()),
         difference=judged.mean,
         low=judged.low,
         high=judged.high,
@@ -525,6 +524,7 @@ def compare_pair(
         change = ScoreChange(name, baseline_score, score, score - baseline_score)
         if math.isfinite(change.difference):
             moved.append(change)
+    # Stable: changes of the same size stay in the order of the ids
     moved.sort(key=lambda change: -change.difference)
     return RunPair(baseline, run, rows, main, tuple(moved))
 

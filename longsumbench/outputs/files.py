@@ -93,6 +93,7 @@ def read_pairs(
         UsageError: the two sides are of different kinds, or lines of text have no references.
         DataError: a file cannot be read, or the two sides do not match.
     """
+    # A run's folder needs no references
     if references is None and (predictions / "record.json").is_file():
         return _pairs_of_run(predictions)
     predictions = _file_of_run(predictions)
@@ -130,6 +131,7 @@ def _pairs_of_run(folder: Path) -> PairedTexts:
     record.check_written(folder, ["predictions.jsonl"])
     path = folder / "predictions.jsonl"
     texts = _by_id(_read_texts(path, OUTPUT_FIELDS, _prediction_in), folder)
+    # Outputs that a server did not give are in no mean
     if record.left_out:
         for summary in read_summaries(path):
             if summary.counts.get("failed"):
@@ -167,6 +169,7 @@ def read_outputs(path: Path, ids: Sequence[str]) -> dict[str, RawText]:
         texts = _read_text_lines(path)
     else:
         files = dict(_read_texts(path, OUTPUT_FIELDS, _prediction_in))
+        # Names that are ids; otherwise the order of the numbers in the names
         if files.keys() & set(ids):
             return files
         numbers = {name: _last_number(name) for name in files}
@@ -200,6 +203,7 @@ def pair_texts(
         raise UsageError(
             "of predictions and references one is a dictionary: give two dictionaries, or two lists"
         )
+    # Of dictionaries the ids are compared below, which says more
     differ = len(outputs) != len(gold) and not isinstance(outputs, Mapping)
     if differ or not outputs:
         counts = (
@@ -268,7 +272,7 @@ def _pair_by_id(
     intersect: bool = False,
 ) -> PairedTexts:
     """Pair the two sides in the order of the predictions; raise DataError if ids differ, without `intersect`."""
-    pairs, only_predicted, problems = [], [], []
+    pairs, only_predicted, problems = list[ScoredPair](), [], []
     for name, text in texts.items():
         if name in targets:
             pairs.append(ScoredPair(name, text, targets[name]))
@@ -343,7 +347,7 @@ def _paired_lines(predictions: Path, references: Path) -> PairedTexts:
         raise DataError(
             f"{counts}; line n of one must belong to line n of the other, empty lines included"
         )
-    pairs = []
+    pairs = list[ScoredPair]()
     for text, target in zip(texts, targets, strict=True):
         pairs.append(ScoredPair(f"{len(pairs) + 1}", text, (target,)))
     return PairedTexts(tuple(pairs))
@@ -366,6 +370,7 @@ def _read_folders(
     outputs = _list_files(predictions, "prediction", alone)
     gold = _list_files(references, "summary", alone)
     names = set(outputs)
+    # Outputs are named 000000_decoded.txt, and references 000000_reference.txt, by some releases
     by_name = any(_owner(name, names) in names for name in gold)
     texts = []
     for name, file in outputs.items():

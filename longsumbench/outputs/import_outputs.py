@@ -120,6 +120,7 @@ def match_outputs(
     if not any(map(_has_reference, split)):
         raise DataError(f"{split_name} has no references{texts.way_to_splits}: nothing to score")
     by_id = read_outputs(outputs.path, split.ids) if outputs.texts is None else outputs.texts
+    # Both kinds of unknown ids are named in one line
     ids, problems = set(split.ids), []
     unknown = [name for name in by_id if name not in ids]
     missing = [name for name in split.ids if name not in by_id]
@@ -214,6 +215,7 @@ def import_outputs(
             words.append(word)
     if not name:
         raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
+    # The record has the command that does the same
     command = ["longsumbench", "import", str(path)]
     flags: dict[str, Any] = {"--model": model, "--dataset": name, "--split": split}
     flags |= {"--variant": variant, "--seed": seed, "--from": origin}
@@ -255,6 +257,7 @@ def plan_import(
         raise DataError("no such file or folder", outputs.path)
     overrides = [f"dataset.split={split}"] if split else []
     overrides += [] if outputs.seed is None else [f"seed={outputs.seed}"]
+    # Planned as a run of Lead, which needs nothing; its system is replaced
     (point,) = plan(["model=lead", f"dataset={dataset}", *overrides, *words], probe=True)
     return replace(point, config=replace(point.config, model=ImportedConfig.of(outputs)))
 
@@ -288,6 +291,7 @@ def run_import(
 
     with updating_tables(launch, show):
         launch.finished.append(run_point(point, prepare))
+        # Baselines on other examples would be in another block of the table
         if not left_out:
             launch.finished += score_baselines(point, set())
     return launch.finished[0]

@@ -138,6 +138,7 @@ def inspect_example(run: str | Path | RunRecord, example: str, results: Results)
         ranking[heading_of(ranked_by)] = unit_factor(record, ranked_by) * row[ranked_by]
     evidence = read_evidence(folder / "evidence", number)[1] if number in places else None
     reason = "" if evidence else _why_none(number, places, record)
+    # The texts may be gone, or read again with other examples
     has_texts = split is not None and summary.id in split.ids
     return Inspection(
         record,
@@ -166,6 +167,7 @@ def _find_example(name: str, ids: Sequence[str], record: RunRecord) -> int:
 def _why_none(number: int, places: set[int], record: RunRecord) -> str:
     if record.imported:
         return f"{run_label(record)} has no evidence: its outputs were written outside the suite"
+    # The advice is the run's own command, which can be copied
     words = [word for word in record.command if not word.startswith("decode.evidence=")]
     more = f"decode.evidence=all keeps it for all examples: {shlex.join([*words, 'decode.evidence=all'])}"
     if places:
@@ -292,7 +294,9 @@ def overlap_page(inspection: Inspection) -> str:
     if example is not None:
         source, sentences = list(example.sentences()), split_summary(output)
         references = inspection.references
+        # Words are marked by who shares them with the output
         shared = shared_by(output, " ".join(source), " ".join(references.values()))
+        # Links lead from an output sentence to the nearest source sentence, and back
         numbers: dict[int | None, list[int]] = {}  # source sentence → output sentences
         nearest = []
         for text, best in zip(sentences, nearest_sentences(sentences, source), strict=True):

@@ -239,7 +239,7 @@ def score_judged(judged: JudgedOutputs, scoring: Scoring) -> Measures:
         for name, (value, low, high, _) in metric.pooled().items():
             notes.append(f"{name}: {value:.2f} ({low:.2f} to {high:.2f})")
     shape = len(judged.examples), len(judged.systems)
-    scores: dict[str, NDArray[np.float64]] = {}
+    scores: dict[str, NDArray[Any]] = {}
     for name, column in tables.items():
         scores[name] = column.round(_DECIMALS).to_numpy(np.float64).reshape(shape)
     return Measures(scores, [*shown, *(name for name in CONTROLS if name in scores)], notes)

@@ -195,6 +195,7 @@ def score_files(
 
 def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     """Score texts; what seems wrong with them is reported on stderr, before they are scored."""
+    # Sentences are split here, not in ROUGE: warnings and signature tell how
     rule = rouge.scoring.sentences
     predictions, references = split_sides(paired.pairs, rule)
     rouge.splitting = splitting_of(predictions, references) if rule == "suite" else RULE_NAMES[rule]
@@ -202,6 +203,7 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
     drops = rouge.scoring.tokenizer == "default"
     warnings = [*_describe_left_out(paired), *find_warnings(predictions, references, drops)]
     _print_warnings(warnings)
+    # The references of all examples are in one list, in the order of the examples
     targets = iter(references.split)
     examples = []
     for pair in paired.pairs:
@@ -216,7 +218,8 @@ def _score_pairs(paired: PairedTexts, rouge: Rouge) -> Report:
         reason = f"no reference has a word that the tokenizer keeps ({first_ids(ids)})"
         about_outputs.append(f"left out of the means: {share}, because {reason}")
     _print_warnings(about_outputs)
-    table, measures = scored.per_example, {}
+    table, measures = scored.per_example, dict[str, MeasureMean]()
+    # Of a run the sources are known, too
     if paired.examples is not None:
         table, measures = _add_measures(table, paired, rouge.scoring)
     return Report(
@@ -318,8 +321,16 @@ def find_warnings(predictions: TextTable, references: TextTable, drops: bool) ->
     return messages
 
 
+def _find_cut_texts(side: TextTable) -> list[str]:
+    cut = CutTexts()
+    for name, text in zip(side.ids, side.texts, strict=True):
+        cut.add(name, [end_of_text(text if isinstance(text, str) else " ".join(text))])
+    return cut.describe(side.name)
+
+
 def _literal_marks(side: TextTable) -> Iterator[str]:
     texts = [text if isinstance(text, str) else "\n".join(text) for text in side.texts]
+    # Few texts have such a sign at all
     suspects = [row for row, text in enumerate(texts) if "<" in text or "[" in text]
     for mark in (*_SENTENCE_ENDS, *_TAGS):
         if rows := [row for row in suspects if mark in texts[row]]:
@@ -335,6 +346,7 @@ def _literal_marks(side: TextTable) -> Iterator[str]:
 
 def _unsplit(side: TextTable, other_side: TextTable) -> Iterator[str]:
     """Find texts of one line if the other side's texts are split."""
+    # A few unsplit texts among many are normal, and so is a side of single sentences
     lines = [_count_lines(text) for text in side.texts]
     split_here = sum(count > 1 for count in lines)
     split_there = sum(_count_lines(text) > 1 for text in other_side.texts)
@@ -370,13 +382,6 @@ def _lower_cased(side: TextTable, other_side: TextTable) -> Iterator[str]:
     if rows and most and without <= _FEW * len(other_side.split):
         effect = "words still match, but such text is often tokenized differently (ca n't, -lrb-); compare a few"
         yield f"{side.describe(rows)} are lower-cased, the {other_side.name} are not: {effect}"
-
-
-def _find_cut_texts(side: TextTable) -> list[str]:
-    cut = CutTexts()
-    for name, text in zip(side.ids, side.texts, strict=True):
-        cut.add(name, [end_of_text(text if isinstance(text, str) else " ".join(text))])
-    return cut.describe(side.name)
 
 
 def _dropped(side: TextTable) -> Iterator[str]:

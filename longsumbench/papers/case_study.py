@@ -108,8 +108,9 @@ def _find_case(job: Job, dataset: str, labels: Mapping[str, str]) -> _Case:
     """Find the pairs of a dataset; show the farthest pair with the greatest rise, of all or of the named example."""
     values = {"sample": job.options["sample"], "run": ",".join(labels), "bins": _FAR + 1}
     settings: FusionSettings = build_settings(FusionSettings, values, "")
+    # Two bars of equal width: pairs nearer than half of the source, and far ones
     analysis = analyze_fusion(job.datasets[dataset], settings, job.results)
-    pairs, example = analysis.fusions, job.options["example"]
+    pairs, example = list(analysis.fusions), job.options["example"]
     if example is not None:
         pairs = [pair for pair in pairs if pair.id == str(example)]
         if not pairs:
@@ -145,6 +146,7 @@ def _pair_block(pair: Fusion, case: _Case) -> Block:
     for number, document, text in zip(pair.numbers, pair.documents, pair.sources, strict=True):
         of_document = f", document {document}" if several else ""
         rows.append([f"source sentence {number:,} of {pair.of:,}{of_document}", text])
+    # Of each output, the sentence that is nearest to the pair, and what all of it states
     for stated in pair.outputs:
         rows.append([f"{case.labels[stated.run_id]}, nearest sentence", stated.closest or "(none)"])
         rows.append([f"{case.labels[stated.run_id]}, whole output", _SAYS[stated.says]])

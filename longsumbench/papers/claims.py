@@ -34,6 +34,7 @@ from longsumbench.runs.record import RunRecord
 from longsumbench.views.tables import rounded_frame
 
 
+# A claim has parts; `judge_claims` tests all claims of a table together
 class Part(NamedTuple):
     """A part of a claim: two rows on one dataset and measure.
 
@@ -173,6 +174,7 @@ def _judge(claim: Claim, correction: Correction | None) -> Verdict:
     )
     if not claim.parts:
         return verdict
+    # One part decides; the others are listed below the claim
     decision = _find_deciding(claim)
     if correction is not None and correction.significant:
         verdict = structs.replace(verdict, outcome=decision.outcome)
@@ -227,6 +229,7 @@ def _describe_test(claim: Claim) -> str:
     return f"{tested}; {claim.reason}" if claim.reason else tested
 
 
+# The long table of a page: a line for each number, verdict and part
 PRINTED, OURS, DIFFERENCE, VERDICT, PART = "printed", "ours", "difference", "verdict", "part"
 
 

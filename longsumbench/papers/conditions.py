@@ -89,6 +89,7 @@ def _describe_training(job: Job) -> list[str]:
     for row in rows:
         weights.update(run.parameters for run in row.finished if run.parameters)
     paper_weights = _count_weights(at_paper_scale) if weights else set()
+    # What is said of ours, and of the settings at the paper's scale if these differ
     described = {
         "Our systems have {} weights": (_range(weights), _range(paper_weights)),
         "They train for {}": (_describe_steps(configs), _describe_steps(at_paper_scale)),
@@ -137,6 +138,7 @@ def _range(numbers: Collection[int]) -> str:
 
 
 def _describe_rouge(job: Job, means: RowMeans) -> str:
+    # All runs of a table are scored in the same mode
     paper_mode, program = _PAPER_ROUGE.get(job.paper_table.source, (None, ""))
     mode = next(iter(means.groups.values())).first.config.score.mode
     if mode == paper_mode:
@@ -192,6 +194,7 @@ def read_datasets(job: Job) -> tuple[list[ReadableDataset], list[str]]:
     for name, settings in job.datasets.items():
         try:
             datasets.append(ReadableDataset(name, settings, load_texts(settings, user_cache())))
+        # A dataset out of reach is left out; a typed folder that is wrong is the user's error
         except (EnvironmentProblem, UsageError) as error:
             if settings.path is not None:
                 raise

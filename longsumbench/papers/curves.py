@@ -54,6 +54,7 @@ def curves_page(job: Job) -> Page:
 
 def _panel_blocks(job: Job, means: printed.RowMeans, measures: Sequence[str]) -> tuple[Block, ...]:
     """Return a table for each panel; the last has the sentences about the numbers."""
+    # Rows of a panel follow each other in the paper's order
     panels: dict[str, list[RowRuns]] = {}
     for row in job.rows:
         panels.setdefault(_panel_name(job, row), []).append(row)
@@ -136,8 +137,10 @@ def _panel(heading: str, lines: Mapping[str, Sequence[_Point]], measure: str) ->
         numbers.update(point.x for point in points)
         floors += [_floor(point.group, measure) for point in points]
     ordered = sorted(numbers)
+    # Doublings are equally far from each other
     places = dict(zip(ordered, place_numbers(ordered), strict=True))
     known = [floor for floor in floors if floor]
+    # The floor of a panel is the mean of its points' floors
     levels = {}
     if known:
         levels["chance" if measure == PLANTED else "floor"] = sum(known) / len(known)

@@ -144,6 +144,7 @@ def _compare_near(fusions: FusionsFound) -> _Comparison:
     if not fusions.fusions:
         return None, "no reference sentence joins two source sentences"
     rows = {name: row for row, name in enumerate(fusions.ids)}
+    # Pairs of one example are not independent, so the examples are the sample
     num_near, pairs, by_chance = np.zeros((3, len(rows)))  # numbers of pairs in each example
     for fusion in fusions.fusions:
         row = rows[fusion.id]

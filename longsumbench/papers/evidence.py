@@ -167,12 +167,14 @@ def compare_steps(
         if measure not in table:
             return None
         expected = table[_CHANCE] if measure == SAME_BEST else _ONE_HALF
+        # The expectation differs between examples, so the difference is taken in each
         gaps.append(PERCENT * (table[measure] - expected))
     return seed_groups.compare_examples(pd.concat(gaps, axis=1, join="inner").to_numpy(np.float64))
 
 
 def evidence_page(job: Job) -> Page:
     """Make the page of a figure of evidence."""
+    # One run of each row is shown; the claims are tested over all seeds
     means, first_runs = read_row_means(job), keep_first_runs(job)
     examples, notes = inspect_rows(first_runs)
     rows, tables, pictures = [], dict[str, pd.DataFrame](), dict[str, bytes]()

@@ -53,7 +53,9 @@ def paper(
     """
     paper_table, words = find_paper_table(name), [*words, *format_overrides(settings)]
     results = Results.writable(str(results_dir), "--results-dir")
+    # What is there already is not run again
     job = find_finished(plan_paper_table(paper_table, words, results))
+    # Some runs may be impossible here: the page is made of the others, then the error is raised
     launch, problem = None, None
     if run and paper_table.kind not in PLANNED_ONLY:
         launch, problem = _plan_missing(job, words)

@@ -72,6 +72,7 @@ def inspect_rows(job: Job) -> tuple[list[RowExample], list[str]]:
         except DataError as error:
             notes.append(f"{name}: {describe_problem(error)}.")
             continue
+        # The first run of a dataset decides which example is shown; an unknown one is the user's error
         except UsageError as error:
             if row.dataset not in ids:
                 raise
@@ -142,6 +143,7 @@ def _list_texts(members: Sequence[RowExample]) -> list[_Text]:
     """Return the references, if the texts are on this machine, then the outputs of the rows."""
     references = max((member.inspection.references for member in members), key=len)
     texts = [_Text(heading, text) for heading, text in references.items()]
+    # Sentences count as those of a reference if they are equal but for case and signs
     keys: set[str] = set()
     for reference in references.values():
         keys.update(map(sentence_key, split_summary(reference)))

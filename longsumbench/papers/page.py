@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +58,7 @@ OUTCOMES = {
 }
 
 
+# What a kind receives: a job, with its rows
 class RowRuns(NamedTuple):
     """The runs of a row on one dataset.
 
@@ -111,7 +113,13 @@ class Job:
     unreachable: Mapping[tuple[str, str], EnvironmentProblem] = field(default_factory=dict)
     words: tuple[str, ...] = ()
 
+    @property
+    def missing(self) -> list[Point]:
+        """Points without a finished run."""
+        return [*chain.from_iterable(row.missing for row in self.rows)]
 
+
+# What it returns: a page, with verdicts on the paper's claims
 class PartVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """The difference of two rows, a part of a claim.
 
@@ -254,6 +262,7 @@ def picture_name(paper_table: PaperTable, subject: str) -> str:
     return f"{paper_table.name}-{name}.png"
 
 
+# What is read back from its files: by the index, the list of tables and the site
 class MadePage(msgspec.Struct, frozen=True):
     """The content of NAME.json: what the files of a paper table show.
 

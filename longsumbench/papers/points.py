@@ -182,6 +182,7 @@ def describe_changes(paper_table: PaperTable, typed: TypedWords) -> tuple[str, .
     usual_words = {}
     for word in shlex.split(paper_table.scales[typed.scale]):
         usual_words[override_key(word)] = word
+    # Settings such as `device` decide nothing of the outcome
     same_run = set(names_deciding(RunConfig, *SAME_RUN))
     for section, schema in SECTIONS.items():
         same_run |= {f"{section}.{name}" for name in names_deciding(schema, *SAME_RUN)}
@@ -208,6 +209,7 @@ def last_of_each(words: Iterable[str]) -> list[str]:
     return list(last.values())
 
 
+# Planning: a line of overrides for each row and dataset becomes points, one for each seed
 _CHOOSES_MODEL = {"model", "model/recipe"}
 _UNTRAINED_MODEL = "model=lead"  # for a line that only chooses a dataset
 _RowKey = tuple[str, str]  # label of a row, and dataset
@@ -222,6 +224,7 @@ def plan_paper_table(paper_table: PaperTable, words: Sequence[str], results: Res
         UsageError: a word is invalid, or sweeps over more than seeds; or the paper table lacks the scale.
     """
     typed = sort_words(paper_table, words)
+    # All lines are planned at once: composing them one by one takes seconds
     planned, unreachable = _plan_available(dict(_row_lines(paper_table, typed, results)))
     rows: list[RowRuns] = []
     datasets: dict[str, DatasetSettings] = {}
@@ -269,6 +272,7 @@ def _row_lines(
         if scale not in lines:
             continue
         texts = shlex.split(lines[scale])
+        # What comes last wins: typed words, then the folders of texts and of results
         last = [*typed.overrides]
         if path := typed.paths.get(dataset_name(lines[scale])):
             last += format_overrides({"dataset.path": path})

@@ -95,6 +95,7 @@ class PrintedRow(NamedTuple):
 def read_printed_table(paper_table: PaperTable) -> pd.DataFrame:
     """Return the numbers of the paper table: of ROUGE those of its part, and all others."""
     table = read_published_table()
+    # Only ROUGE has parts; other numbers belong to any table
     here = (table["source_key"] == paper_table.source) & (
         table["source_table"] == paper_table.prints
     )
@@ -187,6 +188,7 @@ LEARNED_NOTE = (
 )
 
 
+# Ours: the runs of each row, averaged over their seeds
 class RowMeans(NamedTuple):
     """The finished runs of a paper table's rows.
 
@@ -254,6 +256,7 @@ def read_row_means(job: Job) -> RowMeans:
     judged_groups = [SeedGroup((run,)) for run in random_runs]
     judged_groups += [latest_per_seed(row.finished) for row in rows]
     learned = _judge_rows(judged_groups, scores)
+    # From here on, the part of ROUGE that the paper prints stands in the columns of F1
     if part != "f":
         runs, scores = take_part_as_f(records.values(), part, scores)
         records = {run.run_id: run for run in runs}
@@ -308,6 +311,7 @@ def measures_shown(job: Job, means: RowMeans) -> list[str]:
     return list(dict.fromkeys([*job.paper_table.measures, *planted]))
 
 
+# The claims: each row passes the gate before its claim is tested
 _FEWEST_SEEDS = 3  # of a test of systems with seeds
 _SHARE_OF_SPREAD = 0.25  # a margin, as a share of the largest difference of the rows of a table
 _OWN_SPREAD = "a quarter of the largest difference between rows that learned"
@@ -354,6 +358,7 @@ def _compare_rows(job: Job, means: RowMeans, paper: PaperClaim) -> Claim:
         runs=[*chain.from_iterable(group.runs for group in groups.values())],
     )
     parts = []
+    # A part is one pair of rows on one dataset and measure
     for (pair, dataset), measure in product(pairs, paper.measures_at(job.scale)):
         first, second = (groups[label, dataset] for label in split_pair(pair))
         if unlike := _incomparable([*first.runs, *second.runs]):
@@ -387,6 +392,7 @@ def pass_gate(claim: Claim, groups: Sequence[tuple[str, SeedGroup]]) -> Claim:
 
     `groups` has the label of each row and its runs.
     """
+    # The worst word of the rows counts: one that did not learn shows nothing about the others
     words = [group.learned.word for _, group in groups]
     claim = claim._replace(learned=next((word for word in _GATE if word in words), ""))
     if obstacle := _GATE.get(claim.learned, ""):

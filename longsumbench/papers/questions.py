@@ -46,6 +46,7 @@ def questions_page(job: Job) -> Page:
             for name, value in printed_numbers.items():
                 number = TableNumber(PRINTED, dataset, label, name, float(value))
                 numbers.append(number._replace(source=row.source if row else ""))
+            # Ours: the share of planted facts that the summaries state right
             estimate = means.number(label, dataset, PLANTED)
             if estimate:
                 number = means.table_number(OURS, label, dataset, PLANTED, estimate)

@@ -49,6 +49,7 @@ def rank_recall_page(job: Job) -> Page:
         for name, value in job.options.items()
         if name.startswith(_RANKER)
     }
+    # A ranker is trained with each seed
     trainings = []
     for seed in seeds:
         settings = build_options(job, RankRecallSettings, seed=seed.strip())
@@ -137,6 +138,7 @@ def _compare_rankers(job: Job, paper: PaperClaim, recalls: _Recalls) -> claims.C
         return claim.not_tested(f"rank= does not name {' and '.join(missing)}")
     parts = []
     for (dataset, results), num_best in product(recalls.items(), KEPT):
+        # Of shorter examples both rankers keep all paragraphs, and only their order differs
         more = results[0].texts_of_each > num_best
         if more.sum() >= _FEWEST_TESTED:
             higher, lower = (_recall_values(results, name, num_best)[more] for name in paper.rows)

@@ -79,6 +79,7 @@ def _parameters_block(counts: Sequence[RowParameters]) -> Block:
     return Block("Parameters", (), columns, "lrr", rows, footnotes=(_UNITS,))
 
 
+# Columns are named as in the papers, measures as in the runs
 _MEASURE_OF = {column: measure for measure, column in printed.OUR_COLUMNS.items()}
 _ROUGE_COLUMNS = tuple(COLUMNS.values())
 _COLUMN_HEADINGS = {PLANTED: printed.FACTS_HEADING.replace(" right", "\nright")}
@@ -105,6 +106,7 @@ class _Line(NamedTuple):
         """Return ours minus printed, with the interval of ours; None if one is missing, or texts differ."""
         if not (self.same and self.number(column) and column in self.estimates):
             return None
+        # A constant shifts the interval and leaves its width
         constant = float(self.number(column))
         return Estimate(*(value - constant for value in self.estimates[column]))
 
@@ -140,6 +142,7 @@ def scores_page(job: Job) -> Page:
 
 
 def _table_lines(job: Job, means: printed.RowMeans, dataset: str) -> list[_Line]:
+    # Every row has the numbers of all columns, also of those that only another row prints
     paper_rows: dict[str, printed.PrintedRow | None] = {}
     columns = list(map(printed.column_of, printed.measures_shown(job, means)))
     for label, row in job.paper_table.rows.items():
@@ -165,6 +168,7 @@ def _scores_block(job: Job, means: printed.RowMeans, dataset: str, lines: Sequen
     texts = {"printed": "", "ours": "", "difference": ""}  # kind of number → its texts
     if unlike:
         texts |= {"printed": f" on {dataset}", "ours": f" on {job.datasets[dataset].name}"}
+    # The columns that any row fills, in the order of ROUGE, then of the paper
     numbered: dict[str, None] = {}
     for row in lines:
         numbered |= dict.fromkeys(row.paper_row.numbers if row.paper_row else ())
@@ -182,7 +186,8 @@ def _scores_block(job: Job, means: printed.RowMeans, dataset: str, lines: Sequen
             optional += [headings[kind] for kind in _LEAST_NEEDED if kind in headings]
     align = "l" + "r" * (len(cells) - 1) + "lrrr"
     learned = [means.learned_cells(row.label, dataset) for row in lines]
-    cells |= zip(printed.LEARNED_COLUMNS, zip(*learned, strict=True), strict=True)
+    for place, name in enumerate(printed.LEARNED_COLUMNS):
+        cells[name] = [row_cells[place] for row_cells in learned]
     cells[_RUNS_COLUMN] = [row.runs for row in lines]
     return Block(
         dataset,
@@ -202,6 +207,7 @@ def _column_place(column: str) -> int:
 def _column_cells(lines: Sequence[_Line], column: str) -> dict[str, list[str]]:
     """Return the cells of a measure: "printed", "ours" and "difference", with as many decimals as the paper prints."""
     printed_cells = [row.number(column) for row in lines]
+    # Ours have the precision of the printed numbers, at least one decimal
     decimals = max(1, *(len(cell.partition(".")[2]) for cell in printed_cells))
     estimates, differences = [], []
     for row in lines:
@@ -229,6 +235,7 @@ def _footnotes(
 def _line_numbers(job: Job, means: printed.RowMeans, row: _Line) -> Iterator[TableNumber]:
     if row.paper_row:
         yield from _printed_row_numbers(job.paper_table, row.label, row.paper_row)
+    # In the CSV, ours come before the differences
     differences = {column: row.difference(column) for column in row.estimates}
     for kind, values in ((OURS, row.estimates), (DIFFERENCE, differences)):
         for column, value in values.items():
@@ -268,6 +275,7 @@ def dimensions_page(job: Job) -> Page:
         sizes = f"The planned settings are those of scale={job.scale}"
         sentences.append(f"{sizes}; scale=paper has the printed ones.")
     for dataset in job.datasets:
+        # The paper's row first, then those of the planned systems
         expected = PRINTED_DIMENSIONS.get(dataset, ("",) * len(_DIMENSIONS))
         if dataset in PRINTED_DIMENSIONS:
             rows.append(["printed", dataset, *expected])

@@ -105,6 +105,7 @@ def _tokenizers(texts: Texts, name: str | None, required: bool) -> list[SharedTo
 def _count_lengths(
     split: Split, places: Sequence[int], counters: Sequence[SharedTokenizer]
 ) -> dict[str, pd.DataFrame]:
+    # All counters read an example at once: the texts are read from the disk one by one
     lengths = np.full((len(counters), len(places), 2), np.nan)
     for row, place in enumerate(track(places, f"counting {split.name}", len(places))):
         example = split[place]
@@ -146,6 +147,7 @@ def sizes_page(job: Job) -> Page:
     readable = {dataset.name: dataset for dataset in datasets}
     name = job.options.get("tokenizer")
     tokenizer = None if name is None else str(name)
+    # Only the table's own tokenizer may be replaced by a trained one
     required = name != job.paper_table.options_at(job.scale).get("tokenizer")
     rows, numbers = list[list[str]](), list[TableNumber]()
     for dataset_name in job.paper_table.datasets:
@@ -162,21 +164,9 @@ def sizes_page(job: Job) -> Page:
             job.options.get("sample"),
         )
         lengths = measure_lengths(dataset.texts, split, sample, tokenizer, required)
-        counts = " / ".join(f"{lengths.examples.get(split, 0):,}" for split in _SPLIT_ORDER)
-        for split, size in lengths.examples.items():
-            numbers.append(TableNumber(OURS, dataset_name, "examples", split, size))
-        for unit, table in lengths.tables.items():
-            row = [dataset.label, f"ours: {unit}", counts]
-            for text, statistic in _STATISTICS:
-                number = _estimate(table[text], statistic)
-                row.append(f"{number.mean:,.1f}" if number else _NO_LENGTH)
-                if number:
-                    labels, n = (
-                        (dataset_name, f"{text}, {unit}", statistic),
-                        int(table[text].count()),
-                    )
-                    numbers.append(TableNumber(OURS, *labels, *number, n))
-            rows.append(row)
+        our_rows, our_numbers = _tabulate_lengths(dataset, lengths)
+        rows += our_rows
+        numbers += our_numbers
         conditions.append(_describe_sample(dataset, lengths))
         if tokenizer is not None and f"tokens of {tokenizer}" not in lengths.tables:
             problem = f"{tokenizer} is not on this machine; tokenizer=FOLDER sets it"
@@ -184,6 +174,26 @@ def sizes_page(job: Job) -> Page:
     notes = ("Lengths without titles and section names; words are separated by whitespace.",)
     block = Block("", notes, _LENGTH_COLUMNS, "lllrrrr", rows)
     return Page((block,), long_table(numbers), conditions=tuple(conditions))
+
+
+def _tabulate_lengths(
+    dataset: ReadableDataset, lengths: DatasetLengths
+) -> tuple[list[list[str]], list[TableNumber]]:
+    """Return a row for each unit, and the same numbers for the CSV."""
+    rows, numbers = [], []
+    counts = " / ".join(f"{lengths.examples.get(split, 0):,}" for split in _SPLIT_ORDER)
+    for split, size in lengths.examples.items():
+        numbers.append(TableNumber(OURS, dataset.name, "examples", split, size))
+    for unit, table in lengths.tables.items():
+        row = [dataset.label, f"ours: {unit}", counts]
+        for text, statistic in _STATISTICS:
+            number = _estimate(table[text], statistic)
+            row.append(f"{number.mean:,.1f}" if number else _NO_LENGTH)
+            if number:
+                labels, n = f"{text}, {unit}", int(table[text].count())
+                numbers.append(TableNumber(OURS, dataset.name, labels, statistic, *number, n))
+        rows.append(row)
+    return rows, numbers
 
 
 def _printed_sizes(paper_table: PaperTable, name: str) -> _PrintedSizes | None:

@@ -74,6 +74,7 @@ class PaperReport:
 
     def render(self) -> str:
         """Render the verdicts, the tables and the state of the runs for the terminal."""
+        # The terminal shows what was tested, the page all claims
         tested = [verdict for verdict in self.page.verdicts if verdict.outcome != NOT_TESTED]
         blocks = [*verdict_blocks(self.job, tested), *self.page.blocks]
         parts = [tables.terminal(page_title(self.job.paper_table), blocks)]
@@ -105,6 +106,7 @@ def write_page(job: Job, page: Page) -> list[Path]:
         EnvironmentProblem: the results folder is not writable.
     """
     name, folder = job.paper_table.name, writable_folder(files_folder(job.results), "--results-dir")
+    # The page is published: it names no folder of this machine
     job = replace(job, words=tuple(map(_public_word, job.words)))
     contents: dict[str, str | bytes] = {f"{name}.md": _render_markdown(job, page)}
     if len(page.numbers):
@@ -114,6 +116,7 @@ def write_page(job: Job, page: Page) -> list[Path]:
     claims = tuple(map(_stored_verdict, page.verdicts))
     made = MadePage(name, job.scale, job.words, seconds, missing_names(job), claims)
     contents[f"{name}.json"] = msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n"
+    # An earlier page may have had more pictures, or numbers
     for path in [*folder.glob(f"{name}.*"), *folder.glob(f"{name}-*.png")]:
         if path.name not in contents:
             path.unlink()
@@ -140,10 +143,10 @@ def missing_names(job: Job) -> tuple[str, ...]:
     """Return the names of the points without a finished run, those that are the same run once."""
     if job.paper_table.kind in PLANNED_ONLY:
         return ()
+    # Points of several rows can be one run
     names: dict[object, str] = {}
-    for row in job.rows:
-        for point in row.missing:
-            names.setdefault(point.identity, point.name)
+    for point in job.missing:
+        names.setdefault(point.identity, point.name)
     unreachable = [f"{label} on {dataset}" for label, dataset in job.unreachable]
     return (*names.values(), *unreachable)
 
@@ -189,6 +192,7 @@ def _run_lines(job: Job) -> list[str]:
         for run in row.finished:
             folder = job.results.run_folder(run)
             link = f"{os.path.relpath(folder, page_folder)}/"
+            # The copy of a packed run is in the user's cache
             if not folder.is_relative_to(job.results.root):
                 link = os.path.relpath(index_of(job.results.bundle(run.key.dataset)), page_folder)
             seed = "" if run.key.seed is None else f"seed {run.key.seed}, "
@@ -209,19 +213,26 @@ def verdict_blocks(job: Job, verdicts: Sequence[Verdict]) -> list[tables.Block]:
     """Return the claims as a table, with the texts that were used, and the parts of those that have several."""
     if not verdicts:
         return []
-    rows, notes = [], (_DECISIONS,)
+    rows, notes = [], [_DECISIONS]
     for verdict in verdicts:
         says = f"{verdict.says} ({verdict.source})" if verdict.says else verdict.source
         tested = describe_tested(job.paper_table, job.scale, verdict)
         numbers = [_format_difference(verdict), format_p(verdict.p), ""]
         if verdict.facts is not None:
-            notes = (_DECISIONS, _OF_FACTS)
+            notes = [_DECISIONS, _OF_FACTS]
             numbers[-1] = f"{verdict.facts:+.1f}"
         rows.append([verdict.claim, says, tested, verdict.outcome, *numbers, verdict.reason])
     optional = ("the paper says", "facts", "p")
     block = tables.Block(
-        "What the paper claims", (), _VERDICTS, "llllrrrl", rows, optional=optional, footnotes=notes
+        "What the paper claims",
+        (),
+        _VERDICTS,
+        "llllrrrl",
+        rows,
+        optional=optional,
+        footnotes=tuple(notes),
     )
+    # Without planted facts or p-values, their columns are empty
     blocks = [block.without_empty_columns()]
     for verdict in verdicts:
         if verdict.parts:
@@ -303,6 +314,7 @@ def write_index(results: Results) -> None:
     Raises:
         DataError: a file of a page is damaged.
     """
+    # The picture has a bar for each paper, whose tables are several pages
     numbers: dict[str, Counter[str]] = {}  # paper → number of claims of each outcome
     for page in read_all_written(results):
         if page.claims:
@@ -311,8 +323,8 @@ def write_index(results: Results) -> None:
     if numbers:
         title = f"The claims of {format_count(len(numbers), 'paper')}, and what holds here"
         text = f"# {title}\n\n![{title}]({PICTURE})\n\n{claims_table(results)}"
-        contents = {"index.md": text, PICTURE: _draw_outcomes(title, numbers)}
-        write_pictures(files_folder(results), contents)
+        picture = _draw_outcomes(title, numbers)
+        write_pictures(files_folder(results), {"index.md": text, PICTURE: picture})
 
 
 def claims_table(results: Results, folder: str = "") -> str:

@@ -50,15 +50,6 @@ def ascii_words(sentences: Iterable[str]) -> list[str]:
     return _BETWEEN.join([*lines, b""]).translate(_BYTE_TABLE).decode("ascii").split()
 
 
-def plain_words(sentences: Iterable[str], name: str) -> bytes:
-    """Return the words that a tokenizer finds in some sentences, in UTF-8 with blanks between them."""
-    text = " ".join(sentences)
-    if name == "unicode":
-        text = " ".join(word for word in unicode_words([text]) if word != MARK)
-        return text.encode("utf-8", "surrogatepass")
-    return _with_ascii_letters(text).encode("utf-8", "surrogatepass").translate(_BYTE_TABLE)
-
-
 def _with_ascii_letters(text: str) -> str:
     return text if text.isascii() else text.replace("\u212a", "k").replace("\u0130", "i ")
 

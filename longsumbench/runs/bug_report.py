@@ -41,6 +41,7 @@ def _log(error: Exception) -> str:
 
 def _plugin_in(error: Exception) -> str:
     """Return the plug-in in a traceback ("model 'mine' (package.module:Mine)"), or an empty text."""
+    # The modules that the error passed through
     modules = set()
     for frame, _ in traceback.walk_tb(error.__traceback__):
         modules.add(frame.f_globals.get("__name__", ""))

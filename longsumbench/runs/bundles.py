@@ -38,6 +38,7 @@ _IMPOSSIBLE_NAMES = (
     errno.EINVAL,
     errno.EILSEQ,
 )
+# Of the index
 _HEADER = ("run_id", "model", "variant", "seed", "n", "ranked_by", "score", "digest")
 
 
@@ -68,6 +69,7 @@ def write_bundle(bundle: Path, runs: Sequence[tuple[Path, RunRecord]]) -> None:
                     digest(hashes)[:16],
                 )
             )
+        # A bundle that would be refused when it is read is not written.
         archive.close()
         _check_content(bundle, file.tell(), archive.offset)
     write_atomically(index_of(bundle), index.getvalue())
@@ -171,6 +173,7 @@ def _extract_member(
             f"{_name_of(member)} in this bundle is not a file of a run on {dataset}", bundle
         )
     path = folder.joinpath(*parts)
+    # "xb": no file of the bundle replaces another.
     content = archive.extractfile(member)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

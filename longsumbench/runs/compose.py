@@ -213,7 +213,7 @@ def scale_models(config_dir: str | None) -> dict[str, dict[str, dict[str, Any]]]
 
 def _config_files(config_dir: str | None, pattern: str) -> list[Path]:
     """Return the YAML files of a pattern ("scale/*.yaml"), those of the suite first."""
-    files = []
+    files: list[Path] = []
     for folder in (CONF, *_added_folders(config_dir)):
         files += folder.glob(pattern)
     return files

@@ -108,10 +108,12 @@ def read_config_file(path: Path) -> dict[str, Any]:
     """
     try:
         content = OmegaConf.to_container(OmegaConf.create(read_text(path)))
-    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
-        is_of_system = isinstance(error, OSError) and error.strerror
-        reason = error.strerror if is_of_system else first_error_line(error)
+    except OSError as error:
+        reason = error.strerror or first_error_line(error)
         raise UsageError(f"--config {path} cannot be read: {reason}") from error
+    except (ValueError, YAMLError, OmegaConfBaseException) as error:
+        problem = first_error_line(error)
+        raise UsageError(f"--config {path} cannot be read: {problem}") from error
     values = flatten_config(content) if isinstance(content, dict) else {}
     for key in ("model.name", "dataset.name"):
         if not isinstance(values.get(key), str):

@@ -56,6 +56,7 @@ def add_dataset(name: str, path: str, words: Sequence[str] = ()) -> tuple[Texts,
     if settings.tokenizer is not None:
         tokenizer = os.path.abspath(Path(settings.tokenizer).expanduser())
         settings = replace(settings, tokenizer=tokenizer)
+    # Checked before the texts are read, which may take minutes
     folder = writable_folder(
         user_config_folder() / "dataset", f"the environment variable {CONFIG_VARIABLE}"
     )

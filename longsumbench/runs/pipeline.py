@@ -152,14 +152,9 @@ def _carry_out(
     scoring.warn_of_other_scripts(config.score, split)
     results.write_run_config(config, folder)
     write_environment(workdir)
-    trains_long = config.scale == "paper" and config.train.max_steps and "train" in model.decided_by
-    if (
-        trains_long and started_in.gpu and config.train.device != "cpu"
-    ):  # elsewhere the user typed the scale
-        try:
-            _log.info(describe_hours(config))
-        except Exception as error:  # the run does not depend on it
-            _log.debug(f"hours not estimated ({error})")
+    # Elsewhere the user typed the scale
+    if started_in.gpu and config.train.device != "cpu":
+        _log_hours(config)
     with (
         share_run(folder, config.train.device) if model.capabilities.shares_work else nullcontext()
     ):
@@ -171,28 +166,21 @@ def _carry_out(
             outputs = _summarize_each(system, split, config.decode, folder, len(report.kept))
     with point.timed("score"):
         evaluation = scoring.score_run(config, texts, report, outputs, folder)
-    # words of a system without tokens
-    num_tokens = sum(
-        core.count_words([item.text]) if item.tokens is None else item.tokens for item in outputs[0]
-    )
-    speed = round(num_tokens / max(seconds_of_decoding(workdir / "decoding.jsonl"), 1e-3), 1)
     point.timings["total"] = round(time.monotonic() - started, 3)
-    costs = RunCosts(StepSeconds(**point.timings), speed, peak_memory_gb())
     facts = system.facts()
-    without_weights = not (report.parameters or facts.get("checkpoint"))
-    copies = without_weights or (
-        config.decode.mode == "extract" and "decode" in config.model.decided_by
-    )
+    copies = not (report.parameters or facts.get("checkpoint"))
+    if config.decode.mode == "extract" and "decode" in model.decided_by:
+        copies = True
     record = RunRecord(
         run_id=folder.name,
         key=key,
         variant=point.variant,
-        oracle=core.sees_reference(config.model, config.decode),
+        oracle=core.sees_reference(model, config.decode),
         evaluation=evaluation,
         outputs_digest=digest_texts(outputs[0]),
         fit=report,
         ledger=_total_ledger(outputs[0], copies),
-        costs=RunCosts() if point.imported else costs,
+        costs=RunCosts() if point.imported else _costs_of(point, outputs[0], workdir),
         texts=recorded_facts(texts.facts, RecordedTexts),
         system=recorded_facts(facts, RecordedSystem),
         config=RecordedConfig.of(config),
@@ -203,6 +191,24 @@ def _carry_out(
     )
     record.write(folder)
     return record
+
+
+def _log_hours(config: core.RunConfig) -> None:
+    """Say how long a training at the paper's scale takes."""
+    if config.scale == "paper" and config.train.max_steps and "train" in config.model.decided_by:
+        try:
+            _log.info(describe_hours(config))
+        except Exception as error:  # the run does not depend on it
+            _log.debug(f"hours not estimated ({error})")
+
+
+def _costs_of(point: Point, summaries: Sequence[core.Summary], workdir: Path) -> RunCosts:
+    num_tokens = 0
+    for summary in summaries:
+        # Words of a system without tokens
+        num_tokens += core.count_words([summary.text]) if summary.tokens is None else summary.tokens
+    seconds = max(seconds_of_decoding(workdir / "decoding.jsonl"), 1e-3)
+    return RunCosts(StepSeconds(**point.timings), round(num_tokens / seconds, 1), peak_memory_gb())
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The runs in a results folder as a list: finished, running and interrupted ones."""
 
 import shlex
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +14,12 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 from longsumbench.cache.locks import lock_holder
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.files import read_text
-from longsumbench.formatting import break_command, escape_line
+from longsumbench.formatting import break_command, escape_line, plain_table
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean
 from longsumbench.runs.results import Results
+from longsumbench.views.tables import terminal_width
 
 _HEADERS = ("run", "dataset", "model", "settings", "seed", "split", "score", "when")
-# Columns that are cut on a narrow terminal, in this order, and their least widths
-_SHRINK = (("settings", 12), ("model", 10), ("dataset", 10), ("settings", 1))
 
 
 @dataclass(frozen=True)
@@ -136,42 +134,23 @@ def render_runs(runs: Sequence[ListedRun]) -> str:
     """Return a table with a line for each run, as wide as the terminal, and how to continue interrupted runs."""
     if not runs:
         return "no such run"
-    rows = [_HEADERS, *map(_run_row, runs)]
-    columns = max(80, shutil.get_terminal_size().columns)
-    lines = [*_fit_rows(rows, columns), ""]
+    lines = [plain_table(list(map(_run_row, runs)), _HEADERS, right=("score",)), ""]
     datasets: dict[str, set[str]] = {}  # of each score
     for run in runs:
         if run.ranked_by:
             datasets.setdefault(run.ranked_by, set()).add(run.dataset)
     for name, names in datasets.items():
         lines.append(f"{name}: the score on {', '.join(sorted(names))}")
-    commands = [break_command(run.command, columns) for run in runs if run.command]
+    commands = [run.command for run in runs if run.command]
     if commands:
-        lines += ["", "Interrupted runs continue with:", *commands]
+        lines += ["", "Interrupted runs continue with:"]
+        lines += [break_command(command, terminal_width()) for command in commands]
     return "\n".join(lines).rstrip()
-
-
-def _fit_rows(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
-    """Return rows as lines; cells are cut, in the order of `_SHRINK`, until the lines have the width."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    excess = sum(widths) + 2 * (len(widths) - 1) - width
-    for name, least in _SHRINK:
-        place = _HEADERS.index(name)
-        cut = min(max(0, excess), max(0, widths[place] - least))
-        widths[place] -= cut
-        excess -= cut
-    lines = []
-    for row in rows:
-        cells = []
-        for text, cell_width in zip(row, widths, strict=True):
-            fits = len(text) <= cell_width
-            cells.append(text.ljust(cell_width) if fits else f"{text[: cell_width - 1]}…")
-        lines.append("  ".join(cells).rstrip())
-    return lines
 
 
 def _run_row(run: ListedRun) -> tuple[str, ...]:
     is_of_this_year = run.when.year == datetime.now().year
+    when = f"{run.when:%m-%d %H:%M}" if is_of_this_year else f"{run.when:%Y-%m-%d}"
     cells = [
         run.folder.name[:SHORT_ID],
         run.dataset,
@@ -179,7 +158,7 @@ def _run_row(run: ListedRun) -> tuple[str, ...]:
         run.settings,
         "" if run.seed is None else str(run.seed),
         run.split,
-        run.state if run.score is None else f"{run.score:5.1f}",
-        f"{run.when:%m-%d %H:%M}" if is_of_this_year else f"{run.when:%Y-%m-%d}",
+        run.state if run.score is None else f"{run.score:.1f}",
+        when,
     ]
     return tuple(map(escape_line, cells))

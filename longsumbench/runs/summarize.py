@@ -1,4 +1,4 @@
-"""Summarize the user's texts: `load_system` and `longsumbench summarize`, also of many files into one (`--output`).
+"""Summarize the user's texts: `load_system` and `longsumbench summarize`; `summarize_many` has `--output`.
 
 command line → system, inputs, decoding settings → summaries
 """
@@ -6,12 +6,10 @@ command line → system, inputs, decoding settings → summaries
 import json
 import logging
 import math
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +23,14 @@ from longsumbench.cache.artifacts import user_cache
 from longsumbench.cache.hub import HUB_NAME
 from longsumbench.corpora import own_files
 from longsumbench.corpora.reading.load import load_texts
-from longsumbench.corpora.reading.rows import can_be_sent, map_in_processes, num_cores
 from longsumbench.errors import (
     DataError,
     UnknownName,
     UsageError,
     did_you_mean,
-    naming_path,
     suite_errors,
 )
-from longsumbench.files import BadFile, digest, parse_json, read_json, write_atomically
+from longsumbench.files import BadFile, read_json
 from longsumbench.formatting import for_stdout, format_count
 from longsumbench.modeling.checkpoints import fetch_files
 from longsumbench.progress import Progress
@@ -74,24 +70,25 @@ def summarize_files(
         SuiteError: an error that the user can fix.
     """
     loader, files = find_system(system, words, results, "all" if as_json else "none")
-    if loader.decoding.evidence != "none" and not as_json:
-        raise UsageError(
-            f"decode.evidence={loader.decoding.evidence}: evidence is shown with --json only"
-        )
-    if loader.decoding.keep_inputs != "none" and not as_json:
-        raise UsageError(
-            f"decode.keep_inputs={loader.decoding.keep_inputs}: inputs are shown with --json only"
-        )
+    decoding = loader.decoding
+    if decoding.evidence != "none" and not as_json:
+        raise UsageError(f"decode.evidence={decoding.evidence}: evidence is shown with --json only")
+    if decoding.keep_inputs != "none" and not as_json:
+        problem = f"decode.keep_inputs={decoding.keep_inputs}"
+        raise UsageError(f"{problem}: inputs are shown with --json only")
     inputs = [with_query(item, query) for item in own_files.read_inputs(files)]
     if together:
         inputs = [own_files.merge_inputs(inputs)]
-    inputs = inputs[: loader.decoding.limit]
+    inputs = inputs[: decoding.limit]
+    # The system is loaded last: it takes seconds, and all inputs are checked by now.
     for item, summary in loader.fitted().write(inputs):
-        text = f"==> {item.name} <==\n{summary.text}\n" if len(inputs) > 1 else summary.text
-        printed = for_stdout(
-            json.dumps(summary_values(summary), ensure_ascii=False) if as_json else text
-        )
-        tqdm.write(printed, file=sys.stdout)  # above the progress bar
+        if as_json:
+            text = json.dumps(summary_values(summary), ensure_ascii=False)
+        elif len(inputs) > 1:
+            text = f"==> {item.name} <==\n{summary.text}\n"
+        else:
+            text = summary.text
+        tqdm.write(for_stdout(text), file=sys.stdout)  # above the progress bar
         sys.stdout.flush()
         _log.info(describe_losses(item, summary))
 
@@ -122,12 +119,12 @@ class FittedSystem:
         """
         if isinstance(texts, str):
             raise UsageError("texts is a list: put a single text into a list")
-        inputs = [
-            own_files.plain_input(text, f"text {number}")
-            if isinstance(text, str)
-            else own_files.check_input(own_files.Input(text.id, text))
-            for number, text in enumerate(texts, start=1)
-        ]
+        inputs = []
+        for number, text in enumerate(texts, start=1):
+            if isinstance(text, str):
+                inputs.append(own_files.plain_input(text, f"text {number}"))
+            else:
+                inputs.append(own_files.check_input(own_files.Input(text.id, text)))
         inputs = [with_query(item, query) for item in inputs[: self.decoding.limit]]
         return [summary for _, summary in self.write(inputs)]
 
@@ -138,9 +135,8 @@ class FittedSystem:
         if warning := unlike_what_was_learned(self.system, inputs):
             _log.warning(warning)
         with Progress("summarizing", len(inputs), "texts") as progress:
-            for pair in zip(
-                inputs, summarize_inputs(self.system, inputs, self.decoding), strict=True
-            ):
+            summaries = summarize_inputs(self.system, inputs, self.decoding)
+            for pair in zip(inputs, summaries, strict=True):
                 yield pair
                 progress.advance()
 
@@ -389,54 +385,58 @@ def summarize_inputs(
         )
     examples = [item.example for item in inputs]
     system.check_examples(examples)
-    with_evidence = num_wanted(
-        decoding.evidence, len(examples) if model.capabilities.keeps_evidence else 0
-    )
+    kept_evidence = decoding.evidence if model.capabilities.keeps_evidence else "none"
+    with_evidence = num_wanted(kept_evidence, len(examples))
     with_inputs = num_wanted(decoding.keep_inputs, len(examples))
+    # A batch keeps evidence if its first summary does; what exceeds the number is dropped.
     for start in range(0, len(examples), decoding.batch_size):
-        batch_decoding = decoding if start in with_evidence else replace(decoding, evidence="none")
-        batch_decoding = (
-            batch_decoding if start in with_inputs else replace(batch_decoding, keep_inputs="none")
-        )
+        batch_decoding = decoding
+        if start not in with_evidence:
+            batch_decoding = replace(batch_decoding, evidence="none")
+        if start not in with_inputs:
+            batch_decoding = replace(batch_decoding, keep_inputs="none")
         batch = system.summarize(examples[start : start + decoding.batch_size], batch_decoding)
         for number, summary in enumerate(batch, start):
-            evidence = summary.evidence if number in with_evidence else None
-            yield replace(
-                summary, evidence=evidence, read=summary.read if number in with_inputs else None
-            )
+            if number not in with_evidence:
+                summary = replace(summary, evidence=None)
+            if number not in with_inputs:
+                summary = replace(summary, read=None)
+            yield summary
 
 
 def describe_losses(item: own_files.Input, summary: core.Summary) -> str:
     """Return a line about omitted input and cut output."""
-    notes = {
-        core.describe_reading(summary.truncation): True,
-        f"{format_count(item.words_left_out, 'word')} of code, HTML or front matter left out": item.words_left_out,
-        "the summary stops at its length limit": not summary.complete,
-        "the summary is empty": not summary.text,
-    }
-    return f"{item.name}: {'; '.join(note for note, applies in notes.items() if applies)}"
+    notes = [core.describe_reading(summary.truncation)]
+    if item.words_left_out:
+        left_out = format_count(item.words_left_out, "word")
+        notes.append(f"{left_out} of code, HTML or front matter left out")
+    if not summary.complete:
+        notes.append("the summary stops at its length limit")
+    if not summary.text:
+        notes.append("the summary is empty")
+    return f"{item.name}: {'; '.join(notes)}"
 
 
 def summary_values(summary: core.Summary) -> dict[str, Any]:
     """Return a summary as JSON values; evidence as nested lists, the first axis outermost, -inf and nan as null."""
-    evidence = summary.evidence
-    return {
+    values = {
         "id": summary.id,
         "summary": summary.text,
         "complete": summary.complete,
         "tokens": summary.tokens,
         "truncation": asdict(summary.truncation) if summary.truncation else None,
-        "evidence": {
-            "arrays": {
-                name: {"axes": list(evidence.axes[name]), "values": _json_value(array.tolist())}
-                for name, array in evidence.arrays.items()
-            },
-            "texts": {axis: list(texts) for axis, texts in evidence.texts.items()},
-        }
-        if evidence
-        else None,
+        "evidence": None,
         "input": summary.read,
     }
+    evidence = summary.evidence
+    if evidence:
+        arrays = {}
+        for name, array in evidence.arrays.items():
+            axes = list(evidence.axes[name])
+            arrays[name] = {"axes": axes, "values": _json_value(array.tolist())}
+        texts = {axis: list(units) for axis, units in evidence.texts.items()}
+        values["evidence"] = {"arrays": arrays, "texts": texts}
+    return values
 
 
 def _json_value(value: Any) -> Any:
@@ -457,19 +457,13 @@ def plan_by_name(name: str, words: Sequence[str], evidence: str) -> core.RunConf
     Raises:
         UsageError: the system has to be trained, or a setting is unknown or invalid.
     """
-    if extra := [word for word in words if not word.startswith(_SETTING_PREFIXES)]:
-        raise UsageError(
-            f"'{extra[0]}': model={name} has these settings here: {', '.join(_SETTING_PREFIXES)}"
-        )
-    config = plan(
-        [
-            f"model={name}",
-            "dataset=jsonl",
-            "train.max_steps=0",
-            f"decode.evidence={evidence}",
-            *words,
-        ]
-    )[0].config
+    for word in words:
+        if not word.startswith(_SETTING_PREFIXES):
+            prefixes = ", ".join(_SETTING_PREFIXES)
+            raise UsageError(f"'{word}': model={name} has these settings here: {prefixes}")
+    usual = ["dataset=jsonl", "train.max_steps=0", f"decode.evidence={evidence}"]
+    (point,) = plan([f"model={name}", *usual, *words])
+    config = point.config
     if _needs_training(config):
         advice = "name a run (longsumbench list runs) or the folder of a checkpoint"
         raise UsageError(f"model={name} has to be trained first: {advice}")
@@ -498,163 +492,3 @@ def system_of_run(folder: Path) -> core.System:
 
 def _needs_training(config: core.RunConfig) -> bool:
     return "train" in core.deciding_parts(config.model, config.train, config.decode)
-
-
-_SERIAL_BATCHES = 16  # before other processes are started, which takes seconds
-
-
-def summarize_into(
-    output: Path,
-    system: str,
-    words: Sequence[str],
-    results: Results,
-    with_evidence: bool,
-    query: str | None = None,
-) -> None:
-    """Summarize files and rows. Finished texts are skipped; a text that cannot be read does not stop the others.
-
-    Args:
-        output: a file of JSON lines if its name ends in .jsonl; else a folder, which gets a file for each text.
-        system: a checkpoint, a run, or the name of a system that needs no training.
-        words: files, folders and settings.
-        results: the folder with the runs.
-        with_evidence: True to write what the system looked at into the JSON lines.
-        query: a question for every text; None keeps the questions in the files.
-
-    Raises:
-        DataError: a text could not be read; raised at the end.
-        SuiteError: another error that the user can fix.
-    """
-    loader, paths = find_system(system, words, results, "all" if with_evidence else "none")
-    files, in_lines = own_files.list_files(paths), output.suffix == ".jsonl"
-    if any(output.absolute().is_relative_to(Path(path).absolute()) for path in paths):
-        raise UsageError(
-            f"--output {output} is one of the inputs or inside them: choose another place"
-        )
-    if (has_rows := any(map(own_files.is_of_rows, files))) and not in_lines:
-        raise UsageError(
-            f"--output {output}: files of rows have several summaries: name a file that ends in .jsonl"
-        )
-    if {loader.decoding.evidence, loader.decoding.keep_inputs} - {"all", "none"}:
-        raise UsageError("with --output, decode.evidence and decode.keep_inputs are all or none")
-    base = os.path.commonpath(
-        [os.path.abspath(path if Path(path).is_dir() else Path(path).parent) for path in paths]
-    )
-
-    def target(name: str) -> Path:
-        inside = os.path.relpath(name, base)
-        return output / (inside if inside.endswith(".txt") else f"{inside}.txt")
-
-    fitted = loader.fitted()
-    _check_folder_settings(output, _settings_digest(loader.name, fitted, query))
-    finished_names = (
-        _texts_in(output) if in_lines else {name for name in files if target(name).exists()}
-    )
-    jobs = (
-        job
-        for job in islice(own_files.input_jobs(files), fitted.decoding.limit)
-        if job.name not in finished_names
-    )
-    ledgers: list[core.Truncation] = []
-    problems, num_written = [], 0
-    with Progress("summarizing", None if has_rows else len(files), "texts") as progress:
-        progress.start_at(len(finished_names))
-        for name, summary in _summarize_jobs(fitted, query, jobs):
-            progress.advance()
-            if isinstance(summary, DataError):
-                _log.warning(f"not summarized: {summary}")
-                problems.append(summary)
-                continue
-            if in_lines:
-                with naming_path(output), output.open("a", encoding="utf-8") as file:
-                    file.write(
-                        json.dumps({"file": name, **summary_values(summary)}, ensure_ascii=False)
-                        + "\n"
-                    )
-            else:
-                write_atomically(target(name), f"{summary.text}\n")
-            num_written += 1
-            if summary.truncation is not None:
-                ledgers = [core.total_truncation([*ledgers, summary.truncation])]
-    reading = f"; {core.describe_reading(ledgers[0])}" if ledgers else ""
-    _log.info(
-        f"{output}: {format_count(num_written, 'text')} summarized, {len(finished_names):,} before{reading}"
-    )
-    if problems:
-        advice = "correct or remove what is named, then run the same command again"
-        raise DataError(
-            f"{format_count(len(problems), 'text')} not summarized, the first: {problems[0]}; {advice}"
-        )
-
-
-def _settings_digest(system_name: str, fitted: FittedSystem, query: str | None) -> str:
-    neutral_keys, system = core.names_deciding(core.Decoding, *core.SAME_SYSTEM), fitted.system
-    deciding = {
-        name: value for name, value in vars(fitted.decoding).items() if name not in neutral_keys
-    }
-    return digest([system_name, system.config.identity(), system.state.learned(), deciding, query])
-
-
-def _check_folder_settings(output: Path, settings: str) -> None:
-    """Note the settings in a hidden file next to the output; raise UsageError if others, or none, are noted."""
-    note = output.with_name(f".{output.name}.settings")
-    is_empty = not output.exists() or (output.is_dir() and not any(output.iterdir()))
-    if not is_empty and not (note.is_file() and note.read_text(encoding="utf-8") == settings):
-        advice = "name another --output, or remove it"
-        raise UsageError(
-            f"{output} exists, and another system, setting or command wrote it: {advice}"
-        )
-    write_atomically(note, settings)
-
-
-def _texts_in(output: Path) -> set[str]:
-    """Return the names of the texts in a file of JSON lines, and drop its last line if that is incomplete."""
-    names: set[str] = set()
-    with output.open("a+b") as file:
-        end = file.seek(0)
-        for number, line in enumerate(file, start=1):
-            if line.endswith(b"\n"):
-                try:
-                    names.add(parse_json(line, dict[str, object]).get("file", ""))  # type: ignore[arg-type]
-                except BadFile as error:
-                    raise DataError(
-                        f"not a summary ({error}); remove the line", output, number
-                    ) from error
-                end += len(line)
-        file.truncate(end)
-    return names
-
-
-def _summarize_jobs(
-    fitted: FittedSystem, query: str | None, jobs: Iterator[own_files.InputJob]
-) -> Iterator[tuple[str, core.Summary | DataError]]:
-    """Yield the names of texts with their summaries. A baseline that draws nothing runs in a process for each core."""
-    summarize = partial(_summarize_batch, fitted.system, fitted.decoding, query)
-    batches = iter(lambda: list(islice(jobs, fitted.decoding.batch_size)), [])
-    several = not fitted.system.config.decided_by and num_cores() > 1 and can_be_sent(fitted.system)
-    for batch in islice(batches, _SERIAL_BATCHES if several else None):
-        yield from summarize(batch)
-    if several:
-        for _, summaries in map_in_processes(
-            summarize, batches, num_cores(), "run the same command again"
-        ):
-            yield from summaries
-
-
-def _summarize_batch(
-    system: core.System,
-    decoding: core.Decoding,
-    query: str | None,
-    jobs: Sequence[own_files.InputJob],
-) -> list[tuple[str, core.Summary | DataError]]:
-    """Return the names of texts with their summaries; those that cannot be read come first, with the problem."""
-    inputs, outcomes = {}, list[tuple[str, core.Summary | DataError]]()
-    for job in jobs:
-        try:
-            inputs[job.name] = with_query(job.load(), query)
-        except DataError as problem:
-            outcomes.append((job.name, problem))
-    return [
-        *outcomes,
-        *zip(inputs, summarize_inputs(system, list(inputs.values()), decoding), strict=True),
-    ]

@@ -37,10 +37,8 @@ _log = logging.getLogger(__name__)
 HERE = "basic"  # Hydra's name for this process
 _GROUPS = ("launcher", "sweeper")
 _ALLOWED = re.compile(r"\+*hydra(/(launcher|sweeper)|\.(launcher|sweeper)\..+)=")
-_LAUNCHER_PACKAGES = {
-    "slurm": "submitit",
-    "optuna": "optuna",
-}  # extra of the suite → the package that it installs
+# Extra of the suite → the package that it installs
+_LAUNCHER_PACKAGES = {"slurm": "submitit", "optuna": "optuna"}
 # Parameters of submitit for any cluster; the others are for SLURM.
 _GENERIC = (
     "name",
@@ -54,7 +52,8 @@ _GENERIC = (
 _SECONDS_BETWEEN_POLLS = 2.0  # at the files of jobs, and at the process that started a pool
 _DIED = "its process died twice (killed, out of memory, or over timeout_minutes); the same command tries it again"
 
-_Ended = Iterator[tuple[PointTask, PointState | None]]  # None: the process of the point died
+# None: the process of the point died
+_Ended = Iterator[tuple[PointTask, PointState | None]]
 
 
 @dataclass(frozen=True)
@@ -86,22 +85,23 @@ class Engine:
             SuiteError: the launcher cannot start, or one of its settings is invalid.
         """
         if self.launcher == HERE:
-            yield from ((task, task.run()) for task in tasks)
+            for task in tasks:
+                yield task, task.run()
             return
-        launch, settings = (
-            _run_on_cluster if self.on_cluster else _run_in_processes,
-            self.settings["launcher"],
-        )
-        died = []
+        launch = _run_on_cluster if self.on_cluster else _run_in_processes
+        settings, died = self.settings["launcher"], []
         for task, state in launch(tasks, settings):
             if state is None:
                 died.append(task)
             else:
                 yield task, state
-        for retries in [died] if self.on_cluster and died else [[task] for task in died]:
-            yield from (
-                (task, state or task.fail(_DIED)) for task, state in launch(retries, settings)
-            )
+        if self.on_cluster:
+            retries = [died] if died else []
+        else:
+            retries = [[task] for task in died]
+        for tasks_together in retries:
+            for task, state in launch(tasks_together, settings):
+                yield task, state or task.fail(_DIED)
 
 
 def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = None) -> Engine:
@@ -111,6 +111,7 @@ def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = No
         UsageError: there is no such launcher, sweeper, setting or folder, or no sweep is asked for.
         EnvironmentProblem: the launcher or the sweeper is not installed.
     """
+    # Without such words Hydra composes nothing, which takes a second.
     if not words:
         return Engine()
     for word in words:
@@ -120,10 +121,8 @@ def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = No
     if not sweep:
         raise UsageError(f"'{words[0]}' is for sweeps: add -m, also for a single point")
     with hydra_session(config_dir):
-        for group, name in (
-            ("launcher", "joblib"),
-            ("sweeper", "optuna"),
-        ):  # of Hydra's plug-ins, if installed
+        # Hydra's plug-ins, if installed, would offer files of the same names.
+        for group, name in (("launcher", "joblib"), ("sweeper", "optuna")):
             ConfigStore.instance().repo["hydra"].get(group, {}).pop(f"{name}.yaml", None)
         composed = hydra.compose(
             "run", [*words, *search_path(config_dir)], return_hydra_config=True
@@ -131,8 +130,9 @@ def choose_engine(words: Sequence[str], sweep: bool, config_dir: str | None = No
     settings: dict[str, Any] = {
         group: OmegaConf.to_container(composed[group], resolve=True) for group in _GROUPS
     }
-    names = {group: composed.runtime.choices[f"hydra/{group}"] for group in _GROUPS}
-    for group, name in names.items():
+    names = {}
+    for group in _GROUPS:
+        name = names[group] = composed.runtime.choices[f"hydra/{group}"]
         executor = settings[group].get("executor", "")
         if not executor and name != HERE:
             raise UsageError(
@@ -163,14 +163,14 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
         "ignore", "A worker stopped while", UserWarning
     )  # joblib renews workers that have grown
     while open_tasks:
-        size, ends_with = (
-            min(n_jobs, len(open_tasks)),
-            {"initializer": _end_with, "initargs": (os.getpid(),)},
+        size = min(n_jobs, len(open_tasks))
+        pool = ProcessPoolExecutor(
+            size, timeout=10, env=env, initializer=_end_with, initargs=(os.getpid(),)
         )
-        pool = ProcessPoolExecutor(size, timeout=10, env=env, **ends_with)
         try:
             waiting, running = iter([*open_tasks]), dict[Future[PointState], int]()
-            while open_tasks:  # a pool that is interrupted while it holds more tasks than processes prints an error
+            # A pool that is interrupted while it holds more tasks than processes prints an error.
+            while open_tasks:
                 for number in islice(waiting, size - len(running)):
                     running[pool.submit(open_tasks[number])] = number
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -178,15 +178,15 @@ def _run_in_processes(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _
                     yield open_tasks.pop(running.pop(future)), state
             pool.shutdown()
         except BrokenExecutor:
-            died = [
-                number
-                for number, task in open_tasks.items()
-                if task.sweep.state(number).state == RUNNING
-            ]
+            died = []
+            for task in open_tasks.values():
+                if task.sweep.state(task.number).state == RUNNING:
+                    died.append(task)
             if not died:
                 problem = "hydra/launcher=joblib gave up: a process died before its point began"
                 raise EnvironmentProblem(problem) from None
-            yield from ((open_tasks.pop(number), None) for number in died)
+            for task in died:
+                yield open_tasks.pop(task.number), None
         finally:
             pool.shutdown(kill_workers=True)
 
@@ -207,21 +207,22 @@ def _run_on_cluster(tasks: Sequence[PointTask], settings: dict[str, Any]) -> _En
     if shutil.which("srun") is None:
         advice = "hydra/launcher=joblib works on this machine alone"
         raise EnvironmentProblem(f"no SLURM on this machine (no srun); {advice}")
-    os.environ.setdefault(
-        "SUBMITIT_LOG_LEVEL", "NOCONFIG"
-    )  # it would close the handlers of all other loggers
+    # It would close the handlers of all other loggers.
+    os.environ.setdefault("SUBMITIT_LOG_LEVEL", "NOCONFIG")
     from submitit import AutoExecutor, helpers
 
-    options = {
-        key: value for key, value in settings.items() if value is not None and key != "executor"
-    }
+    options = {}
+    for key, value in settings.items():
+        if value is not None and key not in ("executor", "max_num_timeout"):
+            options[key if key in _GENERIC else f"slurm_{key}"] = value
     try:
         with redirect_stderr(io.StringIO()):  # submitit also prints what it raises
-            timeouts, folder = options.pop("max_num_timeout"), tasks[0].sweep.root / "launcher"
-            executor = AutoExecutor(folder, cluster="slurm", slurm_max_num_timeout=timeouts)
-            executor.update_parameters(
-                **{key if key in _GENERIC else f"slurm_{key}": options[key] for key in options}
+            executor = AutoExecutor(
+                tasks[0].sweep.root / "launcher",
+                cluster="slurm",
+                slurm_max_num_timeout=settings["max_num_timeout"],
             )
+            executor.update_parameters(**options)
             with executor.batch():
                 jobs = {executor.submit(task): task for task in tasks}
     except Exception as error:  # submitit's errors have no common class
@@ -257,24 +258,10 @@ def search_settings(
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
 
-    def distribution(override: Override) -> Any:
-        value = override.value()
-        if not isinstance(value, IntervalSweep):
-            return optuna.distributions.CategoricalDistribution(
-                list(override.sweep_string_iterator())
-            )
-        is_integer = isinstance(value.start, int)
-        kind = (
-            optuna.distributions.IntDistribution
-            if is_integer
-            else optuna.distributions.FloatDistribution
-        )
-        return kind(value.start, value.end, log="log" in value.tags)
-
     try:
         overrides = OverridesParser.create().parse_overrides(list(ranges))
         distributions = {
-            override.get_key_element(): distribution(override) for override in overrides
+            override.get_key_element(): _distribution_of(override) for override in overrides
         }
         sampler = hydra.utils.instantiate(settings["sampler"])
         study = optuna.create_study(sampler=sampler, direction=settings["direction"])
@@ -287,3 +274,15 @@ def search_settings(
         trial = study.ask(distributions)
         score = score_of([f"{key}={value}" for key, value in trial.params.items()])
         study.tell(trial, score, optuna.trial.TrialState.FAIL if score is None else None)
+
+
+def _distribution_of(override: Override) -> Any:
+    """Return Optuna's distribution over the values of an override, or over its range."""
+    from optuna import distributions
+
+    value = override.value()
+    if not isinstance(value, IntervalSweep):
+        return distributions.CategoricalDistribution(list(override.sweep_string_iterator()))
+    is_integer = isinstance(value.start, int)
+    kind = distributions.IntDistribution if is_integer else distributions.FloatDistribution
+    return kind(value.start, value.end, log="log" in value.tags)

@@ -85,7 +85,8 @@ def _run_settings(
         )
     words = add_config_file(config, format_overrides(settings, sweep))
     folder = None if config_dir is None else str(config_dir)
-    flags = [*(["-m"] if sweep else []), *([] if folder is None else ["--config-dir", folder])]
+    flags = ["-m"] if sweep else []
+    flags += [] if folder is None else ["--config-dir", folder]
     launch = plan_launch(words, sweep, folder, ("longsumbench", "run", *flags, *words))
     with updating_tables(launch):
         launch.start()
@@ -109,8 +110,10 @@ def plan_launch(
     engine = choose_engine(hydras, sweep, config_dir)
     settings = [word for word in words if word not in hydras]
     base, swept = split_sweep_overrides(settings, config_dir)
-    shown = (settings, sweep) if engine.sweeper == HERE else (base, False)
-    points = plan(*shown, config_dir, probe)
+    if engine.sweeper == HERE:
+        points = plan(settings, sweep, config_dir, probe)
+    else:
+        points = plan(base, False, config_dir, probe)
     if probe and not engine.on_cluster:  # whose nodes may have GPUs
         check_scale(points)
     return Launch(points, command, sweep, engine, base, swept, config_dir)
@@ -118,9 +121,8 @@ def plan_launch(
 
 _log = logging.getLogger(__name__)
 
-_Show = Callable[
-    [Sequence[UpdatedTable], Sequence[RunRecord]], None
-]  # is given tables, and the records of the points
+# Is given tables, and the records of the points
+_Show = Callable[[Sequence[UpdatedTable], Sequence[RunRecord]], None]
 
 
 @contextmanager
@@ -145,18 +147,16 @@ def updating_tables(launch: Launch, show: _Show = lambda *_: None) -> Iterator[N
 
 def _update_tables(launch: Launch, swept: Sequence[str], show: _Show) -> None:
     """Rebuild the tables of a launch's datasets, with curves over one or two swept settings; show its runs in them."""
-    ran, updated = {record.run_id for record in launch.finished}, []
+    updated = []
+    names = {record.key.dataset for record in launch.finished}
+    ran = {record.run_id for record in launch.finished}
     for root in sorted({point.config.results_dir for point in launch.points}):
         results = Results(Path(root).expanduser())
-        for name in sorted(
-            {record.key.dataset for record in launch.finished} & set(results.datasets())
-        ):
+        for name in sorted(names & set(results.datasets())):
             table = update_table(results, name, redraw=False)
-            curves = (
-                update_curves(results, name, swept, required=False, run_ids=ran)
-                if len(swept) in (1, 2)
-                else []
-            )
+            curves = []
+            if len(swept) in (1, 2):
+                curves = update_curves(results, name, swept, required=False, run_ids=ran)
             updated.append(UpdatedTable(table, results, tuple(curves)))
     if updated:
         show(updated, launch.records() or launch.finished)

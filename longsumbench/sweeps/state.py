@@ -27,6 +27,7 @@ from longsumbench.views.tables import terminal_width
 _log = logging.getLogger(__name__)
 
 WAITING, RUNNING, DONE, SKIPPED, FAILED = "waiting", "running", "done", "skipped", "failed"
+# States after which a point does nothing more
 ENDED = (DONE, SKIPPED, FAILED)
 
 
@@ -121,6 +122,7 @@ class Sweep:
 
     def write_state(self, number: int, state: PointState) -> None:
         """Write the state of a point. A full disk is no error: a state is not a result."""
+        # A state is no result.
         with suppress(OSError):
             write_atomically(
                 self.file(number, "json"), json.dumps(asdict(state), ensure_ascii=False) + "\n"
@@ -135,10 +137,8 @@ class Sweep:
 
     def present_states(self) -> list[PointState]:
         """Return the states of all points; one that runs without a process is waiting."""
-        return [
-            self._present_state(place + 1)
-            for place, _ in enumerate(self.root.glob("points/*.json"))
-        ]
+        num_points = len(list(self.root.glob("points/*.json")))
+        return [self._present_state(number + 1) for number in range(num_points)]
 
     def _present_state(self, number: int) -> PointState:
         for _ in range(2):  # it may end between the two files
@@ -152,9 +152,8 @@ class Sweep:
 
 def sweeps_in(results: Path) -> list[Sweep]:
     """Return the sweeps in a results folder, the newest first."""
-    files = sorted(
-        results.glob("sweeps/*/sweep.json"), key=lambda path: path.stat().st_mtime, reverse=True
-    )
+    files = list(results.glob("sweeps/*/sweep.json"))
+    files.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     return [Sweep(path.parent) for path in files]
 
 
@@ -171,49 +170,48 @@ def render_status(results: Path, name: str | None = None) -> str:
             f"no sweep under {results / 'sweeps'}: `longsumbench run -m` starts one; or set --results-dir"
         )
     if name is None:
-        matches = [
-            sweep for sweep in sweeps if sweep == sweeps[0] or lock_holder(sweep.lock) is not None
-        ]
-    else:
-        matches = [sweep for sweep in sweeps if sweep.root.name.startswith(name)]
-        if len(matches) != 1:
-            many = (
-                f"{len(matches)} sweeps begin with '{name}'"
-                if matches
-                else f"no sweep is called '{name}'"
-            )
-            raise UsageError(f"{many}; there are {', '.join(sweep.root.name for sweep in sweeps)}")
-    return "\n\n".join(map(_render_sweep, matches))
+        newest, *older = sweeps
+        matches = [newest] + [sweep for sweep in older if lock_holder(sweep.lock) is not None]
+        return "\n\n".join(map(_render_sweep, matches))
+    matches = [sweep for sweep in sweeps if sweep.root.name.startswith(name)]
+    if len(matches) != 1:
+        names = ", ".join(sweep.root.name for sweep in sweeps)
+        problem = f"{len(matches)} sweeps begin with" if matches else "no sweep is called"
+        raise UsageError(f"{problem} '{name}'; there are {names}")
+    return _render_sweep(matches[0])
 
 
 def _render_sweep(sweep: Sweep) -> str:
     start, conductor, states = sweep.start(), lock_holder(sweep.lock), sweep.present_states()
-    state = describe_sweep(sweep, states)
     begun = datetime.fromtimestamp(start.started).astimezone().strftime("%Y-%m-%d %H:%M")
     origin = f"by {conductor.name}" if conductor else f"on {start.host}"
-    heading = f"sweep {sweep.root.name}: {state}\n{break_command(shlex.join(start.command), terminal_width())}\n"
-    heading += f"started {begun} {origin}, launcher {start.launcher}; {describe_progress(states)}"
-    return f"{heading}\n\n{status_table(sweep, states)}"
+    lines = [
+        f"sweep {sweep.root.name}: {describe_sweep(sweep, states)}",
+        break_command(shlex.join(start.command), terminal_width()),
+        f"started {begun} {origin}, launcher {start.launcher}; {describe_progress(states)}",
+        "",
+        status_table(sweep, states),
+    ]
+    return "\n".join(lines)
 
 
 def describe_sweep(sweep: Sweep, states: Sequence[PointState]) -> str:
     """Return whether a sweep is running, ended or interrupted."""
+    if lock_holder(sweep.lock) is not None:
+        return "running"
     ended = states and all(state.state in ENDED for state in states)
-    running = lock_holder(sweep.lock) is not None
-    return (
-        "running" if running else "ended" if ended else "interrupted; the same command continues it"
-    )
+    return "ended" if ended else "interrupted; the same command continues it"
 
 
 def describe_progress(states: Sequence[PointState]) -> str:
     """Return the number of points by state, and the time left."""
     words = [state.state for state in states]
-    parts = [
-        f"{words.count(word)} {word}"
-        for word in (DONE, SKIPPED, RUNNING, FAILED, WAITING)
-        if word in words
-    ]
-    if (seconds := seconds_left(states)) is not None and {RUNNING, WAITING} & set(words):
+    parts = []
+    for word in (DONE, SKIPPED, RUNNING, FAILED, WAITING):
+        if word in words:
+            parts.append(f"{words.count(word)} {word}")
+    seconds = seconds_left(states)
+    if seconds is not None and {RUNNING, WAITING} & set(words):
         parts.append(f"about {format_duration(seconds)} left")
     return ", ".join(parts) or "no points yet"
 
@@ -223,32 +221,25 @@ def seconds_left(states: Sequence[PointState]) -> float | None:
     took = [state.seconds for state in states if state.state == DONE]
     if not took:
         return None
-    mean, running = sum(took) / len(took), [state for state in states if state.state == RUNNING]
-    to_do = mean * sum(state.state == WAITING for state in states)
-    return (to_do + sum(max(0.0, mean - state.seconds) for state in running)) / max(1, len(running))
+    mean = sum(took) / len(took)
+    running = [max(0.0, mean - state.seconds) for state in states if state.state == RUNNING]
+    num_waiting = sum(state.state == WAITING for state in states)
+    return (mean * num_waiting + sum(running)) / max(1, len(running))
 
 
 def status_table(sweep: Sweep, states: Sequence[PointState]) -> str:
     """Return a table of the points: state, time, score, and the reason or present step."""
-    rows = []
+    rows, logs = [], []
     for number, state in enumerate(states, start=1):
         took = format_duration(state.seconds) if state.state in (DONE, RUNNING, FAILED) else ""
         score = "" if state.score is None else f"{state.score:.1f}"
-        rows.append(
-            [
-                number,
-                *map(escape_line, (state.name, state.state, took, score, describe_point(state))),
-            ]
-        )
-    failed = [number for number, state in enumerate(states, start=1) if state.state == FAILED]
-    logs = [
-        f"log of point {number}: {log}"
-        for number in failed
-        if (log := sweep.file(number, "log")).is_file()
-    ]
-    return "\n".join(
-        [plain_table(rows, ["point", "settings", "state", "time", "score", ""]), *logs]
-    )
+        cells = (state.name, state.state, took, score, describe_point(state))
+        rows.append([number, *map(escape_line, cells)])
+        log = sweep.file(number, "log")
+        if state.state == FAILED and log.is_file():
+            logs.append(f"log of point {number}: {log}")
+    table = plain_table(rows, ["point", "settings", "state", "time", "score", ""])
+    return "\n".join([table, *logs])
 
 
 def describe_point(state: PointState) -> str:

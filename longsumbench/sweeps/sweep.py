@@ -3,10 +3,9 @@
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 
 from longsumbench.core import settings_without_effect
@@ -33,9 +32,11 @@ from longsumbench.sweeps.worker import PointTask
 
 _log = logging.getLogger(__name__)
 
-_SECONDS_BETWEEN_LOOKS = 15.0  # at the states of points in other processes
-_SECONDS_BETWEEN_FIRST_LOOKS = 3.0  # until a point ends
-_MOST_SHOWN = 2  # points
+# At the states of points in other processes; the first is until a point ends
+_SECONDS_BETWEEN_FIRST_LOOKS = 3.0
+_SECONDS_BETWEEN_LOOKS = 15.0
+# Points whose steps are in a line
+_MOST_SHOWN = 2
 
 
 @dataclass
@@ -71,35 +72,34 @@ class Launch:
         Raises:
             SuiteError: the only point failed, or a launcher could not begin.
         """
-        first, launcher, search = self.points[0], self.engine.launcher, self.engine.sweeper != HERE
         if not self.sweep:
-            point = replace(first, command=self.command)
-            self.finished += [run_point(point), *score_baselines(point, {first.identity})]
+            point = replace(self.points[0], command=self.command)
+            self.finished += [run_point(point), *score_baselines(point, {point.identity})]
             return
-        root, key = (
-            Results.writable(first.config.results_dir).root,
-            [f"{self.engine.settings['sweeper']}"],
-        )
-        sweep = Sweep.of(root, [*key, *self.words, *self.swept])
+        root = Results.writable(self.points[0].config.results_dir).root
+        sweep = Sweep.of(root, [str(self.engine.settings["sweeper"]), *self.words, *self.swept])
+        is_search, launcher = self.engine.sweeper != HERE, self.engine.launcher
         with sweep.locked():
-            count = (
-                f"points that {self.engine.sweeper} chooses"
-                if search
-                else format_count(len(self.points), "point")
-            )
+            count = format_count(len(self.points), "point")
+            if is_search:
+                count = f"points that {self.engine.sweeper} chooses"
             order = "one after the other" if launcher == HERE else f"by {launcher}"
             _log.info(f"a sweep of {count}: each is a run of one system on one dataset")
             _log.info(f"points run {order}; to watch them: longsumbench status {sweep.root.name}")
             sweep.begin(self.command, launcher)
-            if search:
+            if is_search:
                 self._search(sweep)
             else:
                 self._run_points(self.points, sweep)
+        if len(self.points) > 1:
+            self.table = status_table(sweep, list(self.states.values()))
         states = [state.state for state in self.states.values()]
-        self.table = status_table(sweep, list(self.states.values())) if len(self.points) > 1 else ""
-        words = {DONE: "done", SKIPPED: "found finished", FAILED: "failed"}
-        counts = ", ".join(f"{states.count(kind)} {word}" for kind, word in words.items())
-        _log.info(f"{format_count(len(states), 'run')}: {counts}")
+        counts = [
+            f"{states.count(DONE)} done",
+            f"{states.count(SKIPPED)} found finished",
+            f"{states.count(FAILED)} failed",
+        ]
+        _log.info(f"{format_count(len(states), 'run')}: {', '.join(counts)}")
 
     def _search(self, sweep: Sweep) -> None:
         errors: list[SuiteError] = []
@@ -124,63 +124,74 @@ class Launch:
             raise errors[0]
 
     def _run_points(self, points: Sequence[Point], sweep: Sweep) -> None:
-        tasks, times = [], Counter(point.identity for point in points)
-        baseline_ids = {point.identity for point in points}
+        """Run the points that are new; those whose runs are finished need no other process."""
+        tasks = self._new_tasks(points, sweep)
+        with Progress("sweep", len(tasks), "points", paced=False) as progress:
+            if self.engine.launcher == HERE:
+                self._take_in(self.engine.run(tasks), progress)
+                return
+            # Points in other processes write to their logs, so that this process says how far they are.
+            with _watching(sweep, progress):
+                unfinished = []
+                for task in tasks:
+                    if needs_no_work(task.point.config):
+                        self._take_in([(task, task.run())], progress)
+                    else:
+                        unfinished.append(task)
+                if unfinished:
+                    self._take_in(self.engine.run(unfinished), progress)
+
+    def _new_tasks(self, points: Sequence[Point], sweep: Sweep) -> list[PointTask]:
+        """Return the tasks of points, one for those that are the same run, as far as there are none yet."""
+        tasks: list[PointTask] = []
+        times = Counter(point.identity for point in points)
+        baseline_ids = set(times)
         for point in points:
-            if point.identity not in self.states:
-                if (more := times[point.identity] - 1) and point.name:
-                    point = replace(
-                        point,
-                        name=f"{point.name} and {format_count(more, 'more point')}: the same run",
-                    )
-                self.states[point.identity] = PointState(point.name)
-                tasks.append(
-                    PointTask(
-                        sweep, len(self.states), replace(point, command=self.command), baseline_ids
-                    )
-                )
-                sweep.write_state(len(self.states), PointState(point.name))
-        if same := len(points) - len(tasks):
+            if point.identity in self.states:
+                continue
+            name, num_others = point.name, times[point.identity] - 1
+            if name and num_others:
+                name += f" and {format_count(num_others, 'more point')}: the same run"
+            state, number = PointState(name), len(self.states) + 1
+            self.states[point.identity] = state
+            sweep.write_state(number, state)
+            task_point = replace(point, name=name, command=self.command)
+            tasks.append(PointTask(sweep, number, task_point, baseline_ids))
+        num_same = len(points) - len(tasks)
+        if num_same:
             idle = set[str]().union(*(settings_without_effect(point.config) for point in points))
-            idle_keys = ", ".join(key for key in swept_settings(self.swept) if key in idle)
-            why = f" ({idle_keys} without effect)" if idle_keys else ""
-            _log.info(f"{format_count(same, 'point')} left out: the same run as another point{why}")
-        here = self.engine.launcher == HERE
-        with (
-            Progress("sweep", len(tasks), "points", paced=False) as progress,
-            nullcontext()
-            if here
-            else _watching(sweep, progress),  # points in other processes write to their logs
-        ):
-            finished = {
-                task.number for task in tasks if not here and needs_no_work(task.point.config)
+            keys = [key for key in swept_settings(self.swept) if key in idle]
+            why = f" ({', '.join(keys)} without effect)" if keys else ""
+            same = format_count(num_same, "point")
+            _log.info(f"{same} left out: the same run as another point{why}")
+        return tasks
+
+    def _take_in(self, ended: Iterable[tuple[PointTask, PointState]], progress: Progress) -> None:
+        """Keep the states and the records of points as they end, and say how each ended."""
+        for task, state in ended:
+            self.states[task.point.identity] = state
+            for run in state.runs:
+                with suppress(FileNotFoundError, TornRecord):  # another process repeats it
+                    self.finished.append(RunRecord.read(Path(run)))
+            outcomes = {
+                DONE: f"done ({format_duration(state.seconds)})",
+                FAILED: f"failed: {state.reason}",
             }
-            ended = (
-                (task, task.run()) for task in tasks if task.number in finished
-            )  # without another process
-            unfinished = [task for task in tasks if task.number not in finished]
-            for task, state in chain(ended, self.engine.run(unfinished) if unfinished else ()):
-                self.states[task.point.identity] = state
-                for run in state.runs:
-                    with suppress(FileNotFoundError, TornRecord):  # another process repeats it
-                        self.finished.append(RunRecord.read(Path(run)))
-                outcomes = {
-                    DONE: f"done ({format_duration(state.seconds)})",
-                    FAILED: f"failed: {state.reason}",
-                }
-                outcome = outcomes.get(state.state, "skipped: finished before")
-                _log.info(f"point {task.number}/{len(self.states)}: {state.name}: {outcome}")
-                progress.advance(1, describe_progress(list(self.states.values())))
+            outcome = outcomes.get(state.state, "skipped: finished before")
+            _log.info(f"point {task.number}/{len(self.states)}: {state.name}: {outcome}")
+            progress.advance(1, describe_progress(list(self.states.values())))
 
     def records(self) -> list[RunRecord]:
         """Return the records of the points in their order, without baselines; a point that failed has none."""
         if not self.sweep:
             return self.finished[:1]
         records = {record.run_id: record for record in self.finished}
-        runs = [
-            Path(run).name for point in self.points for run in self.states[point.identity].runs[:1]
-        ]
-        return [records[run] for run in runs if run in records]
+        # The first run of a point is its own; those of its baselines follow.
+        own_records = []
+        for point in self.points:
+            for run in self.states[point.identity].runs[:1]:
+                own_records.append(records.get(Path(run).name))
+        return [record for record in own_records if record is not None]
 
     def check_failed(self) -> None:
         """Raise PointsFailed if a point of a sweep, or one of its baselines, failed; a line for each reason."""
@@ -188,14 +199,15 @@ class Launch:
         for state in self.states.values():
             if state.reason:
                 points.setdefault(state.reason, []).append(state.name)
-        if failed := sum(map(len, points.values())):
-            ending = ", the others are kept" if failed < len(self.states) else ""
-            lines = [
-                f"{names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}  {why}"
-                for why, names in points.items()
-            ]
-            heading = f"{failed} of {format_count(len(self.states), 'point')} failed{ending}"
-            raise PointsFailed(f"{heading}:\n" + "\n".join(map(escape_line, lines)))
+        num_failed = sum(map(len, points.values()))
+        if not num_failed:
+            return
+        ending = ", the others are kept" if num_failed < len(self.states) else ""
+        lines = [f"{num_failed} of {format_count(len(self.states), 'point')} failed{ending}:"]
+        for why, names in points.items():
+            others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            lines.append(escape_line(f"{names[0]}{others}  {why}"))
+        raise PointsFailed("\n".join(lines))
 
 
 @contextmanager
@@ -206,10 +218,11 @@ def _watching(sweep: Sweep, progress: Progress) -> Iterator[None]:
     """
     ended, steps = threading.Event(), dict[int, str]()
 
+    def pause() -> float:
+        return _SECONDS_BETWEEN_LOOKS if progress.done else _SECONDS_BETWEEN_FIRST_LOOKS
+
     def watch() -> None:
-        while not ended.wait(
-            _SECONDS_BETWEEN_LOOKS if progress.done else _SECONDS_BETWEEN_FIRST_LOOKS
-        ):
+        while not ended.wait(pause()):
             states = sweep.present_states()
             for number, state in enumerate(states, start=1):
                 step = state.doing.partition(":")[0] or "begins"

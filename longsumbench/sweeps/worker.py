@@ -65,29 +65,25 @@ class PointTask:
 
         With `alone`, the process may be ended when the point hangs outside Python.
         """
-        attempts = 1 + self.sweep.state(self.number).attempts
         state = PointState(
             self.point.name,
             RUNNING,
-            attempts=attempts,
+            attempts=1 + self.sweep.state(self.number).attempts,
             started=time.time(),
             process=_this_process(),
         )
         lock = self.sweep.file(self.number, "lock")
         try:
-            with exclusive_lock(
-                lock, lambda who: _log.info(f"waiting for the process that runs this point: {who}")
-            ):
+            with exclusive_lock(lock, _say_who_runs_the_point):
                 self.sweep.write_state(self.number, state)
                 return self._end(self._run_locked(state, alone))
         except Exception as error:
-            if "timed-out too many times" in str(
-                error
-            ):  # submitit's words for the end of the last job of a point
-                advice = (
-                    "choose a higher hydra.launcher.timeout_min or hydra.launcher.max_num_timeout"
+            # submitit's words for the end of the last job of a point
+            if "timed-out too many times" in str(error):
+                error = EnvironmentProblem(
+                    "not done within the time of its jobs: choose a higher "
+                    "hydra.launcher.timeout_min or hydra.launcher.max_num_timeout"
                 )
-                error = EnvironmentProblem(f"not done within the time of its jobs: {advice}")
             return self._end(replace(state, state=FAILED, reason=f"{as_reported_error(error)}"))
         except SystemExit as ended:  # a process that fails alone ends its launch
             self._end(replace(state, state=FAILED, reason=f"{ended.__cause__}"))
@@ -95,11 +91,8 @@ class PointTask:
 
     def fail(self, reason: str) -> PointState:
         """Write and return the state of a point whose processes died."""
-        return self._end(
-            replace(
-                self.sweep.state(self.number), name=self.point.name, state=FAILED, reason=reason
-            )
-        )
+        state = self.sweep.state(self.number)
+        return self._end(replace(state, name=self.point.name, state=FAILED, reason=reason))
 
     def _end(self, state: PointState) -> PointState:
         ended = replace(state, ended=time.time())
@@ -109,17 +102,19 @@ class PointTask:
     def _run_locked(self, state: PointState, alone: bool) -> PointState:
         config, failed = self.point.config, dict[str, str]()
         since = (self.sweep.root / "sweep.json").stat().st_mtime  # by the clock of the file system
+        # With overwrite=true, points that share a stage rebuild it once.
         point = replace(self.point, since=since)
         with watching_progress(self._noting(state)), time_limit(config.timeout_minutes, alone):
             records = [run_point(point), *score_baselines(point, self.baseline_ids, failed)]
         results = Results(Path(config.results_dir).expanduser())
-        score = measured_mean(records[0], records[0].evaluation.ranked_by)
+        mean = measured_mean(records[0], records[0].evaluation.ranked_by)
+        reasons = [f"baseline {name}: {why}" for name, why in failed.items()]
         return replace(
             state,
             state=DONE if point.carried_out else SKIPPED,
             runs=tuple(str(results.run_folder(record)) for record in records),
-            reason="; ".join(f"baseline {name}: {why}" for name, why in failed.items()),
-            score=score[0] if score else None,
+            reason="; ".join(reasons),
+            score=mean and mean.mean,
         )
 
     def _noting(self, state: PointState) -> Callable[[Progress], None]:
@@ -127,11 +122,15 @@ class PointTask:
 
         def note(progress: Progress) -> None:
             nonlocal noted
-            if (moment := time.monotonic()) - noted >= _SECONDS_BETWEEN_NOTES:
-                noted = moment
+            if time.monotonic() - noted >= _SECONDS_BETWEEN_NOTES:
+                noted = time.monotonic()
                 self.sweep.write_state(self.number, replace(state, doing=progress.line()))
 
         return note
+
+
+def _say_who_runs_the_point(holder: object) -> None:
+    _log.info(f"waiting for the process that runs this point: {holder}")
 
 
 def _this_process() -> str:
@@ -147,10 +146,8 @@ def share_a_cluster_job() -> None:
 
     Processes that joblib starts in a job are no tasks of it, however many it was given; submitit marks its own jobs.
     """
-    if (
-        os.environ.get("SUBMITIT_EXECUTOR") == "slurm"
-        and int(os.environ.get("SLURM_NTASKS", "1")) > 1
-    ):
+    num_tasks = int(os.environ.get("SLURM_NTASKS", "1"))
+    if os.environ.get("SUBMITIT_EXECUTOR") == "slurm" and num_tasks > 1:
         from submitit.helpers import TorchDistributedEnvironment
 
         # The process chooses its GPU among those that SLURM shows; a restarted process exports them again.

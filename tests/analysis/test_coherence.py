@@ -20,8 +20,6 @@ from longsumbench.errors import DataError
 from longsumbench.metrics.coherence import Coherence
 from longsumbench.metrics.statistics import holm, paired_effect
 
-SENTENCES = ["The cat sat.", "It slept.", "The dog ran.", "A dog slept."]
-
 
 class Ordered(Coherence):
     """The share of neighbours in alphabetical order; no model is asked."""

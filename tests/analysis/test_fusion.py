@@ -1,6 +1,5 @@
 """Fusion sentences: worked out by hand, against rouge_score over all pairs, and what outputs say of them."""
 
-import json
 import random
 from itertools import combinations
 
@@ -158,11 +157,3 @@ def test_what_cannot_be_looked_at() -> None:
     assert "2 examples left out" in found.render()
     with pytest.raises(DataError, match="nothing to fuse"):
         find_fusions(drawn(empty), FusionSettings())
-
-
-def test_a_pair_is_a_line() -> None:
-    """Each pair is a line of JSON, with what the outputs say of it."""
-    sampled = drawn([example("e", FILLED, reference=[FUSED])], *written("Birch and elm.", "fir"))
-    row = json.loads(find_fusions(sampled, FusionSettings()).more_files()["fusion-pairs.jsonl"])
-    assert row["summary"] == FUSED
-    assert [output["says"] for output in row["outputs"]] == ["both", "second"]

@@ -127,23 +127,6 @@ def test_bins_hold_every_distance_once(distance: int, longest: int) -> None:
     assert (np.diff(edges)[: min(distance, longest) - 1] == 1).all()
 
 
-def test_order_is_what_counts() -> None:
-    """Likeness reaches as far as a topic; shuffling takes it from neighbours, and leaves the mean of all pairs."""
-    topics = np.eye(6).repeat(4, axis=0).tolist()
-    ordered = np.arange(24).astype(str).tolist()
-    mixed = np.random.default_rng(3).permutation(ordered).tolist()
-    by_order, by_chance = (
-        compare_sentences(drawn([example("e", texts)] * 3), Given(topics))
-        for texts in (ordered, mixed)
-    )
-    near, near_by_chance = (
-        result.table()["similarity"].iloc[0] for result in (by_order, by_chance)
-    )
-    assert near > near_by_chance
-    assert by_order.sums.sum() == pytest.approx(by_chance.sums.sum())
-    assert by_order.reach() == 4
-
-
 def test_nothing_to_compare() -> None:
     """Sources of one sentence each are an error that says so."""
     with pytest.raises(DataError, match="no example of split 'test' has two sentences"):

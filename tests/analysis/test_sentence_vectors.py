@@ -10,9 +10,8 @@ import torch
 from support.tiny_bert import LONGEST, write_bert
 from transformers import BertModel, BertTokenizerFast
 
-from longsumbench.analysis.locality import Encoder, TfIdf
+from longsumbench.analysis.locality import Encoder
 from longsumbench.errors import UsageError
-from longsumbench.modeling.ranking import similarities
 
 SENTENCES = ["the cat sat .", "it slept .", "a dog ran .", "the dog", "cat"]
 
@@ -97,16 +96,3 @@ def test_which_encoders_cannot_be_meant(bert: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=message) as error:
             Encoder(folder, device="cpu")
         assert "\n" not in str(error.value)
-    assert "pooling:mean" in Encoder(dense, "mean", device="cpu").signature
-
-
-def test_tfidf_is_that_of_the_rankers() -> None:
-    """Products of the vectors are the rankers' similarities; sentences without words are like no other."""
-    texts = ["the cat sat", "a cat", "...", "dogs"]
-    vectors = TfIdf()(texts)
-    expected = similarities(texts)
-    np.fill_diagonal(expected, 0)
-    found = (vectors @ vectors.T).toarray()
-    np.fill_diagonal(found, 0)
-    assert found == pytest.approx(expected)
-    assert TfIdf()(["..", "."]).shape[0] == 2

@@ -43,10 +43,8 @@ USAGE = {
     "model.lenth=5": "unknown setting 'model.lenth' (did you mean 'length'?)",
     "train.max_steps=abc": "train.max_steps='abc' is not of type int",
     "train.learning_rate=0": "train.learning_rate=0.0 must be above 0",
-    "decode.limit=0": "decode.limit=0 is below 1",
     "model.length=-5": "model.length=-5; allowed",
     "dataset.split=nonsense": "dataset.split=nonsense; allowed: train, validation, test",
-    "seed": "'seed' is not an override: write key=value",
     "dataset=[pydoc,probe]": "has several names: choose one, or sweep over them with -m dataset=pydoc,probe",
     "seed=1,2": "'seed=1,2' has several values: sweep over them with -m",
     "hydra.verbose=true": "of Hydra's own settings, only hydra/launcher=…, hydra.launcher.…",
@@ -71,18 +69,8 @@ def fails(
     """A command line that must end with a code and one line, which is returned."""
 
     def check(code: int, *overrides: str) -> str:
-        assert (
-            main(
-                [
-                    "run",
-                    "model=lead",
-                    "dataset=jsonl",
-                    f"results_dir={tmp_path / 'results'}",
-                    *overrides,
-                ]
-            )
-            == code
-        )
+        words = ["model=lead", "dataset=jsonl", f"results_dir={tmp_path / 'results'}"]
+        assert main(["run", *words, *overrides]) == code
         error = told_in(capsys.readouterr().err)
         assert len(error) == 1, error
         assert error[0].startswith("longsumbench: ")
@@ -96,15 +84,10 @@ def fails(
 
 
 def works(folder: Path, tmp_path: Path, *overrides: str) -> Path:
+    """Run on a dataset; return the folder of the only run."""
     results = tmp_path / "results"
-    common = [
-        "run",
-        "dataset=jsonl",
-        f"dataset.path={folder}",
-        f"results_dir={results}",
-        "baselines=false",
-    ]
-    assert main([*common, "score.resamples=100", *overrides]) == 0
+    words = ["dataset=jsonl", f"dataset.path={folder}", f"results_dir={results}"]
+    assert main(["run", *words, "baselines=false", "score.resamples=100", *overrides]) == 0
     (record,) = results.glob("runs/jsonl/*/*/record.json")
     return record.parent
 
@@ -143,12 +126,6 @@ def test_one_wrong_point_ends_a_sweep_before_it_begins(
     assert not (toy.parent / "results").exists()
 
 
-def test_a_missing_folder_is_named(tmp_path: Path, fails: Callable[..., str]) -> None:
-    """A path where nothing is, or nothing usable, is bad data."""
-    assert "correct the path" in fails(3, f"dataset.path={tmp_path / 'nowhere'}")
-    assert "no split files" in fails(3, f"dataset.path={tmp_path}")
-
-
 @pytest.mark.parametrize("name", ["p.jsonl", "p.txt"])
 def test_a_pipe_is_refused(
     name: str, toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -185,42 +162,38 @@ def test_an_empty_reference_is_left_out_of_the_means(toy: Path, tmp_path: Path) 
     assert (evaluation.n, evaluation.empty_references) == (1, ("a", "b"))
 
 
-def test_no_reference_at_all_cannot_be_scored(toy: Path, fails: Callable[..., str]) -> None:
-    """A split without any reference is bad data."""
-    (toy / "test.jsonl").write_text(json.dumps({**GOOD, "summary": ""}) + "\n", encoding="utf-8")
-    assert "no example can be scored" in fails(3, f"dataset.path={toy}")
+ONE_FILE = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE divides one file into three)"
 
 
-@pytest.mark.parametrize("model", ["lead", "trunc"])
-def test_a_missing_train_split_is_told(
-    model: str, tmp_path: Path, fails: Callable[..., str]
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("dataset.path=nowhere", "correct the path"),
+        ("dataset.path=.", "no split files"),
+        ("dataset.path=tests", "choose model.length=<words> or =reference"),
+        ("dataset.path=tests model=trunc scale=tiny", "train"),
+        (
+            "dataset.path=tests dataset.split=validation",
+            "has no validation split; choose dataset.s",
+        ),
+        ("dataset.path=tests/test.jsonl", ONE_FILE),
+        ("dataset.path=tests/test.jsonl model=oracle dataset.split=train", ONE_FILE),
+        ("dataset.path=unscored", "no example can be scored"),
+    ],
+)
+def test_missing_texts_are_told(
+    words: str,
+    problem: str,
+    tmp_path: Path,
+    fails: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What learns from a training split says so where there is none, and names other ways if there are any."""
-    folder = write_jsonl(tmp_path / "toy", train=0, validation=0)
-    expected = "train" if model == "trunc" else "choose model.length=<words> or =reference"
-    assert expected in fails(
-        3, f"dataset.path={folder}", f"model={model}", "scale=tiny"
-    )  # paper: told to want a GPU
-
-
-def test_a_missing_split_is_told(tmp_path: Path, fails: Callable[..., str]) -> None:
-    """The split to summarize must be there; the others are named."""
-    folder = write_jsonl(tmp_path / "toy", validation=0)
-    expected = fails(3, f"dataset.path={folder}", "dataset.split=validation")
-    assert (
-        "has no validation split; choose dataset.split=train, test (read: train.jsonl, test.jsonl)"
-        in expected
-    )
-
-
-def test_one_file_without_a_split_is_told_how_to_get_some(
-    tmp_path: Path, fails: Callable[..., str]
-) -> None:
-    """Where one file is the test split, the setting that deals it into three is named."""
-    file = write_jsonl(tmp_path / "toy") / "test.jsonl"
-    advice = "(read: test.jsonl; dataset.split_by_hash=true with dataset.path=FILE divides one file into three)"
-    assert advice in fails(3, f"dataset.path={file}")
-    assert advice in fails(3, f"dataset.path={file}", "model=oracle", "dataset.split=train")
+    """A path where nothing is, a split that is missing, and one without references: one line says what to do."""
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "tests", train=0, validation=0)
+    unscored = json.dumps({**GOOD, "summary": ""}) + "\n"
+    (write_jsonl(tmp_path / "unscored") / "test.jsonl").write_text(unscored, encoding="utf-8")
+    assert problem in fails(3, *words.split())
 
 
 @pytest.mark.parametrize("model", ["lead", "trunc"])
@@ -254,32 +227,27 @@ def test_an_unwritable_folder_is_told(
     assert ("results_dir=" if setting == "results_dir" else "LONGSUMBENCH_CACHE") in expected
 
 
-def full_at_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the disk be full when training writes its second checkpoint."""
+def test_a_full_disk_loses_nothing(tmp_path: Path, fails: Callable[..., str]) -> None:
+    """ENOSPC ends with exit code 4; the same command afterwards ends as if nothing had happened."""
     import torch
 
+    folder = write_jsonl(tmp_path / "toy", train=31)  # a training that no other test has
+    overrides = [*tiny_overrides(folder), "model=trunc", "seed=7", "baselines=false"]
     usual = torch.save
 
     def limited(content: Any, file: Any) -> None:
-        if content["state"]["step"] == 4:
+        if content["state"]["step"] == 4:  # the second checkpoint
             raise OSError(errno.ENOSPC, "No space left on device")
         usual(content, file)
 
-    monkeypatch.setattr(torch, "save", limited)
-
-
-def test_a_full_disk_loses_nothing(tmp_path: Path, fails: Callable[..., str]) -> None:
-    """ENOSPC ends with exit code 4; the same command afterwards ends as if nothing had happened."""
-    folder = write_jsonl(tmp_path / "toy", train=31)  # a training that no other test has
-    overrides = [*tiny_overrides(folder), "model=trunc", "seed=7", "baselines=false"]
     with pytest.MonkeyPatch.context() as monkeypatch:
-        full_at_a_checkpoint(monkeypatch)
+        monkeypatch.setattr(torch, "save", limited)
         assert "the disk is full" in fails(4, *overrides)
     interrupted = works(folder, tmp_path, *overrides)
     undisturbed = works(folder, tmp_path / "again", *overrides)
     for name in ("predictions.jsonl", "scores.csv"):
         assert (interrupted / name).read_bytes() == (undisturbed / name).read_bytes()
-    assert json.loads((interrupted / "record.json").read_text())["fit"]["steps"] == 6
+    assert RunRecord.read(interrupted).fit.steps == 6
 
 
 def test_too_little_memory_is_told(
@@ -378,22 +346,15 @@ def test_verbose_and_quiet(place: int, capsys: pytest.CaptureFixture[str]) -> No
 def test_levels_of_messages(toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`-q` leaves warnings, here of examples in two splits; `-v` adds debug messages."""
     (toy / "test.jsonl").write_bytes((toy / "train.jsonl").read_bytes())
-    words = [
-        "run",
-        "model=lead",
-        "dataset=jsonl",
-        f"dataset.path={toy}",
-        "baselines=false",
-        "score.resamples=100",
+    lines = {}
+    for flag in ("-q", "-v", "baselines=false"):
+        works(toy, tmp_path, "model=lead", flag)
+        lines[flag] = [line.partition(":")[0] for line in told_in(capsys.readouterr().err)]
+    assert list(lines.values()) == [
+        ["warning"],
+        ["dataset 'jsonl'", "already finished"],
+        ["already finished"],
     ]
-    shown = []
-    for flags in (["-q"], ["-v"], []):
-        assert main([*words, f"results_dir={tmp_path / 'results'}", *flags]) == 0
-        shown.append(told_in(capsys.readouterr().err))
-    quiet, verbose, usual = shown
-    assert [line.partition(":")[0] for line in quiet] == ["warning"]
-    assert [line.partition(":")[0] for line in verbose] == ["dataset 'jsonl'", "already finished"]
-    assert usual == verbose[1:]
 
 
 @pytest.mark.parametrize(
@@ -437,50 +398,38 @@ def test_an_interrupt_is_continued(
 def test_a_torn_record_is_made_again(
     toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Commands that need it end with exit code 3 and name the file; the same run makes it again, and says so."""
+    """The same run makes it again, and says so."""
     folder = works(toy, tmp_path, "model=lead")
-    path = folder / "record.json"
-    whole = json.loads(path.read_text(encoding="utf-8"))
+    path, whole = folder / "record.json", RunRecord.read(folder)
     path.write_text('{\n "run_id": "0123', encoding="utf-8")
-    capsys.readouterr()
-    words = ["compare", folder.name, folder.name, "--results-dir", str(tmp_path / "results")]
-    assert main(words) == 3
-    (error,) = capsys.readouterr().err.splitlines()
-    assert error.startswith(f"longsumbench: {path}: not a run's record (")
-    assert "the same `longsumbench run` command makes it again" in error
     assert works(toy, tmp_path, "model=lead") == folder
     repeated = f"the record of this run cannot be read; the run is repeated: {path}"
     assert repeated in capsys.readouterr().err
-    again = json.loads(path.read_text(encoding="utf-8"))
-    assert (again["run_id"], again["scores"]) == (whole["run_id"], whole["scores"])
+    again = RunRecord.read(folder)
+    assert (again.run_id, again.evaluation) == (whole.run_id, whole.evaluation)
 
 
 def test_results_that_may_only_be_read(
     toy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each command that would write there ends with exit code 4 and one line that names the folder or the file."""
+    run = works(toy, tmp_path, "model=lead")
     results = tmp_path / "results"
     where = ["--results-dir", str(results)]
-    run = ["run", "dataset=jsonl", f"dataset.path={toy}", "score.resamples=100", "baselines=false"]
-    run += [f"results_dir={results}"]
-    assert main([*run, "-m", "model=lead,oracle"]) == 0
-    runs = [path.parent.name for path in results.glob("runs/*/*/*/record.json")]
-    commands = {
-        "run": (
-            [*run, "model=random"],
-            f"cannot write to {results} (Permission denied); choose another folder by",
-        ),
-        "leaderboard": (["leaderboard", *where], f"no permission to use {results}/"),
-        "compare": (["compare", *runs, *where], f"cannot write to {results}/comparisons"),
-    }
+    words = ["dataset=jsonl", f"dataset.path={toy}", f"results_dir={results}"]
+    commands = [
+        (["run", "model=random", *words], f"cannot write to {results} (Permission denied); choose"),
+        (["leaderboard", *where], f"no permission to use {results}/"),
+        (["inspect", run.name, "0", *where], f"cannot write to {results}/inspections"),
+    ]
     (results / ".leaderboard-jsonl.lock").unlink()
     modes = {path: path.stat().st_mode for path in (results, *results.rglob("*"))}
     for path in modes:
         path.chmod(0o555 if path.is_dir() else 0o444)
     capsys.readouterr()
     with heeded():
-        for words, expected in commands.values():
-            assert main(words) == 4
+        for command, expected in commands:
+            assert main(command) == 4
             (error,) = capsys.readouterr().err.splitlines()
             assert error.startswith(f"longsumbench: {expected}")
     for path, mode in modes.items():

@@ -13,7 +13,6 @@ from longsumbench.analysis.plan import ANALYSES
 from longsumbench.cli.lists import LISTED_KINDS
 from longsumbench.cli.main import COMMANDS, main, parse_words, parser
 from longsumbench.cli.run import FIRST_COMPARISON
-from longsumbench.runs.overrides import as_hydra
 
 
 @pytest.fixture
@@ -85,10 +84,7 @@ def test_help_teaches(
     assert max(map(len, text.splitlines())) <= 80
 
 
-LISTS = ("models", "datasets", "scales", "experiments", "recipes", "metrics", "rankers", "settings")
-
-
-@pytest.mark.parametrize("kind", LISTS)
+@pytest.mark.parametrize("kind", ["models", "recipes", "settings"])
 def test_lists_fit_the_terminal(
     kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,13 +140,6 @@ def test_the_examples_of_the_help_can_be_typed() -> None:
         assert parse_words(words.split()).command
 
 
-def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    """The bare command teaches."""
-    with pytest.raises(SystemExit):
-        main([])
-    assert "longsumbench run" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -191,7 +180,6 @@ def test_flags_stand_on_either_side_of_overrides(words: str) -> None:
             "a blank after ',' divides 'model=lead, random': write model=lead,random",
         ),
         ("run model = lead", "a blank before '=' divides 'model = lead': write model=lead"),
-        ("run model.focus_layers=[1, 2]", "write model.focus_layers=[1,2]"),
         ("list models lead", "'lead' is an extra argument"),
         (
             "leaderboard --measure recal",
@@ -243,17 +231,6 @@ def test_a_command_without_its_word_lists_what_there_is(
     assert main([command]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(re.match(rf"longsumbench {command} {word} +\S", line) for line in lines)
-
-
-def test_settings_in_one_pair_of_quotes(capsys: pytest.CaptureFixture[str]) -> None:
-    """A word that holds several settings is refused with what to do; a text with the sign "=" is not."""
-    assert main(["run", "model=lead dataset=pydoc"]) == 2
-    assert (
-        "has several settings in one pair of quotes: leave the quotes out"
-        in capsys.readouterr().err
-    )
-    assert as_hydra("dataset.path='a dataset=b'") == "++dataset.path='a dataset=b'"
-    assert as_hydra("dataset.path=a=b") == "++dataset.path=a=b"
 
 
 def test_the_settings_of_models_are_known_without_a_network() -> None:
@@ -317,19 +294,18 @@ def test_a_leaderboard_is_printed(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`leaderboard` prints the table that `run` has written, of one dataset or of all; with --latex for a paper."""
-    results = ["--results-dir", str(tmp_path / "r")]
-    file = tmp_path / "t.tex"
     main(["run", *words])
     assert "longsumbench leaderboard jsonl --results-dir" in capsys.readouterr().out
 
     def print_table(*choice: str, code: int = 0) -> str:
-        assert main(["leaderboard", *choice, *results]) == code
+        assert main(["leaderboard", *choice, "--results-dir", str(tmp_path / "r")]) == code
         out, err = capsys.readouterr()
-        return out if code == 0 else err
+        return err if code else out
 
     assert "test split" in print_table()
     assert print_table() == print_table("jsonl")
     assert "\\toprule" in print_table("--latex")
+    file = tmp_path / "t.tex"
     assert print_table("jsonl", "--latex", str(file)).split() == [str(file)]
     assert r"\begin{table}" in file.read_text(encoding="utf-8")
     misplaced = print_table("--latex", "jsonl", code=2)
@@ -356,15 +332,6 @@ def test_a_sweep_with_a_failing_point_ends_with_1(
     message = output.err.splitlines()
     assert "longsumbench: 1 of 2 points failed, the others are kept:" in message
     assert re.match(r"model=lead +model.length=train needs a train split", message[-1])
-
-
-def test_what_would_be_run_is_shown(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """--show prints the resolved configuration and does nothing."""
-    assert main(["run", *words, "--show", "seed=7"]) == 0
-    assert "seed: 7\n" in capsys.readouterr().out
-    assert not (tmp_path / "r").exists()
 
 
 def test_a_reader_may_stop_reading() -> None:

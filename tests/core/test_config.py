@@ -25,13 +25,9 @@ def settled(**composed: Any) -> RunConfig:
     return resolve_config(OmegaConf.create(composed), ModelConfig)
 
 
-def test_nothing_given_is_the_dataclasses() -> None:
-    """An empty configuration is every dataclass's defaults."""
-    assert settled() == RunConfig(model=ModelConfig())
-
-
 def test_departures_win_over_defaults() -> None:
     """What is given replaces the default, and nothing else changes."""
+    assert settled() == RunConfig(model=ModelConfig())
     config = settled(model={"snippet_length": 64}, train={"max_steps": 5}, scale="tiny")
     assert config == RunConfig(
         model=ModelConfig(snippet_length=64), train=Recipe(max_steps=5), scale="tiny"
@@ -56,7 +52,6 @@ def test_seed_and_device_are_inherited() -> None:
             {"model": {"snippet_lenght": 64}},
             r"'model\.snippet_lenght' \(did you mean 'snippet_length'\?\); model has: name",
         ),
-        ({"train": {"maxsteps": 5}}, r"'train\.maxsteps' \(did you mean 'max_steps'\?\)"),
         ({"datset": {}}, r"'datset' \(did you mean 'dataset'\?\)"),
     ],
 )
@@ -71,10 +66,8 @@ def test_an_unknown_key_names_the_nearest(composed: dict[str, Any], message: str
     [
         ({"model": {"snippet_length": "long"}}, r"model\.snippet_length='long' is not of type int"),
         ({"model": {"snippet_length": 1.5}}, r"model\.snippet_length=1\.5 is not of type int"),
-        ({"model": {"snippet_length": None}}, r"model\.snippet_length=None is not of type int"),
         ({"model": {"labels": [1]}}, r"model\.labels=\[1\] is not of type str"),
         ({"train": {"max_tokens": "many"}}, r"train\.max_tokens='many' is not of type int \| None"),
-        ({"seed": "x"}, r"seed='x' is not of type int"),
         ({"model": "seal"}, r"model='seal' is not a group of settings"),
         ({"model": {"snippet_length": "???"}}, r"model\.snippet_length has no default"),
         ({"model": {"name": "${nowhere}"}}, r"nowhere"),
@@ -93,7 +86,6 @@ def test_a_wrong_value_names_its_key(composed: dict[str, Any], message: str) -> 
             {"train": {"optimizer": "adm"}},
             r"train\.optimizer=adm \(did you mean 'adam'\?\); allowed: adafactor, adam",
         ),
-        ({"dataset": {"split": "tests"}}, r"allowed: train, validation, test"),
         ({"device": "gpu"}, r"device=gpu.*allowed: auto, cpu, cuda"),
         ({"train": {"batch_size": 0}}, r"train\.batch_size=0 is below 1"),
         (
@@ -115,12 +107,11 @@ def test_values_outside_the_allowed_are_refused(composed: dict[str, Any], messag
         ("snippet_length", "64", 64),
         ("name", 50, "50"),
         ("width", None, None),
-        ("width", 3, 3),
     ],
 )
 def test_values_from_a_command_line_get_their_type(key: str, value: Any, expected: Any) -> None:
     """A whole number is good for a float, digits for a number, a number for text; None where it is allowed."""
-    found = getattr(build_settings(ModelConfig, {key: value}, "model."), key)
+    found = vars(build_settings(ModelConfig, {key: value}, "model."))[key]
     assert (found, type(found)) == (expected, type(expected))
 
 

@@ -1,21 +1,19 @@
-"""A system in a package of its own: installed into another folder, found by its entry point, used like any other."""
+"""A system in a package of its own: found by its entry point, used like any other, next to a broken one."""
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.packages import install_package
 from support.paths import TESTS
-from support.toys import told_in, write_jsonl
+from support.toys import write_jsonl
 from support.waiting import PATIENCE
 
-ENTRY_POINTS = """\
-[longsumbench.systems]
-last = last:Last
-broken = last.nowhere:Nothing
-"""
+from longsumbench.cli.main import main
+from longsumbench.runs.results import Results
+
 SYSTEM = '''\
 """Last: what the end of a text is worth."""
 
@@ -45,106 +43,74 @@ class Last(System):
 '''
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the package, as pip leaves it."""
-    folder = tmp_path_factory.mktemp("installed")
-    (folder / "last.py").write_text(SYSTEM, encoding="utf-8")
-    facts = folder / "longsumbench_last-1.0.dist-info"
-    facts.mkdir()
-    (facts / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: longsumbench-last\nVersion: 1.0\n"
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the package, which is on Python's path; the working folder is empty."""
+    site = tmp_path / "site"
+    install_package(
+        site, "mine", {"last.py": SYSTEM}, {"longsumbench.systems": {"last": "last:Last"}}
     )
-    (facts / "entry_points.txt").write_text(ENTRY_POINTS)
-    return folder
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.chdir(tmp_path)
+    return site
 
 
-def run(installed: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with the package on its path."""
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
-    return subprocess.run(
-        [sys.executable, *command],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=PATIENCE,
-        check=False,
-    )
+@pytest.fixture
+def broken(installed: Path) -> None:
+    """Next to it, a package that cannot be imported."""
+    targets = {"broken": "last.nowhere:Nothing"}
+    install_package(installed, "other", {}, {"longsumbench.systems": targets})
 
 
-def suite(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
-    return run(installed, "-m", "longsumbench", *words)
-
-
-def test_it_is_listed(installed: Path) -> None:
+@pytest.mark.usefixtures("broken")
+def test_it_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """`list models` names it, with the first line of its docstring; one that cannot be imported is named with why."""
-    lines = suite(installed, "list", "models").stdout.splitlines()
-    message = {line.split()[0]: line.partition(" ")[2].strip() for line in lines}
-    assert message["last"] == "The source's last words."
-    assert "cannot be imported" in message["broken"]
-    assert {"lead", "trunc"} <= set(message)
+    assert main(["list", "models"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    meanings = {line.split()[0]: line.partition(" ")[2].strip() for line in lines}
+    assert meanings["last"] == "The source's last words."
+    assert "cannot be imported" in meanings["broken"]
+    assert {"lead", "trunc"} <= set(meanings)
 
 
-def test_it_runs_and_is_tabled_next_to_the_baselines(installed: Path, tmp_path: Path) -> None:
-    """It is run, scored and tabled next to the baselines, with the settings of a YAML file."""
+@pytest.mark.usefixtures("broken")
+def test_a_broken_one_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """A plug-in that cannot be imported is wrong usage, in one line."""
+    assert main(["run", "model=broken"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "model 'broken' (last.nowhere:Nothing) cannot be imported" in line
+
+
+@pytest.mark.usefixtures("installed")
+def test_it_runs_and_is_swept_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is swept over, scored and tabled next to others; its settings are its own, also those of a YAML file."""
     (tmp_path / "conf" / "model").mkdir(parents=True)
-    (tmp_path / "conf" / "model" / "last.yaml").write_text(
-        "# Six.\nname: last\nwords: 6\n", encoding="utf-8"
-    )
-    flags = ["--config-dir", str(tmp_path / "conf")]
-    toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
-    words = [f"dataset.path={toy}", f"results_dir={results}", "score.resamples=100"]
-    done = suite(installed, "run", *flags, "model=last", "dataset=jsonl", *words)
-    assert done.returncode == 0, done.stderr
-    (record,) = results.glob("runs/jsonl/last/*/record.json")
-    assert json.loads(record.read_text(encoding="utf-8"))["config"]["model"]["words"] == 6
-    assert {"last", "lead", "random", "oracle"} <= set(done.stdout.split())
-
-
-def test_it_is_swept_over(installed: Path, tmp_path: Path) -> None:
-    """In a sweep, its settings are its own, and the variant says which point is which."""
-    toy, results = write_jsonl(tmp_path / "toy"), tmp_path / "results"
-    words = [
-        "model=lead,last",
-        "model.words=3,6",
-        "dataset=jsonl",
-        f"dataset.path={toy}",
-        f"results_dir={results}",
-    ]
-    done = suite(installed, "run", "-m", *words, "baselines=false", "score.resamples=100")
-    assert done.returncode == 0, done.stderr
-    records = [
-        json.loads(path.read_text(encoding="utf-8"))
-        for path in results.glob("runs/*/*/*/record.json")
-    ]
-    assert sorted((one["key"]["model"], one["variant"]) for one in records) == [
-        ("last", "words=3"),
-        ("last", "words=6"),
-        ("lead", ""),
-    ]
-
-
-def test_a_broken_one_is_told(installed: Path) -> None:
-    """A plug-in that cannot be imported is wrong usage, in one line; the others are not touched by it."""
-    done = suite(installed, "run", "model=broken")
-    assert done.returncode == 2
-    assert len(told_in(done.stderr)) == 1
-    assert "model 'broken' (last.nowhere:Nothing) cannot be imported" in done.stderr
+    (tmp_path / "conf" / "model" / "last.yaml").write_text("# Six.\nname: last\nwords: 6\n")
+    words = ["dataset=jsonl", f"dataset.path={write_jsonl(tmp_path / 'toy')}"]
+    words += ["baselines=false", "score.resamples=100"]
+    assert main(["run", "--config-dir", "conf", "model=last", *words]) == 0
+    assert main(["run", "-m", "model=lead,last", "model.words=3,6", *words]) == 0
+    assert {"last", "lead"} <= set(capsys.readouterr().out.split())
+    runs = {
+        (run.key.model, run.config.model.get("words"))
+        for run in Results(Path("results")).records("jsonl")
+    }
+    assert runs == {("last", 3), ("last", 6), ("lead", None)}
 
 
 def test_it_conforms(installed: Path) -> None:
-    """It passes the checks of every system."""
-    done = run(
-        installed,
-        "-m",
-        "pytest",
-        "-q",
-        str(TESTS / "models" / "test_conformance.py"),
-        "-k",
-        "last",
-        "-p",
-        "no:cacheprovider",
+    """In a process that finds it, it passes the checks of every system."""
+    tests = str(TESTS / "models" / "test_conformance.py")
+    command = [sys.executable, "-m", "pytest", "-q", tests, "-k", "last", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=TESTS.parent,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert " 2" in done.stdout or "...." in done.stdout
+    assert "...." in done.stdout

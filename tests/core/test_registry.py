@@ -27,21 +27,11 @@ def plug_in(monkeypatch: pytest.MonkeyPatch, **targets: str) -> None:
 
 
 def test_a_plug_in_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that another package declares works like a built-in one."""
-    plug_in(monkeypatch, mine="pathlib:PurePath")
+    """A name that another package declares works like a built-in one, which keeps its meaning; it is of one kind."""
+    plug_in(monkeypatch, mine="pathlib:PurePath", path="nowhere:Thing")
     assert list(KIND.targets()) == ["path", "gone", "mine"]
     assert KIND.load("mine") is Path.__mro__[1]
-
-
-def test_a_plug_in_cannot_take_a_built_in_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A built-in name keeps its meaning, with any packages installed."""
-    plug_in(monkeypatch, path="nowhere:Thing")
     assert KIND.load("path") is Path
-
-
-def test_plug_ins_of_other_groups_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A system's entry point is no corpus."""
-    plug_in(monkeypatch, mine="pathlib:PurePath")
     assert "mine" not in registry.corpora.targets()
 
 
@@ -55,9 +45,7 @@ def test_an_unknown_name_says_the_nearest(monkeypatch: pytest.MonkeyPatch) -> No
         KIND.load("mien")
 
 
-@pytest.mark.parametrize(
-    "target", ["nowhere:Thing", "pathlib:Nothing", "pathlib", "broken_plug_in:Thing"]
-)
+@pytest.mark.parametrize("target", ["nowhere:Thing", "pathlib:Nothing", "broken_plug_in:Thing"])
 def test_a_broken_plug_in_harms_only_itself(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,17 +73,3 @@ def test_listing_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "longsumbench.models.baselines.system", raising=False)
     assert "lead" in registry.systems.targets()
     assert "longsumbench.models.baselines.system" not in sys.modules
-
-
-def test_settings_are_found_where_there_is_no_module_for_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A built-in system may keep its settings next to itself."""
-    (tmp_path / "tail").mkdir()
-    (tmp_path / "tail" / "system.py").write_text(
-        "class Config: ...\nclass Tail:\n    Config = Config\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    built_in = MappingProxyType({"tail": "tail.system:Tail"})
-    monkeypatch.setattr(registry, "systems", Registry("model", "longsumbench.systems", built_in))
-    assert registry.config_of("tail") is registry.systems.load("tail").Config

@@ -14,7 +14,6 @@ from longsumbench.core import (
     settings_deciding,
 )
 from longsumbench.core.catalogue import setting_rows
-from longsumbench.runs.plan import plan
 
 
 @dataclass
@@ -74,25 +73,3 @@ def test_where_and_what_is_kept_changes_no_run() -> None:
         == outcome_settings(Decoding())
         != outcome_settings(Decoding(num_beams=4))
     )
-
-
-@pytest.mark.parametrize(
-    ("words", "variant"),
-    [
-        (["model.input_length=64", "decode.num_beams=4"], "input_length=64,num_beams=4"),
-        (
-            [
-                "model.input_length=1024",
-                "decode.device=cpu",
-                "decode.limit=5",
-                "decode.evidence=all",
-                "seed=2",
-            ],
-            "",
-        ),
-        (["model.size=223m", "decode.max_length=null"], "size=223m"),
-    ],
-)
-def test_a_variant_has_the_settings_that_change_summaries(words: list[str], variant: str) -> None:
-    """A variant has the typed settings of model and search that depart from the recipe and change summaries."""
-    assert plan(["model=trunc", "dataset=jsonl", "dataset.path=x", *words])[0].variant == variant

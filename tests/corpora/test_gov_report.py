@@ -136,21 +136,6 @@ def test_a_report_with_nothing_else() -> None:
     assert left_out == {"letter paragraphs": 0, "recommendation paragraphs": 0}
 
 
-def test_fields_that_may_be_missing() -> None:
-    """Headings, paragraphs, subsections, title and address may be missing, null or blank."""
-    odd = {
-        "subsections": [
-            {"section_title": None, "paragraphs": ["A."]},
-            {"paragraphs": None, "subsections": None},
-        ]
-    }
-    example = thinned_examples(gov_report_example(gao(report=[odd], title=" ", url=None)))[
-        0
-    ].example
-    assert example.documents == (Document(None, (Section(None, (("A.",),)),)),)
-    assert example.title is None
-
-
 HEADINGS = st.sampled_from(["", "A", "B c", "Letter"])
 TREES = st.recursive(
     st.builds(section, HEADINGS, st.text("ab. ", min_size=1)),
@@ -205,29 +190,6 @@ def test_the_lists_of_a_release_decide_splits_and_order(
     assert read(release, stages, limit=2).splits["train"].ids == ["R1", "GAO-1"]
 
 
-BAD_FILES = {
-    "cut off": (b'{"id": "R1", "reports": {', "not a JSON object: "),
-    "no summary": (
-        json.dumps(crs(summary=[" "])).encode(),
-        "the summary is empty: dataset.strict=false leaves",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BAD_FILES)
-def test_a_bad_report_is_named(name: str, release: Path, stages: ArtifactCache) -> None:
-    """A report that cannot be used is one line with its file; not strict, it is left out and counted."""
-    content, expected = BAD_FILES[name]
-    path = release / "crs" / "R1.json"
-    path.write_bytes(content)
-    message = problem(release, stages)
-    assert message.startswith(f"{path}: ")
-    assert expected in message
-    texts = read(release, stages, strict=False)
-    assert texts.splits["train"].ids == ["GAO-1", "R2"]
-    assert list(texts.facts["skipped"]["train"].values()) == [1]
-
-
 def test_a_missing_report_is_named_with_its_list(release: Path, stages: ArtifactCache) -> None:
     """It is named with the list and the line that name it; not strict, it is counted."""
     (release / "gao" / "GAO-1.json").unlink()
@@ -253,14 +215,9 @@ def test_what_is_no_release_is_named(release: Path, tmp_path: Path, stages: Arti
     assert read(release, stages).splits["test"].ids == ["R4"]
     (lists / "crs_test.ids").write_text("\n")
     assert "the lists of this split are empty" in problem(release, stages)
-    (lists / "crs_val.ids").write_text("R1\n")
-    assert "two files for the split 'validation', crs_val.ids and crs_valid.ids" in problem(
-        release, stages
-    )
     (tmp_path / "empty" / "split_ids").mkdir(parents=True)
     assert "none of the lists" in problem(tmp_path / "empty", stages)
     assert "no folder split_ids with crs and gao" in problem(release / "crs", stages)
-    assert "no such file or folder" in problem(tmp_path / "nowhere", stages)
 
 
 def test_a_line_of_a_row_of_the_hub_is_a_paragraph(

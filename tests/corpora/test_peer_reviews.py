@@ -68,14 +68,6 @@ def test_a_field_of_the_form_is_a_section() -> None:
     )
 
 
-def test_empty_reviews_are_left_out_and_others_keep_their_numbers() -> None:
-    """One without text is left out, headings or none, and the others keep their numbers."""
-    example = peer_reviews_example(
-        paper(" ", "SUMMARY:\nFine.", "SUMMARY:\n\nLIMITATIONS:\n", "Good.")
-    )
-    assert [document.source for document in example.documents] == ["review 2", "review 4"]
-
-
 LINES = st.lists(
     st.sampled_from(HEADINGS)
     | st.sampled_from(["", " ", "Q1: why?", "NOTE:"])

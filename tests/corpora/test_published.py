@@ -1,21 +1,11 @@
 """The month in which a dataset appeared: where it is declared, and where tables find it."""
 
 import json
-import re
 from pathlib import Path
 
-import pytest
-
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, registry
+from longsumbench.core import DatasetSettings
 from longsumbench.corpora.reading.load import load_texts
-
-
-@pytest.mark.parametrize("name", registry.corpora.built_in)
-def test_months_can_be_compared(name: str) -> None:
-    """A dataset has a year and a month, or nothing."""
-    published = registry.corpora.load(name).published
-    assert published is None or re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", published)
 
 
 def test_the_record_gets_the_month(tmp_path: Path, stages: ArtifactCache) -> None:

@@ -69,10 +69,8 @@ def test_a_meeting_by_hand() -> None:
 @pytest.mark.parametrize(
     ("topics", "expected"),
     [
-        ([], [(None, "A: a B: b A: c B: d")]),
         ([("X", 0, 3)], [("X", "A: a B: b A: c B: d")]),
         ([("X", 0, 1), ("Y", 1, 2)], [("X", "A: a"), ("Y", "B: b A: c"), (None, "B: d")]),
-        ([("Y", 1, 2), ("X", 0, 1)], [("X", "A: a"), ("Y", "B: b A: c"), (None, "B: d")]),
         ([("X", 0, 3), ("Y", 1, 2)], [("X", "A: a"), ("Y", "B: b A: c"), ("X", "B: d")]),
         ([("X", 0, 0), ("X", 1, 2), (" ", 3, 3)], [("X", "A: a B: b A: c"), (None, "B: d")]),
     ],
@@ -104,10 +102,6 @@ def test_other_braces_and_brackets_stay() -> None:
             {"topic_list": [{"topic": "X", "relevant_text_span": [["2"]]}]},
             "must be two numbers of turns",
         ),
-        (
-            {"topic_list": [{"topic": "X", "relevant_text_span": [["9" * 5000, "2"]]}]},
-            "must be two numbers of turns",
-        ),
         ({"general_query_list": [], "specific_query_list": []}, "no question: 'M1'"),
     ],
 )
@@ -132,17 +126,10 @@ def test_a_folder_of_meetings_reads_as_its_json_lines(
         f"{name}-{kind}-0" for name in ("M1", "M2") for kind in ("general", "specific")
     ]
     assert texts.splits["test"][0] == qmsum_example(meeting())[0].example
+    (tmp_path / "val" / "V1.json").write_text("{}")
+    with pytest.raises(DataError, match=r"V1\.json: the field 'meeting_transcripts' is missing"):
+        load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / "V2.json").write_text("{}")
     with pytest.raises(DataError, match="two folders for the split 'validation'"):
         load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
-    (tmp_path / "val" / "V1.json").unlink()
-    for content, message in (
-        (b"{}", "the field 'meeting_transcripts' is missing"),
-        (b'{"topic_list": [', "not a JSON object: "),
-        (b"\xff\xfe{", "not UTF-16"),
-        (b"", "not a JSON object: "),
-    ):
-        (tmp_path / "dev" / "V2.json").write_bytes(content)
-        with pytest.raises(DataError, match=rf"V2\.json: {message}"):
-            load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)

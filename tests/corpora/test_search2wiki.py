@@ -1,20 +1,14 @@
 """Search2Wiki: articles with their search results, as JSON lines, and which pages are clones."""
 
-import json
-from functools import partial
-from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
-from support.reading import read_texts, reading_problem
 
-from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Document, Example, Section
 from longsumbench.corpora.reading.clones import PAGE_RULES, PageRule
+from longsumbench.corpora.reading.fields import BadRow
 from longsumbench.corpora.search2wiki import MOST_RESULTS, RULES, search2wiki_example
-
-read = partial(read_texts, "search2wiki")
-problem = partial(reading_problem, "search2wiki")
 
 LEAD = "Sheep are kept for wool by many people."
 HISTORY = "They were wild once upon a time. Then they were tamed."
@@ -86,11 +80,8 @@ def test_the_row_chooses_the_rule() -> None:
     )
     assert kept(*results, clones="wikisum") == ["https://3.org"]
     assert kept(*results, clones="none") == ["https://1.org", "https://2.org", "https://3.org"]
-
-
-def section_recall(page: tuple[str, ...], sections: list[tuple[str, ...]], words: int) -> float:
-    (recall,) = PageRule(words, 0).recalls(sections, [page])
-    return recall
+    with pytest.raises(BadRow, match="all search results are clones of the article"):
+        kept(page(COPY))
 
 
 def test_thresholds_are_strict() -> None:
@@ -127,18 +118,5 @@ def test_section_recall_equals_a_plain_count(
         distinct = [gram for at, gram in enumerate(grams) if gram not in grams[:at]]
         shares += [sum(map(stands, distinct)) / len(distinct)] if distinct else []
     given_sections: list[tuple[str, ...]] = [(" ".join(words),) for words in sections]
-    assert section_recall((" ".join(text),), given_sections, length) == max(shares, default=0)
-
-
-def test_the_record_counts_clones_and_a_row_of_clones_is_named(
-    tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """Clones are counted in the record, examples are several documents, and a row of clones alone is named."""
-    rows = [article(page("Wool is warm."), page(COPY), id="1"), article(page(COPY), id="2")]
-    path = tmp_path / "test.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert "test.jsonl:2: all search results are clones of the article" in problem(path, stages)
-    texts = read(path, stages, strict=False)
-    assert texts.multi_document
-    assert texts.facts["left_out"] == {"test": dict(zip(LEFT_OUT, (0, 0, 1), strict=True))}
-    assert texts.facts["skipped"] == {"test": {"all search results are clones of the article": 1}}
+    (recall,) = PageRule(length, 0).recalls(given_sections, [(" ".join(text),)])
+    assert recall == max(shares, default=0)

@@ -1,13 +1,11 @@
 """Every real corpus at hand is read, with the structure that its authors gave it."""
 
-from pathlib import Path
-
 import pytest
 import read_corpora
 from support.paths import ROOT
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import DatasetSettings, Example
+from longsumbench.core import DatasetSettings
 from longsumbench.corpora.reading.load import load_texts
 
 SHARED = ROOT.parent / "shared" / "data"
@@ -51,23 +49,3 @@ def test_a_real_corpus_keeps_its_structure(name: str, stages: ArtifactCache) -> 
         sections = [section for document in example.documents for section in document.sections]
         assert all(sentences for section in sections for sentences in section.paragraphs)
         assert any(section.name for section in sections) or name not in NAMED or len(sections) == 1
-
-
-def test_counts_by_hand(stages: ArtifactCache, tmp_path: Path) -> None:
-    """Two examples of one and two documents have the counts that one can read off them."""
-    (tmp_path / "test.jsonl").write_text(
-        '{"id": "a", "document": "One two. Three.\\n\\nFour.", "references": ["One.", "Two."]}\n'
-        '{"id": "b", "documents": [{"sections": [{"text": "A b."}, {"text": "C."}]}, {"sections": [{"text": "D."}]}],'
-        ' "summary": "E."}\n'
-    )
-    examples: list[Example] = list(
-        load_texts(DatasetSettings(name="jsonl", path=str(tmp_path)), stages).splits["test"]
-    )
-    assert read_corpora.counted(examples) == {
-        "documents": 3,
-        "sections": 4,
-        "paragraphs": 5,
-        "sentences": 6,
-        "words": 8,
-        "references": [1, 2],
-    }

@@ -12,7 +12,7 @@ from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
 from longsumbench.core import DatasetSettings, Example
 from longsumbench.corpora.reading.load import Texts, load_texts
-from longsumbench.errors import DataError, MissingSplit, UsageError
+from longsumbench.errors import DataError, UsageError
 
 ROWS = [
     {"id": "7", "document": 'A "quoted", text.\n\nTwo.', "summary": "NA", "title": "Grüße"},
@@ -47,15 +47,6 @@ def test_chosen_columns_hold_the_texts(tmp_path: Path, stages: ArtifactCache) ->
     assert [example.title for example in examples(texts)] == ["Grüße", None]
 
 
-def test_nested_columns_of_parquet(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Lists in a Parquet file are several references, as in JSON lines; numbers are ids."""
-    path = write_table(
-        tmp_path / "a.parquet", [{"id": 3, "document": "Text.", "references": ["One.", "Two."]}]
-    )
-    (example,) = examples(load_texts(DatasetSettings("mine", path=str(path)), stages))
-    assert (example.id, example.references) == ("3", (("One.",), ("Two.",)))
-
-
 BAD = {
     "a.parquet": (b"no table", r"a\.parquet: not a Parquet file"),
     "a.csv": (b"\xff\xfea", r"a\.csv: not UTF-16-LE, which its first bytes announce"),
@@ -63,7 +54,8 @@ BAD = {
         b"id,document\n1,a,b,c\n",
         r"b\.csv:2: the row has another number of values .*: 4 for 'id', 'document'",
     ),
-    "d.csv": (b"id,document\n", r"d\.csv: the file is empty"),
+    "j.csv": (b"id,document,summary\n1,a\0,c\n", r"j\.csv:2: the character NUL: character 4"),
+    "k.csv": ("id,document,summary\n1,Café,c\n".encode("cp1252"), r"k\.csv:2: not UTF-8: byte 6"),
     "e.csv": (
         b'id,document\n1,"a\n\nb"\n2,d,e\n',
         r"e\.csv:2: the fields 'summary' and 'references' are missing",
@@ -76,9 +68,6 @@ BAD = {
         b"id,Text,text,summary\n1,a,b,c\n",
         r"h\.csv:2: two fields could be the document: 'Text', 'text'",
     ),
-    "i.csv": (b"id,summary,document,summary\n1,a,b,c\n", r"i\.csv:1: a column is given twice"),
-    "j.csv": (b"id,document,summary\n1,a\0,c\n", r"j\.csv:2: the character NUL: character 4"),
-    "k.csv": ("id,document,summary\n1,Café,c\n".encode("cp1252"), r"k\.csv:2: not UTF-8: byte 6"),
 }
 
 
@@ -139,18 +128,6 @@ def test_another_script_is_said_before_and_after(
     assert "score.tokenizer=unicode keeps the letters of every script" in last
     assert main([*words, "baselines=false", "score.tokenizer=unicode"]) == 0
     assert "drops" not in capsys.readouterr().err
-
-
-def test_only_a_missing_split_names_the_division(tmp_path: Path, stages: ArtifactCache) -> None:
-    """A system without a training split names how a file can be divided; a damaged checkpoint has its own error."""
-    texts = load_texts(DatasetSettings("mine", path=str(write_table(tmp_path / "a.csv"))), stages)
-    for error, has_hint in (
-        (MissingSplit("no train split"), True),
-        (DataError("a damaged split of weights"), False),
-    ):
-        with pytest.raises(type(error)) as raised, texts.naming_files():
-            raise error
-        assert ("dataset.split_by_hash=true" in str(raised.value)) == has_hint
 
 
 def test_one_file_names_the_division(

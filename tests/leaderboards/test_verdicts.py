@@ -150,8 +150,9 @@ def test_two_runs_are_compared_without_a_contradiction(seed: int) -> None:
             cells = format_row(row)
             holds_zero = row.low <= 0 <= row.high
             assert isinstance(cells[3], Tied) == (row.outcome == UNDISTINGUISHED)
-            assert row.distinguishable == (row.p_holm is not None and row.p_holm < 0.05)
-            assert row.distinguishable == (not holds_zero and not run.record.trained)
+            is_distinguished = row.outcome == DISTINGUISHED
+            assert is_distinguished == (row.p_holm is not None and row.p_holm < 0.05)
+            assert is_distinguished == (not holds_zero and not run.record.trained)
             assert (row.outcome == SINGLE_SEED) == (row.p_holm is None) == run.record.trained
         way = "higher" if pair.main.difference > 0 else "lower"
         words = {

@@ -7,7 +7,6 @@ import pytest
 from support.waiting import assert_linear
 
 from longsumbench.core import Document, Example, Fact, Scoring, Section
-from longsumbench.metrics.evaluate import score_all
 from longsumbench.metrics.fact_recall import FactRecall, stated_values, words_of
 
 FIRMS = ("adler", "york", "wells", "dahl")
@@ -98,31 +97,6 @@ def test_columns_by_hand() -> None:
             "fact_recall_chance": (6 / 4 + 1 / 2) / 7,
         }
     )
-
-
-def test_repeated_and_overruled_facts() -> None:
-    """They count in their kind's columns, and in columns of their own, which other examples do not have."""
-    plain = Fact("single plain", "mill", "york", FIRMS, 0.09, 0)
-    both = Fact("silent overruled repeated", "tower", "dahl", FIRMS, 0.3, 3)
-    once = Fact("single overruled", "pool", "york", FIRMS, 0.0, 0)
-    row = FactRecall(Scoring()).score(
-        "the mill goes to york . the tower goes to dahl .",
-        replace(EMPTY, facts=(plain, both, once)),
-    )
-    assert tuple(row)[: len(FactRecall.columns)] == FactRecall.columns
-    assert {name: row[name] for name in FactRecall.further} == {
-        "fact_recall_plain": 1.0,
-        "fact_recall_repeated": 1.0,
-        "fact_recall_overruled": 0.5,
-    }
-    assert row["fact_recall_single"] == row["fact_recall_single_position_0"] == 0.5
-    assert row["fact_recall_silent_distance_3"] == 1.0
-    items = [
-        ("the mill goes to york .", replace(EMPTY, id="a", facts=(plain,))),
-        ("the mill goes to york .", replace(EMPTY, id="b", facts=(once,))),
-    ]
-    columns = list(score_all([FactRecall(Scoring())], items).per_example.columns)
-    assert columns == [*FactRecall.columns, "fact_recall_plain", "fact_recall_overruled"]
 
 
 def test_without_facts_nothing_applies() -> None:

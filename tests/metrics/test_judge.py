@@ -249,13 +249,11 @@ def test_given_key_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "key_points:given@" in metric.signature(1)
     with pytest.raises(DataError, match=r"points\.json: no key points of 'f': add them"):
         metric.score(SUMMARY, example(name="f"))
-    for content in ("[]", '{"e": "one"}', "{"):
+    for content in ('{"e": "one"}', "{"):
         path.write_text(content, encoding="utf-8")
         with pytest.raises(DataError, match=r"score\.judge_key_points is a JSON object") as caught:
             judge("a", judge_key_points=str(path)).check()
         assert "\n" not in str(caught.value)
-    with pytest.raises(DataError, match="cannot be read"):
-        judge("a", judge_key_points=str(tmp_path / "none.json")).check()
 
 
 def test_the_signature_tells_what_decides(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,10 +284,6 @@ def test_bad_settings(tmp_path: Path) -> None:
         (
             {"judge_models": ["a"], "judge_settings": {"prompt": "x"}},
             "score.judge_settings has 'prompt'",
-        ),
-        (
-            {"judge_models": ["a"], "judge_settings": {"engine": "api"}},
-            "score.judge_settings.base_url is missing",
         ),
         (
             {"judge_models": ["a"], "judge_settings": {"engin": 1}},

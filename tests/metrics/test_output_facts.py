@@ -105,13 +105,9 @@ def test_loops_are_seen_before_a_system_has_collapsed() -> None:
     [
         "Summary: ",
         "**Summary**\n\n",
-        "Here is a concise summary of the report: ",
         "Sure! Here’s the summary you asked for:\n\n",
         "TL;DR: ",
-        "Sure!\n\nHere is a summary:\n\n",
         "## Summary of the article\n",
-        "The following is an overview: ",
-        "Zusammenfassung: ",
         "摘要：",
     ],
 )

@@ -1,6 +1,5 @@
 """`score.sentences`: who decides where sentences end for ROUGE-Lsum; the default changes nothing."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,8 @@ from rouge_score.rouge_scorer import RougeScorer as Library
 from support.punkt import read_punkt_from, write_punkt
 
 from longsumbench import score
-from longsumbench.cli.main import main
 from longsumbench.core import Document, Example, Scoring, outcome_settings
-from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.rouge import Rouge
 
 LINES = st.lists(
@@ -98,14 +96,3 @@ def test_missing_data_stop_before_a_run_starts(
         Rouge(Scoring(sentences="nltk")).check()
     with pytest.raises(EnvironmentProblem, match="punkt_tab"):
         score(["One. Two."], ["Two. One."], sentences="nltk")
-
-
-def test_the_command_takes_the_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--sentences` decides the scores of the command; an unknown rule is wrong usage."""
-    both = tmp_path / "both.jsonl"
-    both.write_text('{"id": "a", "prediction": "We ran. He saw.", "reference": "He saw. We ran."}')
-    for rule, expected in (("suite", 100), ("newline", 50)):
-        assert main(["score", str(both), "--json", "--sentences", rule]) == 0
-        assert json.loads(capsys.readouterr().out)["rougeLsum"]["f"] == expected
-    with pytest.raises(UsageError, match="--sentences"):
-        score(["a"], ["a"], sentences="spacy")

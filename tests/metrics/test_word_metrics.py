@@ -1,11 +1,13 @@
 """Novel and repeated n-grams and lengths: worked by hand, and what must hold of any texts."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
+from support.drawn import example
 
-from longsumbench.core import Document, Example, Scoring, Section, Sentences
+from longsumbench.core import Scoring, Sentences
 from longsumbench.core.registry import metrics
 
 SOURCE = "The cat sat on the mat. It slept."
@@ -17,8 +19,7 @@ def score(
 ) -> list[float]:
     """Return the columns of a metric, in their order."""
     metric = metrics.load(name)(Scoring())
-    text = Document(None, (Section(None, ((source,),)),))
-    row = metric.score(prediction, Example("e", None, None, (text,), references))
+    row = metric.score(prediction, replace(example("e", [source]), references=references))
     assert tuple(row) == metric.columns
     return list(row.values())
 
@@ -43,11 +44,8 @@ def test_a_word_is_a_tokenizers() -> None:
     """With tokenizer=unicode the words of every script count; the default one drops them."""
     assert score("length_ratio", "кот спал")[1] == 0.0
     metric = metrics.load("length_ratio")(Scoring(tokenizer="unicode"))
-    text = Document(None, (Section(None, (("кот",),)),))
-    assert (
-        metric.score("кот спал", Example("e", None, None, (text,), (("кот",),)))["length_ratio"]
-        == 2.0
-    )
+    of_word = example("e", ["кот"], reference=["кот"])
+    assert metric.score("кот спал", of_word)["length_ratio"] == 2.0
     assert metric.signature(1) == "length_ratio:1|tokenizer:unicode"
 
 

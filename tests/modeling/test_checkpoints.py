@@ -62,16 +62,6 @@ def test_the_count_is_that_of_the_weights(name: str, monkeypatch: pytest.MonkeyP
         system.builder.initial_model(system.reader)
 
 
-@pytest.mark.parametrize("name", NEURAL)
-@pytest.mark.parametrize("width", [1_000_000, 10_000_000_000])
-def test_a_network_beyond_any_memory(name: str, width: int) -> None:
-    """A width that no machine has room for is refused before memory is taken."""
-    system = tiny(name)
-    system.config.d_model = width
-    with pytest.raises(EnvironmentProblem, match=f"model={name}"):
-        system.builder.initial_model(system.reader)
-
-
 def test_a_checkpoint_beyond_the_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint that does not fit is refused in one line that names it."""
     folder = write_bart(tmp_path / "bart")

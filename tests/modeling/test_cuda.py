@@ -7,25 +7,19 @@ about thirty times in a row, and every step starts where the one before ended: 6
 keeps 8 bits, so each product is off by 2^-9; twice that for every step is 2.3e-2.
 """
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from support.tiny_seq2seq import write_seq2seq
-from support.toys import ToySplit, build_tiny, tiny_overrides, tiny_recipe, write_jsonl
+from support.toys import ToySplit, build_tiny, tiny_recipe
 from support.trainings import calling_after_step, die
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding, FitContext, FitReport, Summary, registry
 from longsumbench.modeling.neural_system import NeuralSystem
-from longsumbench.runs.environment import peak_memory_gb, reset_peak_memory
 
 pytestmark = pytest.mark.cuda
 
@@ -126,34 +120,6 @@ def test_it_writes_as_on_a_cpu(name: str, decoding: Decoding, device: str, fit: 
                     )
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in SYSTEMS if registry.config_of(name)().capabilities.extracts]
-)
-def test_it_extracts_as_on_a_cpu(name: str, device: str, fit: Fit) -> None:
-    """The same weights choose the same sentences."""
-    system, _ = fit(name, "cpu")
-    extract = replace(GREEDY, mode="extract", extract_length="7")
-    on_cpu, on_gpu = (written(system, replace(extract, device=place)) for place in ("cpu", device))
-    assert [summary.text for summary in on_gpu] == [summary.text for summary in on_cpu]
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_two_trainings_agree(name: str, device: str, fit: Fit) -> None:
-    """Two trainings with the same settings write the same summaries; their losses agree up to the order of sums.
-
-    CUDA adds the gradients of embeddings in any order, so weights may differ in their last bits.
-    """
-    (system, report), (again, repeated) = (
-        fit(name, "gpu", device=device),
-        fit(name, "gpu again", device=device),
-    )
-    assert losses(repeated) == pytest.approx(losses(report), rel=FLOAT32 / 10)
-    on_gpu = replace(GREEDY, device=device)
-    assert [summary.text for summary in written(again, on_gpu)] == [
-        summary.text for summary in written(system, on_gpu)
-    ]
-
-
 @pytest.mark.parametrize("checkpointing", [False, True], ids=["", "checkpointing"])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_killed_training_goes_on(name: str, checkpointing: bool, device: str, fit: Fit) -> None:
@@ -165,30 +131,3 @@ def test_a_killed_training_goes_on(name: str, checkpointing: bool, device: str, 
         fit(name, folder, **recipe)
     _, resumed = fit(name, folder, **recipe)
     assert losses(resumed) == pytest.approx(losses(undisturbed), rel=FLOAT32 / 10)
-
-
-def test_peak_memory_has_the_gpus(device: str, fit: Fit) -> None:
-    """The peak of a training covers weights, gradients and Adam's two moments, which were on the GPU."""
-    reset_peak_memory()
-    _, report = fit("trunc", "measured", device=device)
-    on_gpu = torch.cuda.max_memory_allocated()
-    assert on_gpu >= 4 * 4 * (report.parameters or 0)
-    assert peak_memory_gb() >= on_gpu / 1e9
-
-
-def test_a_run_on_the_cpu_leaves_the_gpu_alone(
-    tmp_path: Path, request: pytest.FixtureRequest, device: str
-) -> None:
-    """A run with device=cpu opens no context on a GPU of the machine, which would take memory."""
-    words = [
-        *tiny_overrides(write_jsonl(tmp_path / "toys"), steps=2),
-        "device=cpu",
-        "baselines=false",
-    ]
-    words += [f"results_dir={tmp_path}"]
-    inside = "from support.virtual_gpu import VirtualGPU; VirtualGPU().__enter__()\n"
-    code = "import sys; import torch\nfrom longsumbench.cli.main import main\n"
-    code += inside if request.config.getoption("device") == "virtual" else ""
-    code += f"assert torch.cuda.is_available()\nmain({['run', *words]!r})\nsys.exit(torch.cuda.is_initialized())"
-    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    subprocess.run([sys.executable, "-c", code], check=True, env=paths)

@@ -20,16 +20,6 @@ from longsumbench.modeling.ranking import (
     title_similarity,
 )
 
-WORDS = r"(?u)\b\w+\b"  # for the library
-PARAGRAPHS = [
-    "The red fox.",
-    "A red den",
-    "fox, fox: the red",
-    "",
-    "…",
-    "hen Hen c",
-    "The red fox.",
-]
 TEXT = st.lists(st.sampled_from(["red", "fox", "den", "a", "the"]), max_size=6).map(" ".join)
 
 

@@ -13,7 +13,7 @@ from support import gpu_counts
 from support.paths import ROOT
 from support.toys import fit_tiny, tiny_recipe
 from support.virtual_gpu import VirtualGPU
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from longsumbench.modeling.training.trainer import _Training
@@ -54,22 +54,6 @@ def test_correct_code_passes(name: str) -> None:
     on_device(CORRECT[name])
 
 
-def test_devices_and_bytes_are_those_of_cuda() -> None:
-    """Results are on the device of their arguments, gradients on that of the weights; memory is freed with tensors."""
-    with VirtualGPU() as gpu:
-        layer = nn.Linear(256, 2).to("cuda")  # 256 · 2 · 4 bytes, and 2 · 4 rounded to 512
-        assert gpu.allocated == torch.cuda.memory_allocated() == 2_048 + 512
-        output = layer(torch.ones(1, 256, device="cuda"))
-        output.sum().backward()
-        gradient = layer.weight.grad
-        assert gradient is not None
-        assert output.device == gradient.device == layer.weight.device
-        del output
-        layer = layer.cpu()
-        assert (gpu.allocated, layer.weight.is_cuda) == (0, False)
-    assert not torch.cuda.is_available()
-
-
 def test_launches_and_waits_are_counted() -> None:
     """One kernel for a sum, none for a view; a copy that is not pinned, a number and a boolean index wait."""
     host = torch.ones(8)
@@ -85,20 +69,6 @@ def test_launches_and_waits_are_counted() -> None:
             "_local_scalar_dense",
             "boolean index",
         }
-
-
-def test_autocast_has_the_types_of_cuda() -> None:
-    """Products run in bfloat16, norms and softmax in float32; sums follow, as CUDA's."""
-    with VirtualGPU(), torch.autocast("cuda", torch.bfloat16):
-        states = torch.rand(2, 4, device="cuda")
-        product = states @ states.T
-        types = (
-            product.dtype,
-            F.layer_norm(product, (2,)).dtype,
-            product.softmax(-1).dtype,
-            product.sum().dtype,
-        )
-    assert types == (torch.bfloat16, torch.float32, torch.float32, torch.float32)
 
 
 def test_a_batch_that_is_not_moved_is_found(

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from support.run_records import TRAINED, record
+from support.commands import Typed
+from support.run_records import TRAINED, measured, record
 
-from longsumbench.cli.main import main
 from longsumbench.core import Summary
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.metrics.output_facts import OutputFacts
@@ -20,7 +20,6 @@ from longsumbench.runs.predictions import write_summaries
 
 LIMITED = {"dataset": {"name": "arxiv", "path": None, "limit": 5, "workers": 3}}
 Scores = Mapping[str, float]
-Typed = Callable[..., tuple[int, str, str]]
 
 
 def scored(scores: Scores, **extra: Sequence[float]) -> pd.DataFrame:
@@ -39,37 +38,23 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
         extra: Mapping[str, Sequence[float]] | None = None,
         **facts: object,
     ) -> Path:
-        examples = f"{sorted(scores)}"
-        made = record(
-            model,
-            30,
-            **{"n": len(scores), "examples": examples, "command": ("longsumbench", "run"), **facts},
-        )
-        folder = tmp_path / "runs" / made.key.dataset / model / made.run_id
-        made.write(folder)
+        fields = {"n": len(scores), "examples": f"{sorted(scores)}", **facts}
+        run = record(model, 30, **{"command": ("longsumbench", "run"), **fields})
+        folder = tmp_path / "runs" / run.key.dataset / model / run.run_id
+        run.write(folder)
         write_scores(folder / "scores.csv", scored(scores, **(extra or {})))
-        write_summaries(
-            folder / "predictions.jsonl",
-            [Summary(name, f"{model} on {name}.", None) for name in scores],
-        )
+        summaries = [Summary(name, f"{model} on {name}.", None) for name in scores]
+        write_summaries(folder / "predictions.jsonl", summaries)
         return folder
 
     return write
 
 
 @pytest.fixture
-def typed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Typed:
-    """Run the command in a wide terminal; return its exit code, stdout and stderr."""
+def compared_by_command(tmp_path: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> Typed:
+    """Run `compare` in a wide terminal."""
     monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*words: object) -> tuple[int, str, str]:
-        code = main(["compare", *map(str, words), "--results-dir", str(tmp_path)])
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return run
+    return lambda *words: typed("compare", *words, "--results-dir", tmp_path)
 
 
 def compared(root: Path, *names: str, **options: bool) -> Comparison:
@@ -90,11 +75,10 @@ def test_two_runs_by_hand(finished: Callable[..., Path], tmp_path: Path) -> None
         assert (row.baseline_mean, row.mean, row.difference) == pytest.approx((25, 40, 15))
         assert row.low < 15 < row.high
     assert [row.measure for row in pair.rows] == list(ROUGE_TYPES)
-    assert [one.id for one in pair.moved] == ["b", "a", "c", "d"]
-    gains, losses = pair.extremes(10)
-    assert [one.id for one in gains] == ["b", "a"]
-    assert [one.id for one in losses] == ["d"]
-    assert pair.extremes(1) == (gains[:1], losses)
+    b, a, _, d = pair.moved
+    assert [change.id for change in pair.moved] == ["b", "a", "c", "d"]
+    assert pair.extremes(10) == ((b, a), (d,))
+    assert pair.extremes(1) == ((b,), (d,))
     assert pair.extremes(0) == ((), ())
 
 
@@ -103,112 +87,77 @@ def test_trained_and_untrained(finished: Callable[..., Path], tmp_path: Path) ->
     finished("lead", FOUR)
     finished("trunc", FOUR, fit=TRAINED)
     finished("seq2seq", FOUR, system={"checkpoint": "facebook/bart-large-cnn"})
-    (line,) = [
-        line
-        for line in compared(tmp_path, "trunc", "seq2seq", "lead").about()
-        if "Not trained" in line
-    ]
-    assert (
-        line
-        == "Trained here: trunc (trunc000). Not trained here, perhaps on these texts: seq2seq (seq2seq0)."
-    )
+    untrained = "Not trained here, perhaps on these texts: seq2seq (seq2seq0)."
+    lines = compared(tmp_path, "trunc", "seq2seq", "lead").about()
+    assert f"Trained here: trunc (trunc000). {untrained}" in lines
     assert not any("rained here" in line for line in compared(tmp_path, "trunc", "lead").about())
 
 
 def test_lengths_and_warnings(finished: Callable[..., Path], tmp_path: Path) -> None:
     """The mean length of the outputs is above the tables, and who wrote the same text over and over."""
-    for model, outputs_cut in (("lead", 0), ("trunc", 7)):
-        finished(
-            model,
-            {f"{n}": 0.1 * n for n in range(8)},
-            outputs_cut=outputs_cut,
-            outputs=OutputFacts(0, 0, 0, 0, reference_words=60.0),
-        )
-    path = tmp_path / "runs" / "arxiv" / "trunc" / "trunc0000000" / "predictions.jsonl"
-    write_summaries(path, [Summary(f"{place}", "The very same text.", None) for place in range(8)])
-    message = compared(tmp_path, "lead", "trunc").about()
-    assert (
-        "Mean length in words: lead (lead0000) 3, trunc (trunc000) 4, the references 60." in message
-    )
-    assert [line for line in message if line.startswith("Warning")] == [
+    scores = {f"{place}": 0.1 * place for place in range(8)}
+    facts = {"outputs": OutputFacts(0, 0, 0, 0, reference_words=60.0)}
+    finished("lead", scores, **facts, outputs_cut=0)
+    folder = finished("trunc", scores, **facts, outputs_cut=7)
+    same = [Summary(name, "The very same text.", None) for name in scores]
+    write_summaries(folder / "predictions.jsonl", same)
+    *_, lengths, warning = compared(tmp_path, "lead", "trunc").about()
+    words = "lead (lead0000) 3, trunc (trunc000) 4, the references 60."
+    assert lengths == f"Mean length in words: {words}"
+    assert warning == (
         "Warning, trunc (trunc000): nearly identical outputs, 1 of 8 distinct; "
         "7 of 8 outputs stopped at the length limit."
-    ]
+    )
 
 
 def test_corrected_over_the_whole_table(finished: Callable[..., Path], tmp_path: Path) -> None:
     """All measures of all pairs are corrected together; with --all-pairs there are more pairs, so more correction."""
     chance = np.random.default_rng(1)
+    scores = {}
     for shift, model in enumerate(("lead", "random", "trunc")):
-        finished(
-            model,
-            {
-                f"{place}": value + 0.03 * shift
-                for place, value in enumerate(chance.uniform(0, 0.9, 40))
-            },
-        )
-    few = compared(tmp_path, "lead", "random", "trunc")
-    many = compared(tmp_path, "lead", "random", "trunc", all_pairs=True)
-    for comparison, tests in ((few, 8), (many, 12)):
-        rows = [row for pair in comparison.pairs for row in pair.rows]
-        scores = {run.record.run_id: run.scores for run in comparison.runs}
-        single = [
-            scipy.stats.ttest_rel(
-                scores[pair.run.record.run_id][f"{row.measure}_f"],
-                scores[pair.baseline.record.run_id][f"{row.measure}_f"],
-            ).pvalue
-            for pair in comparison.pairs
-            for row in pair.rows
-        ]
-        assert [row.p_holm for row in rows] == pytest.approx(holm(single).tolist())
-        assert f"corrected (Holm) for the {tests} tests of this table" in " ".join(
-            comparison.method()
-        )
-    assert [(pair.baseline.record.key.model, pair.run.record.key.model) for pair in many.pairs] == [
-        ("lead", "random"),
-        ("lead", "trunc"),
-        ("random", "trunc"),
-    ]
-    assert [pair.run.record.key.model for pair in few.pairs] == ["random", "trunc"]
+        scores[model] = chance.uniform(0, 0.9, 40) + 0.03 * shift
+        finished(model, dict(zip(map(str, range(40)), scores[model].tolist(), strict=True)))
+    sides = {False: [("lead", "random"), ("lead", "trunc")]}
+    sides[True] = [*sides[False], ("random", "trunc")]
+    for all_pairs, models in sides.items():
+        comparison = compared(tmp_path, "lead", "random", "trunc", all_pairs=all_pairs)
+        frame = comparison.frame()
+        p_values = []
+        for baseline, model in models:
+            p_value = scipy.stats.ttest_rel(scores[model], scores[baseline]).pvalue
+            p_values += [p_value] * len(ROUGE_TYPES)
+        assert frame["p_holm"].tolist() == pytest.approx(holm(p_values).tolist())
+        pairs = dict.fromkeys(zip(frame["baseline_model"], frame["model"], strict=True))
+        assert list(pairs) == models
+        tests = f"corrected (Holm) for the {len(p_values)} tests of this table"
+        assert tests in comparison.method()[0]
 
 
 def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path: Path) -> None:
     """Shares are 0–100, other measures keep their unit; only examples to which a measure applies are counted."""
     nan = float("nan")
 
-    def facts(share: float, density: float) -> dict[str, object]:
-        measures = {
-            "fact_recall": share,
-            "density": density,
-            "fact_recall_single_position_3": 1,
-            "fact_recall_chance": 1,
-        }
-        means = {
-            name: {"mean": mean, "lo": mean, "hi": mean, "n": 4} for name, mean in measures.items()
-        }
-        return {"measures": means, "units": {"density": "words"}, "ranked_by": "fact_recall"}
-
-    def extra(recall: list[float], density: list[float]) -> dict[str, list[float]]:
-        places = {"fact_recall_single_position_3": [0.01] * 4, "fact_recall_chance": [0.01] * 4}
-        return {"fact_recall": recall, "density": density, **places}
-
-    finished("lead", FOUR, extra([0.0, 0.5, nan, 1.0], [1, 2, 3, 6]), **facts(50, 3))
-    finished("trunc", FOUR, extra([0.5, 1.0, nan, 1.0], [2, 3, 4, 7]), **facts(250 / 3, 4))
-    comparison = compared(tmp_path, "lead", "trunc")
-    (pair,) = comparison.pairs
+    means = {"fact_recall": 50.0, "density": 3.0}
+    breakdown = {"fact_recall_single_position_3": 1.0, "fact_recall_chance": 1.0}
+    facts = {"measures": measured(means | breakdown), "units": {"density": "words"}}
+    columns = {name: [0.01] * 4 for name in breakdown}
+    lead = {"fact_recall": [0.0, 0.5, nan, 1.0], "density": [1, 2, 3, 6]}
+    trunc = {"fact_recall": [0.5, 1.0, nan, 1.0], "density": [2, 3, 4, 7]}
+    finished("lead", FOUR, columns | lead, **facts, ranked_by="fact_recall")
+    finished("trunc", FOUR, columns | trunc, **facts, ranked_by="fact_recall")
+    (pair,) = compared(tmp_path, "lead", "trunc").pairs
     assert [row.measure for row in pair.rows] == [*ROUGE_TYPES, "fact_recall", "density"]
     recall, density = pair.rows[-2:]
     assert (recall.n, recall.baseline_mean, recall.difference) == pytest.approx((3, 50, 100 / 3))
     assert (density.n, density.baseline_mean, density.difference) == (4, 3, 1)
     assert pair.main == recall
-    assert [one.id for one in pair.moved] == ["a", "b", "d"]
+    assert [change.id for change in pair.moved] == ["a", "b", "d"]
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"split": "validation"}, "validation instead of test split"),
-        ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
         (
             {"fingerprint": "f2", "config": LIMITED},
             "other texts (dataset.limit=5 instead of the default)",
@@ -224,48 +173,41 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
     ],
 )
 def test_unlike_runs_are_refused(
-    finished: Callable[..., Path], typed: Typed, changes: dict[str, object], message: str
+    finished: Callable[..., Path],
+    compared_by_command: Typed,
+    changes: dict[str, object],
+    message: str,
 ) -> None:
     """Runs on other texts, or scored otherwise, are not compared, not even with --intersect; one line says why."""
     finished("lead", FOUR)
     finished("trunc", OTHERS, **changes)
+    refused = "longsumbench: trunc (trunc000) may not be compared with lead (lead0000)"
     for flags in ((), ("--intersect",)):
-        code, out, err = typed("lead", "trunc", *flags)
-        assert (code, out) == (2, "")
-        assert (
-            err
-            == f"longsumbench: trunc (trunc000) may not be compared with lead (lead0000): {message}\n"
-        )
+        answer = compared_by_command("lead", "trunc", *flags)
+        assert answer == (2, "", f"{refused}: {message}\n")
 
 
 def test_other_examples_are_an_error_with_counts(
-    finished: Callable[..., Path], typed: Typed, tmp_path: Path
+    finished: Callable[..., Path], compared_by_command: Typed, tmp_path: Path
 ) -> None:
     """Without --intersect nothing is compared; with it the common examples are, which are counted and named."""
     finished("lead", FOUR)
-    finished(
-        "trunc",
-        {"b": 0.6, "d": 0.3, "e": 0.9},
-        signature="rouge:rouge_score-0.1.2|stemmer:porter|n:3|v:1",
-    )
-    code, out, err = typed("lead", "trunc")
+    signature = "rouge:rouge_score-0.1.2|stemmer:porter|n:3|v:1"
+    finished("trunc", {"b": 0.6, "d": 0.3, "e": 0.9}, signature=signature)
+    code, out, err = compared_by_command("lead", "trunc")
+    counts = "lead (lead0000) 4, trunc (trunc000) 3"
     assert (code, out) == (2, "")
-    assert (
-        "different examples (lead (lead0000) 4, trunc (trunc000) 3; 2 in common): --intersect compares"
-        in err
-    )
-    code, out, err = typed("lead", "trunc", "--intersect", "--output", tmp_path / "written")
+    assert f"different examples ({counts}; 2 in common): --intersect compares" in err
+    folder = tmp_path / "written"
+    code, out, err = compared_by_command("lead", "trunc", "--intersect", "--output", folder)
     assert (code, err) == (0, "")
-    counts = "the 2 examples that all runs scored, of: lead (lead0000) 4, trunc (trunc000) 3."
-    assert counts in " ".join(out.split())
-    assert "\nCompared: b, d\n" in out
-    assert " n:2 " in out
-    assert compared(tmp_path, "lead", "trunc", intersect=True).pairs[0].rows[
-        0
-    ].difference == pytest.approx(15)
-    assert "b, d" in (tmp_path / "written" / "comparison.md").read_text(encoding="utf-8")
+    for text in (f"the 2 examples that all runs scored, of: {counts}.", "Compared: b, d", " n:2 "):
+        assert text in out
+    (pair,) = compared(tmp_path, "lead", "trunc", intersect=True).pairs
+    assert pair.main.difference == pytest.approx(15)
+    assert "b, d" in (folder / "comparison.md").read_text(encoding="utf-8")
     finished("random", {"e": 0.9})
-    code, _, err = typed("lead", "random", "--intersect")
+    code, _, err = compared_by_command("lead", "random", "--intersect")
     assert (code, len(err.splitlines())) == (2, 1)
     assert "0 in common): there is nothing to compare" in err
 
@@ -282,62 +224,49 @@ def test_other_examples_are_an_error_with_counts(
     ],
 )
 def test_a_wrong_word_is_one_line_with_exit_code_2(
-    finished: Callable[..., Path], typed: Typed, words: str, message: str
+    finished: Callable[..., Path], compared_by_command: Typed, words: str, message: str
 ) -> None:
     """Wrong usage ends with exit code 2 and one line."""
     finished("lead", FOUR)
     finished("trunc", OTHERS)
-    code, out, err = typed(*words.split())
+    code, out, err = compared_by_command(*words.split())
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert message in err
 
 
-@pytest.mark.parametrize(
-    "missing", [["scores.csv"], ["predictions.jsonl"], ["scores.csv", "predictions.jsonl"]]
-)
 def test_a_record_alone_is_not_enough(
-    finished: Callable[..., Path], typed: Typed, missing: list[str]
+    finished: Callable[..., Path], compared_by_command: Typed
 ) -> None:
     """A run that came without its files is an error that names them and the command that makes them."""
     finished("lead", FOUR)
-    folder = finished(
-        "trunc", OTHERS, command=("longsumbench", "run", "model=trunc", "dataset.path=my texts")
-    )
-    for name in missing:
+    words = ("longsumbench", "run", "model=trunc", "dataset.path=my texts")
+    folder = finished("trunc", OTHERS, command=words)
+    for name in ("scores.csv", "predictions.jsonl"):
         (folder / name).unlink()
-    code, out, err = typed("lead", "trunc")
-    assert (code, out) == (3, "")
-    message = f"{folder}: {' and '.join(missing)} missing; the same `longsumbench run` command makes the run again"
-    assert err == f"longsumbench: {message}: longsumbench run model=trunc 'dataset.path=my texts'\n"
+    again = "the same `longsumbench run` command makes the run again"
+    problem = f"longsumbench: {folder}: scores.csv and predictions.jsonl missing; {again}"
+    command = "longsumbench run model=trunc 'dataset.path=my texts'"
+    assert compared_by_command("lead", "trunc") == (3, "", f"{problem}: {command}\n")
 
 
 def test_what_is_printed_and_written(
-    finished: Callable[..., Path], typed: Typed, tmp_path: Path
+    finished: Callable[..., Path], compared_by_command: Typed, tmp_path: Path
 ) -> None:
     """The table is on stdout, the files next to the results under the runs' ids; a CSV row a pair and measure."""
     finished("lead", FOUR)
     finished("trunc", OTHERS, variant="input_length=64,x=1", seed=3)
     finished("oracle", OTHERS, oracle=True)
-    code, out, err = typed("lead", "trunc", "oracle")
+    code, out, err = compared_by_command("lead", "trunc", "oracle")
     assert (code, err) == (0, "")
     folder = tmp_path / "comparisons" / "lead0000-trunc000-oracle00"
     assert out.splitlines()[-2:] == [str(folder / f"comparison.{end}") for end in ("csv", "md")]
     assert "trunc input_length=64 x=1 seed=3 (trunc000) minus lead (lead0000)" in out
     assert "Oracles, which saw the references or their lengths: oracle (oracle00)." in out
     table = pd.read_csv(folder / "comparison.csv")
-    assert list(table.columns) == [
-        *(
-            "baseline_model",
-            "baseline_variant",
-            "baseline_run_id",
-            "model",
-            "variant",
-            "run_id",
-            "measure",
-            "n",
-        ),
-        *("baseline_mean", "mean", "difference", "low", "high", "p_holm", "detectable"),
-        *("higher", "lower", "equal", "outcome"),
-    ]
+    columns = "baseline_model baseline_variant baseline_run_id model variant run_id measure n"
+    columns += (
+        " baseline_mean mean difference low high p_holm detectable higher lower equal outcome"
+    )
+    assert list(table.columns) == columns.split()
     assert table["measure"].tolist() == [*ROUGE_TYPES, *ROUGE_TYPES]
     assert table["difference"].tolist() == [15.0] * 8

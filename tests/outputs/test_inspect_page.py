@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,7 @@ from support.pages import (
 from support.requirements import CHROMIUM_PROGRAM
 
 from longsumbench.core import ATTENDED_AXIS, AXES, REFERENCE_AXIS, WINDOW_AXIS, Evidence
-from longsumbench.outputs.inspection import write_inspection
+from longsumbench.outputs.inspection import Inspection, write_inspection
 from longsumbench.views.evidence import picture
 from longsumbench.views.evidence.array_views import (
     MARKED_AXES,
@@ -80,30 +79,22 @@ TAKEN = np.array([[4, 0, 2], [0, 0, 7]], dtype=np.int32)
 @st.composite
 def any_evidence(draw: st.DrawFn) -> Evidence:
     """Arrays of any kind over any axes, with texts for any of them."""
-    kinds = ("float32", "float16", "int32", "bool", "uint8")
+    known = [("unit", "step"), ("segment", "unit"), ("unit", REFERENCE_AXIS)]
+    known += [*MARKED_AXES, WINDOW_AXES, RELATION_AXES]
+    any_axes = st.lists(st.sampled_from(AXES), max_size=4).map(tuple)
     arrays, axes = {}, {}
-    for name in draw(st.lists(st.sampled_from("abcdef"), unique=True, max_size=5)):
-        known = [
-            ("unit", "step"),
-            ("segment", "unit"),
-            ("unit", REFERENCE_AXIS),
-            *MARKED_AXES,
-            WINDOW_AXES,
-            RELATION_AXES,
-        ]
-        found = draw(st.sampled_from([*known, None]))
-        axes[name] = found or tuple(draw(st.lists(st.sampled_from(AXES), max_size=4)))
+    for name in draw(st.sets(st.sampled_from("abcdef"), max_size=5)):
+        axes[name] = draw(st.sampled_from(known) | any_axes)
         shape = [SIZES[axis] for axis in axes[name]]
-        fill = draw(
-            st.sampled_from([0, 1, np.arange(np.prod(shape)).reshape(shape), -np.inf, np.nan])
-        )
+        counted = np.arange(np.prod(shape)).reshape(shape)
+        kind = draw(st.sampled_from(["float32", "float16", "int32", "bool", "uint8"]))
         with np.errstate(invalid="ignore"):
-            arrays[name] = np.full(shape, fill).astype(draw(st.sampled_from(kinds)))
-    labelled = {"unit", *draw(st.sets(st.sampled_from(AXES)))}
-    texts = {
-        axis: tuple(draw(st.lists(st.text(max_size=3), min_size=SIZES[axis], max_size=SIZES[axis])))
-        for axis in labelled
-    }
+            fill = draw(st.sampled_from([0, 1, counted, -np.inf, np.nan]))
+            arrays[name] = np.full(shape, fill).astype(kind)
+    texts = {}
+    for axis in {"unit", *draw(st.sets(st.sampled_from(AXES)))}:
+        size = SIZES[axis]
+        texts[axis] = tuple(draw(st.lists(st.text(max_size=3), min_size=size, max_size=size)))
     return Evidence(arrays, axes, texts)
 
 
@@ -111,23 +102,16 @@ def any_evidence(draw: st.DrawFn) -> Evidence:
 @given(any_evidence())
 def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
     """No array is left out or drawn twice, and whatever is in it makes a map whose elements nest."""
-    drawn: list[str | None] = []
-    names: Sequence[str | None]
+    drawn: list[str] = []
     for view in views(looked_at):
-        match view:
-            case Weights():
-                names = [view.name]
-            case Selections():
-                names = [view.name, view.scores_name]
-            case Relations():
-                names = [view.name]
-            case SourceText():
-                names = list(view.names)
-            case Plane():
-                names = [view.name]
-        drawn += names
+        if isinstance(view, SourceText):
+            drawn += view.names
+        else:
+            drawn.append(view.name)
+        if isinstance(view, Selections) and view.scores_name:
+            drawn.append(view.scores_name)
         assert Reading(html_view(view)).open == []
-    assert sorted(name for name in drawn if name) == sorted(looked_at.arrays)
+    assert sorted(drawn) == sorted(looked_at.arrays)
 
 
 @pytest.mark.parametrize(
@@ -139,18 +123,13 @@ def test_every_array_is_drawn_once(looked_at: Evidence) -> None:
         (("segment", "unit"), np.zeros((2, 3), dtype=np.int32), Selections),
         (("segment", "unit"), np.zeros((2, 3)), Plane),
         (("unit", "step"), np.zeros((2, 0)), Plane),
-        (("layer", "unit", "step"), np.zeros((2, 2, 3)), Plane),
         (("step", "source_token"), np.zeros((2, 3)), SourceText),
-        ((REFERENCE_AXIS, "source_token"), np.zeros((2, 3)), SourceText),
         (("source_token",), np.zeros(3), SourceText),
-        (("source_token", "step"), np.zeros((2, 3)), Plane),
         (("step", "source_token"), np.zeros((0, 3)), Plane),
         (WINDOW_AXES, np.zeros((2, 2, 3, 2)), SourceText),
         (WINDOW_AXES, np.zeros((2, 2, 3, 1)), Plane),
-        (("layer", "head", "source_token"), np.zeros((2, 2, 3)), Plane),
         (RELATION_AXES, np.zeros((2, 2, 3, 3)), Relations),
         (RELATION_AXES, np.zeros((2, 2, 3, 4)), Plane),
-        (("head", "unit", ATTENDED_AXIS), np.zeros((2, 3, 3)), Plane),
         ((), np.array(0.5), Plane),
     ],
 )
@@ -167,9 +146,8 @@ def test_counts_and_scores_are_one_view() -> None:
     assert (both.name, both.scores_name) == ("taken", "worth")
     assert [both.segments_of(unit) for unit in range(3)] == [[0], [], [0, 1]]
     three: dict[str, Any] = {"a": TAKEN, "b": TAKEN / 2, "c": TAKEN / 3}
-    assert [
-        type(view) for view in views(evidence(three, dict.fromkeys(three, ("segment", "unit"))))
-    ] == [Plane] * 3
+    several = views(evidence(three, dict.fromkeys(three, ("segment", "unit"))))
+    assert list(map(type, several)) == [Plane] * 3
 
 
 def test_a_plane_by_an_oracle() -> None:
@@ -213,35 +191,21 @@ def test_selections_by_hand() -> None:
     ]
     segments = re.findall(r'<li class="(c\d)">(.*?)</li>', text)
     assert segments == [("c0", "First &amp; foremost"), ("c1", "second")]
-    units = re.findall(
-        r'<details class="(\w*)"( open)?><summary><b>(unit \d)</b>(.*?)<span class="soft',
-        text,
-        re.DOTALL,
-    )
-    assert [
-        (kind, bool(is_open), name, re.findall(r">(\d)<", chips))
-        for kind, is_open, name, chips in units
-    ] == [
-        ("c0", True, "unit 1", ["1"]),
-        ("", False, "unit 2", []),
-        ("c0", True, "unit 3", ["1", "2"]),
-    ]
+    pattern = r'<details class="(\w*)"( open)?><summary><b>(unit \d)</b>(.*?)<span class="soft'
+    units = []
+    for kind, is_open, name, chips in re.findall(pattern, text, re.DOTALL):
+        units.append((kind, is_open, name, *re.findall(r">(\d)<", chips)))
+    selected_units = ("c0", " open", "unit 1", "1"), ("c0", " open", "unit 3", "1", "2")
+    assert units == [selected_units[0], ("", "", "unit 2"), selected_units[1]]
 
 
 def test_the_head_says_what_was_run() -> None:
     """Model, settings, dataset, run, example, scores, and in words what was not read and where the summary stops."""
     text = Reading(page_of(weighed(TWO_STEPS))).text
-    for fact in (
-        *(
-            "looker, depth=2, width=3",
-            "arxiv, test split",
-            "looker000000",
-            "e-1, at place 3, from 0",
-        ),
-        *("R-1 12.3 · R-Lsum 5.0", "read 50 % of the text: num_units cut 4 words"),
-        *("7 tokens; it stops at its length limit", "reference 2"),
-    ):
-        assert fact in text
+    facts = ["looker, depth=2, width=3", "arxiv, test split", "e-1, at place 3, from 0"]
+    facts += ["R-1 12.3 · R-Lsum 5.0", "read 50 % of the text: num_units cut 4 words"]
+    facts += ["7 tokens; it stops at its length limit", "reference 2"]
+    assert [fact for fact in facts if fact not in text] == []
     assert "The title and the references are not shown" not in text
     bare = Reading(page_of(weighed(TWO_STEPS), example=None, scores={})).text
     assert "The title and the references are not shown" in bare
@@ -250,27 +214,20 @@ def test_the_head_says_what_was_run() -> None:
 
 def hostile(text: str) -> Evidence:
     """Return evidence with every view whose every name and text is hostile."""
-    arrays: dict[str, Any] = {
-        text: TWO_STEPS,
-        f"{text}b": TAKEN,
-        f"{text}c": TAKEN / 3,
-        f"{text}d": np.zeros((2, 2)),
+    arrays: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {
+        text: (("unit", "step"), TWO_STEPS),
+        f"{text}b": (("segment", "unit"), TAKEN),
+        f"{text}c": (("segment", "unit"), TAKEN / 3),
+        f"{text}d": (("layer", "head"), np.zeros((2, 2))),
+        f"{text}e": (("step", "source_token"), TWO_STEPS.T),
+        f"{text}f": (WINDOW_AXES, np.ones((1, 2, 2, 2))),
     }
-    arrays |= {f"{text}e": TWO_STEPS.T, f"{text}f": np.ones((1, 2, 2, 2))}
-    axes: list[tuple[str, ...]] = [
-        ("unit", "step"),
-        ("segment", "unit"),
-        ("segment", "unit"),
-        ("layer", "head"),
-    ]
-    axes += [("step", "source_token"), WINDOW_AXES]
-    texts = {
-        "unit": (text,) * 3,
-        "step": (text,) * 3,
-        "segment": (text,) * 2,
-        "source_token": (text,) * 2,
-    }
-    return Evidence(arrays, dict(zip(arrays, axes, strict=True)), texts)
+    sizes = {"unit": 3, "step": 3, "segment": 2, "source_token": 2}
+    return Evidence(
+        {name: values for name, (_, values) in arrays.items()},
+        {name: axes for name, (axes, _) in arrays.items()},
+        {axis: (text,) * size for axis, size in sizes.items()},
+    )
 
 
 @pytest.mark.parametrize("text", ["plain", HOSTILE, BREAKOUT], ids=["plain", "hostile", "breakout"])
@@ -282,17 +239,12 @@ def test_the_page_is_whole_in_itself(text: str) -> None:
     assert reading.elements.count("script") == 1
     assert not {"link", "iframe", "object", "form"} & set(reading.elements)
     assert reading.elements.count("img") == 4
-    assert all(
-        re.match(r"data:image/svg\+xml;base64,|#unit-\d+$", address) for address in reading.loaded
-    )
-    assert not re.search(
-        r"<[^>]* on\w+=", re.sub(r'="[^"]*"', "", written.partition("<script>")[0])
-    )
-    assert "url(" not in written
-    assert "@import" not in written
-    assert (
-        reading.text.count(text) >= 3 + 2 + 3
-    )  # the units, the segments, the summary and its references
+    for address in reading.loaded:
+        assert re.match(r"data:image/svg\+xml;base64,|#unit-\d+$", address)
+    elements = re.sub(r'="[^"]*"', "", written.partition("<script>")[0])
+    assert not re.search(r"<[^>]* on\w+=|url\(|@import", elements)
+    # The units, the segments, the summary and its references
+    assert reading.text.count(text) >= 3 + 2 + 3
 
 
 def test_a_browser_is_told_to_run_nothing_else() -> None:
@@ -307,6 +259,12 @@ def test_a_browser_is_told_to_run_nothing_else() -> None:
     assert "http" not in allowed
 
 
+def write_bytes(looked_at: Inspection, folder: Path) -> dict[str, bytes]:
+    """Write the page and the picture; return name → content."""
+    paths = write_inspection(looked_at, folder, picture=True)
+    return {path.name: path.read_bytes() for path in paths}
+
+
 def test_the_same_evidence_gives_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,22 +276,23 @@ def test_the_same_evidence_gives_the_same_files(
         {"w": ("unit", "step"), "t": ("segment", "unit"), "p": ("layer", "head")},
         step=("a", "b"),
     )
-    first = [
-        path.read_bytes()
-        for path in write_inspection(inspection(both), tmp_path / "one", picture=True)
-    ]
+    first = write_bytes(inspection(both), tmp_path / "one")
     monkeypatch.setitem(mpl.rcParams, "font.size", 20.0)
     monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "black")
-    again = write_inspection(inspection(both), tmp_path / "two", picture=True)
-    assert [path.name for path in again] == ["3.html", "3.png"]
-    assert [path.read_bytes() for path in again] == first
-    linked = write_inspection(replace(inspection(both), pages=(1, 3, 8)), tmp_path / "linked")
-    text = linked[0].read_text(encoding="utf-8")
-    assert '<nav><a href="1.html">previous: 1</a> · <a href="8.html">next: 8</a></nav>' in text
-    assert "<nav>" not in first[0].decode()
+    assert list(first) == ["3.html", "3.png"]
+    assert write_bytes(inspection(both), tmp_path / "two") == first
     other = Evidence({**both.arrays, "w": both.arrays["w"] / 2}, both.axes, both.texts)
-    changed = write_inspection(inspection(other), tmp_path / "three", picture=True)
-    assert all(path.read_bytes() != before for path, before in zip(changed, first, strict=True))
+    changed = write_bytes(inspection(other), tmp_path / "three")
+    assert changed["3.html"] != first["3.html"]
+    assert changed["3.png"] != first["3.png"]
+
+
+def test_links_to_other_pages() -> None:
+    """A page links to the pages of the previous and the next example in its folder."""
+    looked_at = inspection(weighed(TWO_STEPS))
+    links = '<nav><a href="1.html">previous: 1</a> · <a href="8.html">next: 8</a></nav>'
+    assert links in replace(looked_at, pages=(1, 3, 8)).page()
+    assert "<nav>" not in looked_at.page()
 
 
 def draw(view: View, maps: list[picture.DrawnMap], figure: Any) -> None:
@@ -352,12 +311,10 @@ def test_maps_are_where_they_are_drawn() -> None:
         for drawn in maps:
             left, top, width, height = drawn.describe()["box"]
             corners = [(-0.5, -0.5), (len(drawn.columns) - 0.5, len(drawn.rows) - 0.5)]
-            (x0, y0), (x1, y1) = figure.transFigure.inverted().transform(
-                drawn.plot.transData.transform(corners)
-            )
-            assert (left, 1 - top, left + width, 1 - top - height) == pytest.approx(
-                (x0, y0, x1, y1), abs=1e-4
-            )
+            pixels = drawn.plot.transData.transform(corners)
+            corners_drawn = figure.transFigure.inverted().transform(pixels)
+            expected = [[left, 1 - top], [left + width, 1 - top - height]]
+            assert corners_drawn == pytest.approx(np.array(expected), abs=1e-4)
 
 
 ASK = """<script>

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from support.commands import Typed
 from support.pages import Reading
 from support.run_records import record
 
-from longsumbench.cli.main import main
 from longsumbench.core import Cut, Document, Evidence, Example, Section, Summary, Truncation
 from longsumbench.metrics.aggregate import write_scores
 from longsumbench.outputs.inspection import inspect_example
@@ -19,7 +19,6 @@ from longsumbench.runs.evidence import append_inputs, write_evidence
 from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.results import Results
 
-Typed = Callable[..., tuple[int, str, str]]
 IDS = ("a", "2", "c", "d")
 ASKED = {"model": {}, "decode": {"evidence": "3"}}
 
@@ -29,25 +28,15 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
     """Write the files of a finished run on four examples that keeps evidence of some; return its folder."""
 
     def write(model: str = "looker", kept: int = 3, **facts: object) -> Path:
-        command = (
-            "longsumbench",
-            "run",
-            f"model={model}",
-            "decode.evidence=3",
-            "dataset.path=my texts",
-        )
-        of_four = {"n": 3, "empty_references": ("d",)}
-        made = record(model, 30, **{"command": command, "config": ASKED, **of_four, **facts})
-        folder = tmp_path / "runs" / made.key.dataset / model / made.run_id
-        made.write(folder)
-        columns = {f"{kind}_{part}": [0.1, 0.2, 0.4] for kind in ROUGE_TYPES for part in "prf"}
-        write_scores(
-            folder / "scores.csv", pd.DataFrame(columns, index=pd.Index(IDS[:3], name="id"))
-        )
-        write_summaries(
-            folder / "predictions.jsonl",
-            [Summary(name, f"About {name}.", tokens=3) for name in IDS],
-        )
+        words = f"model={model}", "decode.evidence=3", "dataset.path=my texts"
+        fields = {"command": ("longsumbench", "run", *words), "config": ASKED, "n": 3, **facts}
+        run = record(model, 30, **fields, empty_references=("d",))
+        folder = tmp_path / "runs" / run.key.dataset / model / run.run_id
+        run.write(folder)
+        columns = {f"{kind}_f": [0.1, 0.2, 0.4] for kind in ROUGE_TYPES}
+        write_scores(folder / "scores.csv", pd.DataFrame(columns, pd.Index(IDS[:3], name="id")))
+        summaries = [Summary(name, f"About {name}.", tokens=3) for name in IDS]
+        write_summaries(folder / "predictions.jsonl", summaries)
         for number, name in enumerate(IDS[:kept]):
             weights = np.array([[0.25, number / 10], [0.75, 1 - number / 10]], dtype=np.float32)
             texts = {"unit": ("One.", "Two."), "step": ("About", f" {name}.")}
@@ -59,40 +48,25 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Typed:
-    """Run the command; return its exit code, stdout and stderr."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        code = main(["inspect", *map(str, words), "--results-dir", str(tmp_path)])
-        output = capsys.readouterr()
-        return code, output.out, output.err
-
-    return run
+def inspected(tmp_path: Path, typed: Typed) -> Typed:
+    """Run `inspect`."""
+    return lambda *words: typed("inspect", *words, "--results-dir", tmp_path)
 
 
 @pytest.mark.parametrize("named", ["2", "1"])
 def test_what_is_gathered(finished: Callable[..., Path], tmp_path: Path, named: str) -> None:
-    """By its id or its place the same example is found: its summary, scores in percent and the evidence as written."""
-    finished()
-    found = inspect_example("looker", named, Results(tmp_path))
-    assert (found.number, found.summary.id, found.summary.text) == (1, "2", "About 2.")
-    assert found.scores == {"R-1": 20.0, "R-2": 20.0, "R-L": 20.0, "R-Lsum": 20.0}
-    assert found.evidence is not None
-    assert (
-        found.evidence.arrays["weight"].tolist()
-        == np.array([[0.25, 0.1], [0.75, 0.9]], np.float32).tolist()
-    )
-    assert found.evidence.texts["step"] == ("About", " 2.")
-    assert found.example is None
+    """By its id or its place the same example is found: its summary, scores in percent and the evidence as written.
 
-
-def test_an_id_goes_before_a_place(finished: Callable[..., Path], tmp_path: Path) -> None:
-    """The example whose id is "2" is at place 1; the one at place 2 is named by its own id."""
+    An id goes before a place: "2" is the id of the example at place 1.
+    """
     finished()
-    numbers = [
-        inspect_example("looker", named, Results(tmp_path)).number for named in ("2", "c", "0")
-    ]
-    assert numbers == [1, 2, 0]
+    inspection = inspect_example("looker", named, Results(tmp_path))
+    assert (inspection.number, inspection.summary.text) == (1, "About 2.")
+    assert inspection.scores == {"R-1": 20.0, "R-2": 20.0, "R-L": 20.0, "R-Lsum": 20.0}
+    assert inspection.evidence is not None
+    assert inspection.evidence.arrays["weight"][0].tolist() == pytest.approx([0.25, 0.1])
+    assert inspection.evidence.texts["step"] == ("About", " 2.")
+    assert inspection.example is None
 
 
 def test_an_example_without_scores(finished: Callable[..., Path], tmp_path: Path) -> None:
@@ -104,24 +78,18 @@ def test_an_example_without_scores(finished: Callable[..., Path], tmp_path: Path
 
 
 def test_what_is_printed_and_written(
-    finished: Callable[..., Path], typed: Typed, tmp_path: Path
+    finished: Callable[..., Path], inspected: Typed, tmp_path: Path
 ) -> None:
     """A page, and with --picture a picture, named by the example's place; their paths follow the example."""
     finished()
-    code, out, err = typed("looker", "c", "--picture")
-    folder = tmp_path / "inspections" / "looker000000"
-    assert (code, out.splitlines()[-2:], err) == (
-        0,
-        [f"{folder / '2.html'}", f"{folder / '2.png'}"],
-        "",
-    )
-    assert (folder / "2.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    code, out, err = inspected("looker", "c", "--picture")
+    folder, elsewhere = tmp_path / "inspections" / "looker000000", tmp_path / "figures" / "new"
+    paths = [f"{folder / '2.html'}", f"{folder / '2.png'}"]
+    assert (code, out.splitlines()[-2:], err) == (0, paths, "")
     assert (folder / "2.png").read_bytes().startswith(b"\x89PNG")
-    assert typed("looker", "c", "--output", tmp_path / "figures" / "new")[0] == 0
-    assert [path.name for path in (tmp_path / "figures" / "new").iterdir()] == ["2.html"]
-    assert (tmp_path / "figures" / "new" / "2.html").read_bytes() == (
-        folder / "2.html"
-    ).read_bytes()
+    assert inspected("looker", "c", "--output", elsewhere)[0] == 0
+    assert [path.name for path in elsewhere.iterdir()] == ["2.html"]
+    assert (elsewhere / "2.html").read_bytes() == (folder / "2.html").read_bytes()
 
 
 def test_the_example_is_printed_before_the_paths(
@@ -151,48 +119,40 @@ def test_the_example_is_printed_before_the_paths(
 
 @pytest.mark.parametrize("kept", [0, 3])
 def test_the_input_is_shown_if_it_was_kept(
-    kept: int, finished: Callable[..., Path], typed: Typed
+    kept: int, finished: Callable[..., Path], inspected: Typed
 ) -> None:
     """The page has the text as the system read it, with and without evidence; an example without it has none."""
     folder = finished(kept=kept)
     read = "── unit 1 of 2\n<s>About a</s>\n── unit 2 of 2\n<s>& more</s>"
     append_inputs(folder / "inputs.jsonl", [Summary("a", "", read=read)])
-    pages = [
-        Path(typed("looker", name)[1].splitlines()[-1]).read_text(encoding="utf-8")
-        for name in ("a", "c")
-    ]
-    assert read in Reading(pages[0]).text
-    assert ["The input as the system read it" in page for page in pages] == [True, False]
+    pages = []
+    for name in ("a", "c"):
+        path = Path(inspected("looker", name)[1].splitlines()[-1])
+        pages.append(Reading(path.read_text(encoding="utf-8")).text)
+    assert read in pages[0]
+    assert "The input as the system read it" not in pages[1]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("", "the following arguments are required: RUN, EXAMPLE"),
         ("looker", "the following arguments are required: EXAMPLE"),
         ("nobody 0", "no finished run is called 'nobody' under"),
-        (
-            "l 0",
-            "2 runs begin with 'l': lead00000000 (lead on arxiv), looker000000 (looker on arxiv); type more",
-        ),
+        ("l 0", "2 runs begin with 'l': lead00000000 (lead on arxiv), looker000000 (looker on "),
         ("looker cc", "looker (looker00) summarized no example 'cc' (did you mean 'c'?)"),
-        ("looker nothing", "no example 'nothing'; its examples have the indices 0 to 3"),
-        (
-            "looker 4",
-            "looker (looker00) summarized no example '4'; its examples have the indices 0 to 3",
-        ),
+        ("looker 4", "summarized no example '4'; its examples have the indices 0 to 3"),
         ("looker -1", "no example '-1'; its examples"),
         ("looker a --outptu x", "unknown flag '--outptu' (did you mean '--output'?)"),
         ("looker a b", "summarized no example 'b'"),
     ],
 )
 def test_a_wrong_word_is_one_line_with_exit_code_2(
-    finished: Callable[..., Path], typed: Typed, words: str, message: str
+    finished: Callable[..., Path], inspected: Typed, words: str, message: str
 ) -> None:
     """Wrong usage ends with exit code 2 and one line."""
     finished()
     finished("lead", kept=0)
-    code, out, err = typed(*words.split())
+    code, out, err = inspected(*words.split())
     assert (code, out, len(err.splitlines())) == (2, "", 1)
     assert message in err
 
@@ -200,27 +160,17 @@ def test_a_wrong_word_is_one_line_with_exit_code_2(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            "looker 3",
-            "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; ",
-        ),
-        (
-            "looker d",
-            "no evidence of example 3 was kept; looker (looker00) has that of 3 examples, 0 to 2; ",
-        ),
-        (
-            "lead 0",
-            "lead (lead0000) has no evidence: lead keeps none, at least with these settings",
-        ),
+        ("looker d", "no evidence of example 3 was kept; looker (looker00) has that of 3 examples"),
+        ("lead 0", "lead (lead0000) has no evidence: lead keeps none, at least with these "),
     ],
 )
 def test_without_evidence(
-    finished: Callable[..., Path], typed: Typed, words: str, message: str
+    finished: Callable[..., Path], inspected: Typed, words: str, message: str
 ) -> None:
     """An example without evidence has a page with its output; a line, and the page, say why there is no more."""
     finished()
     finished("lead", kept=0)
-    code, out, err = typed(*words.split())
+    code, out, err = inspected(*words.split())
     assert (code, len(err.splitlines())) == (0, 1)
     assert err.startswith(message)
     page = Reading(Path(out.splitlines()[-1]).read_text(encoding="utf-8"))
@@ -229,15 +179,15 @@ def test_without_evidence(
     assert (page.open, page.loaded) == ([], [])
 
 
-def test_the_command_that_keeps_more_is_told(finished: Callable[..., Path], typed: Typed) -> None:
+def test_the_command_that_keeps_more_is_named(
+    finished: Callable[..., Path], inspected: Typed
+) -> None:
     """The line can be copied: the run's own command, asking for all evidence instead of what it asked for."""
     finished()
     command = "longsumbench run model=looker 'dataset.path=my texts' decode.evidence=all"
-    assert typed("looker", "d")[2].endswith(
-        f"decode.evidence=all keeps it for all examples: {command}\n"
-    )
-    for asked in ("none", "0"):
-        finished("blind", kept=0, config={"decode": {"evidence": asked}})
-        message = typed("blind", "d")[2]
-        assert f"blind (blind000) kept no evidence (decode.evidence={asked})" in message
-        assert message.endswith("'dataset.path=my texts' decode.evidence=all\n")
+    advice = f"decode.evidence=all keeps it for all examples: {command}\n"
+    assert inspected("looker", "d")[2].endswith(advice)
+    finished("blind", kept=0, config={"decode": {"evidence": "none"}})
+    message = inspected("blind", "d")[2]
+    assert "blind (blind000) kept no evidence (decode.evidence=none)" in message
+    assert message.endswith("'dataset.path=my texts' decode.evidence=all\n")

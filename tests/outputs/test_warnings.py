@@ -20,10 +20,9 @@ def message(
     drops: bool = True,
 ) -> list[str]:
     """Return what is said of some texts; their ids are letters from a on."""
-    pairs = [
-        ScoredPair(chr(97 + row), *pair)
-        for row, pair in enumerate(zip(predictions, ((r,) for r in references), strict=True))
-    ]
+    pairs = []
+    for prediction, reference in zip(predictions, references, strict=True):
+        pairs.append(ScoredPair(chr(97 + len(pairs)), prediction, (reference,)))
     return find_warnings(*split_sides(pairs), drops=drops)
 
 
@@ -44,22 +43,15 @@ def lists(texts: tuple[str, ...]) -> tuple[RawText, ...]:
 @pytest.mark.parametrize("as_lists", [False, True])
 def test_literal_marks(mark: str, word: str, advice: str, as_lists: bool) -> None:
     """A mark is reported with the texts that hold it, the first of them, the word it becomes, and what to do."""
-    marked: tuple[RawText, ...] = (
-        *GOOD[:1],
-        *(f"{text} {mark} It ends here." for text in GOOD[1:3]),
-        GOOD[3],
-    )
-    sides = (
-        [lists(GOOD), tuple((text,) if isinstance(text, str) else text for text in marked)]
-        if as_lists
-        else [GOOD, marked]
-    )
-    found = [line for line in message(sides[0], sides[1]) if line.startswith("literal")]
-    assert len(found) == 1
-    assert found[0].startswith(
-        f"literal {mark} in 2 of 4 references (e.g. 'b'): it is scored as '{word}', "
-    )
-    assert advice in found[0]
+    marked: list[RawText] = [*GOOD]
+    for place in (1, 2):
+        text = f"{GOOD[place]} {mark} It ends here."
+        marked[place] = (text,) if as_lists else text
+    predictions = lists(GOOD) if as_lists else GOOD
+    (line,) = (line for line in message(predictions, tuple(marked)) if line.startswith("literal"))
+    start = f"literal {mark} in 2 of 4 references (e.g. 'b')"
+    assert line.startswith(f"{start}: it is scored as '{word}', ")
+    assert advice in line
 
 
 @pytest.mark.parametrize("swapped", [False, True])

@@ -1,7 +1,6 @@
 """Verdicts on differences: hand-worked cases, the correction for several tests, and the agreement with intervals."""
 
-import math
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import equivalence
 import numpy as np
@@ -10,13 +9,12 @@ import scipy.stats
 from support.run_records import record
 
 from longsumbench.leaderboards.seed_groups import PairDifference, compare_examples
-from longsumbench.metrics.statistics import MeanOverSeeds, holm, mean_over_seeds, paired_effect
+from longsumbench.metrics.statistics import MeanOverSeeds, holm, paired_effect
 from longsumbench.papers.claims import Claim, Part, judge_claims
 from longsumbench.papers.page import (
     ALIKE_ROWS,
     NOT_TESTED,
     ONE_SEED,
-    OUTCOMES,
     REPRODUCED,
     REVERSED,
     UNDECIDED,
@@ -38,35 +36,22 @@ def part_of(effect: MeanOverSeeds, pair: str = "a > b", dataset: str = "d") -> P
     return Part(pair, dataset, "rouge1", PairDifference(effect, 9, 3))
 
 
+def test_unknown_values_count_nowhere() -> None:
+    """A difference is over the examples with a value in both; without any, there is none."""
+    known = np.array([[1.0], [2.0], [3.5], [-1.0]])
+    difference = compare_examples(np.vstack([known, [[np.nan]]]))
+    assert difference == PairDifference(paired_effect(known), 4, 1)
+    assert compare_examples(np.array([[np.nan]])) is None
+
+
 def ordered(*parts: tuple[float, float], reason: str = "") -> Claim:
     """Return a claim with a part for each difference and p-value."""
     effects = [part_of(effect_of(*part), f"a > {place}") for place, part in enumerate(parts)]
     return Claim(PAPER, "probe", ("d",), effects, reason=reason, runs=RUNS)
 
 
-def test_a_mean_of_examples() -> None:
-    """The test is a paired t test of the known values; an unknown value counts nowhere, and none gives None."""
-    known = [1.0, 2.0, 3.5, -1.0, 0.5, 2.5, -2.0, 1.5]
-    found = compare_examples(np.array([*known, math.nan])[:, None])
-    assert found is not None
-    assert (found.examples, found.seeds, found.effect.example_degrees) == (8, 1, 7)
-    expected = scipy.stats.ttest_1samp(known, 0)
-    assert found.effect.p_value() == pytest.approx(expected.pvalue)
-    low, high = expected.confidence_interval()
-    assert found.effect.mean - found.effect.half_width() == pytest.approx(low)
-    assert found.effect.mean + found.effect.half_width() == pytest.approx(high)
-    assert compare_examples(np.array([[math.nan]])) is None
-
-
-def test_several_seeds_are_compared_over_examples_and_seeds() -> None:
-    """With a column for each seed, the effect is that of `mean_over_seeds`."""
-    values = np.random.default_rng(1).normal(1, 1, (30, 3))
-    found = compare_examples(values)
-    assert found == (mean_over_seeds(values), 30, 3, False)
-
-
 def test_a_significant_difference_is_reproduced_or_reversed() -> None:
-    """A significant difference is reproduced or reversed by its sign; others are undecided, or not tested."""
+    """Its sign decides, with a p-value that is corrected for the number of tested claims."""
     untested = Claim(PAPER, "probe", ("d",)).not_tested("no runs")
     claims = [
         ordered((1.0, 0.001)),
@@ -74,57 +59,28 @@ def test_a_significant_difference_is_reproduced_or_reversed() -> None:
         untested,
         ordered((1.0, 0.04), reason="with care"),
     ]
-    found = judge_claims(claims)
-    assert [one.outcome for one in found] == [REPRODUCED, REVERSED, NOT_TESTED, REPRODUCED]
-    assert [one.p for one in found if one.p is not None] == pytest.approx(
-        holm([0.001, 0.002, 0.04]).tolist()
-    )
-    assert [one.reason for one in found] == ["9 examples, 3 seeds"] * 2 + [
-        "no runs",
-        "9 examples, 3 seeds; with care",
-    ]
-    assert [(one.n, one.seeds, one.runs) for one in found[2:]] == [
-        (None, None, ""),
-        (9, 3, RUNS[0].run_id),
-    ]
-    of_texts = Claim(
-        PAPER, "probe", ("d",), [Part("a > b", "d", "", PairDifference(effect_of(1.0, 0.04), 9))]
-    )
-    more = judge_claims([*claims, of_texts])
-    assert [one.outcome for one in more[3:]] == [
-        UNDECIDED,
-        UNDECIDED,
-    ]  # 0.04 is tested twice, so p is 0.08
-    assert (more[-1].reason, more[-1].n, more[-1].seeds) == ("9 examples", 9, None)  # no runs
+    verdicts = judge_claims(claims)
+    outcomes = [verdict.outcome for verdict in verdicts]
+    assert outcomes == [REPRODUCED, REVERSED, NOT_TESTED, REPRODUCED]
+    p_values = [verdict.p for verdict in verdicts if verdict.p is not None]
+    assert p_values == pytest.approx(holm([0.001, 0.002, 0.04]).tolist())
+    assert (verdicts[2].reason, verdicts[2].n, verdicts[2].runs) == ("no runs", None, "")
+    assert verdicts[3].reason == "9 examples, 3 seeds; with care"
+    assert (verdicts[3].n, verdicts[3].seeds, verdicts[3].runs) == (9, 3, RUNS[0].run_id)
+    # A fourth test, without runs: 0.04 is tested twice, so p is 0.08
+    part = Part("a > b", "d", "", PairDifference(effect_of(1.0, 0.04), 9))
+    *_, third, of_texts = judge_claims([*claims, Claim(PAPER, "probe", ("d",), [part])])
+    assert [third.outcome, of_texts.outcome] == [UNDECIDED, UNDECIDED]
+    assert (of_texts.reason, of_texts.n, of_texts.seeds) == ("9 examples", 9, None)
 
 
 @pytest.mark.parametrize(
     ("parts", "outcome", "p", "decides"),
     [
-        (
-            [(1.0, 0.01), (2.0, 0.04), (3.0, 0.001)],
-            REPRODUCED,
-            0.04,
-            "a > 1 (the weakest of 3 parts)",
-        ),
-        (
-            [(1.0, 0.01), (2.0, 0.06), (3.0, 0.001)],
-            UNDECIDED,
-            0.06,
-            "a > 1 (the weakest of 3 parts)",
-        ),
-        (
-            [(1.0, 0.001), (-2.0, 0.01), (-3.0, 0.9)],
-            REVERSED,
-            0.03,
-            "a > 1 (the most reversed of 3 parts)",
-        ),
-        (
-            [(1.0, 0.001), (-2.0, 0.03), (3.0, 0.001)],
-            UNDECIDED,
-            0.09,
-            "a > 1 (the most reversed of 3 parts)",
-        ),
+        ([(1.0, 0.01), (2.0, 0.04)], REPRODUCED, 0.04, "a > 1 (the weakest of 2 parts)"),
+        ([(1.0, 0.01), (2.0, 0.06)], UNDECIDED, 0.06, "a > 1 (the weakest of 2 parts)"),
+        ([(1.0, 0.001), (-2.0, 0.02)], REVERSED, 0.04, "a > 1 (the most reversed of 2 parts)"),
+        ([(1.0, 0.001), (-2.0, 0.03)], UNDECIDED, 0.06, "a > 1 (the most reversed of 2 parts)"),
         ([(-1.0, 0.5), (-2.0, 0.6)], UNDECIDED, 1.0, "a > 0 (the most reversed of 2 parts)"),
         ([(-1.0, 0.04)], REVERSED, 0.04, "a > 0"),
     ],
@@ -161,20 +117,19 @@ def test_datasets_and_measures_of_parts_are_named() -> None:
     assert verdict.measure == "rouge1, rouge1 - rouge2"
 
 
-@pytest.mark.parametrize("parts", [1, 2, 6])
-def test_equal_rows_are_rarely_called_different(parts: int) -> None:
-    """Without any difference, a claim of several parts is reproduced or reversed in at most 5 % of simulations.
+def test_equal_rows_are_rarely_called_different() -> None:
+    """Without any difference, a claim of three parts is reproduced or reversed in at most 5 % of simulations.
 
     The parts have common rows, as "b > a" and "c > b" have. A part without a difference is enough: with others that
     hold clearly, the claim is hardly ever decided wrongly either.
     """
     random, simulations, wrong = np.random.default_rng(3), 1_500, [0, 0]
     for _ in range(simulations):
-        scores = random.normal(0, 1, (parts + 1, 30, 1))
-        for place, shift in enumerate((0.0, 2.0)):  # of all rows but the first two
-            shifted = scores + shift * np.maximum(0, np.arange(parts + 1) - 1)[:, None, None]
+        scores = random.normal(0, 1, (4, 30, 1))
+        for place, shifts in enumerate(([0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 2.0, 4.0])):
+            shifted = scores + np.array(shifts)[:, None, None]
             effects = [paired_effect(higher - lower) for lower, higher in pairwise(shifted)]
-            claim = Claim(PAPER, "probe", ("d",), [part_of(effect) for effect in effects])
+            claim = Claim(PAPER, "probe", ("d",), list(map(part_of, effects)))
             wrong[place] += judge_claims([claim])[0].outcome != UNDECIDED
     assert max(wrong) / simulations < 0.05 + 2 * (0.05 * 0.95 / simulations) ** 0.5
 
@@ -184,13 +139,8 @@ def test_an_obstacle_is_no_test() -> None:
     claims = [ordered((1.0, 0.03)), *[ordered((5.0, 0.001))._replace(obstacle=ONE_SEED)] * 9]
     first, second, *_ = judge_claims(claims)
     assert (first.outcome, first.p) == (REPRODUCED, pytest.approx(0.03))
-    assert (second.outcome, second.difference, second.low, second.high, second.p) == (
-        ONE_SEED,
-        5.0,
-        None,
-        None,
-        None,
-    )
+    assert (second.outcome, second.difference) == (ONE_SEED, 5.0)
+    assert second.low is second.high is second.p is None
 
 
 @pytest.mark.parametrize(
@@ -231,56 +181,12 @@ def test_several_rows_are_alike_if_all_pairs_are() -> None:
     }
 
 
-def random_claim(random: np.random.Generator) -> Claim:
-    """Return a claim about two to four random rows, ordered or alike."""
-    rows = int(random.choice([2, 2, 4]))
-    scores = random.normal(random.normal(0, 0.5, rows)[:, None, None], 1, (rows, 40, 3))
-    effects = [mean_over_seeds(one - other) for one, other in combinations(scores, 2)]
-    margin = 0.6 if random.random() < 0.5 else 0.0
-    labels = tuple("abcd"[:rows])
-    paper = (
-        PaperClaim(alike=labels)
-        if margin
-        else PaperClaim(orders=tuple(map(" > ".join, combinations(labels, 2))))
-    )
-    parts = [part_of(effect, pair) for effect, pair in zip(effects, paper.pairs, strict=True)]
-    return Claim(paper, "probe", ("d",), parts, margin, runs=RUNS)
-
-
-def test_intervals_agree_with_outcomes() -> None:
-    """Of random claims, undecided ones have an interval with 0 or across the margin, and others do not."""
-    random = np.random.default_rng(5)
-    seen = set()
-    for _ in range(100):
-        claims = [random_claim(random) for _ in range(int(random.integers(1, 8)))]
-        for claim, verdict in zip(claims, judge_claims(claims), strict=True):
-            assert verdict.low is not None
-            assert verdict.high is not None
-            seen.add(verdict.outcome)
-            margin = claim.margin
-            if not margin:
-                assert (verdict.low <= 0 <= verdict.high) == (verdict.outcome == UNDECIDED)
-                continue
-            inside = -margin < verdict.low and verdict.high < margin
-            outside = verdict.low > margin or verdict.high < -margin
-            assert (inside, outside) == (
-                verdict.outcome == ALIKE_ROWS,
-                verdict.outcome == UNLIKE_ROWS,
-            )
-    assert seen == {REPRODUCED, REVERSED, UNDECIDED, ALIKE_ROWS, UNLIKE_ROWS}
-    assert seen < set(OUTCOMES)
-
-
-@pytest.mark.parametrize(("rows", "seeds"), [(2, 3), (2, 5), (4, 3)])
-def test_rows_at_the_margin(rows: int, seeds: int) -> None:
+def test_rows_at_the_margin() -> None:
     """Exactly at the margin, rows are called alike in at most 5 % of simulations, and not alike in at most 5 %.
 
     benchmarks/equivalence.py has more cases and simulations.
     """
-    rates = equivalence.error_rates(
-        "like ROUGE", rows, seeds, 60, 0.7, 1.0, simulations=400, seed=3
-    )
+    rates = equivalence.error_rates("like ROUGE", 2, 3, 60, 0.7, 1.0, simulations=400, seed=3)
     assert not equivalence.is_wrong(rates, 400)
-    assert not equivalence.is_wrong((0.05, 0.05), 400)
     assert equivalence.is_wrong((0.05, 0.12), 400)
     assert max(rates) > 0

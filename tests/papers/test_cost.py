@@ -75,18 +75,22 @@ def test_costs_are_read_as_they_were_written(tmp_path: Path) -> None:
         read_costs(results)
 
 
-def test_costs_are_described_with_runs_and_hours() -> None:
+@pytest.mark.parametrize(
+    ("cost", "text"),
+    [
+        (PaperTableCost(12, 0, 990.0), "12 runs, about 990 h (41 days) on one A100"),
+        (
+            PaperTableCost(3, 2, 0.2),
+            "3 runs, an hour or less on one A100, without 2 of public checkpoints",
+        ),
+        (PaperTableCost(1, 1, 0.0), "1 run, without 1 of public checkpoints"),
+        (PaperTableCost(0, 0, 0.0), "no runs of systems"),
+        (None, "not estimated"),
+    ],
+)
+def test_costs_are_described_with_runs_and_hours(cost: PaperTableCost | None, text: str) -> None:
     """Runs, hours, and what is left out of them."""
-    assert (
-        describe_cost(PaperTableCost(12, 0, 990.0)) == "12 runs, about 990 h (41 days) on one A100"
-    )
-    assert (
-        describe_cost(PaperTableCost(3, 2, 0.2))
-        == "3 runs, an hour or less on one A100, without 2 of public checkpoints"
-    )
-    assert describe_cost(PaperTableCost(1, 1, 0.0)) == "1 run, without 1 of public checkpoints"
-    assert describe_cost(PaperTableCost(0, 0, 0.0)) == "no runs of systems"
-    assert describe_cost(None) == "not estimated"
+    assert describe_cost(cost) == text
 
 
 def test_every_table_at_paper_scale_has_a_published_estimate() -> None:

@@ -58,15 +58,8 @@ def test_each_panel_is_a_table_of_its_points(tmp_path: Path) -> None:
     """A row has the line, the place on the horizontal axis at this scale, and the numbers."""
     blocks = {block.heading: block for block in curves_page(figure(tmp_path)).blocks}
     assert blocks.keys() == {"(a) Trunc", "(b) EA"}
-    assert blocks["(b) EA"].columns == (
-        "line",
-        "x",
-        "R-1",
-        "R-2",
-        "R-L",
-        "facts stated\nright, %",
-        "runs",
-    )
+    numbers = ("R-1", "R-2", "R-L", "facts stated\nright, %")
+    assert blocks["(b) EA"].columns == ("line", "x", *numbers, "runs")
     assert [(row[0], row[1], row[2][:5], row[-1]) for row in blocks["(a) Trunc"].rows] == [
         ("Trunc", "64", "40.0 ", "1"),
         ("Trunc", "32", "30.0 ", "1"),
@@ -92,13 +85,13 @@ def test_a_column_for_each_panel_of_the_paper(tmp_path: Path) -> None:
 def test_a_missing_point_is_left_out(tmp_path: Path) -> None:
     """The table says which run is missing, and there is no picture without any run."""
     job = figure(tmp_path, missing="long 24")
-    rows = [row for block in curves_page(job).blocks for row in block.rows]
-    assert [row[-1] for row in rows if row[0] == "long"] == ["0 of 1"]
+    block, _ = curves_page(job).blocks
+    assert [(row[0], row[-1]) for row in block.rows] == [("short", "1"), ("long", "0 of 1")]
     nothing = replace(job, rows=tuple(row._replace(records=(None,)) for row in job.rows))
-    found = curves_page(nothing)
-    assert found.pictures == {}
-    (verdict,) = found.verdicts
-    assert verdict.reason == "runs of Trunc 64 missing: 1 of 1; runs of Trunc 32 missing: 1 of 1"
+    page = curves_page(nothing)
+    assert page.pictures == {}
+    reason = "runs of Trunc 64 missing: 1 of 1; runs of Trunc 32 missing: 1 of 1"
+    assert page.verdicts[0].reason == reason
 
 
 def test_points_that_did_not_learn_are_hollow(
@@ -117,8 +110,7 @@ def test_points_that_did_not_learn_are_hollow(
     assert drawn.notes == [f"{over} Hollow points: systems that did not learn."]
     assert drawn.rows[0].panels[0].series[0].hollow == {5, 6}
     page = curves_page(job)
-    cells = {tuple(row[-4:-1]) for block in page.blocks for row in block.rows}
-    assert cells == {(NOT_LEARNED, "4.2", "3")}
+    assert list(page.blocks[0].rows[0][-4:-1]) == [NOT_LEARNED, "4.2", "3"]
     lifts = page.numbers[page.numbers["measure"] == "lift"]
-    assert set(zip(lifts["value"], lifts["outcome"], strict=True)) == {(3.4, NOT_LEARNED)}
+    assert set(lifts[["value", "outcome"]].itertuples(index=False)) == {(3.4, NOT_LEARNED)}
     assert [verdict.outcome for verdict in page.verdicts] == [NOT_LEARNED]

@@ -1,13 +1,12 @@
-"""Example outputs side by side: the numbers by hand, the texts with their marks, what a row lacks."""
+"""Example outputs side by side: the numbers by hand, the texts, what a row lacks."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from support.pages import HOSTILE, Reading
+from support.pages import HOSTILE
 from support.paper_jobs import row_job, run_row
 from support.run_records import record
 from support.toys import example, write_jsonl
@@ -62,14 +61,13 @@ def test_outputs_by_hand(finished: Write, tmp_path: Path) -> None:
     assert "The example of Table 1 is not reprinted: see Nobody 2020, TOY." in notes.notes
     assert any("texts of this run are not on this machine" in note for note in notes.notes)
     assert "> It rains. It rains here. It rains here." in page.text
-    assert '<span class="repeated">' in page.details
     numbers = page.numbers.set_index(["row", "measure"])["value"]
     assert float(numbers["One", "R-1"]) == 50.0
     assert ("One", "reference_sentences") not in numbers
 
 
 def test_texts_of_runs(tmp_path: Path) -> None:
-    """Lead wrote the reference, its first sentence: the words are marked, and the sentence is counted."""
+    """Lead wrote the reference, its first sentence: the sentence is counted."""
     texts = [
         "dataset=jsonl",
         f"dataset.path={write_jsonl(tmp_path / 'texts')}",
@@ -82,8 +80,6 @@ def test_texts_of_runs(tmp_path: Path) -> None:
     assert rows["reference"][1] == f"{len(reference.split())}"
     assert rows["Lead"][7] == "1"
     assert f"**reference**\n\n> {reference}" in page.text
-    words = {word.strip(".") for word in reference.split() if len(word.strip(".")) > 3}
-    assert words <= set(re.findall('<mark class="one">([^<]*)</mark>', page.details))
 
 
 def test_what_is_missing_is_named(finished: Write, tmp_path: Path) -> None:
@@ -95,24 +91,14 @@ def test_what_is_missing_is_named(finished: Write, tmp_path: Path) -> None:
     assert any(note.startswith("Two: two (two00000) summarized no example 'a'") for note in notes)
     assert [row[0] for row in page.blocks[1].rows] == ["One"]
     empty = examples_page(job_of(tmp_path, Later=None))
-    assert (empty.details, empty.text, len(empty.numbers)) == ("", "", 0)
+    assert (empty.text, len(empty.numbers)) == ("", 0)
     with pytest.raises(UsageError, match="summarized no example 'z'"):
         examples_page(job_of(tmp_path, "z", One=first))
 
 
 def test_hostile_texts_are_escaped(finished: Write, tmp_path: Path) -> None:
-    """Markup in outputs and labels is text in HTML, and has no meaning in Markdown."""
+    """Markup in outputs and labels has no meaning in Markdown."""
     page = examples_page(job_of(tmp_path, **{"<i>": finished("one", HOSTILE, "")}))
-    assert set(Reading(page.details).elements) <= {
-        "style",
-        "p",
-        "mark",
-        "span",
-        "h3",
-        "div",
-        "section",
-        "h4",
-    }
     written = markdown("t", page.blocks) + page.text
     assert "<script" not in written
     assert "> &lt;script" in written

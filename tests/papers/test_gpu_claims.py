@@ -63,18 +63,3 @@ def test_missing_runs_are_made_once(
         gpu_claims.CPU_SEED
     ]
     assert "0 runs on cpu" in printed(tmp_path / "r", monkeypatch, capsys, *words)
-
-
-def test_no_run_is_started_without_time(
-    words: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """With no minutes left nothing runs, and the table says how many were not started."""
-    monkeypatch.setattr("gpu_claims.time.time", iter(range(0, 10**9, 10_000)).__next__)
-    out = printed(tmp_path / "r", monkeypatch, capsys, *words)
-    assert ["toy-table1", "0", "of", "2", "2", "0"] in [
-        line.split()[:6] for line in out.splitlines()
-    ]
-    assert list(Results(tmp_path / "r").records("toys")) == []

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,9 @@ def run_all(job: Job) -> list[RunRecord]:
     return [run_point(Point(point.config)) for point in job.missing]
 
 
+ONE_RUN = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
+
+
 def seeds_of(job: Job) -> list[tuple[str, str, list[int]]]:
     """Return label, dataset and seeds of the points."""
     return [
@@ -48,23 +52,16 @@ def seeds_of(job: Job) -> list[tuple[str, str, list[int]]]:
 def test_a_table_has_the_runs_of_its_rows_on_its_datasets(tmp_path: Path) -> None:
     """One entry for each dataset and row, in their order, with a point for each seed; results go to one folder."""
     job = planned(toy_paper_table(datasets=TWO), tmp_path)
-    both = [(label, [1, 2]) for label in ("Lead", "Random")]
-    assert seeds_of(job) == [
-        (label, dataset, seeds) for dataset in ("Toys", "Generated") for label, seeds in both
-    ]
-    configs = [point.config for row in job.rows for point in row.points]
-    assert {(config.results_dir, config.baselines) for config in configs} == {
+    places = product(("Toys", "Generated"), ("Lead", "Random"))
+    assert seeds_of(job) == [(label, dataset, [1, 2]) for dataset, label in places]
+    points = job.missing
+    assert {(point.config.results_dir, point.config.baselines) for point in points} == {
         (str(tmp_path / "r"), False)
     }
-    assert [point.name for point in job.rows[1].points] == [
-        "Random on Toys seed=1",
-        "Random on Toys seed=2",
-    ]
-    assert {name: settings.name for name, settings in job.datasets.items()} == {
-        "Toys": "toys",
-        "Generated": "probe",
-    }
-    assert job.missing == tuple(point for row in job.rows for point in row.points)
+    names = [point.name for point in job.rows[1].points]
+    assert names == ["Random on Toys seed=1", "Random on Toys seed=2"]
+    datasets = {name: settings.name for name, settings in job.datasets.items()}
+    assert datasets == {"Toys": "toys", "Generated": "probe"}
 
 
 def test_rows_and_datasets_belong_to_scales(tmp_path: Path) -> None:
@@ -77,16 +74,15 @@ def test_rows_and_datasets_belong_to_scales(tmp_path: Path) -> None:
     }
     datasets = {**TOYS, "Generated": {"paper": "dataset=probe"}}
     paper_table = toy_paper_table(rows=rows, datasets=datasets)
-    assert [(row.label, row.dataset) for row in planned(paper_table, tmp_path).rows] == [
-        ("Everywhere", "Toys")
-    ]
+    assert [row.label for row in planned(paper_table, tmp_path).rows] == ["Everywhere"]
     job = planned(paper_table, tmp_path, scale="paper")
-    toys, generated = ["Everywhere", "Paper"], ["Everywhere", "Paper", "Generated only"]
-    expected = [
-        *((label, "Toys") for label in toys),
-        *((label, "Generated") for label in generated),
+    assert [(row.label, row.dataset) for row in job.rows] == [
+        ("Everywhere", "Toys"),
+        ("Paper", "Toys"),
+        ("Everywhere", "Generated"),
+        ("Paper", "Generated"),
+        ("Generated only", "Generated"),
     ]
-    assert [(row.label, row.dataset) for row in job.rows] == expected
     assert [row.points[0].config.model.length for row in job.rows[:2]] == ["train", "9"]
 
 
@@ -115,15 +111,11 @@ def test_a_setting_that_only_some_rows_have_is_left_out_of_the_others(tmp_path: 
 
 def test_a_row_has_one_run_for_each_seed(tmp_path: Path) -> None:
     """Several values of another setting would be several runs in one row, of which one would be shown."""
-    with pytest.raises(
-        UsageError, match="would be one row of the table: type one value, or several seeds"
-    ):
+    problem = "would be one row of the table: type one value, or several seeds"
+    with pytest.raises(UsageError, match=problem):
         planned(toy_paper_table(), tmp_path, "seed=1", "score.resamples=100,200")
-    assert seeds_of(planned(toy_paper_table(), tmp_path, "seed=3,4,5"))[1] == (
-        "Random",
-        "Toys",
-        [3, 4, 5],
-    )
+    job = planned(toy_paper_table(), tmp_path, "seed=3,4,5")
+    assert seeds_of(job)[1] == ("Random", "Toys", [3, 4, 5])
 
 
 def test_the_last_typed_scale_counts() -> None:
@@ -206,88 +198,69 @@ def test_finished_runs_are_found(tmp_path: Path) -> None:
     """A point has the record of its run, also where the results moved; other settings or files are other runs."""
     texts, words = write_jsonl(tmp_path / "texts"), ["score.resamples=100"]
     job = planned(toy_paper_table(), tmp_path, f"path.toys={texts}", *words)
-    made = {record.run_id for record in run_all(job)}
-    job = find_finished(job)
-    assert job.missing == ()
-    lead, random = job.rows
-    assert [record.run_id for record in lead.finished] == [
-        lead.finished[0].run_id
-    ] * 2  # a run without a seed
+    new_runs = run_all(job)
+    lead, random = find_finished(job).rows
+    assert [record.run_id for record in lead.finished] == [new_runs[0].run_id] * 2  # no seed
     assert [record.key.seed for record in random.finished] == [1, 2]
-    assert {record.run_id for row in job.rows for record in row.finished} == made
     (tmp_path / "r").rename(tmp_path / "s")
     results = Results(tmp_path / "s")
-    assert (
-        find_finished(plan_paper_table(toy_paper_table(), words, results)).missing == ()
-    )  # no files are named
-    moved = find_finished(
-        plan_paper_table(toy_paper_table(), ["path.toys=elsewhere", *words], results)
-    )
-    assert len(moved.missing) == 4
-    assert (
-        find_finished(moved, results.records("toys")).missing == ()
-    )  # a sweep found the same texts there
-    other = find_finished(plan_paper_table(toy_paper_table(), ["score.resamples=200"], results))
-    assert len(other.missing) == 4
+    # No files are named, others are named, and a sweep found the same texts there
+    assert find_finished(plan_paper_table(toy_paper_table(), words, results)).missing == []
+    moved = plan_paper_table(toy_paper_table(), ["path.toys=elsewhere", *words], results)
+    assert len(find_finished(moved).missing) == 4
+    assert find_finished(moved, results.records("toys")).missing == []
+    changed_words = plan_paper_table(toy_paper_table(), ["score.resamples=200"], results)
+    assert len(find_finished(changed_words).missing) == 4
 
 
 def test_the_run_that_finished_last_counts(tmp_path: Path) -> None:
     """Of several runs of a point, such as on texts that changed, the last one is its record."""
-    texts = write_jsonl(tmp_path / "texts")
-    paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
     results = Results(tmp_path / "r")
-    (record,) = run_all(planned(paper_table, tmp_path, f"path.toys={texts}"))
-    for run_id, finished in (
-        ("aaa", "2021-01-01T00:00:00+00:00"),
-        ("bbb", "2020-01-01T00:00:00+00:00"),
-    ):
-        other = replace(record, run_id=run_id, finished=finished)
+    (record,) = run_all(planned(ONE_RUN, tmp_path, f"path.toys={write_jsonl(tmp_path / 'texts')}"))
+    for run_id, year, is_last in (("aaa", 2020, False), ("ccc", 2999, True)):
+        other = replace(record, run_id=run_id, finished=f"{year}-01-01T00:00:00+00:00")
         other.write(results.run_folder(other))
-    assert planned(paper_table, tmp_path).rows[0].finished == (record,)
-    later = replace(record, run_id="ccc", finished="2999-01-01T00:00:00+00:00")
-    later.write(results.run_folder(later))
-    assert planned(paper_table, tmp_path).rows[0].finished == (later,)
+        assert planned(ONE_RUN, tmp_path).rows[0].finished == (other if is_last else record,)
 
 
 @pytest.mark.parametrize(
-    "versions",
-    [{}, {"system": 0}, {"scoring": 0}, {"gone": 1}, {"metric gone": 1}],
-    ids=lambda changes: str(changes),
+    "change",
+    [
+        {"versions": {}},
+        {"versions": {"system": 0}},
+        {"versions": {"gone": 1}},
+        {"versions": {"scoring": 0}},
+    ],
+    ids=str,
 )
 def test_a_page_uses_runs_of_the_current_versions_only(
-    versions: dict[str, int], tmp_path: Path
+    change: dict[str, Any], tmp_path: Path
 ) -> None:
-    """A run is used while its versions are the current ones; with other versions, or none, its point is missing."""
-    paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
-    (record,) = run_all(
-        planned(paper_table, tmp_path, f"path.toys={write_jsonl(tmp_path / 'texts')}")
-    )
-    outdated = changed(record, versions={**record.key.versions, **versions} if versions else {})
-    outdated.write(Results(tmp_path / "r").run_folder(record))
-    assert planned(paper_table, tmp_path).rows[0].finished == ()
+    """A run with other versions, or none, is no run of the table, nor an error."""
+    (record,) = run_all(planned(ONE_RUN, tmp_path, f"path.toys={write_jsonl(tmp_path / 'texts')}"))
+    if change.get("versions"):
+        change = {"versions": {**record.key.versions, **change["versions"]}}
+    changed(record, **change).write(Results(tmp_path / "r").run_folder(record))
+    assert planned(ONE_RUN, tmp_path).rows[0].finished == ()
 
 
 def test_versions_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """They include those of a learned ranker and of the dataset's metrics."""
     monkeypatch.setattr(registry.rankers.load("lstm"), "version", 7)
-    plain, ranked = (
-        current_versions(registry.config_of("lead")(rank=rank), ["fact_recall"])
-        for rank in ("none", "lstm")
-    )
+    lead = registry.config_of("lead")
+    plain = current_versions(lead(), ["fact_recall"])
     assert plain["metric fact_recall"] == registry.metrics.load("fact_recall").version
-    assert ranked == {**plain, "ranker": 7}
+    assert current_versions(lead(rank="lstm"), ["fact_recall"]) == {**plain, "ranker": 7}
 
 
 def test_a_run_without_a_requested_metric_is_missing(tmp_path: Path) -> None:
     """A run with more metrics than the point asks for is its run; one with fewer is not."""
-    texts = write_jsonl(tmp_path / "texts")
-    paper_table = toy_paper_table(rows={"Lead": PaperRow("model=lead")}, scales={"probe": "seed=1"})
-    run_all(planned(paper_table, tmp_path, f"path.toys={texts}"))
-    asking = ("score.metrics=[novel_ngrams]", f"path.toys={texts}")
-    assert len(planned(paper_table, tmp_path, *asking).missing) == 1
-    run_all(planned(paper_table, tmp_path, *asking))
-    assert planned(paper_table, tmp_path, *asking).missing == ()
-    assert planned(paper_table, tmp_path).missing == ()
+    texts = f"path.toys={write_jsonl(tmp_path / 'texts')}"
+    run_all(planned(ONE_RUN, tmp_path, texts))
+    asking = ("score.metrics=[novel_ngrams]", texts)
+    assert len(run_all(planned(ONE_RUN, tmp_path, *asking))) == 1
+    assert planned(ONE_RUN, tmp_path, *asking).missing == []
+    assert planned(ONE_RUN, tmp_path).missing == []
 
 
 def test_what_cannot_be_read_names_the_word_to_type(
@@ -301,17 +274,13 @@ def test_what_cannot_be_read_names_the_word_to_type(
     monkeypatch.setattr("longsumbench.papers.points.check_copy_or_network", unreachable)
     assert texts_problem(DatasetSettings("probe")) is None
     assert texts_problem(DatasetSettings("sumpubmed", path=str(tmp_path))) is None
-    problems: Sequence[tuple[DatasetSettings, str, int]] = [
-        (
-            DatasetSettings("sumpubmed"),
-            "dataset 'sumpubmed' is read from files: add path.sumpubmed=FOLDER",
-            2,
-        ),
-        (DatasetSettings("arxiv"), "hub cannot be reached: add path.arxiv=FOLDER", 4),
-        (DatasetSettings("arxiv", path="gone"), "path.arxiv=gone: no such file or folder", 2),
-    ]
-    for settings, words, code in problems:
-        problem = texts_problem(settings)
+    problems = {
+        "dataset 'sumpubmed' is read from files: add path.sumpubmed=FOLDER": ("sumpubmed", None, 2),
+        "hub cannot be reached: add path.arxiv=FOLDER": ("arxiv", None, 4),
+        "path.arxiv=gone: no such file or folder": ("arxiv", "gone", 2),
+    }
+    for words, (name, path, code) in problems.items():
+        problem = texts_problem(DatasetSettings(name, path=path))
         assert problem is not None
         assert words in str(problem)
         assert problem.exit_code == code
@@ -328,17 +297,11 @@ def test_a_checkpoint_out_of_reach_leaves_out_its_row(
         return plan_lines(lines, **others)
 
     monkeypatch.setattr("longsumbench.papers.points.plan_lines", plan_without_oracle)
-    rows = {
-        "Lead": PaperRow("model=lead"),
-        "Random": PaperRow("model=random"),
-        "Far": PaperRow("model=oracle"),
-    }
+    models = {"Lead": "lead", "Random": "random", "Far": "oracle"}
+    rows = {label: PaperRow(f"model={model}") for label, model in models.items()}
     paper_table = toy_paper_table(rows=rows, claims=(PaperClaim(orders=("Lead > Far",)),))
     job = planned(paper_table, tmp_path, "model.length=9")
     assert [row.label for row in job.rows] == ["Lead", "Random"]
-    assert {place: str(problem) for place, problem in job.unreachable.items()} == {
-        ("Far", "Toys"): "no copy of the checkpoint"
-    }
     assert missing_names(job)[-1] == "Far on Toys"
     assert describe_state(job)[-1] == "Far on Toys cannot run here: no copy of the checkpoint."
     (verdict,) = decide_claims(job, read_row_means(job))

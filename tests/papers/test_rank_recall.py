@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from support.paper_jobs import analysis_job, write_texts
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
-from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, REVERSED
+from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, REVERSED, Page
 from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.rank_recall import rank_recall_page
 
@@ -47,23 +48,24 @@ def texts(folder: Path) -> DatasetSettings:
     return write_texts(folder, splits)
 
 
+def page_of(folder: Path, **typed: Any) -> Page:
+    datasets = {"WikiSum": texts(folder / "texts")}
+    job = analysis_job("hierarchical-table1", datasets, OPTIONS, typed=typed, claims=[CLAIM])
+    return rank_recall_page(job)
+
+
 def test_printed_and_ours(tmp_path: Path) -> None:
     """Printed recalls are the paper's; a learned ranker that finds the useful paragraphs reproduces the claim.
 
     Where all paragraphs are chosen, nothing is tested.
     """
-    datasets = {"WikiSum": texts(tmp_path / "texts")}
-    page = rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, claims=[CLAIM]))
-    numbers = page.numbers
+    page = page_of(tmp_path)
     for ranker, recalls in PRINTED.items():
-        rows = numbers[numbers["row"] == ranker]
+        rows = page.numbers[page.numbers["row"] == ranker]
         assert rows[rows["kind"] == "printed"]["value"].tolist() == recalls
         assert len(rows[rows["kind"] == "ours"]) == len(recalls)
-    assert set(numbers["kind"]) == {
-        "printed",
-        "ours",
-        "verdict",
-    }  # on other texts nothing is subtracted
+    # On other texts nothing is subtracted
+    assert set(page.numbers["kind"]) == {"printed", "ours", "verdict"}
     assert {row[1] for row in page.blocks[0].rows} == {"printed on WikiSum", "ours on jsonl"}
     (verdict,) = page.verdicts
     assert verdict.outcome == ONE_SEED
@@ -72,20 +74,13 @@ def test_printed_and_ours(tmp_path: Path) -> None:
 
 def test_a_ranker_is_trained_with_each_seed(tmp_path: Path) -> None:
     """With three seeds the claim is tested over examples and seeds, and our numbers are means over the seeds."""
-    datasets = {"WikiSum": texts(tmp_path / "texts")}
-    page = rank_recall_page(
-        analysis_job(
-            "hierarchical-table1", datasets, OPTIONS, typed={"seed": "1, 2,3"}, claims=[CLAIM]
-        )
-    )
+    page = page_of(tmp_path, seed="1, 2,3")
     (verdict,) = page.verdicts
     assert (verdict.claim, verdict.outcome, verdict.seeds) == ("lstm > tfidf", REPRODUCED, 3)
     assert set(page.numbers[page.numbers["kind"] == "ours"]["seeds"]) == {3}
     assert any("means over 3 seeds" in sentence for sentence in page.conditions)
     with pytest.raises(UsageError, match="seed"):
-        rank_recall_page(
-            analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"seed": "1,x"})
-        )
+        page_of(tmp_path, seed="1,x")
 
 
 def test_only_examples_with_more_paragraphs_are_tested(
@@ -105,10 +100,7 @@ def test_only_examples_with_more_paragraphs_are_tested(
         "jsonl", "test", "paragraph", recalls, np.array([3] * 12 + [7] * 7 + [45]), 4.0
     )
     monkeypatch.setattr("longsumbench.papers.rank_recall.rank_recall", lambda *_: found)
-    datasets = {"WikiSum": texts(tmp_path / "texts")}
-    (verdict,) = rank_recall_page(
-        analysis_job("hierarchical-table1", datasets, OPTIONS, claims=[CLAIM])
-    ).verdicts
+    (verdict,) = page_of(tmp_path).verdicts
     assert (verdict.outcome, verdict.difference, verdict.n) == (ONE_SEED, pytest.approx(20), 8)
     assert verdict.reason == "8 examples; 1 of 4 numbers of paragraphs"
 
@@ -121,14 +113,7 @@ def test_all_numbers_of_paragraphs_are_one_claim(
     recalls = {"tfidf": np.full((30, len(KEPT)), 0.5), "lstm": 0.5 + noise + [0.2, 0.2, 0.2, -0.1]}
     found = RankRecall("jsonl", "test", "paragraph", recalls, np.full(30, 50), 4.0)
     monkeypatch.setattr("longsumbench.papers.rank_recall.rank_recall", lambda *_: found)
-    job = analysis_job(
-        "hierarchical-table1",
-        {"WikiSum": texts(tmp_path / "texts")},
-        OPTIONS,
-        typed={"seed": "1,2,3"},
-        claims=[CLAIM],
-    )
-    (verdict,) = rank_recall_page(job).verdicts
+    (verdict,) = page_of(tmp_path, seed="1,2,3").verdicts
     assert (verdict.outcome, len(verdict.parts)) == (REVERSED, len(KEPT))
     assert verdict.claim.startswith(
         "lstm > tfidf in ROUGE-L recall of the best 40 (the most reversed"
@@ -137,13 +122,7 @@ def test_all_numbers_of_paragraphs_are_one_claim(
 
 def test_a_ranker_is_not_named(tmp_path: Path) -> None:
     """Without the learned ranker the verdict says why nothing is tested; without any ranker, that is an error."""
-    datasets = {"WikiSum": texts(tmp_path / "texts")}
-    job = analysis_job(
-        "hierarchical-table1", datasets, OPTIONS, typed={"rank": "tfidf"}, claims=[CLAIM]
-    )
-    page = rank_recall_page(job)
-    assert {(verdict.outcome, verdict.reason) for verdict in page.verdicts} == {
-        (NOT_TESTED, "rank= does not name lstm")
-    }
+    (verdict,) = page_of(tmp_path, rank="tfidf").verdicts
+    assert (verdict.outcome, verdict.reason) == (NOT_TESTED, "rank= does not name lstm")
     with pytest.raises(UsageError, match="name rankers"):
-        rank_recall_page(analysis_job("hierarchical-table1", datasets, OPTIONS, typed={"rank": ""}))
+        page_of(tmp_path, rank="")

@@ -1,6 +1,5 @@
 """PageSum's pair search: the best of all pairs, exactly."""
 
-import random
 from itertools import combinations
 
 import pytest
@@ -65,23 +64,6 @@ def test_equals_scoring_every_pair_with_the_library(
         assert pair.score == pytest.approx(top)
         alone = [recall(sentences[index], reference, kind) for index in (first, second)]
         assert pair.alone == pytest.approx(alone)
-
-
-@pytest.mark.parametrize("kind", FUSION_TYPES)
-def test_equals_the_definition_on_longer_texts(kind: str) -> None:
-    """As above for more sentences, some alike, and summary sentences of more than 64 and 128 words."""
-    chance = random.Random(kind)
-    words = [*"abcdefghij", *("the of and to " * 4).split()]
-    sentences = [
-        chance.choices(words, k=chance.randint(0, 40))
-        for _ in range(12 if kind == "rougeL" else 20)
-    ]
-    sentences += chance.sample(sentences, 5)
-    summary = [chance.choices(words, k=length) for length in (9, 64, 65, 140)]
-    for pair, reference in zip(best_pairs(sentences, summary, kind), summary, strict=True):
-        first, second, top = slow_pair(sentences, reference, kind)
-        assert (pair.first, pair.second) == (first, second)
-        assert pair.score == pytest.approx(top)
 
 
 def test_hand_worked_pair() -> None:

@@ -173,22 +173,6 @@ def test_jackknife_by_hand() -> None:
     assert perl["rouge1"] == (0.83333, 0.55556, 0.66667)
 
 
-@given(RANDOM_TEXTS, st.lists(RANDOM_TEXTS, min_size=2, max_size=4))
-def test_jackknife_is_the_mean_of_the_best_of_the_others(
-    prediction: Text, references: list[Text]
-) -> None:
-    """Jackknife: the mean, over references left out, of the best F among the others."""
-    bests = [
-        scorer(references="best").score(prediction, references[:out] + references[out + 1 :])
-        for out in range(len(references))
-    ]
-    scores = scorer(references="jackknife").score(prediction, references)
-    for kind in ROUGE_TYPES:
-        assert scores[kind].fmeasure == pytest.approx(
-            sum(best[kind].fmeasure for best in bests) / len(bests)
-        )
-
-
 @pytest.mark.parametrize("texts", [("a b", [("a b",)]), (("a b",), ["a b"]), (("a b",), "a b")])
 def test_strings_are_no_texts(texts: Any) -> None:
     """A string in place of sentences is refused: its letters would be scored as sentences."""

@@ -50,12 +50,6 @@ def test_recorded_perl_stems(recorded: list[tuple[str, str]]) -> None:
     ] == []
 
 
-def test_google_stems_of_recorded_words(recorded: list[tuple[str, str]]) -> None:
-    """Every recorded word gets nltk's stem."""
-    stem, peer = google_stem(), PorterStemmer()
-    assert [word for word, _ in recorded if stem(word) != peer.stem(word)] == []
-
-
 @given(WORDS)
 def test_google_stems(word: str) -> None:
     """Made-up words get nltk's stem from four letters on, and stay as they are below."""

@@ -1,7 +1,5 @@
 """The drop-in for rouge_score: every score is the library's to the last bit, on any texts."""
 
-import gzip
-import json
 import pickle
 import random
 import subprocess
@@ -16,9 +14,8 @@ import pytest
 from hypothesis import given, strategies as st
 from rouge_score import rouge_scorer
 from rouge_score.tokenizers import Tokenizer
-from support.paths import ROOT, SHARED
+from support.paths import ROOT
 from support.punkt import read_punkt_from, write_punkt
-from support.requirements import SHARED_FOLDER
 
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.rouge import RougeScorer
@@ -92,23 +89,6 @@ def test_several_targets_equal_rouge_score(
     """Of several targets the first with the best F counts, for each type."""
     scorer, library = both(tuple(TYPES), stem, tokenizer)
     assert scorer.score_multi(targets, prediction) == library.score_multi(targets, prediction)
-
-
-def test_real_texts_equal_rouge_score() -> None:
-    """Abstracts and beginnings of real articles score as the library scores them, sentences on lines or not."""
-    path = SHARED / "data" / "elife" / "test.jsonl.gz"
-    if not path.is_file():
-        pytest.skip(SHARED_FOLDER)
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        rows = [json.loads(next(lines)) for _ in range(12)]
-    for number, row in enumerate(rows):
-        between = "\n" if number % 2 else " "
-        target, prediction = (
-            between.join(row["abstract_text"]),
-            between.join(row["article_text"][:12]),
-        )
-        scorer, library = both(tuple(TYPES), number % 3 > 0, None)
-        assert scorer.score(target, prediction) == library.score(target, prediction)
 
 
 @pytest.mark.parametrize("kind", ["rouge0", "rouge10", "rougeX", "rougel", "bleu", ""])

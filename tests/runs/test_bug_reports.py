@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
-from support.toys import told_in, write_jsonl
+from support.toys import told_in, toy_words
 
 from longsumbench.cli.main import main
 
@@ -48,16 +48,9 @@ def ends(
         "longsumbench.core.registry.entry_points",
         lambda group: [one for one in points if one.group == group],
     )
-    toy = write_jsonl(tmp_path / "toy")
 
     def run(code: int, *words: str) -> str:
-        own = [
-            "dataset=jsonl",
-            f"dataset.path={toy}",
-            f"results_dir={tmp_path / 'r'}",
-            "baselines=false",
-        ]
-        assert main(["run", *words, *own]) == code
+        assert main(["run", *words, *toy_words(tmp_path)]) == code
         return told_in(capsys.readouterr().err)[-1]
 
     return run

@@ -7,8 +7,7 @@ import pytest
 from support.tiny_seq2seq import tiny_checkpoint
 
 from longsumbench.cli.main import main
-from longsumbench.errors import UnknownName
-from longsumbench.runs.estimate import A100, RunCost, describe_costs, estimate_point
+from longsumbench.runs.estimate import RunCost, describe_costs, estimate_point
 from longsumbench.runs.plan import plan
 
 API = [
@@ -57,13 +56,6 @@ def test_a_checkpoint_is_estimated_from_its_configuration(texts: list[str]) -> N
     assert trained.tokens == pytest.approx(160 * (130 + 13), rel=0.05)
 
 
-def test_a_limit_of_minutes_bounds_the_time() -> None:
-    """A training of 100 hours that may take 30 minutes takes half an hour."""
-    whole = RunCost(training=100 * 3_600 * 0.4 * A100)
-    assert whole.hours() == pytest.approx(100)
-    assert whole._replace(minutes=30).hours() == 0.5
-
-
 def test_an_estimate_trains_nothing(
     texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,9 +75,3 @@ def test_an_estimate_trains_nothing(
     assert [line.split()[0] for line in printed.splitlines() if "mine" in line] == ["lead", "seal"]
     assert "one H100" in printed
     assert not results.exists()
-
-
-def test_an_unknown_gpu_is_named() -> None:
-    """The message has those that are known."""
-    with pytest.raises(UnknownName, match=r"unknown GPU 'H10' .did you mean 'H100'"):
-        describe_costs([], "H10")

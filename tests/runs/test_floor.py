@@ -39,8 +39,3 @@ def test_the_order_of_the_examples_does_not_matter() -> None:
     texts = [one.references[0][0] for one in split.examples]
     turned = floor_of(ToySplit("test", split.examples[::-1]), texts[::-1])
     pd.testing.assert_frame_equal(floor_of(split, texts).sort_index(), turned.sort_index())
-
-
-def test_one_example_has_no_floor() -> None:
-    """There is no other example."""
-    assert floor_of(ToySplit("test", [example(1)]), ["ka lo"]).empty

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support.toys import write_jsonl
+from support.toys import toy_words
 
 from longsumbench.cli.main import main
 
@@ -14,7 +14,7 @@ def test_a_moment_without_space_costs_one_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The run whose record cannot be written has failed with the reason, the others are kept."""
-    results, replace, failed = tmp_path / "results", os.replace, list[str]()
+    replace, failed = os.replace, list[str]()
 
     def full_once(source: str, target: Path) -> None:
         if Path(target).name == "record.json" and not failed:
@@ -22,12 +22,7 @@ def test_a_moment_without_space_costs_one_run(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
         replace(source, target)
 
-    words = ["run", "-m", "model=lead", "model.length=3,4,5", "dataset=jsonl", "baselines=false"]
-    words += [
-        f"dataset.path={write_jsonl(tmp_path / 'texts')}",
-        f"results_dir={results}",
-        "score.resamples=100",
-    ]
+    words = ["run", "-m", "model=lead", "model.length=3,4,5", *toy_words(tmp_path)]
     with monkeypatch.context() as patches:
         patches.setattr(os, "replace", full_once)
         assert main(words) == 1

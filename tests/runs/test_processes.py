@@ -6,8 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,7 +24,6 @@ from longsumbench.cli.main import main
 from longsumbench.core import registry
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.modeling import processes
-from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.runs.record import RunRecord
 from longsumbench.sweeps import worker
 
@@ -47,10 +45,6 @@ POINTS = {
     "seal": ["train.batch_words=120"],  # another loss, a mean over other things
     "hierarchical_transformer": ["model.rank=lstm"],  # whose ranker one process trains alone
     "lead": [],
-}
-SLOW_POINTS = {
-    "etads": ["train.batch_words=120"],
-    "tdmca": ["train.batch_tokens=150", "train.gradient_checkpointing=true"],
 }
 
 
@@ -107,24 +101,17 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_jsonl(tmp_path_factory.mktemp("texts"), train=25, validation=7, test=11)
 
 
-def by_some(
-    points: dict[str, list[str]], texts: Path, folder: Path, count: int = 2, *more: list[str]
-) -> tuple[Path, str, str]:
-    """Run all points in some processes, the first one twice, and more; return the results folder, stdout and stderr."""
-    commands = [
-        words(model, texts, *others, f"results_dir={folder / 'results'}")
-        for model, others in points.items()
-    ]
-    code, stdout, stderr = in_processes(folder, *commands, commands[0], *more, count=count)
-    assert code == 0, (stdout, stderr)
-    return folder / "results", stdout, stderr
-
-
 @pytest.fixture(scope="module")
 def by_two(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
-    """What two processes make of all points, and of the training that another test kills."""
+    """Results folder, stdout and stderr of two processes: all points, the first again, a training that a test kills."""
     folder = tmp_path_factory.mktemp("two")
-    return by_some(POINTS, texts, folder, 2, killed_words(texts, folder / "whole"))
+    commands = []
+    for model, others in POINTS.items():
+        commands.append(words(model, texts, *others, f"results_dir={folder / 'results'}"))
+    again = [commands[0], killed_words(texts, folder / "whole")]
+    code, stdout, stderr = in_processes(folder, *commands, *again)
+    assert code == 0, (stdout, stderr)
+    return folder / "results", stdout, stderr
 
 
 def killed_words(texts: Path, results: Path) -> list[str]:
@@ -133,50 +120,21 @@ def killed_words(texts: Path, results: Path) -> list[str]:
     return words("trunc", texts, *budget, f"results_dir={results}", dropout=0.2)
 
 
-def check_the_same(
-    model: str, others: Sequence[str], texts: Path, folder: Path, results: Path, count: int = 2
-) -> None:
-    """Check that one process gets the same run, with the same outcome, as several did."""
-    assert main(words(model, texts, *others, f"results_dir={folder}")) == 0
-    (one, predictions), (several, same) = record_of(folder, model), record_of(results, model)
-    assert one.run_id == several.run_id
-    assert several.environment.processes == (1 if model == "lead" else count)
-    assert predictions == same
-    assert [getattr(one.fit, name) for name in COUNTS] == [
-        getattr(several.fit, name) for name in COUNTS
-    ]
-    for name in ("validation_losses", "kept", "first_loss", "last_loss"):
-        losses = [np.array(getattr(run.fit, name) or 0.0) for run in (one, several)]
-        np.testing.assert_allclose(losses[0], losses[1], rtol=CLOSE)
-
-
 @pytest.mark.parametrize("model", POINTS)
 def test_two_processes_do_what_one_does(
     model: str, texts: Path, by_two: tuple[Path, str, str], tmp_path: Path
 ) -> None:
     """The same run, counts and predictions, and losses that differ in rounding alone."""
-    check_the_same(model, POINTS[model], texts, tmp_path, by_two[0])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [2, 3])
-def test_several_processes_do_what_one_does_with_every_system(
-    count: int, texts: Path, tmp_path: Path
-) -> None:
-    """The others that train, too; of three processes, two have none of the last batch."""
-    names = [
-        name
-        for name in registry.systems.targets()
-        if issubclass(registry.systems.load(name), NeuralSystem)
-    ]
-    points = {
-        **{name: [] for name in names if name not in POINTS},
-        **SLOW_POINTS,
-        "trunc": POINTS["trunc"],
-    }
-    results, *_ = by_some(points, texts, tmp_path / "several", count)
-    for model, others in points.items():
-        check_the_same(model, others, texts, tmp_path / model, results, count)
+    assert main(words(model, texts, *POINTS[model], f"results_dir={tmp_path}")) == 0
+    (one, predictions), (two, same) = record_of(tmp_path, model), record_of(by_two[0], model)
+    assert one.run_id == two.run_id
+    assert two.environment.processes == (1 if model == "lead" else 2)
+    assert predictions == same
+    for name in COUNTS:
+        assert vars(one.fit)[name] == vars(two.fit)[name]
+    for name in ("validation_losses", "kept", "first_loss", "last_loss"):
+        losses = [np.array(vars(run.fit)[name] or 0.0) for run in (one, two)]
+        np.testing.assert_allclose(losses[0], losses[1], rtol=CLOSE)
 
 
 def test_the_first_process_alone_speaks(by_two: tuple[Path, str, str]) -> None:
@@ -353,22 +311,3 @@ def test_one_process_imports_no_torch() -> None:
     code += "with first_process(print), share_run(Path(), 'auto'), first_process_first(): wait_for_everyone()\n"
     code += "assert from_first_process(3) == 3 and 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
-
-
-@pytest.mark.parametrize("is_lost", [False, True])
-def test_the_first_process_leaves_last(is_lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It waits for the others, unless one of them is lost; they close their connections before they say so."""
-    distributed = pytest.importorskip("torch.distributed")
-    left: list[str] = []
-    monkeypatch.setattr(
-        distributed, "destroy_process_group", lambda: left.append(threading.current_thread().name)
-    )
-    store = distributed.HashStore()
-    first, other = (processes._Launch(rank, 2, is_lost=is_lost, store=store) for rank in (0, 1))
-    ending = threading.Thread(target=first._leave, name="first")
-    ending.start()
-    ending.join(PATIENCE if is_lost else 0.2)
-    monkeypatch.setattr(threading.current_thread(), "name", "other")
-    other._leave()
-    ending.join()
-    assert left == (["first", "other"] if is_lost else ["other", "first"])

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import ToySplit
 
 from longsumbench import run
 from longsumbench.analysis.plan import analyze, stats
@@ -20,9 +19,6 @@ from longsumbench.core import (
     Section,
     registry,
 )
-from longsumbench.errors import UsageError
-from longsumbench.metrics.oracle_recall import OracleRecall
-from longsumbench.modeling.ranking import Ranking
 from longsumbench.models.rankers.lstm import Labeller
 
 GREEK = (
@@ -82,62 +78,11 @@ def test_the_oracle_stems_as_the_scores_do() -> None:
     assert outputs == ["A dog ran.", "The dogs ran."]
 
 
-def test_a_saved_oracle_keeps_its_words(tmp_path: Path) -> None:
-    """An oracle that was saved and loaded selects the same sentences."""
-    oracle = registry.systems.load("oracle")
-    system = oracle(oracle.Config())
-    system.prepare(FitContext(None, None, Recipe(), ArtifactCache(tmp_path), UNICODE))
-    system.save(tmp_path)
-    (summary,) = oracle.load(tmp_path).summarize([greek("e", 1, 3)], Decoding())
-    assert summary.text == f"{GREEK[1]}\n{GREEK[3]}"
-
-
 def test_labels_of_the_lstm_ranker_count_words_of_any_script() -> None:
     """A sentence that the reference repeats has label 1, all others less."""
     label = Labeller(UNICODE)
     assert label(GREEK, [GREEK[2]])[2] == 1
     assert max(label(GREEK, [GREEK[2]])[:2]) < 1
-
-
-def test_rankers_with_other_words_are_other_stages() -> None:
-    """The settings of a learned ranker have `score.tokenizer` and `score.stem`, and nothing if they are the default."""
-    ranking = Ranking("lstm", registry.systems.load("ranker").Config().ranker_settings)
-    settings = {
-        name: ranking.settings(
-            FitContext(None, None, Recipe(), ArtifactCache(Path("no stages")), scoring)
-        ).score
-        for name, scoring in (
-            ("default", Scoring()),
-            ("other", Scoring(tokenizer="unicode", stem=False)),
-        )
-    }
-    assert settings == {"default": {}, "other": {"tokenizer": "unicode", "stem": False}}
-
-
-def test_labels_of_ea_find_snippets_of_any_script(tmp_path: Path) -> None:
-    """EA labels by the model's own tokens, which no script lacks: the snippet of a Greek reference is found."""
-    split = ToySplit("train", [greek(f"e{place}", place) for place in (0, 2, 4)])
-    ea = registry.systems.load("ea")
-    sizes = {
-        "snippet_length": 60,
-        "extractive_length": 60,
-        "decode_length": 90,
-        "vocabulary_size": 300,
-    }
-    system = ea(ea.Config(**sizes))
-    stages = ArtifactCache(tmp_path)
-    system.prepare(FitContext(split, None, Recipe(), stages, UNICODE))
-    rows = system.reader.rows(split, len(split), stages, with_labels=True)
-    for row in rows:
-        (labels,) = row["proxy_labels"]
-        assert 0 <= min(labels) < max(labels)
-
-
-def test_oracle_recall_names_its_words() -> None:
-    """The signature changes with the words, and keeps its form with the default."""
-    default = OracleRecall(Scoring()).signature(3)
-    assert default.count("|") == 1
-    assert OracleRecall(UNICODE).signature(3) == f"{default}|tokenizer:unicode"
 
 
 def test_statistics_use_the_words_of_their_settings(texts: dict[str, Any]) -> None:
@@ -166,9 +111,3 @@ def test_fusion_uses_the_words_of_its_settings(
     result: Any = analyze("fusion", words)
     assert len(result.fusions) == expected
     assert f"porter,{tokenizer}" in result.signature
-
-
-def test_statistics_refuse_settings_of_measures(texts: dict[str, Any]) -> None:
-    """`score.metrics` has no meaning for statistics, and is refused in one line."""
-    with pytest.raises(UsageError, match=r"score\.metrics adds measures to runs"):
-        stats(**texts, **{"score.metrics": ["copied"]})

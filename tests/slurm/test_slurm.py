@@ -204,7 +204,6 @@ def test_an_array_job_survives_kill_preemption_and_time_out(
         number for number, state in sweep.states().items() if state.attempts > 1
     }
     assert all(first > SAVED_EVERY for first in resumed.values()), "resumed, not begun anew"
-    assert sweep.tables() == undisturbed.tables()
     assert sweep.predictions() == undisturbed.predictions()
 
 

@@ -107,7 +107,8 @@ def row_job(
         changes: fields of the paper table; `options` are also those of the job.
     """
     rows = {label: PaperRow(published={"system": label}) for label in runs}
-    paper_table = toy_paper_table(kind=kind, datasets={"Toys": {}}, rows=rows, **changes)
+    fields = {"kind": kind, "datasets": {"Toys": {}}, "rows": rows, **changes}
+    paper_table = toy_paper_table(**fields)
     options: Mapping[str, Any] = paper_table.options
     config = RunConfig(model=None)  # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))

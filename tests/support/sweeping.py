@@ -3,8 +3,6 @@
 Systems that train and that do not, and points that share checkpoints.
 """
 
-import csv
-import io
 import json
 import os
 from collections.abc import Sequence
@@ -26,20 +24,7 @@ RECIPE = (
 SIZES = tuple(f"model.{key}={value}" for key, value in TINY.items() if key != "input_length")
 POINTS = ("model=lead,random,trunc", "decode.limit=6,12", *RECIPE, *SIZES)
 JOBLIB = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-MEASURED = (
-    "train_seconds",
-    "tokens_per_second",
-    "peak_memory_gb",
-)  # columns that no two runs share
-OF_ITS_TIME = (
-    "timings",
-    "peak_memory_gb",
-    "decode_tokens_per_second",
-    "finished",
-    "command",
-    "environment",
-    "config",
-)
+OF_ITS_TIME = ("costs", "finished", "command", "environment", "config")
 
 
 class Swept:
@@ -112,26 +97,19 @@ class Swept:
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Return run id → record without what was measured."""
-        found = {}
+        records = {}
         for path in self.finished():
-            message = json.loads(path.read_text(encoding="utf-8"))
-            message["fit"].pop("seconds")
-            found[path.parent.name] = {
-                key: value for key, value in message.items() if key not in OF_ITS_TIME
-            }
-        return found
+            values = json.loads(path.read_text(encoding="utf-8"))
+            for name in OF_ITS_TIME:
+                values.pop(name)
+            values["fit"].pop("seconds")
+            records[path.parent.name] = values
+        return records
 
     def predictions(self) -> dict[str, bytes]:
         """Return run and file → predictions, those of all checkpoints that summarize."""
         found = self.results.rglob("predictions*.jsonl")
         return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in found}
-
-    def tables(self) -> tuple[list[list[str]], list[list[str]], list[list[str]]]:
-        """Return the cells of the leaderboard as CSV, Markdown and TeX, without those that were measured."""
-        files = [self.results / "leaderboard" / f"jsonl.{kind}" for kind in ("csv", "md", "tex")]
-        comma, line, tex = (path.read_text(encoding="utf-8") for path in files)
-        rows = list(csv.reader(io.StringIO(comma)))
-        return unmeasured(rows), unmeasured(cells(line, "|")), unmeasured(cells(tex, "&"))
 
     def status(self) -> str:
         """Return what `longsumbench status` says of it."""
@@ -156,30 +134,9 @@ def bytes_of(path: Path) -> bytes:
         return b""
 
 
-def cells(text: str, sign: str) -> list[list[str]]:
-    """Return the cells of every line with their padding: the head of the times is longer than they are."""
-    return [line.split(sign) for line in text.splitlines()]
-
-
-def unmeasured(rows: list[list[str]]) -> list[list[str]]:
-    """Leave out the cells in the columns of tables whose heads say that they were measured."""
-    left: set[int] = set()
-    kept = []
-    for row in rows:
-        heads = {
-            place
-            for place, cell in enumerate(row)
-            if cell.strip() in (*MEASURED, "train time", r"\shortstack{train\\time}")
-        }
-        left = heads or (left if "".join(row) else set())  # a table ends with an empty line
-        kept.append([cell for place, cell in enumerate(row) if place not in left])
-    return kept
-
-
 def assert_same(sweep: Swept, undisturbed: Swept) -> None:
     """Check that a sweep came to what an undisturbed one came to, and left nothing behind."""
     assert sweep.records() == undisturbed.records()
     assert sweep.predictions() == undisturbed.predictions()
-    assert sweep.tables() == undisturbed.tables()
     assert [path for path in sweep.results.parent.rglob("*") if ".partial" in path.name] == []
     assert ": ended\n" in sweep.status()

@@ -188,6 +188,12 @@ def write_jsonl(folder: Path, train: int = 24, validation: int = 6, test: int = 
     return folder
 
 
+def toy_words(folder: Path) -> list[str]:
+    """Write the toy examples into a folder; return the overrides of a quick run on them, with results next to them."""
+    texts = [f"dataset.path={write_jsonl(folder / 'toy')}", f"results_dir={folder / 'results'}"]
+    return ["dataset=jsonl", *texts, "score.resamples=100", "baselines=false"]
+
+
 def tiny_overrides(folder: Path, steps: int = 6) -> list[str]:
     """Return the overrides under which `longsumbench run` of Trunc takes seconds on the folder of `write_jsonl`."""
     model = [f"model.{key}={value}" for key, value in TINY.items()]

@@ -1,4 +1,4 @@
-"""A sweep whose processes are killed again and again ends with the table of one that nobody disturbed."""
+"""A sweep whose processes are killed again and again ends with the runs of one that nobody disturbed."""
 
 import os
 import random

@@ -4,13 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
+from support.packages import install_package
 from support.sweeping import JOBLIB, Swept
 from support.toys import write_jsonl
 
 from longsumbench.sweeps.state import DONE, FAILED, PointState, sweeps_in
 
-METADATA = "Name: longsumbench-lost\nVersion: 1.0\n"
-POINTS = "[longsumbench.systems]\ndying = lost:Dying\nhanging = lost:Hanging\nstuck = lost:Stuck\n"
 LIMITED = "# @package _global_\nmodel:\n  name: {}\ntimeout_minutes: 0.05\n"
 SYSTEMS = '''\
 """Systems that never come to a summary."""
@@ -27,38 +26,26 @@ interrupts._GRACE = 1.0  # seconds
 
 
 @dataclass
-class DyingConfig(SystemConfig):
-    name: str = "dying"
+class LostConfig(SystemConfig):
+    name: str = "lost"
 
 
 class Dying(System):
-    Config = DyingConfig
+    Config = LostConfig
 
     def summarize(self, examples, decoding):
         os.kill(os.getpid(), signal.SIGKILL)  # as the kernel does when memory is used up
 
 
-@dataclass
-class HangingConfig(SystemConfig):
-    name: str = "hanging"
-
-
 class Hanging(System):
-    Config = HangingConfig
+    Config = LostConfig
 
     def summarize(self, examples, decoding):
         while True:
             time.sleep(1)
 
 
-@dataclass
-class StuckConfig(SystemConfig):
-    name: str = "stuck"
-
-
 class Stuck(Hanging):
-    Config = StuckConfig
-
     def __init__(self, config):
         super().__init__(config)
         signal.signal(signal.SIGALRM, signal.SIG_IGN)  # as outside Python, where signals have no effect
@@ -68,11 +55,9 @@ class Stuck(Hanging):
 @pytest.fixture
 def lost(tmp_path: Path) -> Path:
     """A folder for Python's path with the systems' package in it, as if installed."""
-    about = tmp_path / "lost" / "longsumbench_lost-1.0.dist-info"
-    about.mkdir(parents=True)
-    (about / "METADATA").write_text(METADATA, encoding="utf-8")
-    (about / "entry_points.txt").write_text(POINTS, encoding="utf-8")
-    (tmp_path / "lost" / "lost.py").write_text(SYSTEMS, encoding="utf-8")
+    names = ("Dying", "Hanging", "Stuck")
+    systems = {"longsumbench.systems": {name.lower(): f"lost:{name}" for name in names}}
+    install_package(tmp_path / "lost", "lost", {"lost.py": SYSTEMS}, systems)
     return tmp_path / "lost"
 
 

@@ -3,10 +3,12 @@
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.processes import next_line, start_python
+from support.waiting import wait_until
 
 from longsumbench.cache.locks import exclusive_lock
 from longsumbench.cli.main import main
@@ -64,31 +66,22 @@ def test_status_of_a_sweep(
     """Done, running and failed points, the time left, and the present steps."""
     now = time.time()
     sweep.write_state(1, PointState(THREE[0], DONE, started=now - 100, ended=now - 40, score=31.25))
-    sweep.write_state(
-        2, PointState(THREE[1], FAILED, started=now - 9, ended=now, reason="the disk is full")
-    )
+    failed = PointState(THREE[1], FAILED, started=now - 9, ended=now, reason="the disk is full")
+    sweep.write_state(2, failed)
     sweep.file(2, "log").write_text("…", encoding="utf-8")
+    working = PointState(THREE[2], RUNNING, started=now, attempts=2, doing="training: 3/9 steps")
     with exclusive_lock(sweep.file(3, "lock")):
-        sweep.write_state(
-            3,
-            PointState(
-                THREE[2],
-                RUNNING,
-                started=now,
-                attempts=2,
-                doing="training: 3/9 steps",
-                process="node7 11",
-            ),
-        )
+        sweep.write_state(3, replace(working, process="node7 11"))
         assert main(["status", "--results-dir", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "1 done, 1 running, 1 failed, about 60 s left" in said
-    assert "31.2" in said
-    assert f"\nlog of point 2: {sweep.file(2, 'log')}" in said
-    assert "node7 11, attempt 2: training: 3/9 steps" in said
-    assert (
-        "sweep abcd1234: interrupted; the same command continues it" in said
-    )  # nobody holds its lock
+    text = capsys.readouterr().out
+    for part in (
+        "sweep abcd1234: interrupted; the same command continues it",  # nobody holds its lock
+        "1 done, 1 running, 1 failed, about 60 s left",
+        "31.2",
+        f"\nlog of point 2: {sweep.file(2, 'log')}",
+        "node7 11, attempt 2: training: 3/9 steps",
+    ):
+        assert part in text
     with exclusive_lock(sweep.lock):
         assert "sweep abcd1234: running" in render_status(tmp_path)
 
@@ -97,49 +90,34 @@ def test_each_step_before_the_first_result_has_a_line(
     sweep: Sweep, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On a plain pipe, each step that a point begins is one line; after a point has ended, steps are no lines."""
-    for name in ("_SECONDS_BETWEEN_FIRST_LOOKS", "_SECONDS_BETWEEN_LOOKS"):
-        monkeypatch.setattr(watched, name, 0.01)
-    looks = sweep.present_states
-    counts = [0]
+    monkeypatch.setattr(watched, "_SECONDS_BETWEEN_FIRST_LOOKS", 0.01)
+    monkeypatch.setattr(watched, "_SECONDS_BETWEEN_LOOKS", 0.01)
+    looks, present_states = list[Sweep](), Sweep.present_states
 
-    def count_looks(self: Sweep) -> list[PointState]:
-        counts[0] += 1
-        return looks()
+    def look(self: Sweep) -> list[PointState]:
+        looks.append(self)
+        return present_states(self)
 
-    monkeypatch.setattr(Sweep, "present_states", count_looks)
-
-    def do(doing: str) -> None:
-        """Write what point 2 does, and wait until that was seen twice."""
-        sweep.write_state(2, PointState(THREE[1], RUNNING, started=time.time(), doing=doing))
-        seen = counts[0]
-        while counts[0] < seen + 3:
-            time.sleep(0.005)
-
+    monkeypatch.setattr(Sweep, "present_states", look)
     with (
         exclusive_lock(sweep.file(2, "lock")),
         Progress("sweep", 3, "points", paced=False) as progress,
         watched._watching(sweep, progress),
     ):
-        do("")
-        do("reading probe: 7 rows")
-        do("training: 1/9 steps, 0:08 left")
-        do("training: 2/9 steps, 0:07 left")
-        progress.advance(1)
-        do("scoring: 1/9 examples")
+        for doing in (
+            "",
+            "reading probe: 7 rows",
+            "training: 1/9 steps",
+            "training: 2/9",
+            "scoring",
+        ):
+            progress.advance(doing == "scoring")
+            sweep.write_state(2, PointState(THREE[1], RUNNING, started=time.time(), doing=doing))
+            seen = len(looks)
+            wait_until(lambda seen=seen: len(looks) > seen + 2)
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("point")]
     steps = ("begins", "reading probe", "training")
     assert lines == [f"point 2/3: seed=2: {step}" for step in steps]
-
-
-def test_a_search_between_two_points_has_not_ended(sweep: Sweep, tmp_path: Path) -> None:
-    """While a process runs the sweep, it may add points; later it has ended if all its points have."""
-    for number, _ in enumerate(THREE, start=1):
-        sweep.write_state(number, PointState(state=DONE, started=1.0, ended=2.0))
-    with exclusive_lock(sweep.lock):
-        assert "abcd1234: running" in render_status(tmp_path)
-    assert "abcd1234: ended" in render_status(tmp_path)
-    sweep.begin(["x"], "basic")
-    assert "abcd1234: interrupted" in render_status(tmp_path)
 
 
 def test_no_sweep_and_an_unknown_one_are_one_line(sweep: Sweep, tmp_path: Path) -> None:

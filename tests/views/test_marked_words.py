@@ -1,8 +1,8 @@
-"""Marked words: what a text shares with others, and what it says twice."""
+"""Marked words: what a text shares with others; and what it says twice."""
 
 from support.pages import HOSTILE, Reading
 
-from longsumbench.views.marked_words import mark_repetitions, repeated_spans, shared_by
+from longsumbench.views.marked_words import mark_words, repeated_spans, shared_by
 
 
 def test_repeated_stretches_by_hand() -> None:
@@ -14,16 +14,7 @@ def test_repeated_stretches_by_hand() -> None:
     assert repeated_spans("") == []
 
 
-def test_repetitions_keep_the_marks_of_words() -> None:
-    """A repeated stretch is one span around its words, which are marked as elsewhere; nothing of the text is lost."""
-    text = "bridge goes north, bridge goes north."
-    marked = mark_repetitions(text, shared_by(text, "the bridges", ""))
-    one = '<mark class="one">bridge</mark> goes north'
-    assert marked == f'{one}, <span class="repeated">{one}</span>.'
-
-
 def test_hostile_texts_are_escaped() -> None:
-    """Markup in a text is text, also in repeated stretches."""
-    text = f"{HOSTILE} {HOSTILE}"
-    read = Reading(mark_repetitions(text, shared_by(text, HOSTILE, "")))
-    assert (read.text, set(read.elements)) == (text, {"mark", "span"})
+    """Markup in a text is text, also between marked words."""
+    read = Reading(mark_words(HOSTILE, shared_by(HOSTILE, HOSTILE, "")))
+    assert (read.text, set(read.elements)) == (HOSTILE, {"mark"})

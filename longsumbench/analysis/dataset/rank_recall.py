@@ -20,7 +20,6 @@ from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.corpora.reading.load import Texts, load_texts
 from longsumbench.errors import DataError, UsageError
 from longsumbench.formatting import format_count
-from longsumbench.leaderboards.published import read_rank_recalls
 from longsumbench.metrics.aggregate import MEAN_RESAMPLES
 from longsumbench.metrics.statistics import bootstrap_intervals
 from longsumbench.modeling.ranking import find_ranker, rank, score_by
@@ -31,7 +30,6 @@ from longsumbench.runs.scoring import warn_of_other_scripts
 from longsumbench.views.tables import Block, terminal
 
 KEPT = (5, 10, 20, 40)  # L': numbers of best paragraphs
-_PUBLISHED_ON = {"wikisum": "WikiSum"}  # dataset → its name in published.csv
 
 _Orders = Sequence[Sequence[int]]
 
@@ -88,22 +86,15 @@ class RankRecall:
         return pd.DataFrame(rows, columns=["ranker", "best", "recall", "low", "high"])
 
     def render(self) -> str:
-        """Return the tables of computed and published recalls for the terminal, with the signature."""
+        """Return the table for the terminal, with the signature."""
         columns = ("ranker", *(f"best {num_best}" for num_best in KEPT))
         rows: dict[str, list[str]] = {}
         for name, _, mean, low, high in self.table().itertuples(index=False):
             label = f"in order (rank={name})" if name == core.UNRANKED else name
             rows.setdefault(label, [label]).append(f"{mean:.2f} ±{(high - low) / 2:.2f}")
-        blocks = [Block("", tuple(self.notes()), columns, "lrrrr", list(rows.values()))]
-        if name := _PUBLISHED_ON.get(self.dataset):
-            printed = []
-            for row, scores in read_rank_recalls(name):
-                printed.append([row, *(scores[num_best] for num_best in KEPT)])
-            blocks.append(
-                Block(f"published on {name}; split unknown", (), columns, "lrrrr", printed)
-            )
+        block = Block("", tuple(self.notes()), columns, "lrrrr", list(rows.values()))
         title = f"ROUGE-L recall (0–100) of the best {self.unit}s against the reference: {self.dataset}, {self.split}"
-        return f"{terminal(title, blocks)}\n\n{self.signature}"
+        return f"{terminal(title, [block])}\n\n{self.signature}"
 
     def notes(self) -> list[str]:
         """Return lines about the examples."""

@@ -9,7 +9,6 @@ on one sample, drawn by the seed.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -20,14 +19,13 @@ from longsumbench import core
 from longsumbench.analysis.sampled import find_split
 from longsumbench.cache.artifacts import ArtifactCache, user_cache
 from longsumbench.corpora.reading.load import load_texts
-from longsumbench.errors import SuiteError, UsageError
+from longsumbench.errors import SuiteError
 from longsumbench.metrics.rouge import Rouge
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
-from longsumbench.runs.record import RunRecord, run_label, split_variant
-from longsumbench.runs.results import Results
+from longsumbench.runs.record import split_variant
 from longsumbench.runs.scoring import warn_of_other_scripts
 
 _EMPTY_LEDGER = core.Truncation(0, 0)
@@ -101,9 +99,8 @@ def fit_reader(
     variant: str,
     splits: Mapping[str, core.Split],
     stages: ArtifactCache,
-    train_ranker: bool,
 ) -> FittedReader:
-    """Return a system with its tokenizer and, if `train_ranker`, its trained ranker; tokenizers are shared with runs.
+    """Return a system with its tokenizer, which runs share; a ranker that learns is not trained.
 
     Raises:
         UsageError: the texts do not fit the settings.
@@ -112,12 +109,9 @@ def fit_reader(
     """
     model, note = config.model, ""
     ranker = getattr(model, "rank", core.UNRANKED)
-    if not train_ranker and core.learned_ranker(ranker):
+    if core.learned_ranker(ranker):
         model = replace(model, rank=core.UNRANKED)
-        note = (
-            f"its ranker, {ranker}, is not trained: texts are read in the order of the source; "
-            "train_ranker=true ranks them as a run does"
-        )
+        note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
     system: core.System = core.registry.systems.load(model.name)(model)
     system.prepare(core.FitContext.of(splits, config, stages))
     # only tokenizers are made, no networks
@@ -157,7 +151,6 @@ _log = logging.getLogger(__name__)
 
 STRUCTURE = ("documents", "sections", "paragraphs", "sentences", "references", "queries")
 COUNTED = ("source_words", "target_words", *STRUCTURE)
-_ALL_RUNS = "all"
 
 
 @dataclass
@@ -168,13 +161,6 @@ class StatsSettings:
         1_000, "examples of each split for slow measures; null: all", "examples"
     )
     seed: core.Seed = core.setting(1, "seed of the sample")
-    train_ranker: bool = core.setting(
-        False, "train systems' learned rankers; false: texts in the order of the source"
-    )
-    run: core.Text = core.setting(
-        "", "finished runs, separated by commas, or all: adds what they read of the sources"
-    )
-    results_dir: core.Text = core.setting("results", "folder of the runs")
     score: core.Scoring = field(default_factory=core.Scoring)
 
 
@@ -211,7 +197,6 @@ class DatasetStats:
     tokens: tuple[str, ...]  # labels of the systems' tokenizers
     read_split: str  # name of the split whose sources the systems read
     readings: tuple[Reading, ...]  # what each system would read of that split
-    runs: tuple[RunRecord, ...]  # finished runs on these texts
     oracle_signature: str  # how the scores of the best extract were computed
 
 
@@ -224,23 +209,11 @@ def describe_dataset(
     """Read a dataset and compute its statistics.
 
     Raises:
-        UsageError: a run has read other texts, or a system cannot read these.
+        UsageError: a system cannot read these texts.
         DataError: the dataset has no split `dataset.split`, or a system's training split is missing.
     """
-    results = Results(Path(settings.results_dir).expanduser())
-    names = dict.fromkeys(name.strip() for name in settings.run.split(","))
-    runs = [RunRecord.read(results.find(name)) for name in names if name not in ("", _ALL_RUNS)]
     stages = user_cache()
     texts = load_texts(dataset, stages)
-    if settings.run.strip() == _ALL_RUNS:
-        records = results.records(texts.name)
-        runs = [record for record in records if record.key.fingerprint == texts.fingerprint]
-    for record in runs:
-        if record.key.fingerprint != texts.fingerprint:
-            fingerprint = record.key.fingerprint[:12]
-            details = f"({record.key.dataset}, fingerprint {fingerprint}; these have {texts.fingerprint[:12]})"
-            advice = "set dataset=… dataset.* as in that run's config.yaml"
-            raise UsageError(f"{run_label(record)} has read other texts {details}: {advice}")
     if systems:
         find_split(texts, dataset.split)
     for split in texts.splits.values():
@@ -248,7 +221,7 @@ def describe_dataset(
     readers = []
     for config, variant in systems:
         try:
-            readers.append(fit_reader(config, variant, texts.splits, stages, settings.train_ranker))
+            readers.append(fit_reader(config, variant, texts.splits, stages))
         except SuiteError as error:
             if len(systems) == 1:
                 raise
@@ -264,7 +237,6 @@ def describe_dataset(
         tokens=tuple(tokens.label for tokens in tokenizers(readers)),
         read_split=dataset.split,
         readings=tuple(reader.reading for reader in readers),
-        runs=tuple(runs),
         oracle_signature=Rouge(settings.score).signature(0).replace("|n:0", ""),
     )
 

@@ -23,8 +23,7 @@ from longsumbench.core import Cut, Truncation
 from longsumbench.formatting import format_count, percent
 from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, aggregate, aggregate_measures
 from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
-from longsumbench.runs.record import RunRecord, run_label, source_seen
-from longsumbench.views.ledger import cut_shares, format_share, ledger_block
+from longsumbench.views.ledger import format_share
 from longsumbench.views.tables import Block
 
 _PAGESUM = ("PageSum, Table 1", "BART's BPE, validation split")
@@ -155,8 +154,6 @@ def stats_blocks(stats: DatasetStats) -> list[Block]:
     blocks += [_structure_block(stats), _extractive_block(stats), _oracle_block(stats)]
     if stats.readings:
         blocks += [_readings_block(stats), *_target_blocks(stats)]
-    if stats.runs:
-        blocks.append(ledger_block(stats.runs))
     return blocks
 
 
@@ -337,8 +334,6 @@ def number_rows(stats: DatasetStats) -> pd.DataFrame:
         numbers += _numbers_of(split, stats)
     for reading in stats.readings:
         numbers += _numbers_of_reading(reading, stats.read_split)
-    for record in stats.runs:
-        numbers += _numbers_of_run(record)
     table = pd.DataFrame(numbers, columns=list(_Stat._fields))
     table.insert(0, "dataset", stats.dataset)
     return table
@@ -382,21 +377,3 @@ def _ledger_numbers(ledger: Truncation) -> Iterator[tuple[str, int]]:
     for cause, tokens, words in ledger_entries(ledger):
         yield f"{cause}_tokens", tokens
         yield f"{cause}_words", words
-
-
-def _numbers_of_run(record: RunRecord) -> Iterator[_Stat]:
-    label = run_label(record)
-    numbers: dict[str, float] = {}
-    seen = source_seen(record)
-    if seen is not None:
-        numbers["source_seen"] = seen
-    for cause, share in cut_shares(record).items():
-        numbers[f"source_{cause}"] = share
-    for statistic, value in numbers.items():
-        yield _Stat(record.key.split, "run", label, statistic, value, record.num_outputs)
-    if record.fit.targets:
-        cut, n = record.fit.targets_cut, record.train_examples
-        yield _Stat("train", "run", label, "targets_cut", cut, n)
-    yield _Stat(
-        record.key.split, "run", label, "outputs_cut", record.ledger.outputs_cut, record.num_outputs
-    )

@@ -7,13 +7,13 @@ those of WikiSum and Search2Wiki, for whole pages.
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from longsumbench.core import Sentences
-from longsumbench.rouge.overlap import common, counted_words
-from longsumbench.rouge.tokenizer import MARK, Vocabulary, default_words
+from longsumbench.rouge.tokenizer import MARK, default_words
 
-_Grams = set[tuple[bytes, ...]]
+_Grams = set[tuple[str, ...]]
 
 # a paragraph with more of a summary's bigrams is a clone (Hierarchical Transformer, §4)
 _CLONE_RECALL = 0.8
@@ -26,14 +26,13 @@ def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]
     lower-cased words without stemming, across the ends of sentences. A summary of one word has no
     bigrams and no clones.
     """
-    numbers = Vocabulary(stem=None)
-
-    def bigrams_of(text: Sentences) -> Counter[tuple[int, int]]:
-        return counted_words(list(map(numbers.__getitem__, default_words(text))))[1]
-
-    summary_bigrams = bigrams_of(summary)
+    summary_bigrams = _bigrams_of(summary)
     most = _CLONE_RECALL * summary_bigrams.total()
-    return [common(summary_bigrams, bigrams_of(paragraph)) > most for paragraph in paragraphs]
+    return [(summary_bigrams & _bigrams_of(text)).total() > most for text in paragraphs]
+
+
+def _bigrams_of(text: Sentences) -> Counter[tuple[str, str]]:
+    return Counter(pairwise(_words_of(text)))
 
 
 class PageRule(NamedTuple):
@@ -70,8 +69,12 @@ PAGE_RULES = {
 
 
 def _distinct(text: Sentences, words: int) -> _Grams:
-    tokens = [word for word in default_words(text) if word != MARK]
+    tokens = _words_of(text)
     return set(zip(*(tokens[start:] for start in range(words)), strict=False))
+
+
+def _words_of(text: Sentences) -> list[str]:
+    return [word for word in default_words(text) if word != MARK]
 
 
 class Clones:

@@ -60,13 +60,10 @@ def files_source(
         note = describe_file(place, fields)
         if note:
             notes[note] = place.name
-    facts = (
-        {**source.facts, "read_as": [f"{name}: {note}" for note, name in notes.items()]}
-        if notes
-        else source.facts
-    )
-    size = None if texts else sum(place.stat().st_size for place in places)
-    return replace(source, inputs=inputs, facts=facts, size=size)
+    facts = dict(source.facts)
+    if notes:
+        facts["read_as"] = [f"{name}: {note}" for note, name in notes.items()]
+    return replace(source, inputs=inputs, facts=facts)
 
 
 def local_source(
@@ -161,14 +158,12 @@ def _is_split_file(file: Path) -> bool:
 def _file_entries(
     files: list[tuple[str | None, Path]], from_row: FromRow, full: set[str]
 ) -> Iterator[Entry]:
-    bytes_before = 0
     for split, path in files:
         for row in read_file(path) if split not in full else ():
             if split in full:
                 break
             load = partial(_read_row, row.load, from_row)
-            yield Entry(split, load, row.path, row.line, bytes_before + row.position)
-        bytes_before += path.stat().st_size
+            yield Entry(split, load, row.path, row.line)
 
 
 def _read_row(load_row: Callable[[], Row], from_row: FromRow) -> Read:

@@ -46,11 +46,9 @@ from longsumbench.corpora.reading.store import ReadSplit, SplitWriter
 from longsumbench.corpora.reading.usual_keys import OWN_FIELDS, rename_keys
 from longsumbench.errors import DataError, MissingSplit, UsageError
 from longsumbench.files import digest
-from longsumbench.progress import Progress
+from longsumbench.progress import track
 
 _log = logging.getLogger(__name__)
-
-_MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -274,7 +272,7 @@ def _build(corpus: Corpus, settings: DatasetSettings, source: Source, folder: Pa
     clear_partial(folder)
     reading = _Reading(folder, settings)
     with closing(read_rows(source.entries(reading.full), _workers(corpus, settings))) as rows:
-        for entry, outcome in _track(rows, f"reading {settings.name}", source.size):
+        for entry, outcome in track(rows, f"reading {settings.name}", None, "rows"):
             reading.take(entry, outcome)
     writers = {split: reading.writers[split] for split in ORDER if split in reading.writers}
     for writer in writers.values():
@@ -321,17 +319,6 @@ def _workers(corpus: Corpus, settings: DatasetSettings) -> int:
         # rows after a limit are not read; generated rows are examples already
         return 1
     return settings.workers or num_cores()
-
-
-def _track(
-    rows: Iterator[tuple[Entry, RowOutcome]], name: str, size: int | None
-) -> Iterator[tuple[Entry, RowOutcome]]:
-    """Yield the rows and show the progress, in bytes of their files if known."""
-    total, unit = (None, "rows") if size is None else (-(-size // _MEGABYTE), "MB")
-    with Progress(name, total, unit) as progress:
-        for entry, outcome in rows:
-            yield entry, outcome
-            progress.advance(1 if size is None else entry.position // _MEGABYTE - progress.done)
 
 
 def _overlaps(folder: Path, writers: Mapping[str, SplitWriter]) -> dict[str, Any]:

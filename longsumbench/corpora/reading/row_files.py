@@ -29,7 +29,6 @@ from longsumbench.corpora.reading.text_files import (
     decoded_lines,
     encoding_of,
     lines_of,
-    lines_with_position,
     parse_json_text,
     parts_of,
     refuse_repeated,
@@ -71,13 +70,11 @@ class FileRow(NamedTuple):
         path: the file.
         line: where the row begins; of Parquet and of a JSON array its number; None for a text of a folder.
         load: returns the row; raises BadRow.
-        position: bytes of the file that were read up to the end of the row, of JSON lines.
     """
 
     path: Path
     line: int | None
     load: Callable[[], Row]
-    position: int = 0
 
 
 def format_of(path: Path) -> str:
@@ -176,9 +173,9 @@ def parse_rows(
 
 
 def _line_rows(path: Path) -> Iterator[FileRow]:
-    for number, (line, position) in enumerate(lines_with_position(path), start=1):
+    for number, line in enumerate(lines_of(path), start=1):
         if line.strip():
-            yield FileRow(path, number, partial(row_in, line), position)
+            yield FileRow(path, number, partial(row_in, line))
 
 
 def _json_rows(path: Path) -> Iterator[FileRow]:

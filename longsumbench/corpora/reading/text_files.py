@@ -8,7 +8,6 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -77,20 +76,11 @@ def lines_of(path: Path) -> Iterator[bytes]:
     Raises:
         DataError: the file cannot be read.
     """
-    return (line for line, _ in lines_with_position(path))
-
-
-def lines_with_position(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Yield each line of `lines_of` with the number of bytes of the file that were read up to its end."""
     check_is_file(path)
-    packed = path.suffix.lower() == ".gz"
+    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
     try:
-        with (
-            path.open("rb") as stored,
-            gzip.open(stored) if packed else nullcontext(stored) as file,
-        ):
-            for line in _utf8_lines(file):
-                yield line, stored.tell()
+        with opened(path, "rb") as file:
+            yield from _utf8_lines(file)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataError(
             f"not a whole gzip file ({error}); fetch it again, or drop .gz from its name", path

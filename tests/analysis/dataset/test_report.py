@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from support.run_records import record
 from support.toys import ToySplit
 
 from longsumbench.analysis.dataset.report import DatasetReport
@@ -25,7 +24,7 @@ SECOND = Example("b", None, None, (TEXT,), (("one two",),))
 def described(*splits: ToySplit, **changes: Any) -> DatasetStats:
     """What is known of splits in memory, systems and files left out."""
     found = read_splits({split.name: split for split in splits}, StatsSettings())
-    stats = DatasetStats("toys", "f" * 64, {}, 1, found, (), "test", (), (), "rouge")
+    stats = DatasetStats("toys", "f" * 64, {}, 1, found, (), "test", (), "rouge")
     return replace(stats, **changes)
 
 
@@ -42,7 +41,6 @@ def full(name: str = "a") -> DatasetStats:
         dataset=name,
         facts={"source": name, "skipped": {"train": {name: 3}}},
         readings=(reading, silent),
-        runs=(record(name, 30), record("b", 20, source=None)),
     )
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from support.dataset_rows import release_row
 
 from longsumbench.core import Section
 from longsumbench.corpora.formats.scientific_papers import paper_of_hub_row, paper_of_release_row
@@ -11,14 +12,13 @@ from longsumbench.corpora.reading.fields import BadRow
 
 def paper(**changes: Any) -> dict[str, Any]:
     """A paper of the release."""
-    return {
-        "article_id": "1",
-        "article_text": ["flat text ."],
+    texts = {
         "abstract_text": ["<S> we do . </S>", "<S>  </S>", "<S> it works . </S>"],
+        "article_text": ["flat text ."],
         "section_names": ["intro", "end"],
         "sections": [["a b . c . ", ""], ["d ."]],
-        **changes,
     }
+    return {**release_row("1"), **texts, **changes}
 
 
 def sections(**changes: Any) -> tuple[Section, ...]:
@@ -29,7 +29,6 @@ def test_sentences_and_names_stay_as_given() -> None:
     """Sentences are not split again, empty ones and the abstract's tags go, each section is one paragraph."""
     assert sections() == (Section("intro", (("a b . c .",),)), Section("end", (("d .",),)))
     assert paper_of_release_row(paper()).references == (("we do .", "it works ."),)
-    assert paper_of_release_row(paper(title="T")).title == "T"
 
 
 def test_lists_of_different_length() -> None:

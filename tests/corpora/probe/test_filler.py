@@ -56,39 +56,6 @@ def prose_in(example: Example) -> list[str]:
     return [found for found in example.sentences() if " we saw " in found]
 
 
-def test_reports_have_consecutive_sentences_of_their_split(
-    tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """A report has the sentences from a random place on; after the last one of a split comes its first."""
-    texts = fill(write_corpus(tmp_path), stages, document_length=256)
-    starts = set()
-    for split, examples in texts.splits.items():
-        assert examples[0].facts
-        every = [sentence(split, number) for number in range(8 * SENTENCES)]
-        for example in examples:
-            prose = prose_in(example)
-            if prose:
-                start = every.index(prose[0])
-                starts.add(start)
-                assert prose == [*every[start:], *every][: len(prose)]
-    assert len(starts) > 20
-
-
-def test_a_sentence_of_several_splits_is_in_one(tmp_path: Path, stages: ArtifactCache) -> None:
-    """What training and test documents share is in test reports only."""
-    folder = write_corpus(tmp_path)
-    with (folder / "train.jsonl").open("a", encoding="utf-8") as file:
-        text = "\n\n".join(sentence("test", number) for number in range(8 * SENTENCES))
-        file.write(json.dumps({"id": "shared", "document": text, "summary": "A summary."}) + "\n")
-    texts = fill(folder, stages, document_length=256, strict=False)
-    found = {
-        split: {text for one in examples for text in prose_in(one)}
-        for split, examples in texts.splits.items()
-    }
-    assert found["test"]
-    assert not found["test"] & found["train"]
-
-
 def test_prose_replaces_the_plain_distractors() -> None:
     """Seven of ten distractors are prose, and the reference still states what the report says."""
     prose = tuple(sentence("train", number) for number in range(400))
@@ -149,21 +116,6 @@ def test_what_is_left_out_is_counted(
         "market is open" in found
         for example in texts.splits["test"]
         for found in example.sentences()
-    )
-
-
-def test_the_same_arguments_give_the_same_texts(tmp_path: Path, stages: ArtifactCache) -> None:
-    """The place of the files and a limit change no text; other prose is another dataset."""
-    once = fill(write_corpus(tmp_path / "a"), stages, document_length=64)
-    again = fill(
-        write_corpus(tmp_path / "b"), ArtifactCache(tmp_path / "empty"), document_length=64
-    )
-    assert again.fingerprint == once.fingerprint
-    fewer = fill(tmp_path / "a", stages, document_length=64, limit=7)
-    assert list(fewer.splits["test"]) == list(once.splits["test"])[:7]
-    assert (
-        fill(write_corpus(tmp_path / "c", documents=9), stages, document_length=64).fingerprint
-        != once.fingerprint
     )
 
 

@@ -87,19 +87,6 @@ def test_files_without_examples_are_passed_over_quickly() -> None:
         assert pydoc.promising(source.encode())
 
 
-def test_files_come_sorted_and_without_tests() -> None:
-    """The standard library first, then the packages by name; no file of a test suite among them."""
-    names = [name for name, _ in pydoc.source_files()]
-    assert (
-        names.index("abc")
-        < names.index("zipfile")
-        < names.index("accelerate")
-        < names.index("transformers")
-    )
-    assert not any("tests" in name.split(".") or "test" in name.split(".") for name in names)
-    assert len(set(names)) == len(names) > 3000
-
-
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The dataset is never made from fewer packages than it says."""
     monkeypatch.setitem(pydoc.PACKAGES, "no-such-distribution", "no_such_package")

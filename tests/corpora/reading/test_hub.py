@@ -110,19 +110,6 @@ def test_no_network_fails_at_once(refused: None, stages: ArtifactCache) -> None:
     assert "\n" not in message
 
 
-def test_a_server_that_never_answers(
-    monkeypatch: pytest.MonkeyPatch, stages: ArtifactCache
-) -> None:
-    """A connection that hangs is given up after `_PROBE_SECONDS`."""
-    monkeypatch.setattr("longsumbench.cache.hub._PROBE_SECONDS", 0.1)
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        at(monkeypatch, silent.getsockname()[1])
-        message = failure(stages)
-    assert "cannot be reached" in message
-
-
 def test_what_counts_as_reached(
     server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

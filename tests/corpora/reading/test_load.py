@@ -111,14 +111,6 @@ def test_the_fingerprint_is_of_the_content(tmp_path: Path, stages: ArtifactCache
     assert len({plain.fingerprint, limited.fingerprint, *changed}) == 4
 
 
-def test_two_files_alike_but_for_their_text(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Files of one name, size and time in two folders are not taken for one another."""
-    for name, summary in (("a", "Abc."), ("b", "Xyz.")):
-        os.utime(write(tmp_path / name / "test.jsonl", [row(1, summary=summary)]), ns=(7, 7))
-    assert read(tmp_path / "a", stages).splits["test"][0].references == (("Abc.",),)
-    assert read(tmp_path / "b", stages).splits["test"][0].references == (("Xyz.",),)
-
-
 def test_the_limit_holds_for_each_split(tmp_path: Path, stages: ArtifactCache) -> None:
     """The first N examples of every split are read, and what follows is not read."""
     write(tmp_path / "train.jsonl", [row(n) for n in range(5)])
@@ -155,13 +147,6 @@ def test_what_has_nothing_to_read_is_named(tmp_path: Path, stages: ArtifactCache
     )
 
 
-def test_two_files_for_one_split(tmp_path: Path, stages: ArtifactCache) -> None:
-    """Which file is meant is never guessed; both are named."""
-    write(tmp_path / "val.jsonl", [row(1)])
-    write(tmp_path / "validation.txt", [row(1)])
-    assert "val.jsonl and validation.txt" in problem(tmp_path, stages)
-
-
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
@@ -169,7 +154,6 @@ def test_two_files_for_one_split(tmp_path: Path, stages: ArtifactCache) -> None:
         ({"name": "pydoc", "split_by_hash": True}, "needs dataset.path=FILE"),
         ({"name": "jsonl", "path": ".", "split_by_hash": True}, "one file"),
         ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
-        ({"name": "jsonl", "path": ".", "agenda": "asked"}, "leave out dataset.agenda"),
         ({"name": "probe", "path": "x"}, "leave out dataset.path"),
     ],
 )

@@ -94,29 +94,6 @@ def test_overlaps_are_counted_and_told(
             assert capsys.readouterr().err == said
 
 
-def test_strict_is_also_asked_of_texts_read_anew(tmp_path: Path, stages: ArtifactCache) -> None:
-    """The error comes for texts read before, too; not strict, rows are left out and overlaps reported."""
-    folder = written(tmp_path / "texts", SPLITS)
-    with pytest.raises(DataError, match="splits of dataset 'jsonl' overlap"):
-        read(folder, stages, strict=True)
-    with (folder / "test.jsonl").open("a") as file:
-        file.write("no JSON\n")
-    with pytest.raises(DataError, match=r"test\.jsonl:5"):
-        read(folder, stages)
-    texts = read(folder, stages, strict=False)
-    assert texts.facts["overlaps"] == EXPECTED
-    assert sum(texts.facts["skipped"]["test"].values()) == 1
-
-
-def test_nothing_is_said_of_splits_apart(
-    tmp_path: Path, stages: ArtifactCache, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Splits without a text or an id in common say nothing, leave no fact, and pass as strict."""
-    folder = written(tmp_path / "texts", {"train": {"a": "One."}, "test": {"b": "Two."}})
-    assert "overlaps" not in read(folder, stages, strict=True).facts
-    assert not capsys.readouterr().err
-
-
 MEETING = {"id": "m", "document": "One.", "query": "Why?", "summary": "It was cheap."}
 
 

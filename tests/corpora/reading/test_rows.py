@@ -185,14 +185,3 @@ def test_processes_end_with_the_one_that_started_them(sent: signal.Signals, tmp_
     _, alive = psutil.wait_procs(children, timeout=PATIENCE)
     assert not alive
     assert said.count("Traceback") == (1 if sent == signal.SIGINT else 0)
-
-
-def test_few_rows_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small file is read in this process: starting others takes longer."""
-    monkeypatch.undo()
-    monkeypatch.setattr(
-        rows, "ProcessPoolExecutor", lambda *arguments, **options: pytest.fail("started")
-    )
-    path = tmp_path / "x.jsonl"
-    path.write_text(lines(range(300)))
-    assert len(read(path, tmp_path / "stages", 4).splits["test"]) == 300

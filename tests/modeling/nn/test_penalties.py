@@ -1,9 +1,8 @@
-from itertools import product
 from typing import Any
 
 import pytest
 import torch
-from support.rescoring import COVERAGES, Hypothesis, check_rescored, rescored, search
+from support.rescoring import COVERAGES, Hypothesis, check_rescored, search
 from torch import Tensor
 from transformers import BartConfig, BartForConditionalGeneration
 
@@ -134,17 +133,6 @@ def test_every_hypothesis_is_worth_its_score(penalties: Penalties, seed: int, be
     )
 
 
-@pytest.mark.parametrize("penalties", [*COVERAGES, Penalties("wu", 0.9)], ids=str)
-def test_a_cache_changes_nothing(penalties: Penalties) -> None:
-    """With and without a cache a search ends with the same hypotheses and scores."""
-    for seed in range(4):
-        model, inputs = network(seed), batch(*RAGGED, seed=seed)
-        cached, plain = (
-            search(model, inputs, penalties, 4, 10, use_cache=choice) for choice in (True, False)
-        )
-        assert close(cached, plain)
-
-
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, -1.0])
 @pytest.mark.parametrize("early", [False, True, "never"])
 def test_power_alone_is_the_librarys_rule(exponent: float, early: bool | str) -> None:
@@ -159,19 +147,6 @@ def test_power_alone_is_the_librarys_rule(exponent: float, early: bool | str) ->
         assert close(
             ours, search(model, inputs, None, 4, 10, length_penalty=exponent, early_stopping=early)
         )
-
-
-@pytest.mark.parametrize("penalties", COVERAGES, ids=str)
-def test_enough_beams_find_the_best_of_all(penalties: Penalties) -> None:
-    """With five tokens and at most three of them, 85 beams find the best of all 85 summaries."""
-    model, inputs = network(5, vocabulary=5), batch(6)
-    inputs["input_ids"] %= 5
-    words = [PAD, START, 3, 4]
-    ended = [[*some, END] for length in range(3) for some in product(words, repeat=length)]
-    every = [*ended, *map(list, product(words, repeat=3))]
-    assert len(every) == 85
-    best = max(every, key=lambda ids: rescored(model, inputs, ids, penalties))
-    assert search(model, inputs, penalties, 85, 3)[0][0].ids == best
 
 
 @pytest.mark.parametrize("kind", ["summary", "wu"])

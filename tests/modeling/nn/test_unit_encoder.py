@@ -9,7 +9,6 @@ from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 from longsumbench.modeling.nn.unit_encoder import (
     PIECE_TOKENS,
     UnitEncoder,
-    piece_tokens,
     pieces,
 )
 
@@ -114,11 +113,3 @@ def test_pieces_hold_every_unit_once(lengths: list[int], padding: float) -> None
         assert len(held) * longest <= max(most, longest)
         needed = -(-enough // longest)  # units without which the piece would be too small
         assert all(length >= (1 - padding) * longest for length in held[needed:])
-
-
-@pytest.mark.parametrize(("device", "ends"), [("cpu", [7, 17]), ("cuda", [8, 17])])
-def test_a_gpu_reads_larger_pieces(device: str, ends: list[int]) -> None:
-    """A CPU's pieces fit its cache; a GPU's are larger, and are split by length after 4,096 tokens instead of 256."""
-    lengths = [512] * 7 + [256] * 10
-    limit = piece_tokens(torch.device(device))
-    assert [rows.stop for rows, _ in pieces(lengths, 0.15, limit)] == ends
