@@ -215,7 +215,7 @@ def import_outputs(
             words.append(word)
     if not name:
         raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
-    flags = {"--model": model, "--dataset": name, "--split": split}
+    flags: dict[str, Any] = {"--model": model, "--dataset": name, "--split": split}
     flags |= {"--variant": variant, "--seed": seed, "--from": origin}
     command = _import_command(path, flags, intersect)
     return run_import(request, plan_import(request, name, split, words), (*command, *words))
