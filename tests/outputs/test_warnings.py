@@ -20,7 +20,7 @@ def message(
     drops: bool = True,
 ) -> list[str]:
     """Return what is said of some texts; their ids are letters from a on."""
-    pairs = []
+    pairs: list[ScoredPair] = []
     for prediction, reference in zip(predictions, references, strict=True):
         pairs.append(ScoredPair(chr(97 + len(pairs)), prediction, (reference,)))
     return find_warnings(*split_sides(pairs), drops=drops)
