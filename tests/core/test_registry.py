@@ -1,15 +1,16 @@
 """Names → systems, corpora, metrics, rankers."""
 
 import sys
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
-from longsumbench.core import registry
+from longsumbench.core import SystemConfig, registry
 from longsumbench.core.registry import Registry
-from longsumbench.errors import UnknownName, UsageError
+from longsumbench.errors import BrokenPlugin, UnknownName, UsageError
 
 KIND = Registry(
     "model",
@@ -55,9 +56,7 @@ def test_an_unknown_name_says_the_nearest(monkeypatch: pytest.MonkeyPatch) -> No
         KIND.load("mien")
 
 
-@pytest.mark.parametrize(
-    "target", ["nowhere:Thing", "pathlib:Nothing", "pathlib", "broken_plug_in:Thing"]
-)
+@pytest.mark.parametrize("target", ["nowhere:Thing", "pathlib:Nothing", "broken_plug_in:Thing"])
 def test_a_broken_plug_in_harms_only_itself(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,9 +92,43 @@ def test_settings_are_found_where_there_is_no_module_for_them(
     """A built-in system may keep its settings next to itself."""
     (tmp_path / "tail").mkdir()
     (tmp_path / "tail" / "system.py").write_text(
-        "class Config: ...\nclass Tail:\n    Config = Config\n"
+        "from dataclasses import dataclass\nfrom longsumbench.core import SystemConfig\n"
+        "@dataclass\nclass Config(SystemConfig): ...\nclass Tail:\n    Config = Config\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     built_in = MappingProxyType({"tail": "tail.system:Tail"})
     monkeypatch.setattr(registry, "systems", Registry("model", "longsumbench.systems", built_in))
     assert registry.config_of("tail") is registry.systems.load("tail").Config
+
+
+class NoConfig:
+    """A system without settings."""
+
+
+class PlainConfig:
+    """A system whose settings inherit nothing."""
+
+    @dataclass
+    class Config:
+        """Settings that know nothing of systems."""
+
+        name: str = "plain"
+
+
+class Undecorated:
+    """A system whose settings are no dataclass."""
+
+    class Config(SystemConfig):
+        """Settings without fields."""
+
+
+@pytest.mark.parametrize("kind", [NoConfig, PlainConfig, Undecorated])
+def test_a_plug_in_without_settings_of_a_system_is_named(
+    kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line says which plug-in it is, where it is, and what its Config has to be."""
+    target = f"{__name__}:{kind.__name__}"
+    plug_in(monkeypatch, mine=target)
+    expected = rf"^model 'mine' \({target}\) has no usable settings: .*inherits longsumbench\.core\.SystemConfig$"
+    with pytest.raises(BrokenPlugin, match=expected):
+        registry.config_of("mine")
