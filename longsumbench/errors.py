@@ -63,7 +63,7 @@ class UnknownName(UsageError):
 
 
 class BrokenPlugin(UsageError):
-    """The module of a registered name cannot be imported."""
+    """The module of a registered name cannot be imported, or its system has no usable `Config`."""
 
 
 class DataError(SuiteError):

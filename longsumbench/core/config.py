@@ -95,28 +95,32 @@ def resolve_config(composed: DictConfig, model_config: type) -> RunConfig:
                 f"{name}={section!r} is not a group of settings; set {name}.<setting>=<value>"
             )
         overrides = {str(key): value for key, value in section.items()}
-        names = {item.name for item in fields(schema)}
         # A system's settings of these names are its own.
-        inherited = {}
         if name != "model":
-            inherited = {key: top[key] for key in top.keys() & names - {"name"}}
+            names = {item.name for item in fields(schema)}
+            overrides = {key: top[key] for key in top.keys() & names - {"name"}} | overrides
         usual = _within_limits(settled["model"]) if name == "decode" else {}
-        try:
-            settled[name] = build_settings(
-                schema, {**usual, **inherited, **overrides}, prefix=f"{name}."
-            )
-        except UsageError as error:
-            of_card = []
-            for key, value in usual.items():
-                if key not in overrides and f"{name}.{key}={value}" in str(error):
-                    of_card.append(f"{name}.{key}={value}")
-            if not of_card:
-                raise
-            raise UsageError(
-                f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too"
-            ) from error
+        settled[name] = _build_section(name, schema, usual, overrides)
     config: RunConfig = build_settings(RunConfig, top, prefix="", groups=settled)
     return config
+
+
+def _build_section(
+    name: str, schema: type, usual: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> Any:
+    """Build a section from a card's values and those that replace them; an error names the former, too."""
+    try:
+        return build_settings(schema, {**usual, **overrides}, prefix=f"{name}.")
+    except UsageError as error:
+        of_card = []
+        for key, value in usual.items():
+            if key not in overrides and f"{name}.{key}={value}" in str(error):
+                of_card.append(f"{name}.{key}={value}")
+        if not of_card:
+            raise
+        raise UsageError(
+            f"{error}; {', '.join(of_card)} is of the checkpoint's card: set it, too"
+        ) from error
 
 
 def _within_limits(model: SystemConfig) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
-from longsumbench.core.settings import defaults_of
+from longsumbench.core.settings import Settings, defaults_of
 from longsumbench.errors import BrokenPlugin, UnknownName
 
 
@@ -62,9 +62,8 @@ class Registry:
             raise UnknownName(self.kind, name, targets)
         try:
             return EntryPoint(name, targets[name], self.group).load()
-        except (
-            Exception
-        ) as error:  # a plug-in's import can raise anything: a syntax error, a missing library
+        # A plug-in's import can raise anything: a syntax error, a missing library.
+        except Exception as error:
             message = f"{self.kind} '{name}' ({targets[name]}) cannot be imported: {type(error).__name__}: {error}"
             raise BrokenPlugin(message) from error
 
@@ -194,10 +193,22 @@ def config_of(model: str) -> Any:
 
     For a built-in system, this is the dataclass in its package's module `config` whose field `name` is `model`. So its
     network is not imported, which takes seconds.
+
+    Raises:
+        UnknownName: the name is not registered.
+        BrokenPlugin: the import fails, or the `Config` is not a dataclass that inherits `SystemConfig`.
     """
     module = systems.built_in.get(model, "").partition(":")[0].rpartition(".")[0] + ".config"
     if model in systems.built_in and find_spec(module):
         for value in vars(import_module(module)).values():
             if is_dataclass(value) and defaults_of(value).get("name") == model:
                 return value
-    return systems.load(model).Config
+    config = getattr(systems.load(model), "Config", None)
+    # Of all classes, `SystemConfig` alone inherits `Settings`; its module imports this one.
+    inherits = isinstance(config, type) and Settings in config.__mro__
+    if not inherits or not is_dataclass(config):
+        raise BrokenPlugin(
+            f"model '{model}' ({systems.targets()[model]}) has no usable settings: let its class name a Config, which is"
+            " a dataclass that inherits longsumbench.core.SystemConfig"
+        )
+    return config

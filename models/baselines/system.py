@@ -2,14 +2,34 @@
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
-from longsumbench import core
+from longsumbench.core import (
+    UNRANKED,
+    Cut,
+    Decoding,
+    Example,
+    FitContext,
+    Fitted,
+    Scoring,
+    Summary,
+    System,
+    Truncation,
+    count_words,
+    settings_deciding,
+    texts_to_rank,
+)
 from longsumbench.errors import MissingSplit
-from longsumbench.modeling import extraction
+from longsumbench.modeling.extraction import (
+    ScoredSpans,
+    chosen_sentences,
+    extract_length,
+    leading_sentences,
+    mean_target_words,
+)
 from longsumbench.modeling.ranking import Ranking, lexrank, rank
 from longsumbench.modeling.units import paragraphs_of
 from longsumbench.models.baselines import config as settings
@@ -17,12 +37,12 @@ from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
 
 
-class FixedLength(core.System):
+class FixedLength(System):
     """Base class of systems that write `model.length` words."""
 
     config: settings.LengthConfig
 
-    def prepare(self, context: core.FitContext) -> None:
+    def prepare(self, context: FitContext) -> None:
         """Learn the mean length of the training targets if `model.length=train`."""
         if self.config.length == "train":
             train = context.train
@@ -30,22 +50,20 @@ class FixedLength(core.System):
                 raise MissingSplit(
                     "model.length=train needs a train split: choose model.length=<words> or =reference"
                 )
-            self.state.target_words = extraction.mean_target_words(train)
+            self.state.target_words = mean_target_words(train)
 
-    def ledgers(self, example: core.Example) -> tuple[core.Truncation | None, None]:
+    def ledgers(self, example: Example) -> tuple[Truncation | None, None]:
         """Return the ledger of the example's summary, which is cheap to make."""
-        (summary,) = self.summarize([example], core.Decoding())
+        (summary,) = self.summarize([example], Decoding())
         return summary.truncation, None
 
-    def length(self, example: core.Example) -> int:
+    def length(self, example: Example) -> int:
         """Return the number of words to write for an example.
 
         Raises:
             UsageError: `model.length=train`, and `fit` was not called.
         """
-        return extraction.extract_length(
-            self.config.length, example, self.state.target_words, "model.length"
-        )
+        return extract_length(self.config.length, example, self.state.target_words, "model.length")
 
 
 class RankedBaseline(FixedLength):
@@ -57,11 +75,11 @@ class RankedBaseline(FixedLength):
         super().__init__(config)
         self.ranking = Ranking(config.rank, config.ranker_settings)
 
-    def check_examples(self, examples: Iterable[core.Example]) -> None:
+    def check_examples(self, examples: Iterable[Example]) -> None:
         """Check that every example has the title or query that its ranker needs, if there is one."""
         self.ranking.check_examples(examples)
 
-    def prepare(self, context: core.FitContext) -> None:
+    def prepare(self, context: FitContext) -> None:
         """Learn the length, and fit the ranker."""
         super().prepare(context)
         self.ranking.prepare(context)
@@ -88,26 +106,26 @@ class Lead(RankedBaseline):
     Config = settings.LeadConfig
     config: settings.LeadConfig
 
-    def summarize(
-        self, examples: Sequence[core.Example], decoding: core.Decoding
-    ) -> Iterator[core.Summary]:
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield the first words of every example, one sentence per line; the ledger counts words."""
         self.ranking.use_device(decoding.device)
         for example in examples:
             title = [example.title] if self.config.title and example.title else []
             sentences = [*title, *self._sentences(example)]
-            lines = extraction.leading_sentences(sentences, self.length(example))
-            source = example.source_words()
-            cut = source - max(0, core.count_words(lines) - core.count_words(title))
-            cuts = (core.Cut("length", cut, cut),) if cut > 0 else ()
-            yield core.Summary(example.id, "\n".join(lines), core.Truncation(source, source, cuts))
+            lines = leading_sentences(sentences, self.length(example))
+            # The title is not part of the source, whose words alone are counted.
+            ledger = _all_read(example)
+            cut = ledger.words - max(0, count_words(lines) - count_words(title))
+            if cut > 0:
+                ledger = replace(ledger, cuts=(Cut("length", cut, cut),))
+            yield _extract(example, lines, ledger)
 
-    def _sentences(self, example: core.Example) -> list[str]:
+    def _sentences(self, example: Example) -> list[str]:
         """Return the source's sentences, in the order of the ranked paragraphs if there is a ranker."""
-        if self.config.rank == core.UNRANKED:
+        if self.config.rank == UNRANKED:
             return list(example.sentences())
         paragraphs = list(example.texts("paragraph"))
-        order = self.ranking.order(example, core.texts_to_rank(example))
+        order = self.ranking.order(example, texts_to_rank(example))
         return list(chain.from_iterable(paragraphs[index] for index in order))
 
 
@@ -120,19 +138,17 @@ class RankedExtract(RankedBaseline):
     Config = settings.RankedExtractConfig
     config: settings.RankedExtractConfig
 
-    def summarize(
-        self, examples: Sequence[core.Example], decoding: core.Decoding
-    ) -> Iterator[core.Summary]:
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield an extract of every example, one sentence per line."""
         self.ranking.use_device(decoding.device)
         for example in examples:
             parts = paragraphs_of(example, self.config.unit)
             scores = self.ranking.scores(example, [part.text for part in parts])
-            scored = extraction.ScoredSpans([part.span for part in parts], scores)
-            sentences = extraction.chosen_sentences(
+            scored = ScoredSpans([part.span for part in parts], scores)
+            sentences = chosen_sentences(
                 example, scored, self.length(example), self.config.redundancy
             )
-            yield core.Summary(example.id, "\n".join(sentences.values()), _all_read(example))
+            yield _extract(example, sentences.values(), _all_read(example))
 
 
 class LexRank(FixedLength):
@@ -146,20 +162,19 @@ class LexRank(FixedLength):
     Config = settings.LexRankConfig
     config: settings.LexRankConfig
 
-    def summarize(
-        self, examples: Sequence[core.Example], decoding: core.Decoding
-    ) -> Iterator[core.Summary]:
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield an extract of every example, one sentence per line."""
         for example in examples:
             length, parts = self.length(example), paragraphs_of(example, self.config.unit)
             scores = lexrank([part.text for part in parts], self.config.damping)
+            # Sentences keep the order of the source; paragraphs are copied best first, as in the paper.
             if self.config.unit == "sentence":
-                scored = extraction.ScoredSpans([part.span for part in parts], scores)
-                lines = list(extraction.chosen_sentences(example, scored, length).values())
+                scored = ScoredSpans([part.span for part in parts], scores)
+                lines = list(chosen_sentences(example, scored, length).values())
             else:
                 ranked = list(chain.from_iterable(parts[index].sentences for index in rank(scores)))
-                lines = extraction.leading_sentences(ranked, length)
-            yield core.Summary(example.id, "\n".join(lines), _all_read(example))
+                lines = leading_sentences(ranked, length)
+            yield _extract(example, lines, _all_read(example))
 
 
 class Random(FixedLength):
@@ -171,50 +186,49 @@ class Random(FixedLength):
 
     Config = settings.RandomConfig
 
-    def summarize(
-        self, examples: Sequence[core.Example], decoding: core.Decoding
-    ) -> Iterator[core.Summary]:
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield a random extract of every example, one sentence per line."""
         for example in examples:
             sentences = list(example.sentences())
             order = list(range(len(sentences)))
             random.Random(f"{decoding.seed} {example.id}").shuffle(order)  # noqa: S311 - not used for secrets
-            yield core.Summary(
-                example.id,
-                "\n".join(extraction.leading_sentences(sentences, self.length(example), order)),
-            )
+            yield _extract(example, leading_sentences(sentences, self.length(example), order))
 
 
 @dataclass
-class OracleFitted(core.Fitted):
+class OracleFitted(Fitted):
     """What Oracle keeps: the settings that decide which words count as equal, except defaults."""
 
     words: dict[str, Any] | None = None
 
 
-class Oracle(core.System):
+class Oracle(System):
     """The sentences that a greedy search finds closest to the references (Nallapati et al., 2017)."""
 
     Config, State = settings.OracleConfig, OracleFitted
     state: OracleFitted
 
-    def prepare(self, context: core.FitContext) -> None:
+    def prepare(self, context: FitContext) -> None:
         """Keep the settings that decide which words count as equal, except defaults."""
-        self.state.words = core.settings_deciding(context.scoring, "words")
+        self.state.words = settings_deciding(context.scoring, "words")
 
-    def summarize(
-        self, examples: Sequence[core.Example], decoding: core.Decoding
-    ) -> Iterator[core.Summary]:
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield the selected sentences in the order of the source, one per line."""
-        rouge = SuiteScorer(core.Scoring(**(self.state.words or {})))
+        rouge = SuiteScorer(Scoring(**(self.state.words or {})))
         for example in examples:
             sentences = list(example.sentences())
-            yield core.Summary(
-                example.id,
-                "\n".join(sentences[index] for index in oracle_sentences(example, rouge)),
-            )
+            chosen = oracle_sentences(example, rouge)
+            yield _extract(example, [sentences[index] for index in chosen])
 
 
-def _all_read(example: core.Example) -> core.Truncation:
+def _extract(
+    example: Example, sentences: Iterable[str], ledger: Truncation | None = None
+) -> Summary:
+    """Return a summary of one sentence a line."""
+    return Summary(example.id, "\n".join(sentences), ledger)
+
+
+def _all_read(example: Example) -> Truncation:
     """Return the ledger of a system that reads the whole source, in words."""
-    return core.Truncation(example.source_words(), example.source_words())
+    words = example.source_words()
+    return Truncation(words, words)

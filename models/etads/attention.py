@@ -85,6 +85,7 @@ def focus_attention(
     Returns:
         [R, H, L, E].
     """
+    # (√2 / σ̃ · (j − μ̃))², which is −f.
     places = torch.arange(keys.shape[2], device=keys.device, dtype=torch.float32)
     steepness = math.sqrt(2) / windows.widths[..., None]  # [R, H, L, 1]
     penalty = (steepness * places - steepness * windows.centres[..., None]).square()  # [R, H, L, L]

@@ -4,7 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from longsumbench import core
+from longsumbench.core import (
+    Capabilities,
+    Depth,
+    FractionBelowOne,
+    Heads,
+    NonNegative,
+    TargetTokens,
+    Text,
+    TokenCount,
+    VocabularySize,
+    Width,
+    setting,
+)
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 
@@ -13,37 +25,37 @@ from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 class EtadsConfig(NeuralConfig):
     """ETADS: focus attention and saliency selection over the leading 400 words (You et al., 2019)."""
 
-    name: core.Text = core.setting("etads", "name of the system")
-    focus_layers: list[core.NonNegative] | None = core.setting(
+    name: Text = setting("etads", "name of the system")
+    focus_layers: list[NonNegative] | None = setting(
         None, "encoder layers with focus, from 1; null: all; []: none"
     )
-    saliency_layers: list[core.NonNegative] | None = core.setting(
+    saliency_layers: list[NonNegative] | None = setting(
         None, "decoder layers with selection; null: all; []: none"
     )
-    input_length: core.TokenCount = core.setting(
+    input_length: TokenCount = setting(
         400, "longest title and text", "tokens", "ETADS §4.1", decides="units"
     )
-    decode_length: core.TargetTokens = core.setting(
+    decode_length: TargetTokens = setting(
         100, "longest target and output", "tokens", "ETADS §4.1", decides="units"
     )
-    d_model: core.Width = core.setting(512, "width", source="ETADS §4.1")
-    d_ff: core.Width = core.setting(2048, "width of the feed-forward layers", source="ETADS §4.1")
-    num_heads: core.Heads = core.setting(8, "heads of every attention", "heads", "ETADS §4.1")
-    encoder_layers: core.Depth = core.setting(4, "depth of the encoder", "layers", "ETADS §4.1")
-    decoder_layers: core.Depth = core.setting(4, "depth of the decoder", "layers", "ETADS §4.1")
-    dropout: core.FractionBelowOne = core.setting(
+    d_model: Width = setting(512, "width", source="ETADS §4.1")
+    d_ff: Width = setting(2048, "width of the feed-forward layers", source="ETADS §4.1")
+    num_heads: Heads = setting(8, "heads of every attention", "heads", "ETADS §4.1")
+    encoder_layers: Depth = setting(4, "depth of the encoder", "layers", "ETADS §4.1")
+    decoder_layers: Depth = setting(4, "depth of the decoder", "layers", "ETADS §4.1")
+    dropout: FractionBelowOne = setting(
         0.2, "dropout probability", source="ETADS §4.1: 0.8 is kept"
     )
-    tokenizer: core.Text = core.setting(
+    tokenizer: Text = setting(
         "words", "words: of the training split | trained: byte-level BPE | hub name or folder"
     )
-    vocabulary_size: core.VocabularySize = core.setting(
+    vocabulary_size: VocabularySize = setting(
         50_000, "size of a trained tokenizer's vocabulary", "entries", "ETADS §4.1"
     )
-    init: core.Text = core.setting("random", "random, or the folder of a checkpoint of this system")
+    init: Text = setting("random", "random, or the folder of a checkpoint of this system")
 
     @property
-    def capabilities(self) -> core.Capabilities:
+    def capabilities(self) -> Capabilities:
         """Evidence needs focus or selection, and an extract the saliency of selection."""
         return replace(
             NEURAL,

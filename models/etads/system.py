@@ -20,6 +20,7 @@ from longsumbench.modeling.units import (
     join_units,
     prepend_query,
     split_snippets,
+    tokens_and_words,
 )
 from longsumbench.models.etads.attention import Focus, Gate
 from longsumbench.models.etads.config import EtadsConfig
@@ -34,8 +35,8 @@ class EtadsReader(UnitReader):
     def units(self, example: Example) -> Units:
         """Return one unit: the query and the title, if any, and the text, cut at `input_length`."""
         encoded = self._encoded(example)
-        lengths = [sum(len(sentence.ids) for sentence in document) for document in encoded]
-        longest = max(lengths, default=0)
+        # A document is one snippet, however long; the joined unit is what is cut.
+        longest, _ = tokens_and_words(chain.from_iterable(encoded))
         units = split_snippets(encoded, longest, len(encoded))
         query = self.query(example, self.config.input_length)
         return prepend_query(join_units(units, self.config.input_length - len(query)), query)
@@ -70,12 +71,13 @@ class Etads(NeuralSystem):
             saliency = self.evidence(output).arrays["saliency"]  # [T, S]
             steps, length = saliency.shape
             tokens = self.reader.sentence_tokens(output.example)
-            sentences = [
-                index for index, (first, end) in enumerate(tokens) if first < min(end, length)
-            ]
-            means = np.array([saliency[:, slice(*tokens[index])].mean(1) for index in sentences])
-            spans = [(index, index + 1) for index in sentences]
-            yield score_spans(spans, means.reshape(len(sentences), steps), output.units.truncation)
+            spans, means = [], []
+            for index, (first, end) in enumerate(tokens):
+                if first < min(end, length):
+                    spans.append((index, index + 1))
+                    means.append(saliency[:, first:end].mean(1))
+            weights = np.reshape(means, (len(spans), steps))
+            yield score_spans(spans, weights, output.units.truncation)
 
     def evidence(self, output: GeneratedText) -> Evidence:
         """Return every token's foci, and its saliency for every token of the output."""
@@ -84,21 +86,16 @@ class Etads(NeuralSystem):
         units, output_ids = output.units, output.ids
         arrays: dict[str, Any] = {}
         axes: dict[str, tuple[str, ...]] = {}
+        # The decoder's batch may be padded: only the tokens of this text count.
         ids = units.ids[0] if units.ids else []
         if windows:
-            foci = torch.stack(
-                [torch.stack([*layer], -1)[0] for layer in windows]
-            )  # [layers, H, S, 2]
-            arrays["focus"], axes["focus"] = (
-                foci[:, :, : len(ids)],
-                ("layer", "head", "source_token", WINDOW_AXIS),
-            )
+            foci = torch.stack([torch.stack([*layer], -1)[0] for layer in windows])
+            arrays["focus"] = foci[:, :, : len(ids)]  # [layers, H, S, 2]
+            axes["focus"] = ("layer", "head", "source_token", WINDOW_AXIS)
         if saliencies:
             mean = torch.stack([layer[0] for layer in saliencies]).float().mean((0, 1))  # [T, S]
-            arrays["saliency"], axes["saliency"] = (
-                mean[: len(output_ids), : len(ids)],
-                ("step", "source_token"),
-            )
+            arrays["saliency"] = mean[: len(output_ids), : len(ids)]
+            axes["saliency"] = ("step", "source_token")
         texts = {
             "unit": self.texts_of(units.ids),
             "source_token": tuple(token_texts(self.tokenizer, ids, skip_special_tokens=False)),

@@ -5,19 +5,17 @@ spaCy is an extra (`longsumbench[spacy]`); its pipelines are separate packages o
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from longsumbench.core import check_choice
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.sentences import split_sentences
 
 FindEntities: TypeAlias = Callable[[Sequence[str]], list[frozenset[str]]]
 
-_ENTITY_KINDS = ("spacy", "capitals")
 _TYPES = frozenset({"PERSON", "NORP", "FAC", "ORG", "GPE", "LOC", "EVENT", "WORK_OF_ART", "LAW"})
 _NOT_NEEDED = (
     "tagger",
@@ -47,14 +45,11 @@ def find_entities(kind: str, spacy_model: str) -> FindEntities:
     `capitalised`.
 
     Raises:
-        UsageError: the kind is unknown.
         EnvironmentProblem: spaCy or the pipeline is missing.
     """
-    check_choice("model.entities", kind, _ENTITY_KINDS)
     if kind == "capitals":
-        return lambda paragraphs: [capitalised(text) for text in paragraphs]
-    pipeline = _pipeline(spacy_model)
-    return lambda paragraphs: _recognized(pipeline, paragraphs)
+        return lambda paragraphs: list(map(capitalised, paragraphs))
+    return partial(_recognized, _pipeline(spacy_model))
 
 
 def available(spacy_model: str) -> bool:
@@ -66,7 +61,7 @@ def pipeline_identity(spacy_model: str) -> str:
     """Return a pipeline's language, name and version, which decide the entities that it finds.
 
     Raises:
-        UsageError, EnvironmentProblem: as `find_entities`.
+        EnvironmentProblem: as `find_entities`.
     """
     meta = _pipeline(spacy_model).meta
     return f"{meta['lang']}_{meta['name']} {meta['version']}"
@@ -80,12 +75,19 @@ def capitalised(text: str) -> frozenset[str]:
     no run. Any other single word counts only if it also has a capital within a sentence of the same text. "I" never
     counts.
     """
-    runs = [run for sentence in split_sentences(text) for run in _capital_runs(sentence)]
-    within = {word for run in runs for word in (run.words[1:] if run.begins else run.words)}
-    names = (
-        run.words for run in runs if len(run.words) > 1 or not run.begins or run.words[0] in within
-    )
-    return frozenset(" ".join(words) for words in names)
+    runs: list[_Run] = []
+    for sentence in split_sentences(text):
+        runs += _capital_runs(sentence)
+    # Words with a capital within a sentence.
+    within: set[str] = set()
+    for run in runs:
+        within.update(run.words[run.begins :])
+    # A single word that begins a sentence is a name only if it is one elsewhere.
+    names = set()
+    for run in runs:
+        if len(run.words) > 1 or not run.begins or run.words[0] in within:
+            names.add(" ".join(run.words))
+    return frozenset(names)
 
 
 class _Run(NamedTuple):
@@ -100,16 +102,13 @@ def _capital_runs(sentence: str) -> Iterator[_Run]:
     begins = False
     for number, piece in enumerate(sentence.split()):
         word, opened, closed = _bare_word(piece)
-        is_part = (
-            word[:1].isupper()
-            and not _FIRST_PERSON.match(word)
-            and not (number == 0 and _opens(word))
-        )
+        is_name = word[:1].isupper() and not _FIRST_PERSON.match(word)
+        is_part = is_name and not (number == 0 and _opens(word))
         if words and (opened or not is_part):
             yield _Run(words, begins)
             words = []
         if is_part:
-            begins = number == 0 if not words else begins
+            begins = begins if words else number == 0
             words.append(word)
         if words and closed:
             yield _Run(words, begins)
@@ -120,13 +119,15 @@ def _capital_runs(sentence: str) -> Iterator[_Run]:
 
 def _bare_word(piece: str) -> tuple[str, bool, bool]:
     """Return a word without the signs around it; True if a run ends before it; True if one ends after it."""
-    start = next((place for place, sign in enumerate(piece) if sign.isalnum()), len(piece))
-    end = next(
-        (place for place in range(len(piece), start, -1) if piece[place - 1].isalnum()), start
-    )
+    places = [place for place, sign in enumerate(piece) if sign.isalnum()]
+    if not places:
+        return "", piece != "", False
+    start, end = places[0], places[-1] + 1
     word = piece[start:end]
-    possessive = word.endswith(_POSSESSIVES)
-    return word[:-2] if possessive else word, start > 0, possessive or piece[end:] not in ("", ".")
+    opened, closed = start > 0, piece[end:] not in ("", ".")
+    if word.endswith(_POSSESSIVES):
+        return word[:-2], opened, True
+    return word, opened, closed
 
 
 def _opens(word: str) -> bool:
@@ -135,10 +136,11 @@ def _opens(word: str) -> bool:
 
 
 def _recognized(pipeline: Any, paragraphs: Sequence[str]) -> list[frozenset[str]]:
-    return [
-        frozenset(entity.text for entity in doc.ents if entity.label_ in _TYPES)
-        for doc in pipeline.pipe(paragraphs)
-    ]
+    names_of = []
+    for document in pipeline.pipe(paragraphs):
+        names = {entity.text for entity in document.ents if entity.label_ in _TYPES}
+        names_of.append(frozenset(names))
+    return names_of
 
 
 def _is_installed(spacy_model: str) -> bool:
@@ -152,13 +154,15 @@ def _is_installed(spacy_model: str) -> bool:
 @lru_cache(maxsize=1)
 def _pipeline(spacy_model: str) -> Any:
     if find_spec("spacy") is None:
-        problem = (
-            "model.entities=spacy needs the package spaCy: pip install -e '.[spacy]' in the clone"
+        raise EnvironmentProblem(
+            "model.entities=spacy needs the package spaCy: pip install -e '.[spacy]' in the clone and a pipeline"
+            f" ({_DOWNLOAD}), {_ELSE}"
         )
-        raise EnvironmentProblem(f"{problem} and a pipeline ({_DOWNLOAD}), {_ELSE}")
     if not _is_installed(spacy_model):
-        problem = f"model.spacy_model={spacy_model} is neither an installed spaCy pipeline nor a folder with one"
-        raise EnvironmentProblem(f"{problem}: {_DOWNLOAD}, {_ELSE}")
+        raise EnvironmentProblem(
+            f"model.spacy_model={spacy_model} is neither an installed spaCy pipeline nor a folder with one:"
+            f" {_DOWNLOAD}, {_ELSE}"
+        )
     import spacy
 
     return spacy.load(spacy_model, exclude=_NOT_NEEDED)

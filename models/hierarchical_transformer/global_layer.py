@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 from transformers import PegasusConfig
 
-from longsumbench.errors import UsageError
 from longsumbench.modeling.nn.device import on_host, to_device
 from longsumbench.modeling.nn.initialization import OwnInitialization
 from longsumbench.modeling.nn.masks import at_least_single, never_empty
@@ -40,6 +39,7 @@ class PackedParagraphs(NamedTuple):
         """Return the paragraphs of a table of encoded tokens."""
         device, starts, lengths = table.starts.device, on_host(table.starts), on_host(table.lengths)
         real = lengths > 0
+        # From here on, on the CPU.
         starts, lengths = starts[real], lengths[real]  # [R]
         in_table = starts.argsort()
         order = lengths.argsort(descending=True, stable=True)
@@ -91,11 +91,13 @@ class Pooling(nn.Module):
         """Pool: [N, D] → [R, H, E]."""
         scores = self.scores(states)  # [N, H]
         num, width, heads = int(on_host(paragraphs.real).sum()), states.shape[1], scores.shape[1]
+        # Paragraphs of similar length are pooled together, to reduce padding.
         sums = states.new_zeros(num, heads, width)
         for indices, rows, mask in paragraphs.pieces:
             tokens = states.index_select(0, rows.flatten()).view(*rows.shape, width)  # [r, L, D]
             pooled = self.weights(scores, rows, mask).to(tokens.dtype) @ tokens  # [r, H, D]
             sums = sums.index_copy(0, indices, pooled.to(sums.dtype))
+        # The weights sum to one, so the sums are projected instead of the tokens.
         weight = self.values.weight.view(heads, -1, width)  # [H, E, D]
         values = torch.einsum("rhd,hed->rhe", sums, weight.to(sums.dtype))
         if self.values.bias is not None:
@@ -148,6 +150,7 @@ class ParagraphAttention(nn.Module):
         queries, keys, values = (
             _spread_out(part(heads), real, places) for part in (self.query, self.key, self.value)
         )
+        # An example without paragraphs attends to zeros.
         weights = self.weights(queries, keys, never_empty(real))
         if graph is not None:
             weights = torch.cat([graph.to(weights.dtype)[:, None], weights[:, 1:]], 1)
@@ -182,15 +185,7 @@ def normalized(graph: Tensor, real: Tensor) -> Tensor:
     Args:
         graph: [B, P, P], weights of the edges, none negative.
         real: [B, P], True where a paragraph is real.
-
-    Raises:
-        UsageError: the graph and the paragraphs differ in size.
     """
-    if graph.shape != (*real.shape, real.shape[1]):
-        sizes = " × ".join(map(str, graph.shape[1:]))
-        raise UsageError(
-            f"a graph of {sizes} does not fit {real.shape[1]} paragraphs: it needs a row and a column each"
-        )
     edges = graph * real[:, None]
     sums = edges.sum(-1, keepdim=True)
     alone = torch.eye(real.shape[1], dtype=graph.dtype, device=graph.device)

@@ -6,12 +6,10 @@ texts) have rows and columns of zeros.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from longsumbench.modeling.ranking import similarities
 
@@ -73,26 +71,24 @@ def is_marked(text: str) -> bool:
 
 
 def _in_common(entities_of: Sequence[frozenset[str]]) -> NDArray[np.float64]:
-    number = {entity: index for index, entity in enumerate(sorted(frozenset().union(*entities_of)))}
-    indices = [number[entity] for entity in chain.from_iterable(entities_of)]
-    ends = np.cumsum([0, *map(len, entities_of)])
-    having = csr_matrix(
-        (np.ones(len(indices)), indices, ends), shape=(len(entities_of), len(number))
-    )
-    shared: NDArray[np.float64] = (having @ having.T).toarray()
+    shared = np.zeros((len(entities_of), len(entities_of)))
+    for row, entities in enumerate(entities_of):
+        for column, others in enumerate(entities_of):
+            shared[row, column] = len(entities & others)
     return shared
 
 
 def _connected(marked: Sequence[bool], places: Sequence[Place]) -> NDArray[np.float64]:
     """Return 1, symmetrically, for a paragraph that begins with a marker and the one before it."""
     edges = np.zeros((len(places), len(places)))
+    # Paragraphs are in any order: look up the one before.
     at = {place: index for index, place in enumerate(places)}
     for index, place in enumerate(places):
-        if (
-            marked[index]
-            and place is not None
-            and (previous := at.get((place[0], place[1] - 1))) is not None
-        ):
+        if place is None or not marked[index]:
+            continue
+        document, number = place
+        previous = at.get((document, number - 1))
+        if previous is not None:
             edges[index, previous] = edges[previous, index] = 1
     return edges
 

@@ -63,10 +63,9 @@ class HierarchicalEncoder(InitializesModules, UnitEncoder):
             GlobalLayer(config, config.pooling_heads, config.official)
             for _ in range(config.global_layers)
         )
-        self.last_norm, self.layer_norm = (
-            self.layer_norm,
-            nn.Identity(),
-        )  # it follows the global layers
+        # It follows the global layers.
+        self.last_norm = self.layer_norm
+        self.layer_norm = nn.Identity()
         width = config.d_model // 2 if config.paragraph_positions else config.d_model
         self.embed_positions = SinusoidalPositions(width, interleaved=True)
 
@@ -149,10 +148,8 @@ def smoothed_as_released(
     share_of_others = smoothing / (logits.shape[-1] - 2)
     target_logs = logs.gather(1, labels.flatten()[rows, None])[:, 0]
     other_logs = logs.sum(-1) - target_logs - logs[:, pad]
-    entropy = (1 - smoothing) * torch.tensor(1 - smoothing).log() + smoothing * torch.tensor(
-        share_of_others
-    ).log()
-    sums = (
-        len(logs) * entropy - ((1 - smoothing) * target_logs + share_of_others * other_logs).sum()
-    )
-    return sums / (num_tokens if num_tokens is not None else max(len(rows), 1))
+    entropy = (1 - smoothing) * torch.tensor(1 - smoothing).log()
+    entropy = entropy + smoothing * torch.tensor(share_of_others).log()
+    expected_logs = (1 - smoothing) * target_logs + share_of_others * other_logs
+    sums = len(logs) * entropy - expected_logs.sum()
+    return sums / (max(len(rows), 1) if num_tokens is None else num_tokens)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import datasets
 import numpy as np
@@ -49,13 +48,10 @@ class HierarchicalReader(BestParagraphs):
 
     def limits(self, training: bool) -> Limits:
         """Return the limits of the input."""
-        config, limits = self.config, super().limits(training)
-        number = (
-            config.num_paragraphs
-            if training
-            else config.test_num_paragraphs or config.num_paragraphs
-        )
-        return replace(limits, num_paragraphs=number)
+        number = self.config.num_paragraphs
+        if not training and self.config.test_num_paragraphs:
+            number = self.config.test_num_paragraphs
+        return replace(super().limits(training), num_paragraphs=number)
 
     def prepare(self, context: FitContext) -> None:
         """Check that spaCy is installed if it is needed; then fit or load the ranker."""
@@ -66,17 +62,15 @@ class HierarchicalReader(BestParagraphs):
     def read(self, example: Example, limits: Limits) -> Units:
         """Return the title and the best paragraphs, one unit each after the query; and their graph, if any."""
         query = self.query(example, limits.paragraph_length)
-        length, reserved = limits.paragraph_length - len(query), len(query)
-        units, paragraphs = self.best(
-            example, replace(limits, paragraph_length=length, reserved=reserved)
-        )
+        length = limits.paragraph_length - len(query)
+        room = replace(limits, paragraph_length=length, reserved=len(query))
+        units, paragraphs = self.best(example, room)
         units = prepend_query(units, query)
         if self.config.graph == "none":
             return units
-        texts = [paragraph.text for paragraph in paragraphs]
-        places = [paragraph.place for paragraph in paragraphs]
-        graph = self.graph([example.title or "", *texts], [None, *places])
-        return replace(units, columns={"unit_graph": graph.tolist()})
+        texts = [example.title or "", *(paragraph.text for paragraph in paragraphs)]
+        places = [None, *(paragraph.place for paragraph in paragraphs)]
+        return replace(units, columns={"unit_graph": self.graph(texts, places).tolist()})
 
     def graph(
         self, texts: Sequence[str], places: Sequence[tuple[int, int] | None]
@@ -132,27 +126,24 @@ class HierarchicalTransformer(NeuralSystem):
             recorded_attention(last) as weights,
         ):
             decode_again(self.model, self.reader, output)
-        units, output_ids = output.units, output.ids
-        per_token = weights[-1][0].float().mean(0)[: len(output_ids)]  # [T, S]
-        sizes = [len(ids) for ids in units.ids]
+        # The last layer, its heads averaged.
+        per_token = weights[-1][0].float().mean(0)[: len(output.ids)]  # [T, S]
+        sizes = [len(ids) for ids in output.units.ids]
         per_unit = torch.split(per_token[:, : sum(sizes)], sizes, 1)
-        arrays: dict[str, Any] = {
-            "attention": torch.stack([attended.sum(-1) for attended in per_unit])
-        }  # [P, T]
+        # [P, T]
+        arrays = {"attention": torch.stack([attended.sum(-1) for attended in per_unit])}
         axes: dict[str, tuple[str, ...]] = {"attention": ("unit", "step")}
         texts = {
-            "unit": self.texts_of(units.ids),
-            "step": tuple(token_texts(self.tokenizer, output_ids)),
+            "unit": self.texts_of(output.units.ids),
+            "step": tuple(token_texts(self.tokenizer, output.ids)),
         }
         if related:
-            arrays["relation"] = torch.stack(
-                [layer[0] for _, layer in related]
-            ).float()  # [layers, H, P, P]
+            # [layers, H, P, P]
+            arrays["relation"] = torch.stack([layer[0] for _, layer in related]).float()
             axes["relation"] = ("layer", "head", "unit", ATTENDED_AXIS)
             texts[ATTENDED_AXIS] = texts["unit"]
-            texts["layer"] = tuple(
-                f"global layer {number}" for number, _ in enumerate(related, start=1)
-            )
+            numbers = range(1, len(related) + 1)
+            texts["layer"] = tuple(f"global layer {number}" for number in numbers)
         return Evidence({name: array.cpu().numpy() for name, array in arrays.items()}, axes, texts)
 
 

@@ -4,7 +4,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from longsumbench import core
+from longsumbench.core import (
+    Between,
+    Capabilities,
+    Count,
+    Depth,
+    FractionBelowOne,
+    Heads,
+    OneOf,
+    Text,
+    TokenCount,
+    VocabularySize,
+    Width,
+    setting,
+)
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import checkpoints
 from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
@@ -34,95 +47,91 @@ _PAGE_SIZE = 1_024  # PageSum §5.2
 _MAX_INPUT_TOKENS = 4_096  # PageSum, Table 6
 # Of a page: its start and its end.
 SPECIAL_TOKENS = 2
-_Locality = Annotated[str, core.OneOf("spatial", "discourse", "document")]
-Decoder = Annotated[str, core.OneOf("page", "global")]
-_Split = Annotated[str, core.OneOf("sentences", "tokens")]
-_Released = Annotated[str, core.OneOf("default", "official")]
-_BartSize = Annotated[str, core.OneOf(*SIZES)]
-PageTokens = Annotated[int, core.Between(SPECIAL_TOKENS + 1, 10**7)]
+_Locality = Annotated[str, OneOf("spatial", "discourse", "document")]
+Decoder = Annotated[str, OneOf("page", "global")]
+_Split = Annotated[str, OneOf("sentences", "tokens")]
+_Released = Annotated[str, OneOf("default", "official")]
+_BartSize = Annotated[str, OneOf(*SIZES)]
+PageTokens = Annotated[int, Between(SPECIAL_TOKENS + 1, 10**7)]
 
 
 @dataclass
 class PageSumConfig(NeuralConfig):
     """PageSum: pages read and decoded separately, mixed by confidence; starts from BART (Liu et al., 2022)."""
 
-    name: core.Text = core.setting("pagesum", "name of the system")
-    locality: _Locality = core.setting(
+    name: Text = setting("pagesum", "name of the system")
+    locality: _Locality = setting(
         "spatial",
         "what a page holds: spatial (neighbours) | discourse (section) | document",
         decides="units",
     )
-    decoding: Decoder = core.setting(
+    decoding: Decoder = setting(
         "page", "page: each page predicts and has a weight | global: one decoder reads all"
     )
-    split: _Split | None = core.setting(
+    split: _Split | None = setting(
         None,
         "spatial pages of: sentences | tokens; null: tokens if only sizes are set",
         decides="units",
     )
-    num_pages: core.Count | None = core.setting(
+    num_pages: Count | None = setting(
         None,
         "number of pages with split=sentences; null: 7",
         "pages",
         "PageSum §5.2",
         decides="units",
     )
-    page_size: PageTokens | None = core.setting(
+    page_size: PageTokens | None = setting(
         None,
         "longest page, with start and end; null: 1,024",
         "tokens",
         "PageSum §5.2",
         decides="units",
     )
-    max_pages: core.Count = core.setting(
+    max_pages: Count = setting(
         8,
         "most pages (sections or documents) that are read",
         "pages",
         "PageSum §5.3",
         decides="units",
     )
-    max_input_tokens: core.TokenCount | None = core.setting(
+    max_input_tokens: TokenCount | None = setting(
         None,
         "longest input with split=tokens; null: 4,096",
         "tokens",
         "PageSum, Table 6",
         decides="units",
     )
-    decode_length: PageTokens = core.setting(
-        400, "longest target and output", "tokens", decides="units"
-    )
-    fidelity: _Released = core.setting(
+    decode_length: PageTokens = setting(400, "longest target and output", "tokens", decides="units")
+    fidelity: _Released = setting(
         "default",
         "variant: default | official (as the released code, see the card)",
         decides="units",
     )
-    init: core.Text = core.setting(
+    init: Text = setting(
         "facebook/bart-large-cnn",
         "initial weights: a BART checkpoint (hub name or folder), or random",
     )
-    size: _BartSize = core.setting(
+    size: _BartSize = setting(
         "large", "base | large, of init=random; a width or depth given below has priority"
     )
-    d_model: core.Width | None = core.setting(None, "width")
-    d_ff: core.Width | None = core.setting(None, "width of the feed-forward layers")
-    num_heads: core.Heads | None = core.setting(None, "heads of every attention", "heads")
-    encoder_layers: core.Depth | None = core.setting(None, "depth of the encoder", "layers")
-    decoder_layers: core.Depth | None = core.setting(None, "depth of the decoder", "layers")
-    dropout: core.FractionBelowOne = core.setting(0.1, "dropout probability", source="BART")
-    tokenizer: core.Text = core.setting(
+    d_model: Width | None = setting(None, "width")
+    d_ff: Width | None = setting(None, "width of the feed-forward layers")
+    num_heads: Heads | None = setting(None, "heads of every attention", "heads")
+    encoder_layers: Depth | None = setting(None, "depth of the encoder", "layers")
+    decoder_layers: Depth | None = setting(None, "depth of the decoder", "layers")
+    dropout: FractionBelowOne = setting(0.1, "dropout probability", source="BART")
+    tokenizer: Text = setting(
         "trained",
         "tokenizer with init=random: trained (byte-level BPE) | words | hub name or folder",
     )
-    vocabulary_size: core.VocabularySize = core.setting(
+    vocabulary_size: VocabularySize = setting(
         32_776, "size of a trained tokenizer's vocabulary", "entries"
     )
     sizes = SIZES
 
     def __post_init__(self) -> None:
-        sizes_alone = self.num_pages is None and not (
-            self.page_size is None and self.max_input_tokens is None
-        )
         if self.split is None:
+            sizes_alone = self.num_pages is None and (self.page_size or self.max_input_tokens)
             self.split = "tokens" if self.locality == "spatial" and sizes_alone else "sentences"
         self.page_size = self.page_size or _PAGE_SIZE
         if self.split == "tokens":
@@ -142,25 +151,27 @@ class PageSumConfig(NeuralConfig):
                 f"model.split=tokens goes with locality=spatial, not with {self.locality}"
             )
         if self.num_pages is not None:
-            pages = "max_input_tokens / page_size pages; if a scale or recipe sets num_pages, add model.num_pages=null"
             raise UsageError(
-                f"model.num_pages goes with split=sentences; split=tokens makes {pages}"
+                "model.num_pages goes with split=sentences; split=tokens makes max_input_tokens / page_size pages; if a"
+                " scale or recipe sets num_pages, add model.num_pages=null"
             )
         self.max_input_tokens = self.max_input_tokens or _MAX_INPUT_TOKENS
         if self.max_input_tokens < page_size:
-            limit = f"model.max_input_tokens={self.max_input_tokens} is below model.page_size={page_size}"
-            raise UsageError(f"{limit}: no page would fit; choose a smaller model.page_size")
+            raise UsageError(
+                f"model.max_input_tokens={self.max_input_tokens} is below model.page_size={page_size}: no page would fit;"
+                " choose a smaller model.page_size"
+            )
 
     def _settle_sentences(self) -> None:
         if self.max_input_tokens is not None:
-            limit = f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens"
             raise UsageError(
-                f"{limit}; here page_size and num_pages (or max_pages) limit the input"
+                f"model.max_input_tokens={self.max_input_tokens} goes with split=tokens; here page_size and num_pages"
+                " (or max_pages) limit the input"
             )
         self.num_pages = (self.num_pages or _NUM_PAGES) if self.locality == "spatial" else None
 
     @property
-    def capabilities(self) -> core.Capabilities:
+    def capabilities(self) -> Capabilities:
         """Pages that are decoded alone have confidences, which are evidence; a global decoder has one memory."""
         by_page = self.decoding == "page"
         return replace(
@@ -183,7 +194,8 @@ class PageSumConfig(NeuralConfig):
             ) from problem
         described = checkpoints.read_config(folder)
         with checkpoints.reading_checkpoint(f"model.init={folder}"):
-            if (kind := described["model_type"]) not in _ADOPTED:
+            kind = described["model_type"]
+            if kind not in _ADOPTED:
                 adopted = " or ".join(_ADOPTED)
                 raise UsageError(
                     f"model.init={self.init} is a checkpoint of '{kind}', not of {adopted}"

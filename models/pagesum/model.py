@@ -67,9 +67,8 @@ class Pages(NamedTuple):
     def spread(self, rows: Tensor, absent: float) -> Tensor:
         """Arrange rows of real pages by example, with a value for absent pages: [R, …] → [B, P, …]."""
         if self.sizes[-1] < self.sizes[0] or len(rows) < self.lengths.numel():
-            rows = rows.new_full((self.lengths.numel(), *rows.shape[1:]), absent).index_copy(
-                0, self.places, rows
-            )
+            everywhere = rows.new_full((self.lengths.numel(), *rows.shape[1:]), absent)
+            rows = everywhere.index_copy(0, self.places, rows)
         return rows.view(*self.lengths.shape, *rows.shape[1:])
 
 
@@ -97,6 +96,7 @@ class PageEncoder(UnitEncoder):
             **kwargs: not used; `generate` passes all its arguments.
         """
         table, together = self.encode(input_ids, unit_mask), self.config.decoding == "global"
+        # Sizes are read on the CPU, where the collator left them: a GPU need not be waited for.
         lengths, device = on_host(table.lengths), table.lengths.device
         counts: list[list[int]] = lengths.tolist()
         sizes = sorted(filter(None, chain.from_iterable(counts)), reverse=True)
@@ -104,6 +104,7 @@ class PageEncoder(UnitEncoder):
             lengths.flatten().argsort(descending=True, stable=True)[: len(sizes)], device
         )
         totals = list(map(sum, counts)) if together else sizes
+        # One memory an example, or one a page.
         if together:
             positions, mask, *_ = spread_units(table.starts, table.lengths, max(1, *totals))
         else:
@@ -132,9 +133,8 @@ class PageCache(FoldedCache):
         """Reorder the keys and values of the beams: `beam_idx` [B·K] numbers beams, the cache holds R·K rows."""
         if self.documents is not None:
             beams = len(beam_idx) // self.num_documents
-            numbers = (
-                beam_idx.view(-1, beams)[self.documents] - self.documents[:, None] * beams
-            )  # [R, K], 0 … K - 1
+            # [R, K], 0 … K - 1
+            numbers = beam_idx.view(-1, beams)[self.documents] - self.documents[:, None] * beams
             first = torch.arange(len(numbers), device=beam_idx.device)[:, None] * beams
             beam_idx = (first + numbers).flatten()
         super().reorder_cache(beam_idx)
@@ -199,6 +199,7 @@ class PageSumForConditionalGeneration(UnitsToText, modeling_bart.BartForConditio
         """
         if self.config.decoding == "global":
             return Decoded(self.run_decoder(ids, *reading.memory(_is_filled(cache)), cache))
+        # Every page continues its example's prefix, for all beams.
         rows = ids.view(len(reading.lengths), -1, ids.shape[-1])[reading.documents]  # [R, K, T]
         if isinstance(cache, PageCache):
             cache.documents, cache.num_documents = reading.documents, len(reading.lengths)
@@ -216,11 +217,9 @@ class PageSumForConditionalGeneration(UnitsToText, modeling_bart.BartForConditio
             return hidden.view(*rows.shape, -1)
         decoded = []
         for some, longest in pieces(pages.sizes, _DECODER_PADDING, piece_tokens(rows.device)):
-            mask = (
-                None
-                if pages.mask is None or pages.sizes[some][-1] == longest
-                else pages.mask[some, :longest]
-            )
+            mask = None
+            if pages.mask is not None and pages.sizes[some][-1] < longest:
+                mask = pages.mask[some, :longest]
             memory = F.embedding(pages.positions[some, :longest], pages.last_hidden_state)
             decoded.append(self.run_decoder(rows[some].flatten(0, 1), memory, mask, None))
         return torch.cat(decoded).view(*rows.shape, -1)

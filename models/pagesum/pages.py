@@ -3,13 +3,15 @@
 Choice: a page belongs to the document in which it begins. A sentence without tokens is on no page and is not counted.
 The ledger reports the words that a tokenizer drops in this way as cut by "tokenizer".
 
-The span of a page has the sentences that begin in what is read of it.
+The span of a page has the sentences that begin in what is read of it. `PageReader.units` is the door; the functions
+below it are one for each locality, and `_cut_pages` is common to all.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
+from typing import TypeAlias
 
 from longsumbench.core import Cut, Example, FitContext, Split, Truncation
 from longsumbench.errors import UsageError
@@ -18,12 +20,16 @@ from longsumbench.modeling.units import (
     EncodedSentence,
     Units,
     first_tokens,
+    ids_and_words,
+    join_sentences,
     prepend_query,
     tokens_and_words,
 )
 from longsumbench.models.pagesum.config import SPECIAL_TOKENS, PageSumConfig
 
 _SECTION_SAMPLE = 1_000  # training examples searched for sections
+# A sentence with the index of its document.
+_Placed: TypeAlias = tuple[int, EncodedSentence]
 
 
 class PageReader(UnitReader):
@@ -55,21 +61,20 @@ class PageReader(UnitReader):
         """Return the pages, each between its two special tokens; a text without pages is one empty page."""
         units = self.pages(example)
         pages = [*units.ids] or [[]]
-        documents, words, spans = (
-            units.documents or (0,),
-            units.words or (0,),
-            units.spans or ((0, 0),),
-        )
-        if (
-            self.config.fidelity == "official"
-            and (missing := self.config.most_pages - len(pages)) > 0
-        ):
-            pages += [list(self.encode(["."])[0].ids)] * missing
-            documents, words = (*documents, *[documents[-1]] * missing), (*words, *[0] * missing)
-            spans = (*spans, *[(0, 0)] * missing)
+        if self.config.fidelity == "official":
+            dot = list(self.encode(["."])[0].ids)
+            pages += [dot] * (self.config.most_pages - len(pages))
+        # Pages without text of the source.
+        num_added = len(pages) - len(units.ids)
+        last_document = units.documents[-1] if units.documents else 0
         start, end = self.tokenizer.bos_token_id, self.tokenizer.eos_token_id
-        ids = tuple([start, *page, end] for page in pages)
-        return replace(units, ids=ids, documents=documents, words=words, spans=spans)
+        return replace(
+            units,
+            ids=tuple([start, *page, end] for page in pages),
+            documents=(*units.documents, *[last_document] * num_added),
+            words=(*units.words, *[0] * num_added),
+            spans=(*units.spans, *[(0, 0)] * num_added),
+        )
 
     def pages(self, example: Example) -> Units:
         """Return the text of the pages (PageSum §3), each after the query, if there is one."""
@@ -79,15 +84,12 @@ class PageReader(UnitReader):
     def _text_of_pages(self, example: Example, reserved: int) -> Units:
         config, text_length = self.config, self.config.text_length - reserved
         if config.locality == "discourse":
-            sections = [
-                (index, self.encode([section.name or "", *section.sentences()]))
-                for index, document in enumerate(example.documents)
-                for section in document.sections
-            ]
-            named_texts = [(encoded[:1], encoded[1:]) for _, encoded in sections]
-            return discourse_pages(
-                named_texts, [index for index, _ in sections], config.max_pages, text_length
-            )
+            sections = []
+            for index, document in enumerate(example.documents):
+                for section in document.sections:
+                    name, *text = self.encode([section.name or "", *section.sentences()])
+                    sections.append(PageText(index, text, name.ids))
+            return discourse_pages(sections, config.max_pages, text_length)
         encoded = [self.encode(list(document.sentences())) for document in example.documents]
         if config.locality == "document":
             return document_pages(encoded, config.max_pages, text_length)
@@ -104,12 +106,12 @@ class PageReader(UnitReader):
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
-    """A page before truncation."""
+class PageText:
+    """A page before it is cut."""
 
     document: int  # the index of the document in which it begins
-    text: Sequence[EncodedSentence]  # its sentences, each with tokens
-    # tokens read before the text; they are not the source's, and the ledger does not count them
+    text: Sequence[EncodedSentence]  # its sentences
+    # Tokens read before the text; they are not the source's, and the ledger does not count them.
     name: Sequence[int] = ()
 
 
@@ -132,29 +134,24 @@ def spatial_pages(
     if official:
         counts = [share] * (num_pages - 1) + [share + extra]
     remaining = iter(sentences)
-    pages = [_page(list(islice(remaining, count))) for count in counts if count]
-    return _cut_tokens(pages, chain.from_iterable(encoded), page_size, "num_pages")
+    pages = [_page_of(list(islice(remaining, count))) for count in counts if count]
+    return _cut_pages(pages, chain.from_iterable(encoded), page_size, "num_pages")
 
 
-def discourse_pages(
-    sections: Sequence[tuple[Sequence[EncodedSentence], Sequence[EncodedSentence]]],
-    documents: Sequence[int],
-    max_pages: int,
-    page_size: int,
-) -> Units:
+def discourse_pages(sections: Sequence[PageText], max_pages: int, page_size: int) -> Units:
     """Make each section a page: its name, then its text (discourse locality: PageSum, §5.3).
 
     A section whose text has no tokens makes no page. Sections after the last page are left out (cause "max_pages"). A
     name takes tokens of its page, and is cut to `page_size`. Words and ledger count only the text, also for the tokens
-    over `page_size` (cause "page_size"). `sections` has the name and the text of each section; a name may be empty.
+    over `page_size` (cause "page_size").
     """
-    every = (
-        _Page(document, seen, list(islice(_ids(name), page_size)))
-        for document, (name, text) in zip(documents, sections, strict=True)
-        if (seen := [sentence for sentence in text if sentence.ids])
-    )
-    texts = chain.from_iterable(text for _, text in sections)
-    return _cut_tokens(list(islice(every, max_pages)), texts, page_size, "max_pages")
+    pages = []
+    for section in sections:
+        sentences = [sentence for sentence in section.text if sentence.ids]
+        if sentences:
+            pages.append(PageText(section.document, sentences, section.name[:page_size]))
+    texts = chain.from_iterable(section.text for section in sections)
+    return _cut_pages(pages[:max_pages], texts, page_size, "max_pages")
 
 
 def document_pages(
@@ -164,9 +161,8 @@ def document_pages(
 
     Limits and causes are those of `discourse_pages`.
     """
-    return discourse_pages(
-        [((), document) for document in encoded], range(len(encoded)), max_pages, page_size
-    )
+    sections = [PageText(index, document) for index, document in enumerate(encoded)]
+    return discourse_pages(sections, max_pages, page_size)
 
 
 def token_pages(
@@ -183,31 +179,25 @@ def token_pages(
     else.
     """
     room = page_size - SPECIAL_TOKENS - reserved
-    filled = islice(
-        _fill_pages(_with_document(encoded), room), max(1, max_input_tokens // page_size)
-    )
-    return _cut_tokens(
-        list(map(_page, filled)), chain.from_iterable(encoded), room, "max_input_tokens"
-    )
+    most_pages = max(1, max_input_tokens // page_size)
+    filled = islice(_fill_pages(_with_document(encoded), room), most_pages)
+    pages = [_page_of(sentences) for sentences in filled]
+    return _cut_pages(pages, chain.from_iterable(encoded), room, "max_input_tokens")
 
 
 def _with_document(
     encoded: Sequence[Sequence[EncodedSentence]],
-) -> list[tuple[int, EncodedSentence]]:
+) -> list[_Placed]:
     """Return the sentences with tokens, in reading order, each with the index of its document."""
-    return [
-        (index, sentence)
-        for index, document in enumerate(encoded)
-        for sentence in document
-        if sentence.ids
-    ]
+    sentences = []
+    for index, document in enumerate(encoded):
+        sentences += [(index, sentence) for sentence in document if sentence.ids]
+    return sentences
 
 
-def _fill_pages(
-    sentences: Sequence[tuple[int, EncodedSentence]], room: int
-) -> Iterator[list[tuple[int, EncodedSentence]]]:
+def _fill_pages(sentences: Sequence[_Placed], room: int) -> Iterator[list[_Placed]]:
     """Yield the sentences of each page: `room` tokens, fewer on the last page."""
-    page: list[tuple[int, EncodedSentence]] = []
+    page: list[_Placed] = []
     space = room
     for document, sentence in sentences:
         start = 0
@@ -223,57 +213,56 @@ def _fill_pages(
         yield page
 
 
-def _page(sentences: Sequence[tuple[int, EncodedSentence]]) -> _Page:
-    return _Page(sentences[0][0], [sentence for _, sentence in sentences])
+def _page_of(sentences: Sequence[_Placed]) -> PageText:
+    return PageText(sentences[0][0], [sentence for _, sentence in sentences])
 
 
-def _cut_tokens(
-    pages: Sequence[_Page], texts: Iterable[EncodedSentence], page_size: int, beyond: str
+def _cut_pages(
+    pages: Sequence[PageText], texts: Iterable[EncodedSentence], page_size: int, beyond: str
 ) -> Units:
     """Cut every page at `page_size` tokens and make the ledger; text on no page is cut for the cause `beyond`."""
+    # A text loses tokens in this order: those that no page has, then those that a page has no room for.
     every = list(texts)
     heads = [first_tokens(page.text, page_size - len(page.name)) for page in pages]
-    counts = tokens_and_words(every)
-    encoded = tokens_and_words(sentence for sentence in every if sentence.ids)
-    paged = tokens_and_words(sentence for page in pages for sentence in page.text)
-    read_counts = tokens_and_words(sentence for head in heads for sentence in head)
+    num_tokens, num_words = tokens_and_words(every)
+    encoded_words = sum(sentence.words for sentence in every if sentence.ids)
+    paged = tokens_and_words(chain.from_iterable(page.text for page in pages))
+    read = tokens_and_words(chain.from_iterable(heads))
     cuts = (
-        Cut("page_size", paged[0] - read_counts[0], paged[1] - read_counts[1]),
-        Cut(beyond, encoded[0] - paged[0], encoded[1] - paged[1]),
-        Cut("tokenizer", 0, counts[1] - encoded[1]),
+        Cut("page_size", paged[0] - read[0], paged[1] - read[1]),
+        Cut(beyond, num_tokens - paged[0], encoded_words - paged[1]),
+        Cut("tokenizer", 0, num_words - encoded_words),
     )
+    ids, words = ids_and_words(join_sentences(head) for head in heads)
     return Units(
-        ids=tuple([*page.name, *_ids(head)] for page, head in zip(pages, heads, strict=True)),
+        ids=tuple([*page.name, *head] for page, head in zip(pages, ids, strict=True)),
         documents=tuple(page.document for page in pages),
-        words=tuple(tokens_and_words(head)[1] for head in heads),
-        truncation=Truncation(*counts, tuple(cut for cut in cuts if cut.tokens or cut.words)),
-        spans=tuple(_spans(pages, heads, every)),
+        words=words,
+        truncation=Truncation(
+            num_tokens, num_words, tuple(cut for cut in cuts if cut.tokens or cut.words)
+        ),
+        spans=tuple(_spans(pages, ids, every)),
     )
 
 
 def _spans(
-    pages: Sequence[_Page],
-    heads: Sequence[Sequence[EncodedSentence]],
-    every: Sequence[EncodedSentence],
+    pages: Sequence[PageText], heads: Sequence[Sequence[int]], every: Sequence[EncodedSentence]
 ) -> Iterator[tuple[int, int]]:
     """Yield the sentences of each page, from the places of its tokens: pages follow each other in the source."""
-    starts = list(accumulate((len(sentence.ids) for sentence in every), initial=0))
+    # Places of tokens, in the whole source.
+    starts = [0]
+    for sentence in every:
+        starts.append(starts[-1] + len(sentence.ids))
     begin = 0
     for page, head in zip(pages, heads, strict=True):
-        end = begin + tokens_and_words(head)[0]
-        yield bisect_left(starts, begin), bisect_left(starts, end)
+        yield bisect_left(starts, begin), bisect_left(starts, begin + len(head))
         begin += tokens_and_words(page.text)[0]
-
-
-def _ids(sentences: Iterable[EncodedSentence]) -> Iterator[int]:
-    return chain.from_iterable(sentence.ids for sentence in sentences)
 
 
 def _has_sections(split: Split) -> bool:
     """Return True if one of the first examples has a document with several sections or a named one."""
-    documents = (
-        document for example in islice(split, _SECTION_SAMPLE) for document in example.documents
-    )
-    return any(
-        len(doc.sections) > 1 or any(section.name for section in doc.sections) for doc in documents
-    )
+    for example in islice(split, _SECTION_SAMPLE):
+        for document in example.documents:
+            if len(document.sections) > 1 or any(section.name for section in document.sections):
+                return True
+    return False

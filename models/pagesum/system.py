@@ -51,12 +51,11 @@ class PageSumBuilder(ModelBuilder):
         folder = self.config.initial_folder()
         if folder is None:
             return super().initial_model(reader)
+        # Sizes are the checkpoint's; what training and decoding need is the user's.
         with checkpoints.reading_checkpoint(f"model.init={folder}"):
             settings = PageSumModelConfig.from_pretrained(folder, **checkpoints.SAFE_LOADING)
-            settings.decoding, settings.official = (
-                self.config.decoding,
-                self.config.fidelity == "official",
-            )
+            settings.decoding = self.config.decoding
+            settings.official = self.config.fidelity == "official"
             settings.dropout = self.config.dropout
             model = checkpoints.load_network(
                 self.Model,
@@ -73,10 +72,7 @@ class PageSumBuilder(ModelBuilder):
         folder, shown_as = self.config.initial_folder(), f"model.init={self.config.init}"
         tokenizer = load_tokenizer(folder) if folder else super().tokenizer(context)
         # An end token would end every summary at once.
-        if tokenizer.bos_token_id in (
-            None,
-            tokenizer.eos_token_id,
-        ):
+        if tokenizer.bos_token_id in (None, tokenizer.eos_token_id):
             owner = self.config.init if folder else self.config.tokenizer
             raise UsageError(
                 f"the tokenizer of {owner} has no start token other than its end token: choose another"
@@ -95,9 +91,14 @@ def _force_first_token(model: PreTrainedModel, token: int) -> PreTrainedModel:
 
     A checkpoint's other generation settings are dropped: the library would use them as defaults of `decode.*`.
     """
-    names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
-    special = {name: getattr(model.config, name) for name in names}
-    model.generation_config = GenerationConfig(forced_bos_token_id=token, **special)
+    config = model.config
+    model.generation_config = GenerationConfig(
+        forced_bos_token_id=token,
+        pad_token_id=config.pad_token_id,
+        bos_token_id=config.bos_token_id,
+        eos_token_id=config.eos_token_id,
+        decoder_start_token_id=config.decoder_start_token_id,
+    )
     return model
 
 
@@ -129,7 +130,7 @@ class PageSum(NeuralSystem):
 
         They are computed again, given the output: beam search does not keep them.
         """
-        units, output_ids, reference = output.units, output.ids, output.reference
+        output_ids, reference = output.ids, output.reference
         pages = self.model.model.encoder(**text_batch(self.model, self.reader, output))
         start, begin = self.model.config.decoder_start_token_id, self.tokenizer.bos_token_id
         # The start token is forced, and is not text.
@@ -137,13 +138,12 @@ class PageSum(NeuralSystem):
         arrays = {"confidence": self._confidences(pages, [start, begin], text)}
         axes = {"confidence": ("unit", "step")}
         texts = {
-            "unit": self.texts_of(units.ids, skip_special_tokens=True),
+            "unit": self.texts_of(output.units.ids, skip_special_tokens=True),
             "step": tuple(token_texts(self.tokenizer, text)),
         }
         if reference is not None:
-            fed = (
-                [begin] if self.config.fidelity == "official" else [start, begin]
-            )  # as in training
+            # As in training.
+            fed = [begin] if self.config.fidelity == "official" else [start, begin]
             arrays["reference_confidence"] = self._confidences(pages, fed, reference)
             axes["reference_confidence"] = ("unit", REFERENCE_AXIS)
             texts[REFERENCE_AXIS] = tuple(token_texts(self.tokenizer, reference))

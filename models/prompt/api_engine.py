@@ -6,11 +6,12 @@ The request cache has an answer as soon as it arrives. Faults that pass (HTTP 42
 broken JSON) are retried. A request that the server cannot answer has an `Answer` that says why. The key is read from an
 environment variable; it is sent to the server and nowhere else.
 
-All requests share an event loop in a separate thread. So one deadline covers a whole answer, headers included.
+All requests share an event loop in a separate thread. So one deadline covers a whole answer, headers included: the
+client's own timeouts start again with each byte. To follow a request, start at `ApiEngine.answer`: `_reply` looks into
+the cache, `_ask` retries, `_post` sends once, `_fetch` has the deadline.
 """
 
 import asyncio
-import base64
 import contextlib
 import logging
 import os
@@ -18,12 +19,9 @@ import random
 import re
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from threading import Thread
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from longsumbench.cache.artifacts import user_cache
 from longsumbench.cache.request_cache import REQUESTS, RequestCache
@@ -34,128 +32,37 @@ from longsumbench.files import BadFile, digest, parse_json
 from longsumbench.formatting import escape_line
 from longsumbench.modeling.checkpoints import describe_error
 from longsumbench.modeling.tokenizer import load_tokenizer, tokenizer_identity
+from longsumbench.models.prompt.api_reply import FILTERED_REPLY, Reply, Usage, key_remover
 from longsumbench.models.prompt.chat import chat_ids, starts_thinking
 from longsumbench.models.prompt.config import PromptConfig
 
 _log = logging.getLogger(__name__)
 
-FIRST_WAIT = 1.0  # seconds until the first retry; every further one waits twice as long
+# Seconds until the first retry; every further one waits twice as long.
+FIRST_WAIT = 1.0
 _LONGEST_RETRY_WAIT = 60.0  # seconds
 _LONGEST_CONNECTING = 10.0  # seconds
+_FIRST_REPORTED = 3  # the failure of a request that is logged
 _RETRIED = (408, 409, 425, 429)  # and all from 500 on
-_OF_REQUEST = (400, 413, 422)  # the server refuses this request, and may answer others
+# The server refuses this request, and may answer others.
+_OF_REQUEST = (400, 413, 422)
 _LARGEST_REPLY = 2**23  # bytes
-# values of `finish_reason`: of an answer that reached its limit, that a filter removed, that the server could not end
-_CUT = (
-    "length",
-    "max_tokens",
-    "max_output_tokens",
-    "model_length",
-    "model_context_window_exceeded",
-)
-_FILTERS = (
-    "content_filter",
-    "safety",
-    "recitation",
-    "refusal",
-    "sensitive",
-    "prohibited_content",
-    "blocklist",
-)
-_FAILED = (
-    "error",
-    "abort",
-    "aborted",
-    "cancelled",
-    "timeout",
-    "network_error",
-    "insufficient_system_resource",
-)
-_WHOLE_PROMPT = 0.8  # a prompt of which the server counts a smaller share was cut by it
-_UNREPORTED = 2  # failures of a request before one is logged
+# A prompt of which the server counts a smaller share was cut by it.
+_WHOLE_PROMPT = 0.8
 _LONGEST_QUOTE = 300  # characters of what a server said
-_SHORTEST_SECRET = 12  # characters; a shorter key ("EMPTY", "ollama") is a placeholder, which an answer may contain
-_KEY_HEAD = 24  # characters
-_ANY_CHARACTER = (
-    r"\\{1,8}(?:u00|x)[0-9a-f]{2}|%(?:25){0,8}[0-9a-f]{2}|&(?:amp;)?#\w{2,9};|\\?/|[!#-\[\]-~]"
-)
 _WEB_PAGE = re.compile(r"\s*<(?!key>)")
 _TOO_LONG = re.compile(r"context.{0,20}(length|size|window)|prompt is too long", re.IGNORECASE)
-_LOCAL = (  # settings of `decode` that the API does not have
-    *(
-        "num_beams",
-        "min_length",
-        "no_repeat_ngram",
-        "encoder_no_repeat_ngram",
-        "repetition_penalty",
-        "forced_eos",
-    ),
+# Settings of `decode` that the API does not have.
+_LOCAL = (
+    "num_beams",
+    "min_length",
+    "no_repeat_ngram",
+    "encoder_no_repeat_ngram",
+    "repetition_penalty",
+    "forced_eos",
     "precision",
 )
-_OF_CONNECTIONS = (
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-)
-_FILTERED = '{"choices": [{"message": {}, "finish_reason": "content_filter"}]}'  # an answer in place of an error
-
-
-@dataclass(frozen=True)
-class _ReplyMessage:
-    content: str | list[dict[str, Any]] | None = None  # the text, or its parts
-    refusal: str | None = None
-    reasoning_content: Any = None  # thinking that the server has separated
-    reasoning: Any = None  # another name for it
-
-
-@dataclass(frozen=True)
-class _Choice:
-    message: _ReplyMessage
-    finish_reason: str | None = None
-    index: int | None = None
-
-    @property
-    def reason(self) -> str:
-        return (self.finish_reason or "stop").lower()
-
-    @property
-    def refused(self) -> bool:
-        return self.reason in _FILTERS or bool(self.message.refusal)
-
-    @property
-    def text(self) -> str:
-        content = self.message.content
-        if not isinstance(content, list):
-            return content or ""
-        texts = [
-            part.get("text")
-            for part in content
-            if part.get("type") not in ("thinking", "reasoning")
-        ]
-        return "".join(str(text) for text in texts if text)
-
-    @property
-    def thinking(self) -> str:
-        return str(self.message.reasoning_content or self.message.reasoning or "")
-
-
-@dataclass(frozen=True)
-class _Usage:
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-
-
-@dataclass(frozen=True)
-class _Reply:
-    choices: Annotated[list[_Choice], Meta(min_length=1)]
-    usage: _Usage | None = None
-
-    @property
-    def choice(self) -> _Choice:
-        return min(self.choices, key=lambda choice: choice.index or 0)
+_OF_CONNECTIONS = re.compile(r"(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)", re.IGNORECASE)
 
 
 class _Fault(Exception):
@@ -177,34 +84,26 @@ class ApiEngine:
     context = None
 
     def __init__(self, config: PromptConfig) -> None:
-        if config.base_url is None:
-            raise UsageError(
-                "model.base_url is missing: give the server's address (http://localhost:8000/v1)"
-            )
-        if not re.fullmatch(
-            r"https?://[^/@?]+(/[^?]*)?", config.base_url
-        ):  # the message shows no password
-            raise UsageError(
-                "model.base_url is not an address without a password or key, as http://localhost:8000/v1"
-            )
-        if config.checkpoint is None:
-            raise UsageError("model.checkpoint is missing: give the model's name at the server")
-        self._config, self._key = config, _read_key(config.key_variable)
-        self._secret = (
-            _key_pattern(self._key) if self._key and len(self._key) >= _SHORTEST_SECRET else None
-        )
-        self.tokenizer = (
-            load_tokenizer(config.tokenizer, of_system=False) if config.tokenizer else None
-        )
+        _check_address(config)
+        key = _read_key(config.key_variable)
+        self._config = config
+        self._address = f"model.base_url={config.base_url}"
+        self._has_key = key is not None
+        self._without_key = key_remover(key)
+        self.tokenizer = None
+        if config.tokenizer:
+            self.tokenizer = load_tokenizer(config.tokenizer, of_system=False)
         self._http = _import_httpx()
-        self._client = _open_client(self._http, config, self._key)
+        self._client = _open_client(self._http, config, key)
         self._loop = asyncio.new_event_loop()
         Thread(target=_run_loop, args=[self._loop, self._client], daemon=True).start()
         weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
         self._free = asyncio.Semaphore(config.parallel_requests)
         self._cache = RequestCache(user_cache().root / REQUESTS)
-        self._limit = "max_tokens"  # its name in a request
-        self._reached = False  # True once the server has answered
+        # The name of the limit in a request.
+        self._limit = "max_tokens"
+        # True once the server has answered.
+        self._reached = False
         self._reported = set[str]()
 
     def count(self, messages: Sequence[Message]) -> int:
@@ -219,11 +118,15 @@ class ApiEngine:
             EnvironmentProblem: the server cannot be reached, refuses the key, or fails again and again.
         """
         _check_server_settings(decoding)
-        bodies = [_request_body(self._config, request, decoding) for request in requests]
-        version = {"api_version": self._config.api_version} if self._config.api_version else {}
-        keys = [digest({"base_url": self._config.base_url, **version, **body}) for body in bodies]
+        server = {"base_url": self._config.base_url}
+        if self._config.api_version:
+            server["api_version"] = self._config.api_version
+        keys = []
         replies = {}
-        for key, body in zip(keys, bodies, strict=True):
+        for request in requests:
+            body = _request_body(self._config, request, decoding)
+            key = digest({**server, **body})
+            keys.append(key)
             if key not in replies:
                 replies[key] = asyncio.run_coroutine_threadsafe(self._reply(key, body), self._loop)
         try:
@@ -241,14 +144,13 @@ class ApiEngine:
         """Return the model's name at the server."""
         return {"checkpoint": self._config.checkpoint, "engine": "api"}
 
-    async def _reply(self, key: str, body: dict[str, Any]) -> _Reply | SuiteError:
+    async def _reply(self, key: str, body: dict[str, Any]) -> Reply | SuiteError:
         """Return the reply to a request from the cache or from the server, or why there is none."""
         async with self._free:
             stored = self._cache.get(key)
             if stored is not None:
-                with contextlib.suppress(
-                    _Fault
-                ):  # an earlier version of the suite stored it as an answer
+                # With another model.thinking_end, a stored reply may have no text.
+                with contextlib.suppress(_Fault):
                     return self._parse_reply(self._without_key(stored))
             text = await self._ask(body)
             if isinstance(text, SuiteError):
@@ -263,30 +165,29 @@ class ApiEngine:
                 return await self._post(body)
             except _Fault as fault:
                 if attempt > self._config.retries:
-                    problem = _lasting_error(self._config, f"failed {attempt} times ({fault})")
+                    problem = self._lasting_error(f"failed {attempt} times ({fault})")
                     if fault.of_request:
                         return problem
                     raise problem from fault
-                backed_off = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - no secret
-                wait = min(backed_off if fault.wait is None else fault.wait, _LONGEST_RETRY_WAIT)
-                if attempt == _UNREPORTED + 1:
+                if attempt == _FIRST_REPORTED:
                     _log.info(
                         f"{self._config.base_url}: failed {attempt} times ({fault}); goes on asking"
                     )
-                await asyncio.sleep(wait)
+                wait = fault.wait
+                if wait is None:
+                    wait = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - no secret
+                await asyncio.sleep(min(wait, _LONGEST_RETRY_WAIT))
         raise AssertionError("unreachable")
 
     async def _post(self, body: dict[str, Any]) -> str | SuiteError:
         """Send a request once; return the server's JSON, or why it refuses this request."""
-        sent = {
-            self._limit if name == "max_tokens" else name: value for name, value in body.items()
-        }
+        sent = dict(body)
+        sent[self._limit] = sent.pop("max_tokens")
         try:
             response, text = await self._fetch(sent)
         except TimeoutError as error:
-            raise _Fault(
-                f"no whole answer within {self._config.timeout_seconds:g} seconds"
-            ) from error
+            limit = f"{self._config.timeout_seconds:g} seconds"
+            raise _Fault(f"no whole answer within {limit}") from error
         except (
             self._http.RequestError,
             self._http.InvalidURL,
@@ -296,18 +197,20 @@ class ApiEngine:
             problem = self._without_key(describe_error(error))
             connecting = isinstance(error, self._http.ConnectError | self._http.ConnectTimeout)
             if connecting and not self._reached:  # it is not there at all
-                raise _lasting_error(self._config, f"cannot be reached ({problem})") from error
+                raise self._lasting_error(f"cannot be reached ({problem})") from error
             raise _Fault(problem) from error
-        self._reached, status = True, response.status_code
+        self._reached = True
+        status = response.status_code
         if status in _RETRIED or status >= 500:
             raise _Fault(f"HTTP {status}: {_quote(text)}", _wait_asked_for(response.headers))
         if status == 400 and "max_completion_tokens" in text and "max_tokens" in sent:
-            self._limit = "max_completion_tokens"  # newer models of OpenAI refuse the old name, others the new one
+            # Newer models of OpenAI refuse the old name, others the new one.
+            self._limit = "max_completion_tokens"
             return await self._post(body)
         if status == 400 and "content_filter" in text:
-            return _FILTERED
+            return FILTERED_REPLY
         if status != 200:
-            refusal = _refusal(self._config, self._key, status, _quote(text))
+            refusal = self._refusal(status, _quote(text))
             if status in _OF_REQUEST:
                 return refusal
             raise refusal
@@ -334,66 +237,130 @@ class ApiEngine:
             text = content.decode("utf-8", "replace")
         return response, self._without_key(text.lstrip("\ufeff"))
 
-    def _without_key(self, text: str) -> str:
-        """Replace the key, however it is written."""
-        return self._secret.sub("<key>", text) if self._secret else text
-
-    def _parse_reply(self, text: str) -> _Reply:
+    def _parse_reply(self, text: str) -> Reply:
         """Parse the JSON of a reply, and check that it has an answer."""
         try:
-            reply = parse_json(text, _Reply)
+            reply = parse_json(text, Reply)
         except BadFile as error:
             if _WEB_PAGE.match(text):
-                problem = f"model.base_url={self._config.base_url} answers with a web page instead of JSON"
                 raise EnvironmentProblem(
-                    f"{problem}: correct the address, which usually ends in /v1"
+                    f"{self._address} answers with a web page instead of JSON: correct the address, which usually ends"
+                    " in /v1"
                 ) from error
             problem = f"its answer is not that of a chat model ({error}): {_quote(text)}"
             raise _Fault(problem, of_request=True) from error
         choice = reply.choice
-        if choice.reason in _FAILED:
+        if choice.has_failed:
             raise _Fault(f"finish_reason={choice.reason}: {_quote(text)}", of_request=True)
         thinks_first = not choice.thinking and starts_thinking(self.tokenizer, self._config)
-        has_text = bool(split_answer(choice.text, self._config.thinking_end, thinks_first).text)
-        if not (has_text or choice.refused or choice.reason in _CUT):
+        answer = split_answer(choice.text, self._config.thinking_end, thinks_first)
+        if not (answer.text or choice.is_refused or choice.is_cut):
             kind = "thinking alone" if choice.thinking or choice.text.strip() else "no text"
             raise _Fault(
                 f"finish_reason={choice.reason}, but {kind}: {_quote(text)}", of_request=True
             )
         return reply
 
-    def _read(self, request: Request, reply: _Reply | SuiteError) -> Answer:
+    def _read(self, request: Request, reply: Reply | SuiteError) -> Answer:
         if isinstance(reply, SuiteError):
             return Answer("", True, False, 0, 0, problem=reply)
-        choice, usage = reply.choice, reply.usage or _Usage()
-        prompt_tokens, output_tokens = usage.prompt_tokens or 0, usage.completion_tokens or 0
-        if self.tokenizer:
-            sent = self.count(request.messages)
-            prompt_tokens = prompt_tokens or sent
-            output_ids = self.tokenizer(choice.thinking + choice.text, add_special_tokens=False)[
-                "input_ids"
-            ]
-            output_tokens = output_tokens or len(output_ids)
-            if prompt_tokens < _WHOLE_PROMPT * sent:  # as Ollama counts if it cuts a prompt
-                problem = f"counted {prompt_tokens:,} tokens in a prompt of {sent:,}"
-                advice = "if it cuts prompts, raise its context length or choose a smaller model.input_length"
-                self._warn_once("cut", f"{problem}: {advice}")
-        elif None in (usage.prompt_tokens, usage.completion_tokens):
-            problem = "gives no token counts (usage), so token counts and price stay 0"
-            self._warn_once("uncounted", f"{problem}: add model.tokenizer to count them")
+        choice = reply.choice
+        prompt_tokens, output_tokens = self._count_tokens(request, reply)
         return Answer(
-            text="" if choice.refused else self._without_key(choice.text),
-            complete=choice.reason not in _CUT,
-            refused=choice.refused,
+            text="" if choice.is_refused else self._without_key(choice.text),
+            complete=not choice.is_cut,
+            refused=choice.is_refused,
             prompt_tokens=prompt_tokens,
             output_tokens=output_tokens,
             thinking=choice.thinking,
         )
 
+    def _count_tokens(self, request: Request, reply: Reply) -> tuple[int, int]:
+        """Return the tokens of prompt and answer: the server's counts, else the tokenizer's."""
+        usage = reply.usage or Usage()
+        prompt_tokens, output_tokens = usage.prompt_tokens or 0, usage.completion_tokens or 0
+        if self.tokenizer:
+            num_sent = self.count(request.messages)
+            prompt_tokens = prompt_tokens or num_sent
+            written = reply.choice.thinking + reply.choice.text
+            output_ids = self.tokenizer(written, add_special_tokens=False)["input_ids"]
+            output_tokens = output_tokens or len(output_ids)
+            if prompt_tokens < _WHOLE_PROMPT * num_sent:  # as Ollama counts if it cuts a prompt
+                self._warn_once(
+                    "cut",
+                    f"counted {prompt_tokens:,} tokens in a prompt of {num_sent:,}: if it cuts prompts, raise its"
+                    " context length or choose a smaller model.input_length",
+                )
+        elif None in (usage.prompt_tokens, usage.completion_tokens):
+            self._warn_once(
+                "uncounted",
+                "gives no token counts (usage), so token counts and price stay 0: add model.tokenizer to count them",
+            )
+        return prompt_tokens, output_tokens
+
     def _warn_once(self, kind: str, problem: str) -> None:
         if kind not in self._reported:
             self._reported.add(kind)
-            _log.warning(f"model.base_url={self._config.base_url} {problem}")
+            _log.warning(f"{self._address} {problem}")
+
+    def _lasting_error(self, problem: str) -> SuiteError:
+        advice = "check the server and the address, then run the same command again; finished answers are kept"
+        return EnvironmentProblem(f"{self._address} {problem}: {advice}")
+
+    def _refusal(self, status: int, message: str) -> SuiteError:
+        """Return the error for a request that the server does not accept."""
+        if status in (401, 403):
+            name = f"the environment variable {self._config.key_variable}"
+            problem = f"wants a key: put it into {name}"
+            if self._has_key:
+                problem = f"refuses the key in {name}"
+            return EnvironmentProblem(
+                f"{self._address} {problem} (HTTP {status}); model.key_variable names another variable"
+            )
+        described = f"(HTTP {status}: {message})"
+        if 300 <= status < 400:
+            problem = f" redirects requests (HTTP {status}): give the address to which it redirects"
+        elif status == 404:
+            problem = (
+                f" has no model.checkpoint={self._config.checkpoint} {described}: correct model.checkpoint, or the"
+                " address, which usually ends in /v1"
+            )
+        elif _TOO_LONG.search(message):
+            problem = (
+                f": a prompt is too long for the model {described}: choose a smaller model.input_length or"
+                " model.decode_length"
+            )
+        else:
+            problem = f" does not accept a request {described}: correct the settings"
+        return UsageError(f"{self._address}{problem}")
+
+
+def _check_address(config: PromptConfig) -> None:
+    """Check that the settings name a server and a model; no message shows a password."""
+    if config.base_url is None:
+        raise UsageError(
+            "model.base_url is missing: give the server's address (http://localhost:8000/v1)"
+        )
+    if not re.fullmatch(r"https?://[^/@?]+(/[^?]*)?", config.base_url):
+        raise UsageError(
+            "model.base_url is not an address without a password or key, as http://localhost:8000/v1"
+        )
+    if config.checkpoint is None:
+        raise UsageError("model.checkpoint is missing: give the model's name at the server")
+
+
+def _read_key(variable: str) -> str | None:
+    """Return the key in an environment variable; None if there is none.
+
+    Raises:
+        UsageError: no header can have the key.
+    """
+    key = os.environ.get(variable, "").strip()
+    if not re.fullmatch(r"[!-~]*", key):
+        raise UsageError(
+            f"the key in the environment variable {variable} has spaces or characters that are not ASCII"
+        )
+    return key or None
 
 
 def _request_body(config: PromptConfig, request: Request, decoding: Decoding) -> dict[str, Any]:
@@ -412,82 +379,11 @@ def _request_body(config: PromptConfig, request: Request, decoding: Decoding) ->
     return body | (config.extra_body or {})
 
 
-def _lasting_error(config: PromptConfig, problem: str) -> SuiteError:
-    advice = "check the server and the address, then run the same command again; finished answers are kept"
-    return EnvironmentProblem(f"model.base_url={config.base_url} {problem}: {advice}")
-
-
-def _refusal(config: PromptConfig, key: str | None, status: int, message: str) -> SuiteError:
-    """Return the error for a request that the server does not accept."""
-    setting = f"model.base_url={config.base_url}"
-    if status in (401, 403):
-        name = f"the environment variable {config.key_variable}"
-        problem = f"refuses the key in {name}" if key else f"wants a key: put it into {name}"
-        return EnvironmentProblem(
-            f"{setting} {problem} (HTTP {status}); model.key_variable names another variable"
-        )
-    if 300 <= status < 400:
-        return UsageError(
-            f"{setting} redirects requests (HTTP {status}): give the address to which it redirects"
-        )
-    if status == 404:
-        advice = "correct model.checkpoint, or the address, which usually ends in /v1"
-        return UsageError(
-            f"{setting} has no model.checkpoint={config.checkpoint} (HTTP 404: {message}): {advice}"
-        )
-    if _TOO_LONG.search(message):
-        advice = "choose a smaller model.input_length or model.decode_length"
-        return UsageError(
-            f"{setting}: a prompt is too long for the model (HTTP {status}: {message}): {advice}"
-        )
-    return UsageError(
-        f"{setting} does not accept a request (HTTP {status}: {message}): correct the settings"
-    )
-
-
 def _quote(text: str) -> str:
     """Return what a server said, on one line."""
     if _WEB_PAGE.match(text):
         return "a web page"
     return escape_line(" ".join(text.split()))[:_LONGEST_QUOTE] or "no text"
-
-
-def _read_key(variable: str) -> str | None:
-    """Return the key in an environment variable; None if there is none."""
-    key = os.environ.get(variable, "").strip()
-    if not re.fullmatch(r"[!-~]*", key):
-        raise UsageError(
-            f"the key in the environment variable {variable} has spaces or characters that are not ASCII"
-        )
-    return key or None
-
-
-def _key_pattern(key: str) -> re.Pattern[str]:
-    """Return a pattern of a key in any case: plain, hexadecimal or Base64, with the escapes of JSON, URLs and HTML."""
-    raw = key.encode()
-    spellings = [key, raw.hex()]
-    for shift in range(
-        3
-    ):  # bytes before the key; characters that depend on its neighbours are left out
-        independent = slice(-(-8 * shift // 6), 8 * (shift + len(raw)) // 6)
-        spellings.append(base64.b64encode(bytes(shift) + raw).decode()[independent])
-        spellings.append(spellings[-1].translate({ord("+"): "-", ord("/"): "_"}))
-    patterns = []
-    for text in spellings:
-        num_more = max(
-            0, len(text) - _KEY_HEAD
-        )  # any characters: a pattern of a whole token takes seconds to compile
-        patterns.append(
-            "".join(map(_character_pattern, text[:_KEY_HEAD]))
-            + f"(?:{_ANY_CHARACTER}){{0,{num_more}}}"
-        )
-    return re.compile("|".join(patterns), re.IGNORECASE)
-
-
-def _character_pattern(character: str) -> str:
-    code = ord(character)
-    escaped = rf"\\{{1,8}}(?:u00|x){code:02x}|%(?:25){{0,8}}{code:02x}|&(?:amp;)?#(?:0{{0,8}}{code}|x0{{0,8}}{code:x});"
-    return rf"(?:\\{{0,8}}{re.escape(character)}|{escaped})"
 
 
 def _import_httpx() -> Any:
@@ -504,20 +400,19 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
     """Return an HTTP client with as many connections as there are requests at once."""
     try:
         base_url = http.URL(config.base_url)
-        base_url.raw_host.decode("ascii").encode(
-            "idna"
-        )  # as the connection does: labels have 1 to 63 bytes
+        # As the connection does: labels have 1 to 63 bytes.
+        base_url.raw_host.decode("ascii").encode("idna")
         if not 0 < (base_url.port or 80) < 2**16:
             raise http.InvalidURL(f"Invalid port: {base_url.port}")
     except (http.InvalidURL, UnicodeError) as error:
         raise UsageError(
             f"model.base_url={config.base_url} is not an address ({error}): correct it"
         ) from error
-    headers = (
-        {config.key_header: f"Bearer {key}" if config.key_header == "Authorization" else key}
-        if key
-        else {}
-    )
+    headers = {}
+    if key:
+        headers[config.key_header] = (
+            f"Bearer {key}" if config.key_header == "Authorization" else key
+        )
     params = {"api-version": config.api_version} if config.api_version else {}
     timeout = http.Timeout(None, connect=_LONGEST_CONNECTING)  # `_fetch` has a deadline
     try:
@@ -525,8 +420,8 @@ def _open_client(http: Any, config: PromptConfig, key: str | None) -> Any:
             base_url=base_url, headers=headers, params=params, timeout=timeout, limits=http.Limits()
         )
     except (http.InvalidURL, ImportError, OSError, ValueError) as error:  # a proxy, or certificates
-        names = [name for name in os.environ if name.upper() in _OF_CONNECTIONS]
-        problem = f"{', '.join(names)} in the environment cannot be used ({describe_error(error)})"
+        names = ", ".join(filter(_OF_CONNECTIONS.fullmatch, os.environ))
+        problem = f"{names} in the environment cannot be used ({describe_error(error)})"
         raise EnvironmentProblem(
             f"{problem}: correct or unset it (a SOCKS proxy: pip install socksio)"
         ) from error
@@ -541,13 +436,12 @@ def _run_loop(loop: asyncio.AbstractEventLoop, client: Any) -> None:
 
 def _check_server_settings(decoding: Decoding) -> None:
     """Check that the API has the settings."""
-    usual = vars(Decoding())
+    values, usual = vars(decoding), vars(Decoding())
     for name in _LOCAL:
-        value, default = vars(decoding)[name], usual[name]
-        if value != default:
-            advice = f"choose decode.{name}={default}, or model.engine=transformers"
+        if values[name] != usual[name]:
+            advice = f"choose decode.{name}={usual[name]}, or model.engine=transformers"
             raise UsageError(
-                f"decode.{name}={value} is no setting of an OpenAI-compatible server: {advice}"
+                f"decode.{name}={values[name]} is no setting of an OpenAI-compatible server: {advice}"
             )
 
 

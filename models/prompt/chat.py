@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from itertools import product
 from typing import Any
 
 from longsumbench.core import Message
@@ -27,16 +26,12 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
     if config.chat_template == "none":
         return "\n\n".join([*(message["content"] for message in messages), ""])
     options = {} if config.thinking is None else {"enable_thinking": config.thinking}
-    of_server = config.engine == "api"  # the tokenizer has its own setting
-    shown_as = (
-        f"model.tokenizer={config.tokenizer}"
-        if of_server
-        else f"model.checkpoint={config.checkpoint}"
-    )
+    shown_as = f"model.checkpoint={config.checkpoint}"
+    advice = "a model trained for chats, or model.chat_template=none, which joins the messages by blank lines"
+    if config.engine == "api":  # the tokenizer has its own setting
+        shown_as = f"model.tokenizer={config.tokenizer}"
+        advice = "another tokenizer, or none with model.truncate=none model.shots=0"
     if not tokenizer.chat_template:
-        advice = "a model trained for chats, or model.chat_template=none, which joins the messages by blank lines"
-        if of_server:
-            advice = "another tokenizer, or none with model.truncate=none model.shots=0"
         raise UsageError(
             f"the tokenizer of {shown_as} has no chat template, as those of base models: choose {advice}"
         )
@@ -51,16 +46,15 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
                 tokenize=False,
                 **options,
             )
+    except UsageError:
+        raise
     except Exception as error:  # a template can raise any
-        if isinstance(error, UsageError):
-            raise
         raise UsageError(
             f"the chat template of {shown_as} refuses the prompt ({describe_error(error)}):"
             " choose a model.prompt without system text, or model.shots=0"
         ) from error
-    if len(text) > _LONGEST_MARKS + _MOST_COPIES * sum(
-        len(message["content"]) for message in messages
-    ):
+    length = sum(len(message["content"]) for message in messages)
+    if len(text) > _LONGEST_MARKS + _MOST_COPIES * length:
         raise endless
     return text
 
@@ -81,18 +75,28 @@ def chat_ids(tokenizer: Any, messages: Sequence[Message], config: PromptConfig) 
     """
     if config.chat_template == "none":
         return list(tokenizer(chat_text(tokenizer, messages, config), verbose=False)["input_ids"])
+    # A character that no message has marks the places of special tokens.
     contents = "".join(message["content"] for message in messages)
     special = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
     tokens = [token for token in sorted(special, key=len, reverse=True) if token in contents]
     mark = next(char for char in map(chr, _NONCHARACTERS) if char not in contents)
-    hidden = [dict(message) for message in messages]
-    for (number, token), message in product(enumerate(tokens), hidden):
-        message["content"] = message["content"].replace(token, f"{mark}{number}{mark}")
+    # The template sees a mark in place of each special token; what is between two marks is tokenized alone.
+    hidden = []
+    for message in messages:
+        content = message["content"]
+        for number, token in enumerate(tokens):
+            content = content.replace(token, f"{mark}{number}{mark}")
+        hidden.append({**message, "content": content})
+    pieces = re.split(rf"{mark}(\d+){mark}", chat_text(tokenizer, hidden, config))
     ids: list[int] = []
-    for place, text in enumerate(
-        re.split(rf"{mark}(\d+){mark}", chat_text(tokenizer, hidden, config))
-    ):
-        as_text = {"split_special_tokens": True} if place % 2 else {}
-        text = tokens[int(text)] if place % 2 else text
-        ids += tokenizer(text, add_special_tokens=False, verbose=False, **as_text)["input_ids"]
+    for place, piece in enumerate(pieces):
+        # Every second piece is the number of a token.
+        is_token = place % 2 == 1
+        encoded = tokenizer(
+            tokens[int(piece)] if is_token else piece,
+            add_special_tokens=False,
+            verbose=False,
+            split_special_tokens=is_token,
+        )
+        ids += encoded["input_ids"]
     return ids

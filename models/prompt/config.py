@@ -5,21 +5,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from longsumbench import core
+from longsumbench.core import (
+    Between,
+    Capabilities,
+    DeviceMap,
+    LanguageModel,
+    OneOf,
+    ReleaseDate,
+    SystemConfig,
+    TargetTokens,
+    Text,
+    TokenCount,
+    VariableName,
+    WeightType,
+    registry,
+    setting,
+)
 from longsumbench.errors import UsageError
 from longsumbench.models.prompt.prompts import Prompt, read_prompt
 
-_Engine = Annotated[str, core.OneOf(more=lambda: core.registry.engines.targets())]
-_Template = Annotated[str, core.OneOf("model", "none")]
-_AskedWords = Annotated[str, core.OneOf("train", number_of="words")]
-_Truncate = Annotated[str, core.OneOf("end", "start", "middle", "none", "stages")]
-_Shots = Annotated[int, core.Between(0, 100)]
-_Retries = Annotated[int, core.Between(0, 1_000)]
-_Parallel = Annotated[int, core.Between(1, 10_000)]
-_Seconds = Annotated[float, core.Between(0, 10**6, open_low=True)]
-_Variable = Annotated[str, core.VariableName()]
-_Price = Annotated[float, core.Between(0, 10**6)]
-_KeyHeader = Annotated[str, core.OneOf("Authorization", "api-key")]
+_Engine = Annotated[str, OneOf(more=lambda: registry.engines.targets())]
+_Template = Annotated[str, OneOf("model", "none")]
+_AskedWords = Annotated[str, OneOf("train", number_of="words")]
+_Truncate = Annotated[str, OneOf("end", "start", "middle", "none", "stages")]
+_Shots = Annotated[int, Between(0, 100)]
+_Retries = Annotated[int, Between(0, 1_000)]
+_Parallel = Annotated[int, Between(1, 10_000)]
+_Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
+_Variable = Annotated[str, VariableName()]
+_Price = Annotated[float, Between(0, 10**6)]
+_KeyHeader = Annotated[str, OneOf("Authorization", "api-key")]
 # Prompts, one of which fits a dataset.
 _BUILT_IN = ("document", "documents", "query")
 _OWN_FIELDS = (
@@ -43,98 +58,92 @@ _OF_OTHER_ENGINE = {
 
 
 @dataclass
-class PromptConfig(core.SystemConfig):
+class PromptConfig(SystemConfig):
     """A language model that is prompted: by transformers, or behind an OpenAI-compatible server."""
 
-    name: core.Text = core.setting("prompt", "name of the system")
-    engine: _Engine = core.setting(
+    name: Text = setting("prompt", "name of the system")
+    engine: _Engine = setting(
         "transformers", "transformers (in this process) | api (an OpenAI-compatible server)"
     )
-    checkpoint: core.Text | None = core.setting(
+    checkpoint: Text | None = setting(
         None, "folder or hub name; of engine=api: the model's name at the server"
     )
-    revision: core.Text | None = core.setting(
-        None, "branch, tag, commit or refs/pr/N on the hub; null: main"
-    )
-    dtype: core.WeightType | None = core.setting(
+    revision: Text | None = setting(None, "branch, tag, commit or refs/pr/N on the hub; null: main")
+    dtype: WeightType | None = setting(
         None, "float32 | bfloat16 | float16; null: the checkpoint's", decides="summaries"
     )
-    device_map: core.DeviceMap | None = core.setting(
+    device_map: DeviceMap | None = setting(
         None,
         "shares the weights out over GPUs: as in transformers; null: one device",
         decides="summaries",
     )
-    tokenizer: core.Text | None = core.setting(
+    tokenizer: Text | None = setting(
         None, "tokenizer with engine=api, folder or hub name; without it only truncate=none"
     )
-    chat_template: _Template = core.setting(
+    chat_template: _Template = setting(
         "model", "model: its own | none: the messages, joined by blank lines"
     )
-    thinking: bool | None = core.setting(
+    thinking: bool | None = setting(
         None, "enable_thinking of the chat template; null: the template's default"
     )
-    thinking_end: core.Text = core.setting(
-        "</think>", "mark that ends the thinking, next to the known ones"
-    )
-    prompt: core.Text | None = core.setting(
+    thinking_end: Text = setting("</think>", "mark that ends the thinking, next to the known ones")
+    prompt: Text | None = setting(
         None,
         "name in conf/prompt, or a YAML file; null: document, documents or query, as the dataset is",
     )
-    length: _AskedWords = core.setting(
+    length: _AskedWords = setting(
         "train", "length to ask for: a number | train: mean length of the training targets", "words"
     )
-    shots: _Shots = core.setting(0, "number of training examples before the text")
-    truncate: _Truncate = core.setting(
+    shots: _Shots = setting(0, "number of training examples before the text")
+    truncate: _Truncate = setting(
         "end",
         "what is cut from a long text: end | middle | start | none (refuse) | stages (summarize parts first)",
     )
-    input_length: core.TokenCount | None = core.setting(
+    input_length: TokenCount | None = setting(
         None,
         "longest prompt, with the chat template; null: the model's positions less decode_length",
         "tokens",
     )
-    decode_length: core.TargetTokens = core.setting(
-        2_048, "longest answer, thinking included", "tokens"
-    )
-    base_url: core.Text | None = core.setting(
+    decode_length: TargetTokens = setting(2_048, "longest answer, thinking included", "tokens")
+    base_url: Text | None = setting(
         None, "address of the server of engine=api (http://localhost:8000/v1)"
     )
-    key_variable: _Variable = core.setting(
+    key_variable: _Variable = setting(
         "OPENAI_API_KEY", "environment variable that has the key of engine=api", decides="nothing"
     )
-    key_header: _KeyHeader = core.setting(
+    key_header: _KeyHeader = setting(
         "Authorization",
         "header that has the key of engine=api: Authorization, or api-key (Azure)",
         decides="nothing",
     )
-    api_version: core.Text | None = core.setting(
+    api_version: Text | None = setting(
         None, "version of the server's API, sent as ?api-version= (Azure)"
     )
-    extra_body: dict[core.Text, Any] | None = core.setting(
+    extra_body: dict[Text, Any] | None = setting(
         None, "further fields of every request of engine=api"
     )
-    parallel_requests: _Parallel = core.setting(
+    parallel_requests: _Parallel = setting(
         8, "requests of engine=api at once", "requests", decides="nothing"
     )
-    timeout_seconds: _Seconds = core.setting(
+    timeout_seconds: _Seconds = setting(
         600.0, "longest time for one whole answer of engine=api", "seconds", decides="nothing"
     )
-    retries: _Retries = core.setting(
+    retries: _Retries = setting(
         6, "repetitions of a request of engine=api that failed", decides="nothing"
     )
-    input_price: _Price | None = core.setting(
+    input_price: _Price | None = setting(
         None, "price of a million prompt tokens of engine=api", "US dollars", decides="nothing"
     )
-    output_price: _Price | None = core.setting(
+    output_price: _Price | None = setting(
         None, "price of a million answered tokens of engine=api", "US dollars", decides="nothing"
     )
-    released: core.ReleaseDate | None = core.setting(
+    released: ReleaseDate | None = setting(
         None, "month or day of the model's release (2025-04), for tables", decides="nothing"
     )
 
     # 2 left marks of chat formats ("<|channel|>"), all but one kind of thinking, and fences in summaries.
     version = 3
-    capabilities = core.Capabilities(prompts=True)
+    capabilities = Capabilities(prompts=True)
 
     @property
     def decided_by(self) -> frozenset[str]:
@@ -146,14 +155,14 @@ class PromptConfig(core.SystemConfig):
         names = [self.prompt] if self.prompt else _BUILT_IN
         return {name: read_prompt(name) for name in names}
 
-    def open_engine(self) -> core.LanguageModel:
+    def open_engine(self) -> LanguageModel:
         """Return the language model; its class is imported here.
 
         Raises:
             UsageError: the model or its tokenizer does not exist, or is of another kind.
             EnvironmentProblem: it is not on this machine and cannot be fetched, or a package is missing.
         """
-        engine: core.LanguageModel = core.registry.engines.load(self.engine)(self)
+        engine: LanguageModel = registry.engines.load(self.engine)(self)
         return engine
 
     def identity(self) -> dict[str, Any]:
@@ -176,15 +185,16 @@ class PromptConfig(core.SystemConfig):
             )
         foreign_names, advice = _OF_OTHER_ENGINE.get(self.engine, ((), ""))
         for name in foreign_names:
-            if (value := vars(self)[name]) is not None:
+            value = vars(self)[name]
+            if value is not None:
                 raise UsageError(f"model.{name}={value} is a setting of model.engine={advice}")
         if self.engine == "api" and self.chat_template == "none":
             raise UsageError(
                 "model.chat_template=none is a setting of model.engine=transformers: leave it out"
             )
-        own_fields = (
-            (*_OWN_FIELDS, "chat_template_kwargs") if self.thinking is not None else _OWN_FIELDS
-        )
+        own_fields = set(_OWN_FIELDS)
+        if self.thinking is not None:
+            own_fields.add("chat_template_kwargs")
         for name in self.extra_body or ():
             if name in own_fields:
                 raise UsageError(
@@ -194,22 +204,20 @@ class PromptConfig(core.SystemConfig):
             raise UsageError(
                 "model.input_price and model.output_price go together: give both, or none"
             )
-        if (
-            self.engine == "api"
-            and self.tokenizer is None
-            and (self.truncate != "none" or self.shots)
-        ):
-            counted = (
-                f"model.truncate={self.truncate}"
-                if self.truncate != "none"
-                else f"model.shots={self.shots}"
-            )
+        if self.engine == "api" and self.tokenizer is None:
+            self._check_uncounted()
+
+    def _check_uncounted(self) -> None:
+        """Check that nothing counts tokens, without a tokenizer."""
+        counting, remedy = None, "choose model.truncate=none model.shots=0"
+        if self.truncate != "none":
+            counting = f"truncate={self.truncate}"
+        elif self.shots:
+            counting = f"shots={self.shots}"
+        elif self.input_length is not None:
+            counting, remedy = f"input_length={self.input_length}", "leave it out"
+        if counting:
             raise UsageError(
-                f"{counted} counts tokens: add model.tokenizer=<folder or hub name of the model's tokenizer>, or choose"
-                " model.truncate=none model.shots=0"
-            )
-        if self.engine == "api" and self.tokenizer is None and self.input_length is not None:
-            raise UsageError(
-                f"model.input_length={self.input_length} counts tokens: add model.tokenizer=<folder or hub name of the"
-                " model's tokenizer>, or leave it out"
+                f"model.{counting} counts tokens: add model.tokenizer=<folder or hub name of the model's tokenizer>, or"
+                f" {remedy}"
             )

@@ -55,10 +55,11 @@ class Prompt:
         Without a query, its place is empty.
         """
         values = {"document": document, "query": query or "", "words": str(words)}
-        system = (
-            [{"role": "system", "content": fill_places(self.system, values)}] if self.system else []
-        )
-        return [*system, {"role": "user", "content": fill_places(self.user, values)}]
+        messages: list[Message] = []
+        for role, text in (("system", self.system), ("user", self.user)):
+            if text:
+                messages.append({"role": role, "content": fill_places(text, values)})
+        return messages
 
 
 def fill_places(template: str, values: Mapping[str, str]) -> str:
@@ -69,14 +70,17 @@ def fill_places(template: str, values: Mapping[str, str]) -> str:
 def _prompt_file(name: str) -> Path:
     """Return the file of a prompt: one in `prompt/` of the suite's or the user's configuration folder, or a path."""
     folders = (CONF / "prompt", user_config_folder() / "prompt")
-    path = next(
-        (path for folder in folders if (path := folder / f"{name}.yaml").is_file()),
-        Path(name).expanduser(),
-    )
+    names: set[str] = set()
+    for folder in folders:
+        files = {path.stem: path for path in folder.glob("*.yaml")}
+        if name in files:
+            return files[name]
+        names.update(files)
+    path = Path(name).expanduser()
     if not path.is_file():
-        names = sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})
+        known = sorted(names)
         raise UsageError(
-            f"model.prompt={name} is no file{did_you_mean(name, names)}; prompts: {', '.join(names)}"
+            f"model.prompt={name} is no file{did_you_mean(name, known)}; prompts: {', '.join(known)}"
         )
     return path
 
@@ -91,7 +95,8 @@ def read_prompt(name: str) -> Prompt:
     path = _prompt_file(name)
     try:
         content: Any = yaml.safe_load(read_text(path))
-        if isinstance(content, dict) and (unknown := content.keys() - _FILLED.keys()):
+        unknown = content.keys() - _FILLED.keys() if isinstance(content, dict) else ()
+        if unknown:
             raise UsageError(
                 f"unknown entry '{min(map(str, unknown))}'; a prompt has: {', '.join(_FILLED)}"
             )
@@ -109,7 +114,8 @@ def _check_places(prompt: Prompt) -> None:
     if "{document}" not in prompt.user:
         raise UsageError("its text 'user' has no place {document}")
     for entry, places_of_entry in _FILLED.items():
-        if unknown := set(_PROMPT_PLACE.findall(asdict(prompt)[entry])) - places_of_entry:
+        unknown = set(_PROMPT_PLACE.findall(asdict(prompt)[entry])) - places_of_entry
+        if unknown:
             places = ", ".join(f"{{{name}}}" for name in sorted(places_of_entry))
             raise UsageError(
                 f"its text '{entry}' has the unknown place {{{min(unknown)}}}; known: {places}"

@@ -3,15 +3,18 @@
     Example --prompts--> messages --truncation--> requests --LanguageModel--> answers --> Summary
 
 With `model.truncate=stages`, the answers about the parts of a text are the text of the next requests.
+
+`PromptSystem.summarize` is the door: it asks the engine, round by round, what the `Dialogue` of each example wants next.
 """
 
 import logging
 import random
 import sys
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -77,70 +80,72 @@ class Dialogue:
         # Of the text in the current prompts.
         self._tokens = 0
         self._text, self._complete = "", True
-        self._counts = Counter[str]()
+        self._counts = Counter(dict.fromkeys(_ANSWER_COUNTS, 0))
         # None if tokens are unknown.
-        self.ledger = self._begin(_passage(system, example), system.config.truncate)
+        self.ledger = self._begin(system.passage(example), system.config.truncate)
 
     def _begin(self, passage: Passage, policy: str) -> Truncation | None:
         """Set the first requests, and return the ledger."""
         if not passage.text:
             return Truncation(0, 0)
         if self.system.engine.tokenizer is None or self.system.budget is None:
-            self.prompts = [self.system.messages(self.example, passage.text)]
+            self._ask([passage.text])
             return None
-        text = self._long_text(passage, self.system.budget)
+        text = self._long_text(passage)
         if text.excess <= 0 or policy == "stages":
             self._ask_about(text)
             return text.ledger([(0, len(passage.text))])
         if policy == "none":
             raise _too_long(self.system, text.budget + text.excess, self.example.id)
         shortened, ledger = text.shortened(policy)
-        if not shortened:
-            raise _too_long(self.system, text.budget - text.room, self.example.id)
-        self.prompts = [self.system.messages(self.example, shortened)]
+        self._ask([shortened] if shortened else [], text)
         return ledger
 
-    def _long_text(self, passage: Passage, budget: int) -> LongText:
-        engine = self.system.engine
-        return LongText(
-            passage,
-            engine.tokenizer,
-            lambda text: engine.count(self.system.messages(self.example, text)),
-            budget,
-        )
+    def _long_text(self, passage: Passage) -> LongText:
+        engine, budget = self.system.engine, self.system.budget
+        assert budget is not None
+
+        def count(text: str) -> int:
+            return engine.count(self.system.messages(self.example, text))
+
+        return LongText(passage, engine.tokenizer, count, budget)
 
     def _ask_about(self, text: LongText) -> None:
         """Set the requests about a text, in parts if it is too long."""
-        parts = [text.passage.text] if text.excess <= 0 else text.parts()
-        if not parts:
+        self._ask([text.passage.text] if text.excess <= 0 else text.parts(), text)
+        self._tokens = len(text.offsets)
+
+    def _ask(self, parts: Sequence[str], text: LongText | None = None) -> None:
+        """Set the requests about parts of a text; without any, there is no room for the text."""
+        if text is not None and not parts:
             raise _too_long(self.system, text.budget - text.room, self.example.id)
         self.prompts = [self.system.messages(self.example, part) for part in parts]
-        self._tokens = len(text.offsets)
 
     def requests(self, decoding: Decoding, limit: int) -> list[Request]:
         """Return the next requests, each with its own seed."""
-        first = len(self._sent)
-        self._sent.extend(self.prompts)
-        return [
-            Request(
-                tuple(prompt), int(digest([decoding.seed, self.example.id, number])[:8], 16), limit
-            )
-            for number, prompt in enumerate(self.prompts, start=first)
-        ]
+        requests = []
+        for prompt in self.prompts:
+            seed = int(digest([decoding.seed, self.example.id, len(self._sent)])[:8], 16)
+            requests.append(Request(tuple(prompt), seed, limit))
+            self._sent.append(prompt)
+        return requests
 
     def add_answers(self, answers: Sequence[Answer]) -> None:
         """Take the answers to the requests; of several, ask for one summary of them, in stages if it must be."""
-        texts = [self._add_answer(answer) for answer in answers]
         self.prompts = []
-        self.problem = next((answer.problem for answer in answers if answer.problem), None)
+        texts = []
+        for answer in answers:
+            texts.append(self._add_answer(answer))
+            self.problem = self.problem or answer.problem
         if self.problem:
             self._counts["failed"] = 1
-        elif len(texts) == 1:
+            return
+        passage = Passage.of_summaries(texts)
+        if len(texts) == 1:
             self._text = texts[0]
-        elif (passage := Passage.of_summaries(texts)).text:
-            assert self.system.budget is not None
-            text = self._long_text(passage, self.system.budget)
-            # It might never end.
+        elif passage.text:
+            text = self._long_text(passage)
+            # Summaries that do not get shorter might be summarized for ever.
             if text.excess > 0 and len(text.offsets) > _SHORTER * self._tokens:
                 self._text, self._complete = "\n".join(texts), False
             else:
@@ -164,23 +169,20 @@ class Dialogue:
 
     def summary(self, keep_inputs: bool) -> Summary:
         """Return the summary, with the price of its tokens in US dollars if there is one."""
-        counts: dict[str, float] = {name: self._counts[name] for name in _ANSWER_COUNTS}
-        prices = self.system.config.input_price, self.system.config.output_price
-        if prices[0] is not None and prices[1] is not None:
-            dollars = counts["prompt_tokens"] * prices[0] + counts["output_tokens"] * prices[1]
+        config = self.system.config
+        counts: dict[str, float] = dict(self._counts)
+        if config.input_price is not None and config.output_price is not None:
+            dollars = config.input_price * counts["prompt_tokens"]
+            dollars += config.output_price * counts["output_tokens"]
             counts["price"] = dollars / 1_000_000
-        tokens, text_read = (
-            self._counts["output_tokens"],
-            _sent_text(self._sent) if keep_inputs else None,
-        )
         return Summary(
             self.example.id,
             self._text,
             self.ledger,
             self._complete,
-            tokens,
+            self._counts["output_tokens"],
             counts=counts,
-            read=text_read,
+            read=_sent_text(self._sent) if keep_inputs else None,
         )
 
 
@@ -225,11 +227,9 @@ class PromptSystem(System):
         config, context = self.config, self.engine.context
         if context is None:
             if config.input_length is None and config.truncate != "none":
-                problem = (
-                    f"model.checkpoint={config.checkpoint} does not say how many tokens it can read"
-                )
                 raise UsageError(
-                    f"model.input_length is missing: {problem}; give the most tokens of a prompt"
+                    f"model.input_length is missing: model.checkpoint={config.checkpoint} does not say how many tokens"
+                    " it can read; give the most tokens of a prompt"
                 )
             return config.input_length
         if (config.input_length or 1) + config.decode_length > context:
@@ -244,13 +244,12 @@ class PromptSystem(System):
         """Return facts about the model, and the prompts of the checked examples; without any, of the dataset."""
         kinds = self._kinds or {(bool(self.state.queried), bool(self.state.multi_document))}
         names = sorted({self.prompt_name(*kind) for kind in kinds})
-        hashes = [self.prompts[name].hash for name in names]
         return {
             **self.engine.facts(),
             "context": self.budget,
             "released": self.config.released,
             "prompt": ", ".join(Path(name).stem for name in names),
-            "prompt_hash": ", ".join(hashes),
+            "prompt_hash": ", ".join(self.prompts[name].hash for name in names),
         }
 
     def check_examples(self, examples: Iterable[Example]) -> None:
@@ -267,10 +266,12 @@ class PromptSystem(System):
         for example in examples:
             self._kinds.add(_prompt_kind(example))
             if self.prompt_of(example).asks_query and not example.query:
-                problem = f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none"
-                raise UsageError(f"{problem}: choose another prompt")
+                raise UsageError(
+                    f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none:"
+                    " choose another prompt"
+                )
             if self.budget is not None and self.engine.tokenizer is not None:
-                text = _passage(self, example).text if refuses else ""
+                text = self.passage(example).text if refuses else ""
                 lengths.append((self.engine.count(self.messages(example, text, words)), example.id))
         # Without its text, a prompt leaves room for one token of it at least.
         limit = (self.budget or 0) - (0 if refuses else 1)
@@ -290,49 +291,50 @@ class PromptSystem(System):
             MissingSplit: the training split is needed, and missing.
             UsageError: too few examples are short enough.
         """
-        train = context.train
+        config, train = self.config, context.train
         split = context.validation if train is None else train
         if split is not None:
             self.state.queried = split.queried
             self.state.multi_document = split.multi_document
-        if train is None or len(train) == 0:
-            if self.config.length == "train" or self.config.shots:
-                setting = (
-                    "length=train"
-                    if self.config.length == "train"
-                    else f"shots={self.config.shots}"
-                )
+        asks_as_trained = config.length == "train"
+        if asks_as_trained or config.shots:
+            if train is None or len(train) == 0:
+                setting = "length=train" if asks_as_trained else f"shots={config.shots}"
                 raise MissingSplit(
                     f"model.{setting} needs a train split: choose model.length=<words> model.shots=0"
                 )
-        elif self.config.length == "train":
-            self.state.target_words = mean_target_words(train)
-        asks_as_trained = self.config.length == "train"
-        words = self.state.target_words if asks_as_trained else int(self.config.length)
+            if asks_as_trained:
+                self.state.target_words = mean_target_words(train)
+        words = self.state.target_words if asks_as_trained else int(config.length)
         assert words is not None
-        if words * _WORD_TOKENS > self.config.decode_length:
-            problem = f"model.decode_length={self.config.decode_length} is short for a summary of {words:,.0f} words"
+        tokens = words * _WORD_TOKENS
+        if tokens > config.decode_length:
             _log.warning(
-                f"{problem}: choose at least {round(words * _WORD_TOKENS):,}, or a smaller model.length"
+                f"model.decode_length={config.decode_length} is short for a summary of {words:,.0f} words: choose at"
+                f" least {round(tokens):,}, or a smaller model.length"
             )
-        if self.config.shots and train is not None:
+        if config.shots and train is not None:
             self.state.shots = self._draw_shots(train, context.recipe.seed)
 
     def _draw_shots(self, train: Split, seed: int) -> list[Message]:
         """Return the turns of examples drawn from the training split: the first ones that fit into half of a prompt."""
-        number, turns = self.config.shots, list[Message]()
+        number = self.config.shots
         # Tokens of one example.
         longest = sys.maxsize if self.budget is None else self.budget // (2 * number)
-        words = zip(train.source_words, train.reference_words, strict=True)
-        places = [
-            place for place, lengths in enumerate(words) if all(lengths) and sum(lengths) <= longest
-        ]
+        # Lengths are known without reading the examples; only the drawn ones are read.
+        places = []
+        for place, lengths in enumerate(
+            zip(train.source_words, train.reference_words, strict=True)
+        ):
+            if all(lengths) and sum(lengths) <= longest:
+                places.append(place)
         random.Random(f"{seed} shots").shuffle(places)  # noqa: S311 - not used for secrets
-        for example in (train[place] for place in places):
+        turns: list[Message] = []
+        for place in places:
+            example = train[place]
             answer = " ".join(example.references[0])
-            question = self.messages(example, _passage(self, example).text, count_words([answer]))[
-                -1
-            ]
+            text = self.passage(example).text
+            *_, question = self.messages(example, text, count_words([answer]))
             turn: list[Message] = [question, {"role": "assistant", "content": answer}]
             if self.engine.count(turn) <= longest:
                 turns.extend(turn)
@@ -355,24 +357,21 @@ class PromptSystem(System):
         """
         dialogues = [Dialogue(self, example) for example in examples]
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
+        keep_inputs = decoding.keep_inputs != "none"
         unfinished = deque(dialogues)
         # A round answers the next requests of all dialogues together. Summaries are given as soon as they are written.
-        while waiting := _waiting(dialogues):
+        while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
             requests: list[Request] = []
             for dialogue in waiting:
                 requests += dialogue.requests(decoding, limit)
             answers = self.engine.answer(requests, decoding)
             for dialogue in waiting:
-                dialogue.add_answers([next(answers) for _ in dialogue.prompts])
+                dialogue.add_answers(list(islice(answers, len(dialogue.prompts))))
                 while unfinished and not (unfinished[0].prompts or unfinished[0].problem):
-                    yield unfinished.popleft().summary(decoding.keep_inputs != "none")
-        problems = {}
-        for dialogue in dialogues:
-            if dialogue.problem:
-                problems[dialogue.example.id] = dialogue.problem
-        _report_failed(problems, decoding.failed)
+                    yield unfinished.popleft().summary(keep_inputs)
+        _report_failed([one for one in dialogues if one.problem], decoding.failed)
         for dialogue in unfinished:
-            yield dialogue.summary(decoding.keep_inputs != "none")
+            yield dialogue.summary(keep_inputs)
 
     def prompt_name(self, queried: bool, several: bool) -> str:
         """Return the name of the prompt that was chosen, or that fits examples with a query, or several documents."""
@@ -388,6 +387,10 @@ class PromptSystem(System):
         """Return the prompt of an example."""
         return self.prompts[self.prompt_name(*_prompt_kind(example))]
 
+    def passage(self, example: Example) -> Passage:
+        """Return the whole text of an example."""
+        return Passage.of_example(example, self.prompt_of(example).label)
+
     def messages(self, example: Example, text: str, words: int | None = None) -> list[Message]:
         """Return the prompt of an example with a text; the drawn examples come after the system's message.
 
@@ -399,14 +402,6 @@ class PromptSystem(System):
             )
         *system, question = self.prompt_of(example).messages(text, example.query, words)
         return [*system, *(self.state.shots or ()), question]
-
-
-def _waiting(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
-    return [dialogue for dialogue in dialogues if dialogue.prompts]
-
-
-def _passage(system: PromptSystem, example: Example) -> Passage:
-    return Passage.of_example(example, system.prompt_of(example).label)
 
 
 def _sent_text(prompts: Sequence[Sequence[Message]]) -> str:
@@ -423,14 +418,14 @@ def _tokens_within(engine: LanguageModel, text: str, answer: Answer) -> int:
     """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""
     if engine.tokenizer is None:
         return round(answer.output_tokens * len(text) / max(1, len(answer.thinking + answer.text)))
-    return min(
-        answer.output_tokens, len(engine.tokenizer(text, add_special_tokens=False)["input_ids"])
-    )
+    ids = engine.tokenizer(text, add_special_tokens=False)["input_ids"]
+    return min(answer.output_tokens, len(ids))
 
 
 def _report_unknown_mark(system: PromptSystem, text: str) -> None:
     """Warn of the first answer with what looks like a mark of a chat format."""
-    if not system.unknown_mark and (mark := UNKNOWN_MARK.search(text)):
+    mark = UNKNOWN_MARK.search(text)
+    if mark and not system.unknown_mark:
         system.unknown_mark = mark[0]
         _log.warning(
             f"an answer has '{mark[0]}', which looks like a mark of a chat format: it stays, and is scored"
@@ -441,24 +436,29 @@ def _too_long(
     system: PromptSystem, tokens: int, example: str, subject: str = "a prompt is"
 ) -> UsageError:
     """Return the error about a prompt of some tokens, with its text if that is not to be cut, else without."""
-    refuses = system.config.truncate == "none"
-    advice = f"choose {'another model.truncate, ' if refuses else ''}a larger model.input_length"
+    counted, advice = " without its text", ""
+    if system.config.truncate == "none":
+        counted, advice = "", "another model.truncate, "
     return UsageError(
-        f"{subject} too long: example '{example}' needs {tokens:,} tokens{'' if refuses else ' without its text'},"
-        f" model.input_length allows {system.budget:,}; {advice}, a shorter model.prompt or fewer model.shots"
+        f"{subject} too long: example '{example}' needs {tokens:,} tokens{counted}, model.input_length allows"
+        f" {system.budget:,}; choose {advice}a larger model.input_length, a shorter model.prompt or fewer model.shots"
     )
 
 
-def _report_failed(problems: Mapping[str, SuiteError], choice: str) -> None:
+def _report_failed(dialogues: Sequence[Dialogue], choice: str) -> None:
     """Name the examples without an answer in a warning or, if the choice is to stop, in an error."""
-    for problem in [*problems.values()][:1]:
-        names = shorten(", ".join(map(repr, problems)), _LONGEST_NAMES, placeholder=" …")
-        lost = f"no answer about {format_count(len(problems), 'example')}, {names} (decode.failed={choice}): {problem}"
-        if choice == "stop":
-            raise type(problem)(
-                f"{lost}; decode.failed=empty scores an empty summary, decode.failed=leave_out none"
-            )
-        _log.warning(lost)
+    if not dialogues:
+        return
+    problem = dialogues[0].problem
+    assert problem is not None
+    ids = ", ".join(repr(dialogue.example.id) for dialogue in dialogues)
+    names = shorten(ids, _LONGEST_NAMES, placeholder=" …")
+    lost = f"no answer about {format_count(len(dialogues), 'example')}, {names} (decode.failed={choice}): {problem}"
+    if choice == "stop":
+        raise type(problem)(
+            f"{lost}; decode.failed=empty scores an empty summary, decode.failed=leave_out none"
+        )
+    _log.warning(lost)
 
 
 def _prompt_kind(example: Example) -> tuple[bool, bool]:

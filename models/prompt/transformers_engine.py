@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -37,16 +38,13 @@ class AnswerProcessor(transformers.LogitsProcessor):
 
     def __init__(self, decoding: Decoding, ids: Tensor, mask: Tensor) -> None:
         self.prompt_length, self.processors = ids.shape[1], transformers.LogitsProcessorList()
+        add = self.processors.append
         if decoding.repetition_penalty != 1:
-            self.processors.append(
-                transformers.RepetitionPenaltyLogitsProcessor(decoding.repetition_penalty)
-            )
+            add(transformers.RepetitionPenaltyLogitsProcessor(decoding.repetition_penalty))
         if decoding.no_repeat_ngram:
-            self.processors.append(
-                transformers.NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram)
-            )
+            add(transformers.NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram))
         if decoding.encoder_no_repeat_ngram:
-            self.processors.append(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
+            add(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Change the scores of the next token: [B·K, L + T], [B·K, V] → [B·K, V]."""
@@ -71,16 +69,17 @@ class TransformersEngine:
         self.described = checkpoints.load_config(
             transformers.AutoModelForCausalLM, self.folder, self.shown_as
         )
-        kind = f"{self.shown_as} is a checkpoint of '{self.described.model_type}'"
+        problem = None
         if self.described.is_encoder_decoder:
-            raise UsageError(
-                f"{kind}, an encoder-decoder: choose model=seq2seq model.checkpoint={config.checkpoint}"
+            problem = f"an encoder-decoder: choose model=seq2seq {self.shown_as}"
+        elif not checkpoints.is_language_model(self.described):
+            problem = (
+                "which is no causal language model and writes no text: give a causal language model, or an"
+                " encoder-decoder with model=seq2seq"
             )
-        if not checkpoints.is_language_model(self.described):
-            advice = "give a causal language model, or an encoder-decoder with model=seq2seq"
-            raise UsageError(
-                f"{kind}, which is no causal language model and writes no text: {advice}"
-            )
+        if problem:
+            kind = f"a checkpoint of '{self.described.model_type}'"
+            raise UsageError(f"{self.shown_as} is {kind}, {problem}")
         self.context: int | None = getattr(
             self.described.get_text_config(), "max_position_embeddings", None
         )
@@ -126,11 +125,14 @@ class TransformersEngine:
     def ends(self) -> list[int]:
         """The tokens that end an answer: those on the checkpoint's card, else the tokenizer's."""
         end_ids = self.network.generation_config.eos_token_id
-        end_ids = self.tokenizer.eos_token_id if end_ids is None else end_ids
+        if end_ids is None:
+            end_ids = self.tokenizer.eos_token_id
         entries = len(self.network.get_output_embeddings().weight)
         for ids in (end_ids, checkpoints.read_config(self.folder).get("eos_token_id")):
             checkpoints.check_token_ids("eos_token_id", ids, entries, self.shown_as)
-        return [] if end_ids is None else end_ids if isinstance(end_ids, list) else [end_ids]
+        if end_ids is None:
+            return []
+        return end_ids if isinstance(end_ids, list) else [end_ids]
 
     @cached_property
     def parameters(self) -> int:
@@ -165,58 +167,53 @@ class TransformersEngine:
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
         """Answer requests together; their prompts are padded on the left, so that all end where the answers begin."""
         prompts = [chat_ids(self.tokenizer, request.messages, self.config) for request in requests]
-        longest, padding = (
-            max(map(len, prompts)),
-            next(iter(self.ends), 0),
-        )  # nothing attends to the padding
-        ids = torch.tensor([[padding] * (longest - len(prompt)) + prompt for prompt in prompts])
-        mask = torch.tensor(
-            [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
-        )
-        device = self.network.device
+        # On the left: all prompts end where the answers begin.
+        longest = max(map(len, prompts))
+        padding = self.ends[0] if self.ends else 0  # nothing attends to it
+        padded, real = [], []
+        for prompt in prompts:
+            num_missing = longest - len(prompt)
+            padded.append([padding] * num_missing + prompt)
+            real.append([0] * num_missing + [1] * len(prompt))
+        ids = torch.tensor(padded, device=self.network.device)
+        mask = torch.tensor(real, device=self.network.device)
+        most_tokens = max(request.max_tokens for request in requests)
         settings = transformers.GenerationConfig(
-            **{
-                **generate_arguments(decoding, max(request.max_tokens for request in requests)),
-                **_IN_ANSWERS,
-            },
+            **{**generate_arguments(decoding, most_tokens), **_IN_ANSWERS},
             forced_eos_token_id=self.ends if decoding.forced_eos else None,
             eos_token_id=self.ends or None,
             pad_token_id=padding,
         )
+        processors = [
+            AnswerProcessor(decoding, ids, mask),
+            TokenProgress(settings.max_new_tokens, prompt_length=longest),
+        ]
+        # Sampled requests come one at a time, each with its own seed.
         if decoding.temperature:
             torch.manual_seed(requests[0].seed)
         checked = checked_logits(self.network, decoding.temperature > 0)
         with checked, ranked_search(self.network, decoding), without_defaults(self.network):
             outputs = self.network.generate(
-                input_ids=ids.to(device),
-                attention_mask=mask.to(device),
+                input_ids=ids,
+                attention_mask=mask,
                 generation_config=settings,
-                logits_processor=transformers.LogitsProcessorList(
-                    [
-                        AnswerProcessor(decoding, ids.to(device), mask.to(device)),
-                        TokenProgress(settings.max_new_tokens, prompt_length=longest),
-                    ]
-                ),
+                logits_processor=transformers.LogitsProcessorList(processors),
             )
-        forced = (
-            settings.max_new_tokens - 1 if decoding.forced_eos else None
-        )  # where the end came by force
+        # Where the end comes by force.
+        forced = settings.max_new_tokens - 1 if decoding.forced_eos else None
         answers = []
-        for prompt, ids in zip(prompts, outputs[:, longest:].tolist(), strict=True):
-            length = next(
-                (place for place, token in enumerate(ids) if token in self.ends), len(ids)
-            )
-            complete = length < len(ids) and length != forced
-            answers.append(Answer(self._text(ids[:length]), complete, False, len(prompt), length))
+        for prompt, written in zip(prompts, outputs[:, longest:].tolist(), strict=True):
+            text_ids = list(takewhile(lambda token: token not in self.ends, written))
+            length = len(text_ids)
+            complete = length < len(written) and length != forced
+            answers.append(Answer(self._text(text_ids), complete, False, len(prompt), length))
         return answers
 
     def _text(self, ids: Sequence[int]) -> str:
         """Return the text of tokens without special ones, except for marks that divide an answer ("<think>")."""
         hidden = set()
-        for (
-            place,
-            token,
-        ) in self.tokenizer.added_tokens_decoder.items():  # also those without a role: "<|im_end|>"
+        # Also those without a role: "<|im_end|>".
+        for place, token in self.tokenizer.added_tokens_decoder.items():
             mark = known_marks(self.config.thinking_end).fullmatch(token.content)
             if token.special and (mark is None or mark.lastgroup == "special"):
                 hidden.add(place)

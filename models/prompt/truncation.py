@@ -36,7 +36,7 @@ class Passage:
         sentence_starts: list[int] = []
         length = 0
         for paragraph in paragraphs:
-            sentences = [stripped for sentence in paragraph if (stripped := sentence.strip())]
+            sentences = [sentence.strip() for sentence in paragraph if sentence.strip()]
             if not sentences:
                 continue
             length += len(_BREAK) if texts else 0
@@ -66,9 +66,8 @@ class Passage:
     @classmethod
     def of_summaries(cls, summaries: Iterable[str]) -> "Passage":
         """Join the summaries of parts of a text; each of their lines is a paragraph."""
-        return cls.of(
-            split_sentences(line) for summary in summaries for line in summary.splitlines()
-        )
+        lines = "\n".join(summaries).splitlines()
+        return cls.of(map(split_sentences, lines))
 
 
 def _paragraphs_with_text(document: Document) -> Iterable[Sequence[str]]:
@@ -95,9 +94,8 @@ class LongText:
             passage.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
         self.offsets: list[Span] = [tuple(span) for span in encoded["offset_mapping"]]
-        self.room = budget - count(
-            ""
-        )  # tokens for the text; about, as tokens merge at the text's borders
+        # Tokens for the text; about, as tokens merge at the text's borders.
+        self.room = budget - count("")
 
     @cached_property
     def excess(self) -> int:
@@ -107,9 +105,8 @@ class LongText:
     def ledger(self, spans: Sequence[Span]) -> Truncation:
         """Return the ledger of a text of which some spans are kept."""
         words = [word.span() for word in re.finditer(r"\S+", self.passage.text)]
-        tokens_cut, words_cut = (
-            len(parts) - _number_within(parts, spans) for parts in (self.offsets, words)
-        )
+        tokens_cut = _number_cut(self.offsets, spans)
+        words_cut = _number_cut(words, spans)
         cuts = (Cut(CAUSE, tokens_cut, words_cut),) if tokens_cut or words_cut else ()
         return Truncation(len(self.offsets), len(words), cuts)
 
@@ -120,29 +117,36 @@ class LongText:
         mark.
         """
         room = min(self.room, len(self.offsets))
-        while room > 0 and (excess := self._excess(policy, room)) > 0:
+        # First down in large steps until it fits, then up token by token: tokens merge at the borders.
+        excess = self._excess(policy, room)
+        while room > 0 and excess > 0:
             room = max(room - excess, min(1, room - 1))
+            excess = self._excess(policy, room)
         if room <= 0:
             return "", self.ledger([])
         while room < len(self.offsets) and self._excess(policy, room + 1) <= 0:
             room += 1
-        return self._joined(policy, room), self.ledger(self._spans(policy, room))
+        spans = self._spans(policy, room)
+        return GAP_MARK.join(self._texts(spans)), self.ledger(spans)
 
     def _excess(self, policy: str, room: int) -> int:
         """Return the tokens of the prompt beyond its budget if `room` tokens are kept."""
-        return self.count(self._joined(policy, room)) - self.budget
+        kept = GAP_MARK.join(self._texts(self._spans(policy, room)))
+        return self.count(kept) - self.budget
 
-    def _joined(self, policy: str, room: int) -> str:
-        return GAP_MARK.join(
-            self.passage.text[start:end].strip() for start, end in self._spans(policy, room)
-        )
+    def _texts(self, spans: Sequence[Span]) -> list[str]:
+        return [self.passage.text[start:end].strip() for start, end in spans]
 
     def _spans(self, policy: str, room: int) -> list[Span]:
         """Return the characters of `room` tokens that a policy keeps."""
         head = {"end": room, "start": 0, "middle": (room + 1) // 2}[policy]
         tail = room - head
-        spans = [(0, self.offsets[head - 1][1])] if head else []
-        return [*spans, (self.offsets[-tail][0], len(self.passage.text))] if tail else spans
+        spans = []
+        if head > 0:
+            spans.append((0, self.offsets[head - 1][1]))
+        if tail > 0:
+            spans.append((self.offsets[-tail][0], len(self.passage.text)))
+        return spans
 
     def parts(self) -> list[str]:
         """Divide the text into parts whose prompts are within the budget; empty if there is no room for any.
@@ -152,8 +156,7 @@ class LongText:
         """
         room = self.room
         while room > 0:
-            spans = [self.passage.text[start:end].strip() for start, end in self._divided(room)]
-            texts = list(filter(None, spans))
+            texts = list(filter(None, self._texts(self._divided(room))))
             excess = max(self.count(text) for text in texts) - self.budget
             if excess <= 0:
                 return texts
@@ -171,19 +174,26 @@ class LongText:
             end = length
             if beyond < len(starts):
                 limit = max(starts[beyond], begin + 1)
-                middle = max(starts[first + room // 2], begin + 1)
-                borders = ((self.passage.paragraphs, middle), (self.passage.sentences, begin + 1))
-                candidates = (
-                    (border[bisect_right(border, limit) - 1], least) for border, least in borders
-                )
-                end = next((border for border, least in candidates if border >= least), limit)
+                # The last paragraph, if it fills half of the room; else the last sentence; else a token.
+                paragraph = _last_until(self.passage.paragraphs, limit)
+                sentence = _last_until(self.passage.sentences, limit)
+                if paragraph > begin and paragraph >= starts[first + room // 2]:
+                    end = paragraph
+                else:
+                    end = sentence if sentence > begin else limit
             spans.append((begin, end))
             begin = end
         return spans
 
 
-def _number_within(spans: Iterable[Span], outer_spans: Sequence[Span]) -> int:
-    """Return how many spans lie entirely in a kept one."""
-    return sum(
-        any(first <= start and end <= last for first, last in outer_spans) for start, end in spans
-    )
+def _last_until(borders: Sequence[int], limit: int) -> int:
+    """Return the last border that is not beyond a limit."""
+    return borders[bisect_right(borders, limit) - 1]
+
+
+def _number_cut(spans: Iterable[Span], kept: Sequence[Span]) -> int:
+    """Return how many spans do not lie entirely in a kept one."""
+    number = 0
+    for start, end in spans:
+        number += not any(first <= start and end <= last for first, last in kept)
+    return number

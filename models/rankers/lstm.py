@@ -8,7 +8,7 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,8 +17,18 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase, set_seed
 
-from longsumbench import core
 from longsumbench.cache.artifacts import ArtifactCache, reading_artifact
+from longsumbench.core import (
+    Example,
+    LearnedRanker,
+    RankerSettings,
+    Recipe,
+    Scores,
+    Scoring,
+    Split,
+    outcome_settings,
+    texts_to_rank,
+)
 from longsumbench.core.versions import READING_VERSION
 from longsumbench.errors import DataError, MissingSplit
 from longsumbench.modeling.checkpoints import (
@@ -49,9 +59,10 @@ ROW_LENGTH = (
     2_000  # most tokens of paragraphs in a training row, unless a single paragraph has more
 )
 _FITTED = "fit.json"  # written last; an artifact with this file is trained
+_TRAINER = "trainer"  # the folder of the training's checkpoints
 
 
-class LstmRanker(core.LearnedRanker):
+class LstmRanker(LearnedRanker):
     """Ranker of two LSTMs that predict the ROUGE-2 recall of paragraphs (Hierarchical Transformer, Eqs. 1–6)."""
 
     version: ClassVar[int] = 1
@@ -70,9 +81,9 @@ class LstmRanker(core.LearnedRanker):
     @classmethod
     def fitted(
         cls,
-        train: core.Split | None,
-        validation: core.Split | None,
-        settings: core.RankerSettings,
+        train: Split | None,
+        validation: Split | None,
+        settings: RankerSettings,
         stages: ArtifactCache,
     ) -> Self:
         """Return the ranker trained on a training split, from the artifact cache if it is there.
@@ -91,22 +102,30 @@ class LstmRanker(core.LearnedRanker):
             raise MissingSplit(
                 f"{problem}; add one, or choose another ranker (longsumbench list rankers), or none"
             )
+        # No more examples than the training can see are read.
         tokenizer = trained_tokenizer(train, settings.vocabulary_size, stages)
         splits = [_chosen_rows(train, settings.steps * settings.batch_size)]
         if validation is not None and len(validation):
             splits.append(_chosen_rows(validation, _VALIDATION_EXAMPLES))
+        # What decides the weights; other rankers with the same are this one.
         inputs = {
             "ranker": "lstm",
-            "settings": core.outcome_settings(settings),
+            "settings": outcome_settings(settings),
             "texts": [[split.fingerprint, len(indices)] for split, indices in splits],
             "tokenizer": tokenizer_identity(tokenizer),
             "version": cls.version,
             "reading": READING_VERSION,
             **query_version(train),
         }
-        build = partial(
-            cls._train, tokenizer=tokenizer, splits=splits, settings=settings, stages=stages
-        )
+
+        def build(folder: Path) -> None:
+            if not (folder / _FITTED).is_file():
+                rows = [
+                    stored_training_rows(*chosen, tokenizer, settings, stages) for chosen in splits
+                ]
+                cls._train(folder, tokenizer, rows, settings)
+            shutil.rmtree(folder / _TRAINER, ignore_errors=True)
+
         folder = stages.get("ranker", inputs, build)
         with reading_artifact(folder):
             ranker = cls.load(folder)
@@ -118,50 +137,43 @@ class LstmRanker(core.LearnedRanker):
         cls,
         folder: Path,
         tokenizer: PreTrainedTokenizerBase,
-        splits: Sequence[tuple[core.Split, range]],
-        settings: core.RankerSettings,
-        stages: ArtifactCache,
+        rows: Sequence[datasets.Dataset],
+        settings: RankerSettings,
     ) -> None:
-        """Build the artifact; a killed training continues from its newest complete checkpoint."""
-        trainer_folder = folder / "trainer"
-        if not (folder / _FITTED).is_file():
-            rows = [
-                stored_training_rows(split, indices, tokenizer, settings, stages)
-                for split, indices in splits
-            ]
-            if not len(rows[0]):
-                raise DataError(
-                    "the ranker 'lstm' finds no paragraph in the training split: choose another ranker"
-                )
-            check_rows(*rows)
-            set_seed(settings.seed)
-            sizes = LstmRankerConfig(vocab_size=len(tokenizer), d_model=settings.dimension)
-            check_memory(lambda: LstmRankerModel(sizes), "the ranker 'lstm'")
-            model = LstmRankerModel(sizes)
-            xavier(model, width=1)  # of embeddings: N(0, 1)
-            validation = rows[1] if rows[1:] and len(rows[1]) else None
-            collator = ParagraphCollator(tokenizer.pad_token_id)
-            report = train_network(
-                model,
-                rows[0],
-                validation,
-                collator,
-                _recipe(settings),
-                trainer_folder,
-                "training the ranker",
-            )
-            cls(model, tokenizer).save(folder)
-            (folder / _FITTED).write_text(json.dumps(asdict(report)), encoding="utf-8")
-        shutil.rmtree(trainer_folder, ignore_errors=True)
+        """Train, and save the ranker; a killed training continues from its newest complete checkpoint.
 
-    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> core.Scores:
+        `rows` are those of the training split and of the validation split, if there is one.
+        """
+        training, *validation = rows
+        if not len(training):
+            raise DataError(
+                "the ranker 'lstm' finds no paragraph in the training split: choose another ranker"
+            )
+        check_rows(*rows)
+        set_seed(settings.seed)
+        sizes = LstmRankerConfig(vocab_size=len(tokenizer), d_model=settings.dimension)
+        check_memory(lambda: LstmRankerModel(sizes), "the ranker 'lstm'")
+        model = LstmRankerModel(sizes)
+        xavier(model, width=1)  # of embeddings: N(0, 1)
+        report = train_network(
+            model,
+            training,
+            validation[0] if validation and len(validation[0]) else None,
+            ParagraphCollator(tokenizer.pad_token_id),
+            _recipe(settings),
+            folder / _TRAINER,
+            "training the ranker",
+        )
+        cls(model, tokenizer).save(folder)
+        (folder / _FITTED).write_text(json.dumps(asdict(report)), encoding="utf-8")
+
+    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
         """Score paragraphs: [paragraphs], 0–1; equal ones have equal scores, empty ones 0."""
         self.model.to(choose_device(self.device))
         first, *texts = token_ids(self.tokenizer, [title or "", *paragraphs])
         scores: dict[tuple[int, ...], float] = {(): 0.0}
         for batch in similar_lengths(texts):
-            values = self._scores(first, batch)
-            scores |= dict(zip(batch, values, strict=True))
+            scores.update(zip(batch, self._scores(first, batch), strict=True))
         return np.array([scores[ids] for ids in texts], np.float64)
 
     @torch.inference_mode()
@@ -190,9 +202,9 @@ class LstmRanker(core.LearnedRanker):
         return cls(model, tokenizer)
 
 
-def _recipe(settings: core.RankerSettings) -> core.Recipe:
+def _recipe(settings: RankerSettings) -> Recipe:
     """Return the training recipe: Adagrad, constant learning rate 0.15 (Hierarchical Transformer §4), float32."""
-    return core.Recipe(
+    return Recipe(
         optimizer="adagrad",
         learning_rate=0.15,
         schedule="constant",
@@ -207,7 +219,7 @@ def _recipe(settings: core.RankerSettings) -> core.Recipe:
     )
 
 
-def _chosen_rows(split: core.Split, limit: int) -> tuple[core.Split, range]:
+def _chosen_rows(split: Split, limit: int) -> tuple[Split, range]:
     """Return a split with the indices of at most `limit` examples, evenly spaced."""
     step = -(-len(split) // limit)
     return split, range(0, len(split), step)
@@ -216,7 +228,7 @@ def _chosen_rows(split: core.Split, limit: int) -> tuple[core.Split, range]:
 def similar_lengths(texts: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
     """Yield batches of the distinct texts, sorted by length, with at most `_BATCH_TOKENS` tokens each."""
     batch: list[tuple[int, ...]] = []
-    for ids in sorted({ids for ids in texts if ids}, key=lambda ids: (len(ids), ids)):
+    for ids in sorted(set(texts) - {()}, key=lambda ids: (len(ids), ids)):
         if batch and (len(batch) + 1) * len(ids) > _BATCH_TOKENS:
             yield batch
             batch = []
@@ -228,7 +240,7 @@ def similar_lengths(texts: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int
 class Labeller:
     """Label paragraphs with their ROUGE-2 recall of a reference, over stems (Hierarchical Transformer §4)."""
 
-    def __init__(self, scoring: core.Scoring) -> None:
+    def __init__(self, scoring: Scoring) -> None:
         self._scorer = SuiteScorer(scoring)
 
     def __call__(self, paragraphs: Sequence[str], reference: Sequence[str]) -> list[float]:
@@ -239,25 +251,23 @@ class Labeller:
         return labels
 
 
-def query_version(split: core.Split) -> dict[str, int]:
+def query_version(split: Split) -> dict[str, int]:
     """Return the version of queries as part of a stage's inputs, if the texts have any."""
     return {"queried": READING_VERSION} if split.queried else {}
 
 
 def stored_training_rows(
-    split: core.Split,
+    split: Split,
     indices: range,
     tokenizer: PreTrainedTokenizerBase,
-    settings: core.RankerSettings,
+    settings: RankerSettings,
     stages: ArtifactCache,
 ) -> datasets.Dataset:
     """Return the training rows of the chosen examples with references, cached if they were made before."""
-    label = Labeller(core.Scoring(**settings.score))
+    label = Labeller(Scoring(**settings.score))
     tracked = track(indices, f"reading {split.name} paragraphs for the ranker", len(indices))
-    rows = (
-        row
-        for index in tracked
-        for row in training_rows(split[index], tokenizer, settings.unit, label)
+    rows = chain.from_iterable(
+        training_rows(split[index], tokenizer, settings.unit, label) for index in tracked
     )
     inputs = {
         "split": split.fingerprint,
@@ -266,9 +276,10 @@ def stored_training_rows(
         "unit": settings.unit,
         "lengths": [TEXT_LENGTH, ROW_LENGTH],
         "reading": READING_VERSION,
-        **({"words": settings.score} if settings.score else {}),
         **query_version(split),
     }
+    if settings.score:
+        inputs["words"] = settings.score
     ids = datasets.List(datasets.List(datasets.Value("int32")))
     labels = datasets.List(datasets.Value("float32"))
     features = datasets.Features(
@@ -278,32 +289,27 @@ def stored_training_rows(
 
 
 def training_rows(
-    example: core.Example, tokenizer: PreTrainedTokenizerBase, unit: str, label: Labeller
+    example: Example, tokenizer: PreTrainedTokenizerBase, unit: str, label: Labeller
 ) -> Iterator[dict[str, Any]]:
     """Yield an example's training rows: title and query, then as many paragraphs as fit in `ROW_LENGTH`."""
-    paragraphs = core.texts_to_rank(example, unit)
+    paragraphs = texts_to_rank(example, unit)
     if not example.references or not paragraphs:
         return
     labels = label(paragraphs, example.references[0])
     title, *texts = token_ids(tokenizer, [example.topic or "", *paragraphs])
-    labelled: list[tuple[tuple[int, ...], float]] = []
+    row = _empty_row(title)
     for ids, value in zip(texts, labels, strict=True):
-        if labelled and sum(len(text) for text, _ in labelled) + len(ids) > ROW_LENGTH:
-            yield _training_row(title, labelled)
-            labelled = []
-        labelled.append((ids, value))
-    yield _training_row(title, labelled)
+        if row["labels"] and row["length"] - len(title) + len(ids) > ROW_LENGTH:
+            yield row
+            row = _empty_row(title)
+        row["units"].append(ids)
+        row["labels"].append(value)
+        row["length"] += len(ids)
+    yield row
 
 
-def _training_row(
-    title: Sequence[int], labelled: Sequence[tuple[Sequence[int], float]]
-) -> dict[str, Any]:
-    units = [title, *(ids for ids, _ in labelled)]
-    return {
-        "units": units,
-        "labels": [value for _, value in labelled],
-        "length": sum(map(len, units)),
-    }
+def _empty_row(title: Sequence[int]) -> dict[str, Any]:
+    return {"units": [title], "labels": [], "length": len(title)}
 
 
 def token_ids(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[tuple[int, ...]]:

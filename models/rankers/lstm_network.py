@@ -36,9 +36,8 @@ class RankerOutput(ModelOutput):
     """Output of `LstmRankerModel`."""
 
     loss: Tensor | None = None  # binary cross-entropy in nats per paragraph, if labels are given
-    logits: Tensor | None = (
-        None  # [B, U], Eq. 6 before its sigmoid; −∞ for the title and for absent paragraphs.
-    )
+    # [B, U], Eq. 6 before its sigmoid; −∞ for the title and for absent paragraphs.
+    logits: Tensor | None = None
 
 
 class LstmRankerModel(PreTrainedModel):
@@ -82,21 +81,21 @@ class LstmRankerModel(PreTrainedModel):
         lengths = unit_mask.sum(-1)  # [B, U]
         real = lengths > 0
         real[:, 0] = False
+        # Real paragraphs of all rows are scored together; absent ones cost nothing.
         logits = torch.full(real.shape, -torch.inf, device=input_ids.device)
         if real.any():
             titles = self._titles(input_ids[:, 0], lengths[:, 0])  # [B, D]
-            logits[real] = self._scores(
-                input_ids[real], lengths[real], titles[real.nonzero()[:, 0]]
-            )
+            title_of_each = titles[real.nonzero()[:, 0]]
+            logits[real] = self._scores(input_ids[real], lengths[real], title_of_each)
         loss = None
         if labels is not None:
             is_labelled = labels.ne(IGNORED) & real
             sums = F.binary_cross_entropy_with_logits(
                 logits[is_labelled], labels[is_labelled], reduction="sum"
             )
-            loss = sums / (
-                is_labelled.sum().clamp(min=1) if num_items_in_batch is None else num_items_in_batch
-            )
+            if num_items_in_batch is None:
+                num_items_in_batch = is_labelled.sum().clamp(min=1)
+            loss = sums / num_items_in_batch
         return RankerOutput(loss=loss, logits=logits)
 
     def _titles(self, ids: Tensor, lengths: Tensor) -> Tensor:
@@ -111,9 +110,8 @@ class LstmRankerModel(PreTrainedModel):
         """Encode and score paragraphs (Eqs. 2, 4–6): [P, L], the title of each [P, D] → [P]."""
         pooled = titles.new_zeros(len(ids), self.config.d_model)
         for group, mask in similar_length_groups(lengths):
-            states, _ = self.paragraph_lstm(
-                self.embeddings(ids[group, : mask.shape[1]])
-            )  # [p, l, D]
+            embedded = self.embeddings(ids[group, : mask.shape[1]])
+            states, _ = self.paragraph_lstm(embedded)  # [p, l, D]
             joined = torch.cat([states, titles[group, None].expand_as(states)], -1)  # [p, l, 2D]
             pooled[group] = _largest(torch.tanh(self.features(self.dropout(joined))), mask)
         scores: Tensor = self.score(self.dropout(pooled))[:, 0]

@@ -3,7 +3,23 @@
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from longsumbench import core
+from longsumbench.core import (
+    Between,
+    Count,
+    Decoding,
+    Depth,
+    FractionBelowOne,
+    Heads,
+    OneOf,
+    RankerName,
+    Recipe,
+    TargetTokens,
+    Text,
+    TokenCount,
+    VocabularySize,
+    Width,
+    setting,
+)
 from longsumbench.errors import UsageError
 from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
@@ -26,46 +42,44 @@ _SIZES = {
         "decoder_layers": 12,
     },
 }
-_SealSize = Annotated[str, core.OneOf(*_SIZES)]
-_NormPosition = Annotated[str, core.OneOf("pre", "post")]
-Documents = Annotated[int, core.Between(1, 10**6)]
-Order = Annotated[int, core.Between(1, 2)]  # n of ROUGE-n
-_Measure = Annotated[str, core.OneOf(*PAIR_MEASURES)]
+_SealSize = Annotated[str, OneOf(*_SIZES)]
+_NormPosition = Annotated[str, OneOf("pre", "post")]
+Documents = Annotated[int, Between(1, 10**6)]
+Order = Annotated[int, Between(1, 2)]  # n of ROUGE-n
+_Measure = Annotated[str, OneOf(*PAIR_MEASURES)]
 
 
 @dataclass
 class FamilyConfig(NeuralConfig):
     """Settings that the systems of the family share."""
 
-    name: core.Text = core.setting("", "name of the system")
-    snippet_length: core.TokenCount = core.setting(
+    name: Text = setting("", "name of the system")
+    snippet_length: TokenCount = setting(
         128, "longest snippet", "tokens", "SEAL, Table 4", decides="units"
     )
-    num_snippets: core.Count = core.setting(
+    num_snippets: Count = setting(
         224, "most snippets", source="SEAL, Table 4: arXiv", decides="units"
     )
-    decode_length: core.TargetTokens = core.setting(
+    decode_length: TargetTokens = setting(
         768, "longest target and output", "tokens", "SEAL, Table 4: arXiv", decides="units"
     )
-    size: _SealSize = core.setting(
+    size: _SealSize = setting(
         "stated", "stated | 223m: readings of SEAL §4; a width or depth given below has priority"
     )
-    d_model: core.Width | None = core.setting(None, "width")
-    d_ff: core.Width | None = core.setting(None, "width of the feed-forward layers")
-    num_heads: core.Heads | None = core.setting(None, "heads of every attention", "heads")
-    encoder_layers: core.Depth | None = core.setting(None, "depth of the encoder", "layers")
-    decoder_layers: core.Depth | None = core.setting(None, "depth of the decoder", "layers")
-    dropout: core.FractionBelowOne = core.setting(0.1, "dropout probability", source="SEAL §4")
-    norm: _NormPosition = core.setting(
-        "pre", "pre | post: position of LayerNorm; unstated in the paper"
-    )
-    tokenizer: core.Text = core.setting(
+    d_model: Width | None = setting(None, "width")
+    d_ff: Width | None = setting(None, "width of the feed-forward layers")
+    num_heads: Heads | None = setting(None, "heads of every attention", "heads")
+    encoder_layers: Depth | None = setting(None, "depth of the encoder", "layers")
+    decoder_layers: Depth | None = setting(None, "depth of the decoder", "layers")
+    dropout: FractionBelowOne = setting(0.1, "dropout probability", source="SEAL §4")
+    norm: _NormPosition = setting("pre", "pre | post: position of LayerNorm; unstated in the paper")
+    tokenizer: Text = setting(
         "trained", "trained (byte-level BPE) | words (word level) | hub name or folder"
     )
-    vocabulary_size: core.VocabularySize = core.setting(
+    vocabulary_size: VocabularySize = setting(
         32_776, "size of a trained tokenizer's vocabulary", "entries", "SEAL §3"
     )
-    init: core.Text = core.setting("random", "random, or the folder of a checkpoint of this system")
+    init: Text = setting("random", "random, or the folder of a checkpoint of this system")
     sizes = _SIZES
     free_entries = frozenset({"max_position_embeddings"})  # sinusoids are computed
     capabilities = replace(NEURAL, gives_attention=True)
@@ -79,11 +93,11 @@ class FamilyConfig(NeuralConfig):
 class TruncConfig(FamilyConfig):
     """Trunc: the leading snippets, truncated, through an ordinary Transformer (SEAL, 2020, §3.2)."""
 
-    name: core.Text = core.setting("trunc", "name of the system")
-    input_length: core.TokenCount = core.setting(
+    name: Text = setting("trunc", "name of the system")
+    input_length: TokenCount = setting(
         1024, "longest input", "tokens", "SEAL, Table 4: L_ext", decides="units"
     )
-    rank: core.RankerName = core.setting(
+    rank: RankerName = setting(
         "none", "none, or the ranker of snippets (longsumbench list rankers)", decides="units"
     )
 
@@ -92,20 +106,20 @@ class TruncConfig(FamilyConfig):
 class CAConfig(FamilyConfig):
     """CA: groups of snippets, each compressed to a few vectors (SEAL, 2020, §3.3)."""
 
-    name: core.Text = core.setting("ca", "name of the system")
-    extractive_length: core.TokenCount = core.setting(
+    name: Text = setting("ca", "name of the system")
+    extractive_length: TokenCount = setting(
         1024, "approximate number of all groups", "vectors", "SEAL, Table 4: L_ext"
     )
-    group_size: core.Count = core.setting(
+    group_size: Count = setting(
         4,
         "size of a group (k) of single documents; unstated in the paper",
         "snippets",
         decides="units",
     )
-    compressed_length: core.TokenCount | None = core.setting(
+    compressed_length: TokenCount | None = setting(
         None, "length of a compressed group (c); null: extractive_length / most groups", "vectors"
     )
-    max_documents: Documents = core.setting(
+    max_documents: Documents = setting(
         128, "most groups of several documents; the rest joins the last", decides="units"
     )
 
@@ -126,25 +140,25 @@ class CAConfig(FamilyConfig):
 class EAConfig(FamilyConfig):
     """EA: snippets encoded alone and scored; the decoder attends to the best ones (SEAL, 2020, §3.4)."""
 
-    name: core.Text = core.setting("ea", "name of the system")
-    extractive_length: core.TokenCount = core.setting(
+    name: Text = setting("ea", "name of the system")
+    extractive_length: TokenCount = setting(
         1024,
         "total length of the selected snippets",
         "tokens",
         "SEAL, Table 4: L_ext",
         decides="use",
     )
-    scorer_layers: core.Depth = core.setting(1, "depth of the scorer", "layers", "SEAL §5")
-    max_documents: Documents = core.setting(
+    scorer_layers: Depth = setting(1, "depth of the scorer", "layers", "SEAL §5")
+    max_documents: Documents = setting(
         128, "document embeddings; the rest shares the last", decides="units"
     )
-    proxy_ngram: Order = core.setting(
+    proxy_ngram: Order = setting(
         2, "1 | 2: n of the ROUGE-n of the proxy labels", source="SEAL, Table 3", decides="labels"
     )
-    proxy_measure: _Measure = core.setting(
+    proxy_measure: _Measure = setting(
         "f1", "f1 | precision | recall, of it", source="SEAL, Table 3", decides="labels"
     )
-    proxy_sequential: bool = core.setting(
+    proxy_sequential: bool = setting(
         False, "label a greedily selected set 1", source="SEAL, Table 3", decides="labels"
     )
 
@@ -171,19 +185,19 @@ class EAConfig(FamilyConfig):
             "max_documents": self.max_documents if multi_document else 0,
         }
 
-    def without_effect(self, train: core.Recipe, decode: core.Decoding) -> set[str]:
+    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
         """Return the settings that change nothing: extracts of a scorer that is trained alone select no snippets."""
-        return (
-            {"extractive_length"} if train.only == "scorer" and decode.mode == "extract" else set()
-        )
+        if train.only == "scorer" and decode.mode == "extract":
+            return {"extractive_length"}
+        return set()
 
 
 @dataclass
 class SealConfig(EAConfig):
     """SEAL: as EA, with a new selection of snippets for every segment of the output (SEAL, 2020, §3.5)."""
 
-    name: core.Text = core.setting("seal", "name of the system")
-    segment_length: core.TokenCount = core.setting(
+    name: Text = setting("seal", "name of the system")
+    segment_length: TokenCount = setting(
         96, "length of a segment of the output", "tokens", "SEAL, Table 4: arXiv", decides="labels"
     )
 

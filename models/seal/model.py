@@ -405,6 +405,7 @@ class SealForConditionalGeneration(EAForConditionalGeneration):
         scores = self.model.encoder.scorer(
             per_beam.pooled, per_beam.real, cache.history, cache.history_mask
         )
+        # The memory has what any beam selected; a beam's mask shows it its own selection.
         counts = select(
             scores, per_beam.starts, per_beam.lengths, self.config.extractive_length
         ).counts  # [Q, U]

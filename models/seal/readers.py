@@ -47,13 +47,11 @@ class TruncReader(SnippetReader):
         """Return one unit: the joined snippets."""
         units = self.snippets(example)
         if self.config.rank != "none":
-            units = packing.reorder(
-                units, self.ranking.order(example, self.tokenizer.batch_decode(units.ids))
-            )
+            texts = self.tokenizer.batch_decode(units.ids)
+            units = packing.reorder(units, self.ranking.order(example, texts))
         query = self.query(example, self.config.input_length)
-        return packing.prepend_query(
-            packing.join_units(units, self.config.input_length - len(query)), query
-        )
+        units = packing.join_units(units, self.config.input_length - len(query))
+        return packing.prepend_query(units, query)
 
 
 class CAReader(SnippetReader):
@@ -72,9 +70,8 @@ class CAReader(SnippetReader):
             keys: Sequence[int] = units.documents
         else:
             keys = [index // self.config.group_size for index in range(len(units.ids))]
-        return packing.prepend_query(
-            packing.group_units(units, keys), self.query(example, self.config.snippet_length)
-        )
+        query = self.query(example, self.config.snippet_length)
+        return packing.prepend_query(packing.group_units(units, keys), query)
 
 
 class LabelledCollator(UnitCollator):
@@ -101,12 +98,9 @@ class EAReader(SnippetReader):
         """Return the snippets."""
         query = self.query(example, self.config.snippet_length)
         units = self.snippets(example, reserved=len(query))
-        return packing.prepend_query(
-            packing.number_documents(units, self.config.max_documents)
-            if self.multi_document
-            else units,
-            query,
-        )
+        if self.multi_document:
+            units = packing.number_documents(units, self.config.max_documents)
+        return packing.prepend_query(units, query)
 
     def rows(
         self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False
@@ -138,10 +132,8 @@ class EAReader(SnippetReader):
         length = config.segment_of_target(len(item["labels"]))
         segments = target_segments(item["labels"], length, self.tokenizer.eos_token_id)
         texts = [unit[item["query_length"] :] for unit in item["units"]]
-        scores = proxy_labels(
-            texts, segments, config.proxy_ngram, config.proxy_measure, config.proxy_sequential
-        )
-        labels: list[list[float]] = scores.tolist()
+        kind = config.proxy_ngram, config.proxy_measure, config.proxy_sequential
+        labels: list[list[float]] = proxy_labels(texts, segments, *kind).tolist()
         return labels
 
 
@@ -151,17 +143,12 @@ def target_segments(labels: Sequence[int], segment_length: int, end: int) -> lis
     The end token takes a place: if it is alone in the last segment, that segment is empty. If `segment_length` is at
     least the target's length, there is one segment, the whole summary, as EA's labels need. The end token is the last
     label, and counts in `segment_length`.
-
-    Raises:
-        ValueError: the target does not end with the end token.
     """
-    if not len(labels) or labels[-1] != end:
-        raise ValueError(f"the target does not end with the end token {end}")
-    starts = range(0, len(labels), segment_length)
-    return [
-        [token for token in labels[start : start + segment_length] if token != end]
-        for start in starts
-    ]
+    segments = []
+    for start in range(0, len(labels), segment_length):
+        segment = labels[start : start + segment_length]
+        segments.append([token for token in segment if token != end])
+    return segments
 
 
 def proxy_labels(
@@ -189,8 +176,7 @@ def proxy_labels(
     if not sequential:
         return rouge_n(snippets, segments, ngram)[measure].astype(np.float32)
     labels = np.zeros((len(segments), len(snippets)), np.float32)
-    for row, indices in zip(
-        labels, sequential_selection(snippets, segments, ngram, measure), strict=True
-    ):
+    selections = sequential_selection(snippets, segments, ngram, measure)
+    for row, indices in zip(labels, selections, strict=True):
         row[indices] = 1
     return labels

@@ -23,7 +23,7 @@ from longsumbench.modeling.card import card_decoding, card_prefix
 from longsumbench.modeling.neural_config import NeuralConfig
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig
+    from longsumbench.models.seq2seq.checkpoint import Family
 
 _GlobalAttention = Annotated[str, OneOf("first", "separator", "none")]
 _Share = Annotated[str, OneOf("text", "documents")]
@@ -94,13 +94,11 @@ class Seq2SeqConfig(NeuralConfig):
             raise UsageError(
                 "model.adapter changes weights of the checkpoint: choose model.init=checkpoint"
             )
-        marked = "global_attention=separator" if self.global_attention == "separator" else ""
-        if not marked and self.share == "documents":
-            marked = "share=documents"
-        if marked and self.separator is None:
-            raise UsageError(
-                f"model.{marked} needs a token: add \"model.separator='<doc-sep>'\" or so"
-            )
+        for name, needing in (("global_attention", "separator"), ("share", "documents")):
+            if self.separator is None and vars(self)[name] == needing:
+                raise UsageError(
+                    f"model.{name}={needing} needs a token: add \"model.separator='<doc-sep>'\" or so"
+                )
 
     # It searches with the library's length norm.
     capabilities = Capabilities(shares_work=True, runs_untrained=True)
@@ -116,23 +114,21 @@ class Seq2SeqConfig(NeuralConfig):
             self.checkpoint, "model.checkpoint", revision=self.revision, pickled=True
         )
 
-    def describe_checkpoint(self) -> "PreTrainedConfig":
-        """Return the configuration of the checkpoint's model.
+    def read_family(self) -> "Family":
+        """Return what the checkpoint's model is.
 
         Raises:
             UsageError: it is no encoder-decoder, or the settings exceed its positions.
         """
-        from longsumbench.models.seq2seq.checkpoint import read_described
+        from longsumbench.models.seq2seq import checkpoint
 
-        described = read_described(self.initial_folder(), self.shown_as)
-        self._check_lengths(described)
-        return described
+        family = checkpoint.read_family(self.initial_folder(), self.shown_as)
+        self._check_lengths(family)
+        return family
 
-    def longest_input(self, described: "PreTrainedConfig") -> int:
+    def longest_input(self, family: "Family") -> int:
         """Return the longest input with its special tokens: the setting, or the checkpoint's positions."""
-        from longsumbench.models.seq2seq.checkpoint import stack_positions
-
-        length = self.input_length or stack_positions(described, "encoder")
+        length = self.input_length or family.encoder_positions
         assert length is not None
         return length
 
@@ -147,37 +143,36 @@ class Seq2SeqConfig(NeuralConfig):
 
     def reading_identity(self) -> dict[str, Any]:
         """Return also the longest input, which the checkpoint decides if no setting does."""
-        longest = self.longest_input(self.describe_checkpoint())
+        longest = self.longest_input(self.read_family())
         return {**super().reading_identity(), "input_length": longest}
 
-    def _check_lengths(self, described: "PreTrainedConfig") -> None:
-        from longsumbench.models.seq2seq.checkpoint import stack_positions
-
-        kind, encoder = described.model_type, stack_positions(described, "encoder")
+    def _check_lengths(self, family: "Family") -> None:
+        encoder = family.encoder_positions
         if self.input_length is None and encoder is None:
-            unlimited = f"{self.shown_as} ('{kind}') has no number of positions"
             raise UsageError(
-                f"model.input_length is missing, and {unlimited}: give the longest input in tokens"
+                f"model.input_length is missing, and {self.shown_as} ('{family.kind}') has no number of positions:"
+                " give the longest input in tokens"
             )
-        decoder = stack_positions(described, "decoder")
         limits = (
             ("input_length", self.input_length, encoder),
-            ("decode_length", self.decode_length, decoder),
+            ("decode_length", self.decode_length, family.decoder_positions),
         )
         for name, length, positions in limits:
             if length is not None and positions is not None and length > positions:
                 raise UsageError(
                     f"model.{name}={length}: {self.shown_as} has only {positions} positions: choose less"
                 )
-        multiple, length = self.pad_to_multiple_of or 1, self.input_length or encoder or 0
-        if encoder is not None and -(-length // multiple) * multiple > encoder:
-            padded = f"model.pad_to_multiple_of={multiple} pads inputs of {length} tokens beyond"
+        if encoder is not None:
+            multiple, length = self.pad_to_multiple_of or 1, self.input_length or encoder
+            if -(-length // multiple) * multiple > encoder:
+                raise UsageError(
+                    f"model.pad_to_multiple_of={multiple} pads inputs of {length} tokens beyond the {encoder} positions"
+                    f" of {self.shown_as}: choose a shorter model.input_length"
+                )
+        if self.global_attention not in (None, "none") and family.kind != "led":
             raise UsageError(
-                f"{padded} the {encoder} positions of {self.shown_as}: choose a shorter model.input_length"
+                f"model.global_attention={self.global_attention} goes with LED, not with '{family.kind}': leave it out"
             )
-        if self.global_attention not in (None, "none") and kind != "led":
-            asked_for = f"model.global_attention={self.global_attention}"
-            raise UsageError(f"{asked_for} goes with LED, not with '{kind}': leave it out")
 
     def usual_decoding(self) -> Mapping[str, Any] | None:
         """Return the values of `decode.*` that the checkpoint's card has; errors are those of `card_decoding`."""

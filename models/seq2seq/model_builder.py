@@ -9,7 +9,6 @@ import torch
 from transformers import (
     AutoModelForSeq2SeqLM,
     GenerationConfig,
-    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -24,7 +23,7 @@ from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.initialization import xavier
 from longsumbench.modeling.tokenizer import load_tokenizer, special_tokens
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.models.seq2seq.checkpoint import adapter_folder, read_described, stack_config
+from longsumbench.models.seq2seq.checkpoint import Family, adapter_folder, read_family
 from longsumbench.models.seq2seq.config import Seq2SeqConfig
 
 _SPECIAL = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
@@ -37,44 +36,43 @@ class Seq2SeqBuilder(ModelBuilder):
 
     def __init__(self, config: Seq2SeqConfig, model_class: Any = AutoModelForSeq2SeqLM) -> None:
         super().__init__(config, model_class)
-        self._described: PreTrainedConfig | None = None
+        self._family: Family | None = None
 
     @property
-    def described(self) -> PreTrainedConfig:
-        """The configuration of the checkpoint's model.
+    def family(self) -> Family:
+        """What the checkpoint's model is.
 
         Raises:
             UsageError: it is no encoder-decoder, or the settings exceed its positions.
         """
-        if self._described is None:
-            self._described = self.config.describe_checkpoint()
-        return self._described
+        if self._family is None:
+            self._family = self.config.read_family()
+        return self._family
 
     @property
     def input_length(self) -> int:
         """The longest input with its special tokens."""
-        return self.config.longest_input(self.described)
+        return self.config.longest_input(self.family)
 
     def initial_model(self, reader: UnitReader) -> PreTrainedModel:
         """Return the model that training starts from, in single precision; the caller has set the seed."""
         if self.config.init == "checkpoint":
             return self._start(reader.tokenizer, dtype=torch.float32)
         checkpoints.check_memory(
-            lambda: self.Model.from_config(self.described), self.config.shown_as
+            lambda: self.Model.from_config(self.family.config), self.config.shown_as
         )
         return self._with_token_rules(self.build(reader), reader.tokenizer)
 
     def build(self, reader: UnitReader) -> PreTrainedModel:
         """Build the model with random weights: `xavier` for BART's family, the library's own for others, such as T5."""
-        model = self.blank_model((0, None, 0))
-        width: int = getattr(model.config, "d_model", 0)
-        if width and not hasattr(model.config, "initializer_factor"):
-            xavier(model, width)
+        model, family = self.blank_model((0, None, 0)), self.family
+        if family.xavier:
+            xavier(model, family.width)
         # Tokens are N(0, 1/width): so are positions.
-        if not getattr(model.config, "scale_embedding", False):
+        if not family.scales_embeddings:
             for part in model.modules():
                 if isinstance(part, BartLearnedPositionalEmbedding | LEDLearnedPositionalEmbedding):
-                    part.weight.data *= width**-0.5
+                    part.weight.data *= family.width**-0.5
         return model
 
     def blank_model(
@@ -82,33 +80,15 @@ class Seq2SeqBuilder(ModelBuilder):
     ) -> PreTrainedModel:
         """Return the checkpoint's model without its weights."""
         model: PreTrainedModel = self.Model.from_config(
-            deepcopy(self.described), dtype=torch.float32
+            deepcopy(self.family.config), dtype=torch.float32
         )
         return model
 
     def _start(self, tokenizer: PreTrainedTokenizerBase, **options: Any) -> PreTrainedModel:
         """Load the checkpoint, and merge the weights of the adapter into it."""
         model = self._load(self.config.initial_folder(), self.config.shown_as, tokenizer, **options)
-        folder, adapter_name = (
-            adapter_folder(self.config.adapter),
-            f"model.adapter={self.config.adapter}",
-        )
-        if folder is not None:
-            try:
-                from peft import PeftModel, get_peft_model_state_dict, load_peft_weights
-            except ImportError as error:
-                raise EnvironmentProblem(
-                    f"{adapter_name} needs the package peft: pip install peft"
-                ) from error
-            with checkpoints.reading_checkpoint(adapter_name):
-                adapted = PeftModel.from_pretrained(model, folder, local_files_only=True)
-                names = get_peft_model_state_dict(adapted, save_embedding_layers=False).keys()
-                stored_names = load_peft_weights(str(folder), device="cpu").keys()
-                unexpected = stored_names - names - adapted.state_dict().keys()
-                checkpoints.check_complete(names - stored_names, unexpected, adapter_name)
-                model = adapted.merge_and_unload()
-            checkpoints.check_weights(model, adapter_name)
-        return model
+        folder = adapter_folder(self.config.adapter)
+        return model if folder is None else _merge_adapter(model, folder, self.config.adapter)
 
     def writer(
         self, tokenizer: PreTrainedTokenizerBase, folder: Path | None = None
@@ -123,7 +103,8 @@ class Seq2SeqBuilder(ModelBuilder):
         self, folder: Path, shown_as: str, tokenizer: PreTrainedTokenizerBase, **options: Any
     ) -> PreTrainedModel:
         """Load a model and its weights, all of which must be there."""
-        config = read_described(folder, shown_as)
+        config = read_family(folder, shown_as).config
+        # Pickles are read only where there is nothing else.
         safe = checkpoints.weights_format(folder) != "bin"
         model = checkpoints.load_network(
             self.Model, folder, shown_as, config, use_safetensors=safe, **options
@@ -134,13 +115,12 @@ class Seq2SeqBuilder(ModelBuilder):
         self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
     ) -> PreTrainedModel:
         """Keep only what a model's generation settings say of tokens; `decode.*` decides all others."""
-        card, config = model.generation_config, model.config
-        special = {name: getattr(card, name, None) for name in _SPECIAL}
-        special = {
-            name: getattr(config, name, None) if token is None else token
-            for name, token in special.items()
-        }
-        rules = {name: getattr(card, name) for name in TOKEN_RULES}
+        card, config = vars(model.generation_config), vars(model.config)
+        special = {}
+        for name in _SPECIAL:
+            token = card.get(name)
+            special[name] = config.get(name) if token is None else token
+        rules = {name: card.get(name) for name in TOKEN_RULES}
         # mBART starts with the language; others write it first.
         if self.config.target_language is not None:
             start_ids, end_ids = special_tokens(tokenizer, "text_target")
@@ -153,8 +133,7 @@ class Seq2SeqBuilder(ModelBuilder):
             raise DataError(
                 f"{self.config.shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}"
             )
-        for name, token in special.items():
-            setattr(config, name, token)
+        model.config.update(special)
         with checkpoints.reading_checkpoint(self.config.shown_as):
             model.generation_config = GenerationConfig(**rules, **special)
             check_special_tokens(model, self.config.shown_as)
@@ -162,26 +141,42 @@ class Seq2SeqBuilder(ModelBuilder):
 
     def tokenizer(self, context: FitContext) -> PreTrainedTokenizerBase:
         """Return the checkpoint's tokenizer; check that every token has an embedding."""
-        return _load_tokenizer(
-            self.config, self.config.initial_folder(), self.described, self.config.shown_as
-        )
+        folder = self.config.initial_folder()
+        return _load_tokenizer(self.config, folder, self.family, self.config.shown_as)
 
     def open(self, folder: Path) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         """Load tokenizer and model of a checkpoint that the suite saved."""
         read_checkpoint(folder, type(self.config))
         shown_as = f"the checkpoint {folder}"
-        tokenizer = _load_tokenizer(self.config, folder, read_described(folder, shown_as), shown_as)
-        model = self.writer(tokenizer, folder)
-        self._described = model.config
-        return tokenizer, model
+        self._family = read_family(folder, shown_as)
+        tokenizer = _load_tokenizer(self.config, folder, self._family, shown_as)
+        return tokenizer, self.writer(tokenizer, folder)
+
+
+def _merge_adapter(model: PreTrainedModel, folder: Path, name: str | None) -> PreTrainedModel:
+    """Merge the weights of an adapter, all of which must fit, into those of its model."""
+    shown_as = f"model.adapter={name}"
+    try:
+        from peft import PeftModel, get_peft_model_state_dict, load_peft_weights
+    except ImportError as error:
+        raise EnvironmentProblem(f"{shown_as} needs the package peft: pip install peft") from error
+    with checkpoints.reading_checkpoint(shown_as):
+        adapted = PeftModel.from_pretrained(model, folder, local_files_only=True)
+        names = get_peft_model_state_dict(adapted, save_embedding_layers=False).keys()
+        stored_names = load_peft_weights(str(folder), device="cpu").keys()
+        unexpected = stored_names - names - adapted.state_dict().keys()
+        checkpoints.check_complete(names - stored_names, unexpected, shown_as)
+        merged: PreTrainedModel = adapted.merge_and_unload()
+    checkpoints.check_weights(merged, shown_as)
+    return merged
 
 
 def _load_tokenizer(
-    config: Seq2SeqConfig, folder: Path, described: PreTrainedConfig, shown_as: str
+    config: Seq2SeqConfig, folder: Path, family: Family, shown_as: str
 ) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a checkpoint, set its languages, and check that every token has an embedding."""
     tokenizer = load_tokenizer(folder, fast=False)
-    checkpoints.check_vocabulary(tokenizer, stack_config(described, "encoder").vocab_size, shown_as)
+    checkpoints.check_vocabulary(tokenizer, family.vocabulary, shown_as)
     language_codes = getattr(tokenizer, "lang_code_to_token", None) or tokenizer.all_special_tokens
     # None: the tokenizer has no languages.
     default_language = getattr(tokenizer, "src_lang", None)
@@ -190,17 +185,14 @@ def _load_tokenizer(
         ("tgt_lang", "target_language", config.target_language),
     )
     for attribute, setting, language in choices:
-        if language is not None:
-            if default_language is None or language not in language_codes:
-                advice = (
-                    f"choose one of its codes, as {default_language}"
-                    if default_language
-                    else "leave it out"
-                )
-                raise UsageError(
-                    f"model.{setting}={language} is no language of {shown_as}: {advice}"
-                )
-            setattr(tokenizer, attribute, language)
+        if language is None:
+            continue
+        if default_language is None or language not in language_codes:
+            advice = f"choose one of its codes, as {default_language}"
+            if default_language is None:
+                advice = "leave it out"
+            raise UsageError(f"model.{setting}={language} is no language of {shown_as}: {advice}")
+        setattr(tokenizer, attribute, language)
     if default_language and tokenizer.tgt_lang is None:
         tokenizer.tgt_lang = tokenizer.src_lang
     return tokenizer

@@ -4,6 +4,7 @@ Letters: B examples, L input tokens, T target tokens.
 """
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -32,11 +33,7 @@ from longsumbench.models.seq2seq.config import Seq2SeqConfig
 from longsumbench.models.seq2seq.model_builder import Seq2SeqBuilder
 
 # Model types that write line breaks as "<n>".
-_LINE_BREAKERS = (
-    "pegasus",
-    "pegasus_x",
-    "bigbird_pegasus",
-)
+_LINE_BREAKERS = ("pegasus", "pegasus_x", "bigbird_pegasus")
 _Sentences: TypeAlias = list[packing.EncodedSentence]  # of a document
 
 
@@ -71,9 +68,9 @@ class TextCollator(UnitCollator):
             batch["global_attention_mask"][:, 0] = 1
             if self.marked is not None:
                 batch["global_attention_mask"][input_ids == self.marked] = 1
-        return batch | (
-            {"labels": units["labels"], "unit_mask": unit_mask} if "labels" in units else {}
-        )
+        if "labels" in units:
+            batch |= {"labels": units["labels"], "unit_mask": unit_mask}
+        return batch
 
 
 class TextReader(UnitReader):
@@ -115,9 +112,9 @@ class TextReader(UnitReader):
         """
         _, room = self.separator_id, self.room
         if room < 2:
-            length = f"model.input_length={self.builder.input_length}"
             raise UsageError(
-                f"{length} leaves no room for text after the prefix and special tokens: choose more"
+                f"model.input_length={self.builder.input_length} leaves no room for text after the prefix and special"
+                " tokens: choose more"
             )
 
     @cached_property
@@ -131,11 +128,11 @@ class TextReader(UnitReader):
         if separator is None:
             return None
         token_id = self.tokenizer.convert_tokens_to_ids(separator)
-        if token_id is None or (
-            token_id == self.tokenizer.unk_token_id and separator != self.tokenizer.unk_token
-        ):
-            unknown = f"model.separator={separator} is no token of model.checkpoint={self.config.checkpoint}"
-            raise UsageError(f"{unknown}: choose one of its tokens, or model.separator=null")
+        if token_id is None or self.tokenizer.convert_ids_to_tokens(token_id) != separator:
+            raise UsageError(
+                f"model.separator={separator} is no token of {self.config.shown_as}: choose one of its tokens, or"
+                " model.separator=null"
+            )
         return int(token_id)
 
     def units(self, example: core.Example) -> packing.Units:
@@ -144,25 +141,22 @@ class TextReader(UnitReader):
         With `share=documents`, each document is cut first. Separators count as tokens of the text, and the prefix as a
         special token.
         """
+        # In this order: each document's share, the separators, the cut of the whole, the query, special tokens.
         prefix, query, documents = self._encoded(example)
         room = self.room
         query_head = packing.Query.within(query, room)
         shares, cuts = self._shares(documents, room - len(query_head))
-        sentences = self._with_separators(shares)
+        ids, words = packing.ids_and_words(self._with_separators(shares))
         counts = packing.tokens_and_words(self._with_separators(documents))
-        zeros, words = (0,) * len(sentences), tuple(sentence.words for sentence in sentences)
-        units = packing.Units(
-            tuple(list(sentence.ids) for sentence in sentences),
-            zeros,
-            words,
-            core.Truncation(*counts, cuts),
-        )
+        units = packing.Units(ids, (0,) * len(ids), words, core.Truncation(*counts, cuts))
         units = packing.prepend_query(packing.join_units(units, room - len(query_head)), query_head)
         start_ids, end_ids = self.special_tokens
-        text = [*start_ids, *prefix.ids, *(units.ids[0] if units.ids else ()), *end_ids]
-        words = units.words or (0,)
+        text = [*start_ids, *prefix.ids, *chain.from_iterable(units.ids), *end_ids]
         return replace(
-            units, ids=(text or [self.tokenizer.eos_token_id],), documents=(0,), words=words
+            units,
+            ids=(text or [self.tokenizer.eos_token_id],),
+            documents=(0,),
+            words=units.words or (0,),
         )
 
     @cached_property
@@ -190,17 +184,19 @@ class TextReader(UnitReader):
 
     def _with_separators(self, documents: Sequence[_Sentences]) -> _Sentences:
         """Return all sentences, with the separator between documents; with `share=documents`, after each."""
-        separator, ends = self.separator_id, len(documents) - (self.config.share == "text")
-        mark = [] if separator is None else [packing.EncodedSentence([separator], 0)]
-        marked = (
-            [*document, *(mark if place < ends else ())] for place, document in enumerate(documents)
-        )
-        return list(chain.from_iterable(marked))
+        sentences: _Sentences = []
+        for place, document in enumerate(documents, start=1):
+            sentences += document
+            is_marked = place < len(documents) or self.config.share == "documents"
+            if is_marked and self.separator_id is not None:
+                sentences.append(packing.EncodedSentence([self.separator_id], 0))
+        return sentences
 
     def _encoded(
         self, example: core.Example
     ) -> tuple[packing.EncodedSentence, packing.EncodedSentence, list[_Sentences]]:
         """Return the tokens of prefix, query and documents, which are one running text up to the first separator."""
+        # Text before the first separator is tokenized as one, so that blanks are where the tokenizer expects them.
         documents = [list(document.sentences()) for document in example.documents]
         documents = [sentences for sentences in documents if sentences]
         if self.separator_id is None:
@@ -208,35 +204,25 @@ class TextReader(UnitReader):
         prefix, query = self.config.prefix.rstrip(), example.query or ""
         first, *later_documents = documents or [[]]
         head = self.encode([text for text in (prefix, query) if text] + first)
-        starts = [
-            head.pop(0) if text else packing.EncodedSentence((), 0) for text in (prefix, query)
-        ]
-        return (
-            starts[0],
-            starts[1],
-            [document for document in (head, *map(self.encode, later_documents)) if document],
-        )
+        nothing = packing.EncodedSentence((), 0)
+        encoded_prefix = head.pop(0) if prefix else nothing
+        encoded_query = head.pop(0) if query else nothing
+        encoded = [head, *map(self.encode, later_documents)]
+        return encoded_prefix, encoded_query, [document for document in encoded if document]
 
     def collator(self) -> TextCollator:
-        """Return the collator of rows.
-
-        The last block of tokens of BigBird-PEGASUS attends to all others, so other padding would change the output: all
-        inputs have the same length.
-        """
-        described, length, padded_length = self.builder.described, self.builder.input_length, 0
-        attention = self.config.global_attention or (
-            "first" if described.model_type == "led" else "none"
-        )
-        window = described.attention_window if described.model_type == "led" else 1
-        multiple = self.config.pad_to_multiple_of or (
-            window if isinstance(window, int) else max(window)
-        )
-        if described.model_type == "bigbird_pegasus":
-            block = described.block_size
-            padded_length = min(-(-length // block) * block, described.max_position_embeddings)
-        marked = self.separator_id if attention == "separator" else None
+        """Return the collator of rows; its padding and its marks are those that the checkpoint needs."""
+        family, padded_length = self.builder.family, 0
+        attention = self.config.global_attention or ("first" if family.kind == "led" else "none")
+        if family.block:
+            blocks = -(-self.builder.input_length // family.block)
+            padded_length = min(blocks * family.block, family.encoder_positions or sys.maxsize)
         return TextCollator(
-            self.tokenizer.pad_token_id, multiple, padded_length, attention != "none", marked
+            self.tokenizer.pad_token_id,
+            self.config.pad_to_multiple_of or family.multiple,
+            padded_length,
+            attention != "none",
+            self.separator_id if attention == "separator" else None,
         )
 
 
@@ -292,12 +278,11 @@ class Seq2Seq(NeuralSystem):
     ) -> Seq2SeqLMOutput:
         """Return logits [B, T, V] and loss of a batch; the library's own loss has no label smoothing."""
         config = self.model.config
-        shift = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
-        fed = (
-            shift(labels)
-            if shift
-            else shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
-        )
+        # Not every model of the library has its own way.
+        if hasattr(self.model, "prepare_decoder_input_ids_from_labels"):
+            fed = self.model.prepare_decoder_input_ids_from_labels(labels)
+        else:
+            fed = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
         with checkpoints.reading_checkpoint(self.config.shown_as):
             logits = self.model(**inputs, decoder_input_ids=fed, use_cache=False).logits
         loss = token_cross_entropy(
@@ -310,7 +295,7 @@ class Seq2Seq(NeuralSystem):
     ) -> Iterator[core.Summary]:
         """Decode one batch; what the checkpoint writes for a line break becomes one."""
         for summary in super().summarize(examples, decoding):
-            if self.builder.described.model_type in _LINE_BREAKERS:
+            if self.builder.family.kind in _LINE_BREAKERS:
                 summary = replace(summary, text=re.sub(r"\s*<n>\s*", "\n", summary.text).strip())
             yield summary
 
@@ -318,8 +303,11 @@ class Seq2Seq(NeuralSystem):
         """Return where the weights are from, their number, and the longest input."""
         facts = checkpoints.checkpoint_facts(self.config.checkpoint, self.config.initial_folder())
         if folder := adapter_folder(self.config.adapter):
-            facts["checkpoint"] += (
-                f" + {checkpoints.checkpoint_facts(self.config.adapter, folder)['checkpoint']}"
-            )
-        sizes = {"parameters": parameters(self.model), "context": self.builder.input_length}
-        return {"released": self.config.released, **facts, **sizes}
+            adapter = checkpoints.checkpoint_facts(self.config.adapter, folder)["checkpoint"]
+            facts["checkpoint"] += f" + {adapter}"
+        return {
+            "released": self.config.released,
+            **facts,
+            "parameters": parameters(self.model),
+            "context": self.builder.input_length,
+        }

@@ -40,17 +40,14 @@ class TdmcaCache(FoldedCache):
 
     def __init__(self, *caches: Any) -> None:
         super().__init__(*caches)
-        self.targets: dict[
-            tuple[int, str], KeptTarget
-        ] = {}  # (layer, "keys" or "values") → the cached ones
+        # (layer, "keys" or "values") → the cached ones.
+        self.targets: dict[tuple[int, str], KeptTarget] = {}
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Reorder the caches of the beams."""
         super().reorder_cache(beam_idx)
-        for name, (compressed, pending) in self.targets.items():
-            self.targets[name] = KeptTarget(
-                compressed.index_select(0, beam_idx), pending.index_select(0, beam_idx)
-            )
+        for name, target in self.targets.items():
+            self.targets[name] = KeptTarget(*(part.index_select(0, beam_idx) for part in target))
 
 
 @dataclass(frozen=True)
@@ -179,50 +176,45 @@ class CompressedAttention(CausalAttention):
     def over_source(self, states: Tensor, windows: CompressedWindows) -> Tensor:
         """Attend to the windows of the source: [B, S, D] → [B, S, D]."""
         queries = self.by_head(self.q_proj(states))
-        return self.attend(
-            queries, windows.keys, windows.values, self.complete(0, states.shape[1], windows.keys)
-        )
+        mask = self.complete(0, states.shape[1], windows.keys)
+        return self.attend(queries, windows.keys, windows.values, mask)
 
     def over_target(self, states: Tensor, windows: CompressedWindows, past: Past) -> Tensor:
         """Attend from the target tokens after those in the cache: [Q, T, D] → [Q, T, D].
 
         The beams of an example share the windows of its source. One softmax is over these and the beam's own windows.
         """
-        keys, values = (
-            self.keep(states, "keys", past.cache),
-            self.keep(states, "values", past.cache),
-        )
-        queries, rows = self.by_head(self.q_proj(states)) * self.scaling, len(windows.keys)
-        source_scores = _unfolded(
-            _folded(queries, rows) @ windows.keys.transpose(-1, -2), len(states)
-        )  # [Q, H, T, 1 + W]
+        keys = self.keep(states, "keys", past.cache)
+        values = self.keep(states, "values", past.cache)
+        rows, (count, length, _) = len(windows.keys), states.shape
+        queries = self.by_head(self.q_proj(states)) * self.scaling
+        # The scores of the source's windows, then of the target's.
+        source_scores = _folded(queries, rows) @ windows.keys.transpose(-1, -2)
+        source_scores = _unfolded(source_scores, count)  # [Q, H, T, 1 + W]
         scores = torch.cat([source_scores, queries @ keys.transpose(-1, -2)], -1)
-        real = windows.mask.repeat_interleave(len(states) // rows, 0)[:, None, None].expand(
-            -1, 1, states.shape[1], -1
-        )
-        own_mask = self.complete(past.length, states.shape[1], keys)
-        visible = torch.cat(
-            [real, own_mask.expand(len(states), 1, -1, -1)], -1
-        )  # [Q, 1, T, 1 + W + 1 + n]
+        real = windows.mask.repeat_interleave(count // rows, 0)[:, None, None]
+        real = real.expand(-1, 1, length, -1)
+        own_mask = self.complete(past.length, length, keys)
+        own = own_mask.expand(count, 1, -1, -1)
+        visible = torch.cat([real, own], -1)  # [Q, 1, T, 1 + W + 1 + n]
+        # One softmax over the windows of source and target.
         precise = torch.promote_types(scores.dtype, torch.float32)
         weights = scores.masked_fill(~visible, -torch.inf).softmax(-1, precise).to(values.dtype)
         weights = F.dropout(weights, self.dropout, self.training)
         on_source, on_target = torch.split(weights, [real.shape[-1], own_mask.shape[-1]], -1)
-        source_values = _unfolded(_folded(on_source, rows) @ windows.values, len(states))
+        source_values = _unfolded(_folded(on_source, rows) @ windows.values, count)
         return self.joined(source_values + on_target @ values)
 
     def keep(self, states: Tensor, side: str, cache: TdmcaCache | None) -> Tensor:
         """Add target tokens to the cached keys, or values: [Q, T, D] → [Q, H, 1 + n, E]."""
-        is_keys = side == "keys"
-        project, compress = (
-            (self.k_proj, self.key_compression)
-            if is_keys
-            else (self.v_proj, self.value_compression)
-        )
+        project, compress = self.v_proj, self.value_compression
+        if side == "keys":
+            project, compress = self.k_proj, self.key_compression
         projected = project(states)
         target = KeptTarget(projected[:, :1], projected[:, :0])
         if cache is not None:
             target = cache.targets.get((self.layer_idx, side), target)
+        # Tokens wait until their window is complete.
         pending = torch.cat([target.pending, projected], 1)
         complete_length = pending.shape[1] // self.window * self.window
         target = KeptTarget(
@@ -250,16 +242,12 @@ class CompressedAttention(CausalAttention):
 def _folded(states: Tensor, rows: int) -> Tensor:
     """Join the beams of each of the B examples: [Q, H, T, E] → [B, H, K·T, E]."""
     _, heads, length, width = states.shape
-    return (
-        states.view(rows, -1, heads, length, width).transpose(1, 2).reshape(rows, heads, -1, width)
-    )
+    by_example = states.view(rows, -1, heads, length, width).transpose(1, 2)
+    return by_example.reshape(rows, heads, -1, width)
 
 
 def _unfolded(states: Tensor, queries: int) -> Tensor:
     """Undo `_folded`: [B, H, K·T, E] → [Q, H, T, E]."""
     rows, heads, _, width = states.shape
-    return (
-        states.view(rows, heads, queries // rows, -1, width)
-        .transpose(1, 2)
-        .reshape(queries, heads, -1, width)
-    )
+    by_beam = states.view(rows, heads, queries // rows, -1, width).transpose(1, 2)
+    return by_beam.reshape(queries, heads, -1, width)

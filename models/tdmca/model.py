@@ -97,11 +97,10 @@ class TdmcaLayer(TransformerLayer):
 
     def __init__(self, config: TdmcaModelConfig, index: int) -> None:
         super().__init__(config, norm_first=True)
-        self.self_attn = (
-            CompressedAttention(config, index, config.compression)
-            if index % 2
-            else LocalAttention(config, index, config.block_length)
-        )
+        if index % 2:
+            self.self_attn = CompressedAttention(config, index, config.compression)
+        else:
+            self.self_attn = LocalAttention(config, index, config.block_length)
 
     def remember(self, states: Tensor, mask: Tensor) -> CompressedWindows | None:
         """Return the source's windows in this layer: [B, S, D], [B, S]."""
@@ -140,12 +139,7 @@ class TdmcaStack(nn.Module):
             input_ids: [B, 1, S].
             unit_mask: [B, 1, S], True where a token is real; real tokens come first.
             **kwargs: not used; `generate` passes all its arguments.
-
-        Raises:
-            ValueError: an example has several units.
         """
-        if input_ids.shape[1] != 1:
-            raise ValueError(f"T-DMCA reads one unit per example, not {input_ids.shape[1]}")
         ids, mask = input_ids[:, 0], to_device(on_host(unit_mask)[:, 0], input_ids.device)
         states = self.embed(ids, self.embed_positions.upto(ids.shape[1]))
         windows: list[CompressedWindows | None] = []
@@ -169,6 +163,7 @@ class TdmcaStack(nn.Module):
 
     def follow(self, prefix: Prefix, ids: Tensor, cache: TdmcaCache | None) -> Tensor:
         """Run over the target tokens after those in the cache: [Q, T] → [Q, T, D]."""
+        # Numbers go on after the source, whose real length differs.
         past = Past(0 if cache is None else cache.get_seq_length(), cache)
         sizes = prefix.mask.sum(-1).repeat_interleave(len(ids) // len(prefix.mask))  # [Q]
         step = torch.arange(past.length, past.length + ids.shape[1], device=ids.device)
@@ -209,9 +204,8 @@ class TdmcaForConditionalGeneration(
 
     def __init__(self, config: TdmcaModelConfig) -> None:
         super().__init__(config)
-        self.model = nn.ModuleDict(
-            {"encoder": TdmcaStack(config)}
-        )  # names that the library expects
+        # Names that the library expects.
+        self.model = nn.ModuleDict({"encoder": TdmcaStack(config)})
         self.lm_head = nn.Linear(config.d_model, config.vocab_size, bias=False)
         self.post_init()
 
@@ -252,15 +246,13 @@ class TdmcaForConditionalGeneration(
         next_ids = F.pad(reading.input_ids[:, 1:], (0, 1)).masked_fill(
             ~has_next, self.config.decoder_start_token_id
         )
+        # In pieces, so that the logits of a long source are never in memory together.
         states = real_rows(reading.last_hidden_state, reading.mask)  # [N, D]
         targets = real_rows(next_ids[..., None], reading.mask)[:, 0]  # [N]
         total = states.new_zeros((), dtype=torch.float32)
-        for some, target in zip(
-            torch.split(states, _PIECE_TOKENS), torch.split(targets, _PIECE_TOKENS), strict=True
-        ):
-            total = total + checkpoint(
-                self._summed_cross_entropy, some, target, use_reentrant=False
-            )
+        pieces = torch.split(states, _PIECE_TOKENS), torch.split(targets, _PIECE_TOKENS)
+        for some, target in zip(*pieces, strict=True):
+            total += checkpoint(self._summed_cross_entropy, some, target, use_reentrant=False)
         return total / (max(len(targets), 1) if num_source_tokens is None else num_source_tokens)
 
     def _summed_cross_entropy(self, states: Tensor, targets: Tensor) -> Tensor:

@@ -1,15 +1,16 @@
 """Names → systems, corpora, metrics, rankers."""
 
 import sys
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
-from longsumbench.core import registry
+from longsumbench.core import SystemConfig, registry
 from longsumbench.core.registry import Registry
-from longsumbench.errors import UnknownName, UsageError
+from longsumbench.errors import BrokenPlugin, UnknownName, UsageError
 
 KIND = Registry(
     "model",
@@ -73,3 +74,36 @@ def test_listing_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "longsumbench.models.baselines.system", raising=False)
     assert "lead" in registry.systems.targets()
     assert "longsumbench.models.baselines.system" not in sys.modules
+
+
+class NoConfig:
+    """A system without settings."""
+
+
+class PlainConfig:
+    """A system whose settings inherit nothing."""
+
+    @dataclass
+    class Config:
+        """Settings that know nothing of systems."""
+
+        name: str = "plain"
+
+
+class Undecorated:
+    """A system whose settings are no dataclass."""
+
+    class Config(SystemConfig):
+        """Settings without fields."""
+
+
+@pytest.mark.parametrize("kind", [NoConfig, PlainConfig, Undecorated])
+def test_a_plug_in_without_settings_of_a_system_is_named(
+    kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line says which plug-in it is, where it is, and what its Config has to be."""
+    target = f"{__name__}:{kind.__name__}"
+    plug_in(monkeypatch, mine=target)
+    expected = rf"^model 'mine' \({target}\) has no usable settings: .*inherits longsumbench\.core\.SystemConfig$"
+    with pytest.raises(BrokenPlugin, match=expected):
+        registry.config_of("mine")

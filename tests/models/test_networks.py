@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from support import etads_networks, hierarchical_networks, pagesum_networks, seal_networks
+from support import (
+    etads_networks,
+    hierarchical_networks,
+    pagesum_networks,
+    seal_networks,
+    tdmca_networks,
+)
 from torch import Tensor
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -53,6 +59,9 @@ CASES = {
     ),
     **cases(hierarchical_networks, HIERARCHICAL, *PARAGRAPHS),
     **cases(hierarchical_networks, {"hierarchical, a graph": {}}, *PARAGRAPHS, graph=True),
+    **cases(
+        tdmca_networks, {"tdmca": {}, "tdmca without source": {"source_loss": False}}, 23, 9, 2
+    ),
 }
 
 

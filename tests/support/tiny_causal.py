@@ -29,6 +29,13 @@ _SIZES = {
 ARCHITECTURES: dict[str, dict[str, Any]] = {
     "qwen2": _SIZES,
     "llama": {**_SIZES, "tie_word_embeddings": True},
+    # Of sizes that vLLM supports on a CPU.
+    "llama for vllm": {
+        **_SIZES,
+        "hidden_size": 64,
+        "intermediate_size": 64,
+        "num_key_value_heads": 2,
+    },
     "gpt2": {
         "vocab_size": 320,
         "n_embd": 16,
@@ -53,7 +60,7 @@ def write_causal(
         f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")
     }
     config = AutoConfig.for_model(
-        kind, max_position_embeddings=positions, **ARCHITECTURES[kind], **ids
+        kind.split()[0], max_position_embeddings=positions, **ARCHITECTURES[kind], **ids
     )
     with torch.random.fork_rng():
         torch.manual_seed(1)

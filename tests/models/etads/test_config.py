@@ -15,15 +15,6 @@ def settled(**values: Any) -> EtadsConfig:
     return config
 
 
-def test_the_defaults_are_the_papers() -> None:
-    """4 + 4 layers of width 512 and 2,048, 8 heads, 400 words in, 100 out, 50,000 words; all layers take part."""
-    config = EtadsConfig()
-    assert (config.d_model, config.d_ff, config.num_heads) == (512, 2048, 8)
-    assert (config.encoder_layers, config.decoder_layers) == (4, 4)
-    assert (config.input_length, config.decode_length, config.vocabulary_size) == (400, 100, 50_000)
-    assert config.focus_layers == config.saliency_layers == [1, 2, 3, 4]
-
-
 def test_null_means_all_layers_whatever_their_number() -> None:
     """Null follows the depth, an empty list stays empty, and the order of a list does not matter."""
     config = settled(encoder_layers=6, decoder_layers=2, focus_layers=None, saliency_layers=[])

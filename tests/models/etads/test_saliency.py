@@ -77,31 +77,6 @@ def test_it_equals_loops_over_the_equations(heads: int, lengths: list[int]) -> N
         torch.testing.assert_close(found[row].double(), expected)
 
 
-def test_three_tokens_by_hand() -> None:
-    """One head of width 1, W_h = 2, W_s = 1, query 1, keys ln 1, ln 2, ln 3: softmax gives 1/6, 2/6, 3/6.
-
-    The saliencies are sigmoid(2 ln j) = j² / (1 + j²): 1/2, 4/5, 9/10. The values are 6, 3, 2, so the output is
-    1/2 · 1/6 · 6 + 4/5 · 2/6 · 3 + 9/10 · 3/6 · 2 = 0.5 + 0.8 + 0.9 = 2.2; without the gate it would be 3.
-    """
-    attention = layer(1, width=1)
-    with torch.no_grad():
-        for name, linear in (
-            ("q_proj", attention.q_proj),
-            ("k_proj", attention.k_proj),
-            ("v_proj", attention.v_proj),
-        ):
-            linear.weight.fill_(0.0 if name == "v_proj" else 1.0)
-            linear.bias.zero_()
-        attention.out_proj.weight.fill_(1.0)
-        attention.out_proj.bias.zero_()
-        attention.gate.w_h.fill_(2.0)
-        attention.gate.w_s.fill_(1.0)
-    keys = torch.tensor([1.0, 2.0, 3.0]).log().view(1, 3, 1)
-    attention.v_proj.register_forward_hook(lambda *_: torch.tensor([6.0, 3.0, 2.0]).view(1, 3, 1))
-    found = attention(torch.ones(1, 1, 1), key_value_states=keys)[0]
-    torch.testing.assert_close(found, torch.full((1, 1, 1), 2.2))
-
-
 def test_it_tells_the_weights_before_the_gate() -> None:
     """Watched, it tells the softmax's weights, which sum to one: what the coverage of a search goes by."""
     attention = layer(2)

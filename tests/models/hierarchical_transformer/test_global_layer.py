@@ -5,17 +5,15 @@ from typing import Any
 
 import pytest
 import torch
-from support.hierarchical_networks import SIZES, batch, network
+from support.hierarchical_networks import SIZES
 from torch import Tensor
 
-from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer.global_layer import (
     GlobalLayer,
     PackedParagraphs,
     ParagraphAttention,
     PerHead,
     Piece,
-    Pooling,
     normalized,
 )
 from longsumbench.models.hierarchical_transformer.model import HierarchicalTransformerModelConfig
@@ -161,32 +159,9 @@ def test_a_layer_as_released() -> None:
     torch.testing.assert_close(one(states, paragraphs, None), expected)
 
 
-def test_pooling_by_hand() -> None:
-    """Scores ln 1 and ln 3 weigh two tokens 1/4 and 3/4: the values 4 and 8 make 7, -4 and 0 make -1."""
-    pooling: Any = Pooling(2, 1, official=True)
-    pooling.norm = torch.nn.Identity()
-    pooling.scores.weight.data = torch.tensor([[0.0, 1.0]])
-    pooling.scores.bias.data.zero_()
-    pooling.values.weight.data = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    pooling.values.bias.data = torch.tensor([0.0, -8.0])
-    states = torch.tensor([[4.0, 0.0], [8.0, math.log(3)]])
-    piece = Piece(torch.tensor([0]), torch.tensor([[0, 1]]), torch.ones(1, 2, dtype=torch.bool))
-    paragraphs = PackedParagraphs(torch.tensor([[True]]), torch.tensor([0, 0]), (piece,))
-    torch.testing.assert_close(pooling(states, paragraphs), torch.tensor([[[7.0, -1.0]]]))
-
-
 def test_a_graph_by_hand() -> None:
     """Rows are shared out over the real paragraphs; one without edges attends to itself; an absent one is no key."""
     graph = torch.tensor([[[1.0, 3.0, 4.0], [0.0, 0.0, 5.0], [1.0, 1.0, 1.0]]])
     real = torch.tensor([[True, True, False]])
     expected = torch.tensor([[0.25, 0.75, 0.0], [0.0, 1.0, 0.0]])
     torch.testing.assert_close(normalized(graph, real)[0, :2], expected)
-
-
-@pytest.mark.parametrize("shape", [(1, 3, 3), (1, 2, 3), (2, 2, 2)])
-def test_a_graph_of_the_wrong_size(shape: tuple[int, ...]) -> None:
-    """A graph that has not a row and a column for each paragraph is refused."""
-    with pytest.raises(
-        UsageError, match="does not fit 2 paragraphs: it needs a row and a column each"
-    ):
-        network().model.encoder(**batch([3, 2]), unit_graph=torch.ones(shape))

@@ -83,66 +83,6 @@ def test_discourse_is_the_appendix_pair_by_pair(data: st.DataObject, texts: list
     assert np.array_equal(graph, graph.T)
 
 
-@given(PARAGRAPHS)
-def test_absent_paragraphs_change_nothing(texts: list[str]) -> None:
-    """Empty paragraphs have rows and columns of zeros; the others' edges are as without them."""
-    places: list[Place] = [(0, number) for number in range(len(texts))]
-    more: list[Place] = [*places, (0, len(texts)), None]
-    for whole, part in (
-        (similarity_graph([*texts, "", " "]), similarity_graph(texts)),
-        (
-            discourse_graph([*texts, "", " "], more, CAPITALS),
-            discourse_graph(texts, places, CAPITALS),
-        ),
-    ):
-        assert np.array_equal(whole[: len(texts), : len(texts)], part)
-        assert not whole[len(texts) :].any()
-        assert not whole[:, len(texts) :].any()
-
-
-def test_worked_similarity() -> None:
-    """Of "red fox", "red fox den", "hen" the words red and fox weigh ln 1.5, den ln 3.
-
-    So the first two are 2 ln² 1.5 / √(2 ln² 1.5 (2 ln² 1.5 + ln² 3)) = 0.46 alike. With "red hen" for "hen", and so red
-    weighing nothing, "fox" is what the first two share: 0.35.
-    """
-    shared, own = log(3 / 2) ** 2, log(3) ** 2
-    cosine = 2 * shared / sqrt(2 * shared * (2 * shared + own))
-    expected = [[1, cosine, 0], [cosine, 1, 0], [0, 0, 1]]
-    assert similarity_graph(["Red fox.", "red fox den", "hen"]) == pytest.approx(np.array(expected))
-    cosine = sqrt(shared / (shared + own))
-    expected = [[1, cosine, 0], [cosine, 1, 0], [0, 0, 1]]
-    assert similarity_graph(["Red fox.", "red fox den", "red hen"]) == pytest.approx(
-        np.array(expected)
-    )
-
-
-def test_worked_discourse() -> None:
-    """A title, the second and first paragraph of one document, another's first: entities count 0.2, the marker 1.
-
-    The title and the second share Ann; the second and the first share Bob and begin and end the marker's edge; the
-    last begins with a marker, but nothing is before it.
-    """
-    texts = ["Ann", "However, Ann met Bob.", "Bob, Cid and Dan.", "Then nobody."]
-    found = [{"Ann"}, {"Ann", "Bob"}, {"Bob", "Cid", "Dan"}, set()]
-    entities = dict(zip(texts, map(frozenset, found), strict=True))
-    graph = discourse_graph(
-        texts, [None, (0, 1), (0, 0), (1, 0)], lambda given: [entities[text] for text in given]
-    )
-    expected = [[0.2, 0.2, 0, 0], [0.2, 0.4, 1.2, 0], [0, 1.2, 0.6, 0], [0, 0, 0, 0]]
-    assert graph == pytest.approx(np.array(expected))
-
-
-def test_only_the_next_paragraph_of_the_same_document_is_connected() -> None:
-    """A marker makes an edge to the paragraph right before, not to one further off, of another document, or absent."""
-    none = lambda given: [frozenset[str]()] * len(given)  # noqa: E731 - finds nothing
-    texts = ["One.", "Again two.", "Three."]
-    for places in ([(0, 0), (0, 2), (0, 3)], [(1, 0), (0, 1), (0, 2)], [None, (0, 0), (0, 1)]):
-        assert not discourse_graph(texts, places, none).any()
-    assert not discourse_graph(["", "Again two."], [(0, 0), (0, 1)], none).any()
-    assert discourse_graph(texts, [(0, 0), (0, 1), (0, 2)], none).sum() == 2
-
-
 @pytest.mark.parametrize("marker", DISCOURSE_MARKERS)
 def test_a_marker_counts_at_the_beginning(marker: str) -> None:
     """Each of the 36 counts in any casing, across a line break and behind a quotation mark, as whole words only."""

@@ -12,26 +12,20 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from support.paths import SHARED
-from support.requirements import SHARED_FOLDER
+from support.parity import assert_close, check_gradients, load_tensors, parity_folder, parity_marks
 from torch import Tensor
 
 from longsumbench.core import Recipe
-from longsumbench.modeling.nn.unit_encoder import Memory
 from longsumbench.modeling.training.optimization import learning_rate
 from longsumbench.models.hierarchical_transformer.model import (
     HierarchicalTransformerForConditionalGeneration,
     HierarchicalTransformerModelConfig,
 )
 
-FOLDER = SHARED / "parity" / "hierarchical_transformer"
-pytestmark = [
-    pytest.mark.skipif(not FOLDER.is_dir(), reason=SHARED_FOLDER),
-    pytest.mark.usefixtures("float64"),
-]
+FOLDER = parity_folder("hierarchical_transformer")
+pytestmark = parity_marks(FOLDER)
 
-HIERARCHICAL = ["ragged_b2", "full_b1"]
-CASES = [*HIERARCHICAL, "flat_full_b1"]
+CASES = ["ragged_b2", "full_b1", "flat_full_b1"]
 PAD, START, END = 0, 1, 2
 LOCAL = 2  # local layers of the hierarchical network; global ones follow
 NAMES = (  # of their weights → ours; the first that fits, in turn
@@ -89,14 +83,9 @@ def described(case: str) -> dict[str, Any]:
     return found
 
 
-@cache
 def tensors(case: str) -> dict[str, Tensor]:
-    """Return a case's tensors, numbers in float64: what differs is the rounding in the vectors alone."""
-    loaded = load_file(FOLDER / f"{flat(case)}case_{case.removeprefix('flat_')}.safetensors")
-    return {
-        name: value.double() if value.is_floating_point() else value
-        for name, value in loaded.items()
-    }
+    """Return a case's tensors."""
+    return load_tensors(FOLDER / f"{flat(case)}case_{case.removeprefix('flat_')}.safetensors")
 
 
 def network(case: str, **changes: Any) -> Any:
@@ -155,11 +144,6 @@ def targets(case: str) -> tuple[Tensor, Tensor]:
     return ids[:, :-1], ids[:, 1:]
 
 
-def assert_close(actual: Tensor, expected: Tensor) -> None:
-    """Compare as closely as the vectors are good for."""
-    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-4)
-
-
 class Recorder:
     """What parts of a network were given and returned, the last time they ran."""
 
@@ -175,88 +159,6 @@ class Recorder:
             self.given[name], self.returned[name] = given, returned
 
         self.model.get_submodule(name).register_forward_hook(note)
-
-
-def encoded(case: str) -> tuple[Any, Recorder, Memory]:
-    """Run the encoder, its layers and their parts watched."""
-    model = network(case)
-    recorder = Recorder(model)
-    for name, _ in model.named_modules():
-        if name.startswith("model.encoder"):
-            recorder.watch(name)
-    with torch.no_grad():
-        memory = model.model.encoder(**read(case))
-    return model, recorder, memory
-
-
-def dense(case: str, packed: Tensor, mask: Tensor) -> Tensor:
-    """Return states of real paragraphs, which were sorted by length, where the vectors have them: [B, P, T, D]."""
-    real = mask.any(-1)
-    order = mask[real].sum(-1).argsort(descending=True, stable=True)
-    states = torch.zeros(*mask.shape, packed.shape[-1])
-    of_real = torch.zeros(len(order), *states.shape[2:])
-    of_real[order] = of_real[order].masked_scatter(mask[real][order][..., None], packed)
-    states[real] = of_real
-    return states
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_states_of_the_encoder(case: str) -> None:
-    """Embeddings, all layers' states and the memory are the release's, wherever a token is real."""
-    _, recorder, memory = encoded(case)
-    expected, mask = tensors(case), read(case)["unit_mask"]
-    shape = (*mask.shape, -1)
-    real = mask.any(-1)
-    order = mask[real].sum(-1).argsort(descending=True, stable=True)
-
-    def assert_states(name: str, states: Tensor) -> None:
-        wanted = expected[name].view(shape)
-        if states.dim() == 2:  # packed
-            assert_close(dense(case, states, mask)[mask], wanted[mask])
-        else:
-            kept = mask[real][order]
-            assert_close(states[kept[:, : states.shape[1]]], wanted[real][order][kept])
-
-    assert_states("enc.emb", recorder.given["model.encoder.layers.0"][0])
-    for layer in range(LOCAL):
-        assert_states(f"enc.layer{layer}_out", recorder.returned[f"model.encoder.layers.{layer}"])
-    for layer in range(0 if flat(case) else 2):
-        assert_states(
-            f"enc.layer{LOCAL + layer}_out",
-            recorder.returned[f"model.encoder.global_layers.{layer}"],
-        )
-    wanted, hidden = expected["enc.memory"], expected["enc.memory_pad_mask"].bool()
-    assert torch.equal(memory.mask, ~hidden)
-    assert_close(memory.last_hidden_state[memory.mask], wanted[~hidden])
-
-
-@pytest.mark.parametrize("layer", [0, 1])
-@pytest.mark.parametrize("case", HIERARCHICAL)
-def test_parts_of_a_global_layer(case: str, layer: int) -> None:
-    """Pooling weights, heads, attention between paragraphs and contexts are the release's, for real paragraphs."""
-    model, recorder, _ = encoded(case)
-    expected = {
-        name.split("_", 1)[1]: value
-        for name, value in tensors(case).items()
-        if name.startswith(f"enc.layer{LOCAL + layer}_")
-    }
-    real = read(case)["unit_mask"].any(-1)
-    name = f"model.encoder.global_layers.{layer}.self_attn"
-    attention = model.get_submodule(name)
-    _, paragraphs, _ = recorder.given[name]
-    scores = recorder.returned[f"{name}.pooling.scores"]
-    pool_attn = torch.zeros(int(real.sum()), *expected["pool_attn"].shape[2:])
-    for piece in paragraphs.pieces:
-        weights = attention.pooling.weights(scores, piece.rows, piece.mask)
-        pool_attn[piece.indices, :, : weights.shape[-1]] = weights
-    assert_close(pool_attn, expected["pool_attn"][real])
-    assert_close(recorder.given[f"{name}.pooling.norm"][0], expected["pool_out"][real])
-    assert_close(recorder.returned[f"{name}.pooling"], expected["head"][real])
-    context, message = recorder.returned[name]
-    assert_close(context, expected["c"][real])
-    assert_close(message.transpose(1, 2)[real], expected["inter_attn"].transpose(1, 2)[real])
-    contexts = expected["context"].transpose(1, 2)[real].flatten(1)
-    assert_close(recorder.given[f"{name}.out_proj"][0], contexts)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -278,17 +180,6 @@ def test_states_of_the_decoder_and_what_it_predicts(case: str) -> None:
     assert_close(logits.log_softmax(-1)[real], expected["out.log_probs"][real])
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_positions_are_those_of_the_release(case: str) -> None:
-    """Positions are the release's tables, of a half or of the whole width."""
-    weights = load_file(FOLDER / f"{flat(case)}weights.safetensors")
-    constants = {name: one.double() for name, one in weights.items()}
-    model = network(case)
-    encoder = constants["const.pe_enc" if flat(case) else "const.pe_enc_half"]
-    assert_close(model.model.encoder.embed_positions.upto(64), encoder)
-    assert_close(model.model.decoder.embed_positions.upto(64), constants["const.pe_dec"])
-
-
 def loss(model: Any, case: str) -> Tensor:
     fed, gold = targets(case)
     labels = gold.masked_fill(gold.eq(PAD), -100)
@@ -308,25 +199,17 @@ def test_losses_are_those_of_the_release(case: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_are_those_of_the_release(case: str) -> None:
-    """The gradient of every weight is as large as the release's; where theirs is noise, so is ours."""
+    """The gradient of every weight is as large as the release's."""
     model, wanted = network(case, label_smoothing=0.1).train(), described(case)
     (loss(model, case) / wanted["n_tokens"]).backward()
-    found = {
-        name: float(weight.grad.to_dense().norm()) for name, weight in model.named_parameters()
-    }
-    expected = {ours(name): norm for name, norm in wanted["grad_norm"].items()}
-    assert set(found) == set(expected)
-    for name, norm in expected.items():
-        assert found[name] == (
-            pytest.approx(norm, rel=1e-3) if norm > 1e-4 else pytest.approx(0, abs=1e-4)
-        ), name
+    check_gradients(model, {ours(name): norm for name, norm in wanted["grad_norm"].items()})
 
 
-NUM_SEARCHES = {"ragged_b2": 7, "full_b1": 7, "flat_full_b1": 7}
-SEARCHES = [(case, number) for case, count in NUM_SEARCHES.items() for number in range(count)]
+NUM_SEARCHES = 7  # of every case
 
 
-@pytest.mark.parametrize(("case", "number"), SEARCHES)
+@pytest.mark.parametrize("number", range(NUM_SEARCHES))
+@pytest.mark.parametrize("case", CASES)
 def test_summaries_are_those_of_the_release(case: str, number: int) -> None:
     """Greedy search writes the release's ids; what its beams found has, with our logits, the score it had there."""
     search, model, inputs = described(case)["generation"][number], network(case), read(case)
@@ -343,19 +226,6 @@ def test_summaries_are_those_of_the_release(case: str, number: int) -> None:
         logs = model(**one, decoder_input_ids=fed).logits[0].log_softmax(-1)[range(len(ids)), ids]
         divisor = ((5 + len(ids)) / 6) ** search["alpha"]
         assert float(logs.sum().detach()) / divisor == pytest.approx(score, abs=1e-4)
-
-
-def test_an_example_alone() -> None:
-    """The second example of the ragged batch, unpadded, is predicted as in the batch."""
-    inputs, (fed, gold) = read("ragged_b2"), targets("ragged_b2")
-    together, real = (
-        network("ragged_b2")(**inputs, decoder_input_ids=fed).logits[1],
-        gold[1].ne(PAD),
-    )
-    paragraphs, length = inputs["unit_mask"][1].any(-1).sum(), inputs["unit_mask"][1].sum(-1).max()
-    alone = {name: value[1:, :paragraphs, :length] for name, value in inputs.items()}
-    logits = network("ragged_b2")(**alone, decoder_input_ids=fed[1:, : real.sum()]).logits[0]
-    assert_close(logits, together[real])
 
 
 @pytest.mark.parametrize("factor", [2, 3])

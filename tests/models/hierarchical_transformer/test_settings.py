@@ -8,36 +8,9 @@ from longsumbench.core import build_settings
 from longsumbench.errors import UsageError
 from longsumbench.models.hierarchical_transformer import config as module
 from longsumbench.models.hierarchical_transformer.config import (
-    FlatTransformerConfig,
     HierarchicalTransformerConfig,
 )
 from longsumbench.models.tdmca.config import TdmcaConfig
-
-
-def test_the_defaults_are_the_papers() -> None:
-    """5 + 2 layers of width 256 and 1,024, 8 heads, 24 paragraphs, 1,600 tokens, 32,000 pieces, ranked by the LSTM."""
-    config = HierarchicalTransformerConfig()
-    assert (config.d_model, config.d_ff, config.num_heads, config.pooling_heads) == (
-        256,
-        1024,
-        8,
-        8,
-    )
-    assert (config.encoder_layers, config.global_layers, config.decoder_layers) == (5, 2, 6)
-    assert (config.num_paragraphs, config.input_length, config.vocabulary_size) == (
-        24,
-        1600,
-        32_000,
-    )
-    assert (config.rank, config.dropout, config.fidelity) == ("lstm", 0.1, "paper")
-
-
-def test_the_flat_one_and_tdmca_have_their_own() -> None:
-    """6 flat layers over 800 tokens; T-DMCA: 5 layers of width 512 and 2,048 over 3,000."""
-    flat, tdmca = FlatTransformerConfig(), TdmcaConfig()
-    assert (flat.encoder_layers, flat.input_length) == (6, 800)
-    assert (tdmca.num_layers, tdmca.d_model, tdmca.d_ff, tdmca.input_length) == (5, 512, 2048, 3000)
-    assert tdmca.dimension("encoder_layers") == tdmca.dimension("decoder_layers") == 5
 
 
 def test_the_release_has_one_decoder_layer() -> None:

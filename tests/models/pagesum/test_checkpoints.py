@@ -1,9 +1,7 @@
 """Starting from a checkpoint: a tiny BART, written by the library, takes the place of those of the hub."""
 
 import json
-import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +10,11 @@ import torch
 from support.pagesum_networks import (
     DECODINGS,
     PAD,
-    RAGGED,
-    SIZES,
     START,
     batch,
-    search,
     stock,
     targets,
 )
-from support.tiny_bert import write_bert
 from support.toys import ToySplit, tiny_recipe
 from torch import Tensor
 from transformers import (
@@ -31,7 +25,7 @@ from transformers import (
 )
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, Document, Example, FitContext, Section
+from longsumbench.core import Decoding, FitContext
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
@@ -113,9 +107,7 @@ def test_one_page_is_stock_bart(decoding: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "how",
     [
-        {"num_beams": 1},
         {"num_beams": 1, "no_repeat_ngram_size": 2},
-        {"num_beams": 4},
         {"num_beams": 4, "length_penalty": 2.0, "no_repeat_ngram_size": 3, "min_new_tokens": 6},
     ],
 )
@@ -150,8 +142,6 @@ def test_only_the_confidence_is_new(tmp_path: Path) -> None:
     again, loaded = read(tmp_path / "pagesum", output_loading_info=True)
     assert not loaded["missing_keys"]
     assert torch.equal(again.confidence.weight, model.confidence.weight)
-    inputs = batch(*RAGGED)
-    assert search(again.eval(), inputs, 3) == search(model.eval(), inputs, 3)
 
 
 def test_what_a_checkpoint_does_not_decide(tmp_path: Path) -> None:
@@ -182,27 +172,15 @@ def test_checkpoints_as_the_hub_has_them(kind: Any, tmp_path: Path) -> None:
         assert torch.equal(model.get_parameter(name), weight.float()), name
 
 
-def test_training_from_a_checkpoint(
-    checkpoint: Path, tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """Fitted from a folder it has its tokenizer and sizes, learns on, and writes the same when saved and loaded."""
+def test_training_from_a_checkpoint(checkpoint: Path, stages: ArtifactCache) -> None:
+    """Fitted from a folder it has its tokenizer, sizes and weights, and learns on."""
     start, system = fitted(checkpoint, stages, steps=0), fitted(checkpoint, stages, steps=4)
     assert start.tokenizer.get_vocab() == system.tokenizer.get_vocab()
-    assert system.model.config.d_model == SIZES["d_model"]
     bart = BartForConditionalGeneration.from_pretrained(checkpoint)
-    moved = {
-        name
-        for name, weight in bart.named_parameters()
-        if not torch.equal(weight, system.model.get_parameter(name))
-    }
-    assert "model.shared.weight" in moved
-    assert all(
-        torch.equal(weight, start.model.get_parameter(name))
-        for name, weight in bart.named_parameters()
-    )
-    (tmp_path / "saved").mkdir()
-    system.save(tmp_path / "saved")
-    assert written(PageSum.load(tmp_path / "saved")) == written(system)
+    for name, weight in bart.named_parameters():
+        assert torch.equal(weight, start.model.get_parameter(name)), name
+    shared = "model.shared.weight"
+    assert not torch.equal(bart.get_parameter(shared), system.model.get_parameter(shared))
 
 
 @pytest.mark.parametrize("decoding", DECODINGS)
@@ -220,26 +198,6 @@ def test_training_goes_on_from_a_finished_pagesum(
     assert second.model.config.decoding == decoding
     assert second.config.num_pages == 2
     assert len(written(second)) == len(TEST)
-
-
-def num_trainings(stages: ArtifactCache) -> int:
-    """Count the finished trainings."""
-    return len(list(stages.root.glob("checkpoint/*/fit.json")))
-
-
-def test_a_run_knows_the_checkpoint_by_its_content(
-    checkpoint: Path, tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """Moved elsewhere it is the same checkpoint, and training is found finished; another weight makes another one."""
-    elsewhere, changed = tmp_path / "elsewhere", tmp_path / "changed"
-    shutil.copytree(checkpoint, elsewhere)
-    write_bart(changed, init_std=0.3)
-    identity = fitted(checkpoint, stages).config.identity()
-    assert fitted(elsewhere, stages).config.identity() == identity
-    assert str(tmp_path) not in json.dumps(identity)
-    assert num_trainings(stages) == 1
-    assert fitted(changed, stages).config.identity()["init"] != identity["init"]
-    assert num_trainings(stages) == 2
 
 
 def t5(folder: Path) -> Path:
@@ -273,7 +231,6 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
     ("write", "settings", "message"),
     [
         (t5, {}, r"is a checkpoint of 't5', not of bart or longsumbench-pagesum"),
-        (write_bert, {}, r"is a checkpoint of 'bert', not of bart"),
         (
             write_bart,
             {"page_size": 41},
@@ -281,24 +238,10 @@ def told_otherwise(**described: Any) -> Callable[[Path], Path]:
         ),
         (
             write_bart,
-            {"decode_length": 41},
-            r"model\.decode_length=41: model\.init=.* has only 40 positions",
-        ),
-        (
-            write_bart,
-            {"d_model": 64},
-            r"model\.d_model=64, but model\.init=.* has 32: leave it out",
-        ),
-        (write_bart, {"d_ff": 64}, r"model\.d_ff=64, but .* has 24"),
-        (
-            write_bart,
             {"d_model": 8, "num_heads": 2, "d_ff": 8},
             r"add model\.d_model=null model\.d_ff=null$",
         ),
-        (write_bart, {"num_heads": 4}, r"model\.num_heads=4, but .* has 2"),
-        (write_bart, {"decoder_layers": 3}, r"model\.decoder_layers=3, but .* has 2"),
         (told_otherwise(decoder_layers=3), {}, r"weights are missing .*decoder\.layers\.2"),
-        (told_otherwise(encoder_ffn_dim=48), {}, r"weights are missing .*encoder\.layers\.0\.fc1"),
     ],
 )
 def test_checkpoints_that_cannot_be_meant(
@@ -336,9 +279,3 @@ def test_texts_with_the_names_of_special_tokens(tmp_path: Path, stages: Artifact
     named = "BERT fills in <mask> until </s>."
     (encoded,) = system.reader.encode([named])
     assert system.tokenizer.decode(encoded.ids, skip_special_tokens=True).strip() == named
-    masked = Example(
-        "masked", None, None, (Document(None, (Section(None, ((named,),)),)),), ((named,),)
-    )
-    (summary,) = system.summarize([masked], replace(BEAMS, reference_evidence=True))
-    assert summary.evidence is not None
-    assert "<mask>" in "".join(summary.evidence.texts["reference_step"])

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from longsumbench.core import Cut, Truncation
 from longsumbench.modeling.units import EncodedSentence, Units
 from longsumbench.models.pagesum.pages import (
+    PageText,
     discourse_pages,
     document_pages,
     spatial_pages,
@@ -37,21 +38,18 @@ def numbered(sizes: list[list[tuple[int, int]]]) -> list[Text]:
 TEXTS = SIZES.map(numbered)
 
 
-def name(*ids: int) -> Text:
-    return [EncodedSentence([-1 - one for one in ids], len(ids))] if ids else []
-
-
-def named(documents: list[Text], lengths: list[int]) -> list[tuple[Text, Text]]:
+def named(documents: list[Text], lengths: list[int]) -> list[PageText]:
     """Each document as a section whose name has negative tokens."""
-    return [
-        (name(*range(lengths[index % len(lengths)])), text) for index, text in enumerate(documents)
-    ]
+    sections = []
+    for index, text in enumerate(documents):
+        sections.append(
+            PageText(index, text, [-1 - one for one in range(lengths[index % len(lengths)])])
+        )
+    return sections
 
 
 def by_section(documents: list[Text], num_pages: int, page_size: int) -> Units:
-    return discourse_pages(
-        named(documents, [0, 2, 15]), list(range(len(documents))), num_pages, page_size
-    )
+    return discourse_pages(named(documents, [0, 2, 15]), num_pages, page_size)
 
 
 def by_token(documents: list[Text], num_pages: int, page_size: int) -> Units:
@@ -123,29 +121,6 @@ def test_the_span_of_a_page_has_the_sentences_that_begin_on_it(
     assert found == [[token for token in page if token in begins] for page in text_of(units)]
 
 
-@given(TEXTS, LIMITS)
-def test_spatial_pages_are_as_even_as_can_be(texts: list[Text], num_pages: int) -> None:
-    """Sentence counts differ by at most one, never rise, and pages are absent only without sentences."""
-    sentences = [s for text in texts for s in text if s.ids]
-    starts = {s.ids[0] for s in sentences}
-    counts = [len(starts & set(ids)) for ids in spatial_pages(texts, num_pages, 1000).ids]
-    assert len(counts) == min(num_pages, len(sentences))
-    assert counts == sorted(counts, reverse=True)
-    assert max(counts, default=0) - min(counts, default=0) <= 1
-
-
-@given(TEXTS, LIMITS)
-def test_official_pages_are_slices(texts: list[Text], num_pages: int) -> None:
-    """Page i of the paper's code is sentences i·⌊n/p⌋ to (i+1)·⌊n/p⌋, the last one's end left open."""
-    sentences = [s.ids for text in texts for s in text if s.ids]
-    step = len(sentences) // num_pages
-    ends = [*(step * i for i in range(1, num_pages)), None]
-    slices = [list(chain.from_iterable(sentences[step * i : end])) for i, end in enumerate(ends)]
-    assert list(spatial_pages(texts, num_pages, 1000, official=True).ids) == [
-        ids for ids in slices if ids
-    ]
-
-
 @given(TEXTS, LIMITS, LIMITS)
 def test_token_pages_are_slices(texts: list[Text], num_pages: int, room: int) -> None:
     """Pages of tokens are equal slices of all tokens in a row, only the last one shorter."""
@@ -163,27 +138,13 @@ def test_discourse_pages_are_name_and_text(
 ) -> None:
     """Every page is the first tokens of a name followed by its section; only sections with text have one."""
     sections = named(texts, lengths)
-    whole = [
-        [token for s in (*title, *text) for token in s.ids]
-        for title, text in sections
-        if any(s.ids for s in text)
-    ]
-    units = discourse_pages(sections, list(range(len(texts))), most, size)
+    whole = []
+    for section in sections:
+        text = list(chain.from_iterable(s.ids for s in section.text))
+        if text:
+            whole.append([*section.name, *text])
+    units = discourse_pages(sections, most, size)
     assert list(units.ids) == [ids[:size] for ids in whole[:most]]
-
-
-def test_worked_spatial_pages() -> None:
-    """10 sentences of 2 tokens, 6 in the first document, go 3, 3, 2, 2 to 4 pages; the last two begin in the second."""
-    sentences = [sentence(2, 1, first=2 * index) for index in range(10)]
-    units = spatial_pages([sentences[:6], sentences[6:]], num_pages=4, page_size=9)
-    assert units.ids == (
-        list(range(6)),
-        list(range(6, 12)),
-        list(range(12, 16)),
-        list(range(16, 20)),
-    )
-    assert (units.documents, units.words) == ((0, 0, 1, 1), (3, 3, 2, 2))
-    assert units.truncation == Truncation(20, 10)
 
 
 def test_worked_page_size() -> None:
@@ -195,34 +156,6 @@ def test_worked_page_size() -> None:
     assert units.words == (6,)
     assert units.spans == ((0, 2),)
     assert units.truncation == Truncation(15, 12, (Cut("page_size", 7, 6),))
-
-
-def test_worked_discourse_pages() -> None:
-    """Four sections, the second empty, on two pages of 5: one name leaves room for 3 tokens, the last section goes."""
-    sections = [
-        (name(0, 1), [sentence(2, 2), sentence(3, 2, first=2)]),
-        (name(2), [sentence(0, 0)]),
-        ([], [sentence(4, 3, first=5)]),
-        (name(3), [sentence(6, 5, first=9)]),
-    ]
-    units = discourse_pages(sections, documents=[0, 0, 1, 1], max_pages=2, page_size=5)
-    assert units.ids == ([-1, -2, 0, 1, 2], [5, 6, 7, 8])
-    assert (units.documents, units.words) == (
-        (0, 1),
-        (2, 3),
-    )  # of 2 words in 3 tokens, the first ends in the second
-    assert units.truncation == Truncation(15, 12, (Cut("page_size", 2, 2), Cut("max_pages", 6, 5)))
-
-
-@pytest.mark.parametrize(("page_size", "num_pages"), [(128, 32), (256, 16), (512, 8), (1024, 4)])
-def test_table_6(page_size: int, num_pages: int) -> None:
-    """4096 tokens of input are 32, 16, 8 or 4 pages, all full, each with two special tokens; the rest is left out."""
-    units = token_pages([[sentence(30, 25) for _ in range(200)]], page_size, max_input_tokens=4096)
-    assert list(map(len, units.ids)) == [page_size - 2] * num_pages
-    left_out = 6000 - num_pages * (page_size - 2)
-    assert [(cut.cause, cut.tokens) for cut in units.truncation.cuts] == [
-        ("max_input_tokens", left_out)
-    ]
 
 
 def test_worked_token_pages() -> None:

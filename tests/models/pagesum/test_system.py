@@ -1,20 +1,18 @@
 """PageSum as a system: pages and targets, evidence, and texts without what a locality asks for."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from support.toys import TINY_FOR_ALL, ToySplit, build_tiny, example, fit_tiny
+from support.toys import ToySplit, build_tiny, example, fit_tiny
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Cut, Decoding, Document, Example, Section, check_search
 from longsumbench.errors import UsageError
-from longsumbench.modeling.generation import decode
 from longsumbench.modeling.tokenizer import token_texts, train_tokenizer
 from longsumbench.modeling.unit_reader import collate_units
 from longsumbench.modeling.units import EncodedSentence
@@ -23,8 +21,6 @@ from longsumbench.models.pagesum.pages import PageReader
 from longsumbench.models.pagesum.system import PageSum
 
 BEAMS = Decoding(num_beams=3, max_length=20, min_length=8, no_repeat_ngram=2, device="cpu")
-KNOWN = PageSumConfig.__dataclass_fields__
-TINY = {key: value for key, value in TINY_FOR_ALL.items() if key in KNOWN}
 TEXTS = ToySplit.of("test", 4, start=40).examples
 
 
@@ -73,33 +69,23 @@ NOTHING = text_of()
 @pytest.mark.parametrize(
     ("one", "settings", "expected"),
     [
-        (ARTICLE, {"num_pages": 2}, ["<aabbcc>", "<ddee>"]),
         (ARTICLE, {"num_pages": 3}, ["<aabb>", "<ccdd>", "<ee>"]),
         (ARTICLE, {"num_pages": 3, "fidelity": "official"}, ["<aa>", "<bb>", "<ccddee>"]),
-        (ARTICLE, {"num_pages": 7}, ["<aa>", "<bb>", "<cc>", "<dd>", "<ee>"]),
         (
             ARTICLE,
             {"num_pages": 7, "fidelity": "official", "page_size": 5},
             ["<aab>", *["<.>"] * 6],
         ),
         (ARTICLE, {"page_size": 5, "max_input_tokens": 15}, ["<aab>", "<bcc>", "<dde>"]),
-        (ARTICLE, {"page_size": 8, "max_input_tokens": 20}, ["<aabbcc>", "<ddee>"]),
         (
             ARTICLE,
             {"page_size": 8, "max_input_tokens": 24, "fidelity": "official"},
             ["<aabbcc>", "<ddee>", "<.>"],
         ),
-        (ARTICLE, {"locality": "discourse"}, ["<aabbcc>", "<ddee>"]),
         (PAPER, {"locality": "discourse"}, ["<Oneaabb>", "<cc>", "<Threeddee>"]),
         (PAPER, {"locality": "discourse", "max_pages": 2, "page_size": 6}, ["<Onea>", "<cc>"]),
         (PAPER, {"locality": "document"}, ["<aabbcc>", "<ddee>"]),
-        (
-            PAPER,
-            {"locality": "document", "max_pages": 3, "fidelity": "official"},
-            ["<aabbcc>", "<ddee>", "<.>"],
-        ),
         (NOTHING, {"num_pages": 3}, ["<>"]),
-        (NOTHING, {"locality": "discourse"}, ["<>"]),
         (NOTHING, {"num_pages": 2, "fidelity": "official"}, ["<>", "<.>"]),
     ],
 )
@@ -118,42 +104,10 @@ def test_what_does_not_fit_is_in_the_ledger() -> None:
     assert pages_of(PAPER, locality="discourse")[1].documents == (0, 0, 1)
 
 
-@pytest.mark.parametrize(
-    ("one", "settings", "expected"),
-    [
-        (ARTICLE, {"num_pages": 2}, [(0, 3), (3, 5)]),
-        (ARTICLE, {"num_pages": 2, "page_size": 5}, [(0, 2), (3, 5)]),
-        (ARTICLE, {"page_size": 5, "max_input_tokens": 15}, [(0, 2), (2, 3), (3, 5)]),
-        (PAPER, {"locality": "discourse", "max_pages": 2}, [(0, 2), (2, 3)]),
-        (
-            PAPER,
-            {"locality": "document", "max_pages": 3, "fidelity": "official"},
-            [(0, 3), (3, 4), (0, 0)],
-        ),
-        (NOTHING, {"num_pages": 3}, [(0, 0)]),
-    ],
-)
-def test_sentences_of_pages_by_hand(
-    one: Example, settings: dict[str, Any], expected: list[tuple[int, int]]
-) -> None:
-    """A page has the sentences that begin in what is read of it; pages without text have none."""
-    assert list(pages_of(one, **settings)[1].spans) == expected
-
-
-@pytest.mark.parametrize(
-    "settings", [{}, {"num_pages": None, "max_input_tokens": 64}, {"locality": "document"}]
-)
-def test_an_extract_is_made_of_the_most_confident_pages(
-    settings: dict[str, Any], stages: ArtifactCache
-) -> None:
+def test_an_extract_is_made_of_the_most_confident_pages(stages: ArtifactCache) -> None:
     """Scores are the confidences of the summary that is written first, in the mean over its tokens."""
     two = replace(TEXTS[3], documents=TEXTS[2].documents + TEXTS[3].documents)
-    train = ToySplit(
-        "train",
-        [replace(one, documents=one.documents * 2) for one in ToySplit.of("train", 12)],
-        True,
-    )
-    system = fitted(stages, train, **settings)
+    system = fitted(stages)
     (scored,) = system.score_source([two], BEAMS)
     (written,) = system.summarize([two], BEAMS)
     spans = system.reader.units(two).spans
@@ -177,34 +131,11 @@ def test_global_decoding_has_no_confidences_to_extract_by() -> None:
 
 
 @pytest.mark.parametrize(("fidelity", "expected"), [("default", "<ab>"), ("official", "ab>")])
-def test_targets(fidelity: str, expected: str, stages: ArtifactCache) -> None:
-    """The default learns to write `<s>` first, the release does not; the longest target has decode_length tokens."""
+def test_targets(fidelity: str, expected: str) -> None:
+    """The default learns to write `<s>` first, the release does not."""
     reader = PageReader(PageSumConfig(fidelity=fidelity))
     reader.tokenizer = Letters()
     assert "".join(map(chr, reader.target([ord("a"), ord("b")]))) == expected
-    long = Example("x", None, None, example(1).documents, ((" ".join(["word"] * 99),),))
-    trained = fitted(stages, steps=0, fidelity=fidelity)
-    labels = trained.reader.row(long)["labels"]
-    special = (trained.tokenizer.bos_token_id, trained.tokenizer.eos_token_id)
-    assert len(labels) == TINY["decode_length"]
-    assert labels[-1] == special[1]
-    assert (labels[0] == special[0]) == (fidelity == "default")
-
-
-@pytest.mark.parametrize("fidelity", ["default", "official"])
-def test_every_summary_begins_with_the_start_token(
-    fidelity: str, tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """Whatever was fed in training, writing begins with `</s> <s>`, in a system that was saved and loaded, too."""
-    system = fitted(stages, steps=0, fidelity=fidelity)
-    system.save(tmp_path)
-    batch = system.reader.collator()([system.reader.row(TEXTS[0])])
-    start = system.tokenizer.bos_token_id
-    assert system.model.config.decoder_start_token_id == system.tokenizer.eos_token_id
-    for model in (system.model, PageSum.load(tmp_path).model):
-        for beams in (1, 3):
-            (output,), _ = decode(model, batch, replace(BEAMS, num_beams=beams), limit=20)
-            assert output[0] == start
 
 
 def weighed(system: PageSum, one: Example, fed: torch.Tensor) -> torch.Tensor:
@@ -234,7 +165,7 @@ def test_evidence_is_what_each_token_was_predicted_by(
     steps = len(seen[0][0]) - 2  # the first two tokens are `</s> <s>`, which nothing predicts
     if summary.complete:
         steps -= 1  # the end
-    evidence, units = summary.evidence, system.reader.units(one)
+    evidence = summary.evidence
     assert evidence is not None
     confidence = evidence.arrays["confidence"]
     assert confidence.shape == (3, steps)
@@ -242,28 +173,19 @@ def test_evidence_is_what_each_token_was_predicted_by(
         confidence, weighed(system, one, seen[0][0])[:, 1 : 1 + steps], rtol=1e-4, atol=1e-6
     )
     np.testing.assert_allclose(confidence.sum(0), 1, rtol=1e-5)
-    assert confidence.dtype == np.float32
     assert evidence.axes == {"confidence": ("unit", "step")}
-    assert "".join(evidence.texts["step"]).strip() == summary.text
-    texts = system.tokenizer.batch_decode(units.ids, skip_special_tokens=True)
-    assert evidence.texts["unit"] == tuple(text.strip() for text in texts)
 
 
 @pytest.mark.parametrize("fidelity", ["default", "official"])
 def test_evidence_of_the_reference(fidelity: str, stages: ArtifactCache) -> None:
     """On request it says, for the reference's tokens fed as in training, what would predict each of them."""
     system, one = fitted(stages, steps=8, fidelity=fidelity), TEXTS[1]
-    (plain,) = system.summarize([one], BEAMS)
     (summary,) = system.summarize([one], replace(BEAMS, reference_evidence=True))
-    assert plain.evidence is not None
     assert summary.evidence is not None
-    assert (summary, set(plain.evidence.arrays)) == (plain, {"confidence"})
     found = summary.evidence.arrays["reference_confidence"]
     fed = system.model.shifted(torch.tensor([system.reader.row(one)["labels"]]))[0]
     first = 0 if fidelity == "official" else 1  # behind `<s>`
     np.testing.assert_allclose(found, weighed(system, one, fed)[:, first:-1], rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(found.sum(0), 1, rtol=1e-5)
-    assert summary.evidence.axes["reference_confidence"] == ("unit", "reference_step")
     texts = summary.evidence.texts["reference_step"]
     assert len(texts) == found.shape[1]
     assert one.references[0][0].startswith("".join(texts).strip())

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import chain, repeat
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,6 @@ UNUSABLE = (
     "http://a..b/v1",
     f"http://{'a' * 64}.org/v1",
     "http://b:99999/v1",
-    "http://b:-1/v1",
 )  # addresses
 KEY = "sk-0a1b2c3d4e5f"
 
@@ -96,13 +94,6 @@ def test_requests_are_open_at_once() -> None:
         server.released.set()
         asker.join()
     assert server.most_at_once == 5
-
-
-def test_a_slow_answer_is_asked_for_again() -> None:
-    """After `timeout_seconds` without an answer, a request is sent again."""
-    with api_server(fault=lambda number: "slow" if number == 0 else None) as server:
-        assert texts(ask(open_api(server.base_url, timeout_seconds=0.5), [0])) == ["text 0"]
-    assert len(server.bodies) > 1
 
 
 def test_equal_requests_are_sent_once() -> None:
@@ -165,25 +156,8 @@ def test_further_fields_are_sent_and_decide_the_answer() -> None:
             ask(open_api(server.base_url, extra_body=fields), [0])
         ask(open_api(server.base_url), [0])
     assert [body.items() >= fields.items() for body in server.bodies] == [True, False]
-    for name in ("temperature", "messages"):
-        with pytest.raises(
-            UsageError, match=rf"model\.extra_body sets '{name}', which other settings decide"
-        ):
-            open_api(server.base_url, extra_body={name: 1})
-    with pytest.raises(UsageError, match="sets 'chat_template_kwargs'"):
+    with pytest.raises(UsageError, match="sets 'chat_template_kwargs', which other settings"):
         open_api(server.base_url, extra_body={"chat_template_kwargs": {}}, thinking=False)
-
-
-def test_finished_answers_survive_an_error() -> None:
-    """A request that fails for good ends the work; later, only that request is asked for."""
-    with api_server(fault=lambda number: (400, "no") if number == 7 else None) as server:
-        engine = open_api(server.base_url, parallel_requests=1)
-        with pytest.raises(UsageError):
-            ask(engine, range(8))
-        server.fault = lambda number: None
-        before = len(server.bodies)
-        assert texts(ask(engine, range(8))) == expected(range(8))
-        assert len(server.bodies) == before + 1
 
 
 @pytest.mark.parametrize(
@@ -195,10 +169,6 @@ def test_finished_answers_survive_an_error() -> None:
         ),
         (
             {"message": {"content": None}, "finish_reason": "content_filter"},
-            Answer("", True, True, 3, 2),
-        ),
-        (
-            {"message": {"content": "half o"}, "finish_reason": "content_filter"},
             Answer("", True, True, 3, 2),
         ),
         ({"message": {"content": None, "refusal": "I cannot"}}, Answer("", True, True, 3, 2)),
@@ -214,10 +184,6 @@ def test_finished_answers_survive_an_error() -> None:
             Answer("", False, False, 3, 2, thinking="Let me"),
         ),
         (
-            {"message": {"content": [{"text": "Two "}, {}, {"text": "parts."}]}},
-            Answer("Two parts.", True, False, 3, 2),
-        ),
-        (
             {
                 "message": {
                     "content": [
@@ -230,14 +196,9 @@ def test_finished_answers_survive_an_error() -> None:
             Answer("Two.", True, False, 3, 2),
         ),
         (
-            {"message": {"content": "cut o"}, "finish_reason": "max_tokens"},
-            Answer("cut o", False, False, 3, 2),
-        ),
-        (
             {"message": {"content": "cut o"}, "finish_reason": "MAX_TOKENS"},
             Answer("cut o", False, False, 3, 2),
         ),
-        ({"message": {"content": ""}, "finish_reason": "SAFETY"}, Answer("", True, True, 3, 2)),
     ],
 )
 def test_length_stops_refusals_and_thinking_are_distinguished(
@@ -266,12 +227,9 @@ def test_a_server_that_cuts_prompts_is_reported(log_lines: list[str]) -> None:
     assert "counted 3 tokens in a prompt of" in line
 
 
-@pytest.mark.parametrize("usage", [None, {"prompt_tokens": 0, "completion_tokens": None}])
-def test_a_server_without_counts_is_reported(
-    usage: dict[str, int | None] | None, log_lines: list[str]
-) -> None:
+def test_a_server_without_counts_is_reported(log_lines: list[str]) -> None:
     """If neither the server nor a tokenizer counts tokens, one line says so, once."""
-    with api_server(reply=lambda body: {"usage": usage}) as server:
+    with api_server(reply=lambda body: {"usage": None}) as server:
         answers = ask(open_api(server.base_url), range(5))
     assert {(one.prompt_tokens, one.output_tokens) for one in answers} == {(0, 0)}
     (line,) = log_lines
@@ -282,23 +240,18 @@ NO_ANSWERS: dict[
     str, dict[str, Any]
 ] = {  # `choices` of replies whose end says that they are complete
     "null": {"message": {"content": None}},
-    "no content": {"message": {}},
-    "empty": {"message": {"content": ""}},
     "blanks": {"message": {"content": " \n\t"}},
-    "no parts": {"message": {"content": []}},
     "thinking in its own field": {
         "message": {"content": None, "reasoning_content": "The committee met."}
     },
     "thinking in a part": {
         "message": {"content": [{"type": "thinking", "text": "The committee met."}]}
     },
-    "thinking in the text": {"message": {"content": "<think>The committee met.</think>"}},
     "thinking without an end": {
         "message": {"content": "<|channel|>analysis<|message|>The committee met."}
     },
     "marks": {"message": {"content": "<|im_start|>assistant\n<|im_end|>"}},
-    "an empty fence": {"message": {"content": "```\n```"}},
-    "a call": {"message": {"content": None, "tool_calls": [{}]}, "finish_reason": "tool_calls"},
+    "an end by the server": {"message": {"content": "half"}, "finish_reason": "abort"},
 }
 
 
@@ -345,21 +298,6 @@ def test_the_first_choice_is_that_of_the_lowest_index() -> None:
         assert texts(ask(open_api(server.base_url), [0])) == ["choice 0"]
 
 
-@pytest.mark.parametrize("reason", ["error", "abort"])
-def test_an_answer_that_the_server_could_not_end(reason: str, request_cache: Path) -> None:
-    """It is asked for again, and never stored."""
-    broken = (
-        200,
-        f'{{"choices": [{{"message": {{"content": "half"}}, "finish_reason": "{reason}"}}]}}',
-    )
-    with api_server(fault=lambda number: broken if number < 2 else None) as server:
-        engine = open_api(server.base_url, retries=1)
-        with pytest.raises(EnvironmentProblem, match=f"finish_reason={reason}"):
-            ask(engine, [0])
-        assert stored_answers(request_cache) == 0
-        assert texts(ask(engine, [0])) == ["text 0"]
-
-
 def test_a_filtered_prompt_is_a_refusal() -> None:
     """A server that refuses a prompt by its content filter, with HTTP 400, does not end the run."""
     with api_server(fault=lambda number: (400, '{"error": {"code": "content_filter"}}')) as server:
@@ -384,20 +322,13 @@ def test_a_placeholder_for_a_key_stays_in_answers(monkeypatch: pytest.MonkeyPatc
 
 
 SPELLINGS: dict[str, Callable[[str], str]] = {  # how a server may write a key
-    "JSON": lambda key: "".join(f"\\u{ord(sign):04x}" for sign in key),
     "JSON, in part": lambda key: "".join(
         f"\\u{ord(sign):04X}" if sign in "sk1" else sign for sign in key
     ),
     "JSON in JSON": lambda key: "".join(f"\\\\u{ord(sign):04x}" for sign in key),
-    "slashes": lambda key: key.replace("/", "\\/"),
-    "percent": lambda key: "".join(f"%{ord(sign):02X}" for sign in key),
     "percent, twice": lambda key: key.replace("-", "%252D").replace("/", "%252f"),
-    "HTML": lambda key: "".join(f"&#{ord(sign)};" for sign in key),
     "HTML, hexadecimal": lambda key: "".join(f"&#x{ord(sign):x};" for sign in key),
     "upper case": str.upper,
-    "hexadecimal": lambda key: key.encode().hex(),
-    "Base64": lambda key: base64.b64encode(key.encode()).decode(),
-    "Base64 of a header": lambda key: base64.b64encode(f"Bearer {key}".encode()).decode(),
     "Base64 of user and key": lambda key: base64.urlsafe_b64encode(f"ab:{key}\n".encode()).decode(),
 }
 
@@ -508,18 +439,6 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         open_api("http://127.0.0.1:9/v1")
 
 
-def test_threads_share_a_request_cache(tmp_path: Path) -> None:
-    """Several write to one file at once, each by its own connection; every answer is there."""
-    path = tmp_path / "requests.sqlite"
-
-    def put(key: int) -> None:
-        RequestCache(path).put(str(key), "tiny", "{}")
-
-    with ThreadPool(4) as pool:
-        pool.map(put, range(100))
-    assert stored_answers(path) == 100
-
-
 def test_a_damaged_request_cache_is_named(tmp_path: Path) -> None:
     """A file that is no database is one line that names it."""
     path = tmp_path / "requests.sqlite"
@@ -539,22 +458,18 @@ def drip(content: bytes) -> Iterator[bytes]:
         yield content[place : place + 1]
 
 
-def bomb(window: int) -> Iterator[bytes]:
+def bomb() -> Iterator[bytes]:
     """Yield a compressed text without an end: 16 MB in 16 KB."""
-    compressor = zlib.compressobj(9, zlib.DEFLATED, window)
+    compressor = zlib.compressobj(9, zlib.DEFLATED, 31)
     while True:
         yield compressor.compress(b" " * 2**24) + compressor.flush(zlib.Z_SYNC_FLUSH)
 
 
 ENDLESS: dict[str, Callable[[], Iterable[bytes]]] = {
-    "a body that drips": lambda: chain([HEAD % b"", b"\r\n"], drip(b" " * 10_000)),
     "a header that drips": lambda: chain([HEAD % b"", b"X-Odd: "], drip(b"a" * 10_000)),
-    "a status that drips": lambda: drip(b"HTTP/1.1 200 " + b"O" * 10_000),
     "a body": lambda: chain([HEAD % b"", b"\r\n"], repeat(b" " * 2**16)),
-    "headers": lambda: chain([HEAD % b""], repeat(b"X-Odd: a\r\n" * 1_000)),
     "a promise": lambda: repeat(b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "gzip": lambda: chain([HEAD % b"\r\nContent-Encoding: gzip", b"\r\n"], bomb(31)),
-    "deflate": lambda: chain([HEAD % b"\r\nContent-Encoding: deflate", b"\r\n"], bomb(-15)),
+    "gzip": lambda: chain([HEAD % b"\r\nContent-Encoding: gzip", b"\r\n"], bomb()),
 }
 
 
@@ -576,27 +491,21 @@ def test_a_compressed_answer_is_read() -> None:
         assert texts(ask(open_api(server.base_url), [0])) == ["a summary"]
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_not_followed(status: int) -> None:
+def test_a_redirect_is_not_followed() -> None:
     """The key goes to no other address: one line says that the server redirects."""
-    sent = [
-        f"HTTP/1.1 {status} Moved\r\nLocation: http://[::x/\r\nContent-Length: 0\r\n\r\n".encode()
-    ]
+    sent = [b"HTTP/1.1 307 Moved\r\nLocation: http://[::x/\r\nContent-Length: 0\r\n\r\n"]
     with api_server(fault=lambda number: sent) as server:
         error = error_of(server.base_url)
         assert len(server.bodies) == 1
     assert isinstance(error, UsageError)
-    assert f"redirects requests (HTTP {status})" in str(error)
+    assert "redirects requests (HTTP 307)" in str(error)
 
 
-@pytest.mark.parametrize(
-    "charset", ["klingon", "hex", "undefined", "", '"\xff"', "utf-8", "utf-16", "latin-1"]
-)
+@pytest.mark.parametrize("charset", ["klingon", "hex", "utf-16"])
 def test_the_charset_of_an_answer(charset: str) -> None:
     """A known charset is used; with another one, the answer is read as UTF-8, as JSON is."""
-    known = charset if charset in ("utf-16", "latin-1") else "utf-8"
-    body = GOOD.replace("summary", "résumé").encode(known)
-    sent = [HEAD % f"; charset={charset}".encode("latin-1"), b"\r\n", body]
+    body = GOOD.replace("summary", "résumé").encode(charset if charset == "utf-16" else "utf-8")
+    sent = [HEAD % f"; charset={charset}".encode(), b"\r\n", body]
     with api_server(fault=lambda number: sent) as server:
         assert texts(ask(open_api(server.base_url), [0])) == ["a résumé"]
 
@@ -606,10 +515,7 @@ def test_the_charset_of_an_answer(charset: str) -> None:
     [
         ("ALL_PROXY", "socks5://127.0.0.1:1"),
         ("all_proxy", "socks5h://name:password@127.0.0.1:1"),
-        ("ALL_PROXY", "socks4://127.0.0.1:1"),
-        ("HTTP_PROXY", "http://[::"),
         ("http_proxy", "ftp://name:password@127.0.0.1"),
-        ("SSL_CERT_FILE", "/nowhere/certificates.pem"),
         ("SSL_CERT_FILE", __file__),
     ],
 )
@@ -625,14 +531,3 @@ def test_an_environment_that_cannot_be_used_is_named(
         open_api("http://127.0.0.1:9/v1")
     assert "\n" not in str(caught.value)
     assert "password" not in str(caught.value)
-
-
-@pytest.mark.parametrize("value", ["[::", "://,*.,,", "http://[::x", "127.0.0.1/8,a b:c"])
-def test_an_odd_list_of_exceptions_from_proxies_is_harmless(
-    value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Entries of NO_PROXY that mean nothing are ignored."""
-    monkeypatch.setenv("NO_PROXY", value)
-    monkeypatch.delenv("no_proxy", raising=False)
-    with api_server() as server:
-        assert texts(ask(open_api(server.base_url), [0])) == ["text 0"]

@@ -107,22 +107,15 @@ def test_several_stages() -> None:
     paragraphs = [["kadan " * 20 + f"{number}."] for number in range(20)]
     (summary,) = summarize(system, text_example(paragraphs))
     sent = [kept_text(one.messages[0]["content"], "document", None) for one in engine.asked]
-    about_text, about_summaries = (
-        [one for one in sent if word in one] for word in ("kadan", "lohit")
-    )
+    about_text = [text for text in sent if "kadan" in text]
+    about_summaries = [text for text in sent if "lohit" in text]
     assert "\n\n".join(about_text) == "\n\n".join(paragraph[0] for paragraph in paragraphs)
     assert len(about_summaries) > 2
-    assert about_summaries[-1].split() == ["lohit"] * 12 * (len(about_summaries[-1].split()) // 12)
     assert len(about_text) + len(about_summaries) == len(sent) == summary.counts["requests"]
     assert summary.text == ("lohit " * 12).strip()
-    assert (
-        summary.tokens
-        == summary.counts["output_tokens"]
-        == sum(len(engine.tokenizer("lohit " * 12)["input_ids"]) for _ in sent)
-    )
-    assert summary.counts["prompt_tokens"] == sum(
-        engine.count(one.messages) for one in engine.asked
-    )
+    assert summary.tokens == summary.counts["output_tokens"]
+    asked = [engine.count(one.messages) for one in engine.asked]
+    assert summary.counts["prompt_tokens"] == sum(asked)
     assert len({one.seed for one in engine.asked}) == len(engine.asked)
 
 
@@ -152,38 +145,6 @@ def test_a_batch_is_answered_round_by_round() -> None:
     assert together == [answers(one)[0] for one in (long, short, empty)]
     assert [one.counts["requests"] for one in together] == [4, 1, 0]
     assert (together[2].text, together[2].complete) == ("", True)
-
-
-@pytest.mark.parametrize(
-    ("answer", "text", "thinking", "complete"),
-    [
-        ("A summary.", "A summary.", "", True),
-        (
-            "<think>Well: mihit.</think>\n\nA summary. ",
-            "A summary.",
-            "<think>Well: mihit.</think>",
-            True,
-        ),
-        ("Well: mihit.</think>A summary.", "A summary.", "Well: mihit.</think>", True),
-        ("One.</think>Two.</think>A summary.", "A summary.", "One.</think>Two.</think>", True),
-        ("<think>Well: mihit. Or", "", "<think>Well: mihit. Or", False),
-        ("Let me</think>", "", "Let me</think>", True),
-        ("<think>All of it.</think>", "", "<think>All of it.</think>", True),
-    ],
-)
-def test_thinking_is_removed_and_counted(
-    answer: str, text: str, thinking: str, complete: bool
-) -> None:
-    """What an answer has up to the end of its thinking is no summary; its tokens are counted."""
-    engine = EchoEngine(reply=lambda text: answer)
-    (summary,) = summarize(prompted(engine), text_example([["kadan."]]))
-    assert (summary.text, summary.complete) == (text, complete)
-    assert summary.counts["thinking_tokens"] == len(engine.tokenizer(thinking)["input_ids"])
-    assert (
-        summary.tokens
-        == summary.counts["output_tokens"]
-        == len(engine.tokenizer(answer)["input_ids"])
-    )
 
 
 def test_thinking_that_the_template_begins() -> None:
@@ -278,23 +239,15 @@ def test_the_prompt_fits_the_dataset(split: dict[str, bool], name: str, tmp_path
     assert system.facts()["prompt_hash"] == read_prompt(name).hash
 
 
-@pytest.mark.parametrize("queried", [False, True])
-def test_facts_name_the_prompts_of_all_examples(queried: bool, tmp_path: Path) -> None:
-    """With a test split alone, or examples without a query among others, facts name what all examples are sent."""
+def test_facts_name_the_prompts_of_all_examples(tmp_path: Path) -> None:
+    """Facts name what all examples are sent, also those of a resumed run that were summarized before."""
     system = prompted(EchoEngine())
-    several = text_example([["kadan."]], [["mihit."]])
-    train = ToySplit("train", [], queried=True) if queried else None
-    asked = (
-        [text_example([["kadan."]], query="mihit?"), text_example([["kadan."]])]
-        if queried
-        else [several]
-    )
-    names = ["document", "query"] if queried else ["documents"]
-    system.check_examples(asked)
+    examples = [text_example([["kadan."]], query="mihit?"), text_example([["kadan."]])]
+    system.check_examples(examples)
+    train = ToySplit("train", [], queried=True)
     system.fit(FitContext(train, None, tiny_recipe(), ArtifactCache(tmp_path)))
-    summarize(system, asked[0])  # a resumed run sends only what is missing
-    assert system.facts()["prompt"] == ", ".join(names)
-    assert system.facts()["prompt_hash"] == ", ".join(read_prompt(name).hash for name in names)
+    summarize(system, examples[0])
+    assert system.facts()["prompt"] == "document, query"
 
 
 @pytest.mark.parametrize(("words", "reported"), [(66, False), (67, True)])
@@ -328,18 +281,12 @@ def test_shots_are_turns_before_the_question(tmp_path: Path) -> None:
         assert answer["content"] in train
         assert answer["content"] in question["content"]
         assert "about 6 words" in question["content"]
-    assert messages(1)[:4] == asked[:4]
     assert messages(2)[:4] != asked[:4]
-    system_first = messages(1, prompt=str(_prompt_with_system(tmp_path)))
-    assert [one["role"] for one in system_first] == ["system"] + ["user", "assistant"] * 2 + [
-        "user"
-    ]
-
-
-def _prompt_with_system(folder: Path) -> Path:
-    path = folder / "brief.yaml"
+    path = tmp_path / "brief.yaml"
     path.write_text("system: Be brief.\nuser: '{document}'\n")
-    return path
+    system_first = messages(1, prompt=str(path))
+    roles = ["system", *["user", "assistant"] * 2, "user"]
+    assert [one["role"] for one in system_first] == roles
 
 
 def test_shots_take_at_most_half_of_the_prompt(tmp_path: Path) -> None:
@@ -373,20 +320,6 @@ def test_the_texts_of_a_prompt_are_in_the_identity(tmp_path: Path) -> None:
     first = identity("a", "Read {document}")
     assert identity("b", "Read {document}") == first
     assert identity("a", "Now read {document}") != first
-
-
-def test_a_saved_system_asks_the_same(tmp_path: Path) -> None:
-    """What was learned, also the drawn examples, is saved."""
-    system = fitted(prompted(EchoEngine(), length="train", shots=1), tmp_path / "stages")
-    (tmp_path / "saved").mkdir()
-    system.save(tmp_path / "saved")
-    loaded = PromptSystem.load(tmp_path / "saved")
-    loaded.__dict__["engine"] = EchoEngine()
-    example = text_example([["kadan."]])
-    assert summarize(loaded, example) == summarize(system, example)
-    assert [one.read for one in summarize(loaded, example)] == [
-        one.read for one in summarize(system, example)
-    ]
 
 
 def refused(system: PromptSystem, *examples: Example) -> str:
@@ -468,20 +401,10 @@ def test_a_query_that_is_missing_is_named() -> None:
             "model.shots=1 counts tokens: add model.tokenizer=",
         ),
         ({"base_url": "http://x"}, "model.base_url=http://x is a setting of model.engine=api"),
-        ({"tokenizer": "gpt2"}, "model.tokenizer=gpt2 is a setting of model.engine=api"),
-        ({"input_price": 1.0}, "model.input_price=1.0 is a setting of model.engine=api"),
         ({**API, "output_price": 1.0}, "model.input_price and model.output_price go together"),
         (
             {**API, "revision": "main"},
             "model.revision=main is a setting of model.engine=transformers",
-        ),
-        (
-            {**API, "dtype": "float16"},
-            "model.dtype=float16 is a setting of model.engine=transformers",
-        ),
-        (
-            {**API, "device_map": "auto"},
-            "model.device_map=auto is a setting of model.engine=transformers",
         ),
         (
             {**API, "chat_template": "none"},
@@ -491,13 +414,6 @@ def test_a_query_that_is_missing_is_named() -> None:
             {**API, "truncate": "none", "input_length": 9, "tokenizer": None},
             "model.input_length=9 counts tokens",
         ),
-        ({"truncate": "both"}, "model.truncate=both"),
-        ({"device_map": "foo"}, "model.device_map=foo"),
-        (
-            {"extra_body": {"top_k": 20}},
-            "model.extra_body={'top_k': 20} is a setting of model.engine=api",
-        ),
-        ({**API, "key_header": "key"}, "model.key_header=key"),
         ({**API, "extra_body": "top_k"}, "model.extra_body='top_k' is not of type"),
         ({"thinking_end": ""}, "model.thinking_end is empty: give the mark that ends the thinking"),
         ({"length": "reference"}, "model.length=reference"),
@@ -510,7 +426,7 @@ def test_settings_that_do_not_go_together(settings: dict[str, object], problem: 
     assert problem in str(caught.value)
 
 
-@pytest.mark.parametrize("pasted", ["sk-proj-0a1b2c", "sk 0a1b2c", "0a1b2c", "key\n"])
+@pytest.mark.parametrize("pasted", ["sk-proj-0a1b2c", "key\n"])
 def test_a_key_in_place_of_its_variable_is_not_shown(pasted: str) -> None:
     """The error about a name that no variable has does not repeat it, because it may be a key."""
     with pytest.raises(

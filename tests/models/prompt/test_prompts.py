@@ -33,24 +33,6 @@ def test_texts_with_braces_stay_as_they_are(text: str, query: str) -> None:
         assert user == {"role": "user", "content": f"{{ {text + end} {{{query + end}}} {{other"}
 
 
-def test_the_hash_is_that_of_the_texts(tmp_path: Path) -> None:
-    """Comments and the order of entries do not change the hash; every text does."""
-    texts = {"user": "Read {document}", "system": "Be brief.", "label": "Text {number}"}
-
-    def written(order: list[str], **changes: str) -> Prompt:
-        path = tmp_path / "mine.yaml"
-        path.write_text(
-            "# mine\n" + "".join(f'{name}: "{ {**texts, **changes}[name] }"\n' for name in order)
-        )
-        return read_prompt(str(path))
-
-    first = written(["user", "system", "label"])
-    assert written(["label", "user", "system"]) == first
-    changed = {written(list(texts), **{name: texts[name] + "!"}).hash for name in texts}
-    assert len({first.hash, *changed}) == 4
-    assert len(first.hash) == 8
-
-
 def test_prompts_of_the_user_are_found_by_name(own_config: Path) -> None:
     """A file in `prompt/` of the user's configuration folder is found by its name."""
     (own_config / "prompt").mkdir(parents=True)

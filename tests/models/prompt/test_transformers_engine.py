@@ -1,6 +1,5 @@
 """Language models of transformers: their answers are those of `generate`, alone as in a batch; bad ones are refused."""
 
-import io
 import json
 import re
 import shutil
@@ -15,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from support.tiny_bart import write_bart
 from support.tiny_bert import write_bert
 from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
-from support.toys import ToySplit, write_jsonl
+from support.toys import write_jsonl
 from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
 
 from longsumbench.cli.main import main
@@ -26,12 +25,9 @@ from longsumbench.models.prompt import chat
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
-from longsumbench.models.prompt.system import PromptSystem
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
-from longsumbench.progress import Progress, watching_progress
 
 GREEDY = Decoding(device="cpu")
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TEXTS = ["kadan lohit", "mihit. " * 30, "nufel regor kahit. " * 9]
 REQUESTS = [
     Request(({"role": "user", "content": text},), seed, 12) for seed, text in enumerate(TEXTS)
@@ -146,18 +142,10 @@ def test_samples_depend_on_their_seeds_alone(folder: Path) -> None:
     assert [
         answer for one in REQUESTS[::-1] for answer in opened.answer([one], decoding)
     ] == together[::-1]
-    for request, answer in zip(REQUESTS, together, strict=True):
-        torch.manual_seed(request.seed)
-        settings = {
-            "do_sample": True,
-            "temperature": 0.8,
-            "top_p": 0.9,
-            "top_k": 0,
-            "repetition_penalty": 1.0,
-        }
-        assert answer.text == by_hand(
-            folder, request.messages, max_new_tokens=12, max_length=None, **settings
-        )
+    torch.manual_seed(REQUESTS[1].seed)
+    settings: dict[str, Any] = {"do_sample": True, "temperature": 0.8, "top_p": 0.9, "top_k": 0}
+    settings |= {"repetition_penalty": 1.0, "max_new_tokens": 12, "max_length": None}
+    assert together[1].text == by_hand(folder, REQUESTS[1].messages, **settings)
     assert list(opened.answer([replace(REQUESTS[0], seed=9)], decoding)) != together[:1]
 
 
@@ -170,13 +158,9 @@ def test_any_end_on_the_card_ends_an_answer(tmp_path: Path) -> None:
     ids = opened.network.generate(prompt, max_new_tokens=12, do_sample=False)[0, -12:].tolist()
     end = next(place for place, token in enumerate(ids) if place >= 4 and token not in ids[:place])
     other = shutil.copytree(causal_folder(), tmp_path / "other")
-    card = json.loads((other / "generation_config.json").read_text())
-    (other / "generation_config.json").write_text(
-        json.dumps({**card, "eos_token_id": [2, ids[end]]})
-    )
+    with_entry(other, "generation_config.json", eos_token_id=[2, ids[end]])
     (cut,) = engine(other).answer(REQUESTS[:1], GREEDY)
     assert (cut.output_tokens, cut.complete) == (end, True)
-    assert whole.text.startswith(cut.text)
 
 
 def test_an_end_by_force_is_not_complete() -> None:
@@ -187,20 +171,6 @@ def test_an_end_by_force_is_not_complete() -> None:
     )
     assert plain.text.startswith(forced.text)
     assert (forced.output_tokens, forced.complete) == (11, False)
-
-
-@pytest.mark.parametrize("search", ["greedy", "beams"])
-def test_progress_shows_the_tokens_of_a_batch(search: str) -> None:
-    """While a batch is answered, the running step says which token its answers have reached, of how many."""
-    notes: list[str] = []
-
-    def watch(step: Progress) -> None:
-        notes.append(step.line())
-
-    with Progress("summarizing", 3, stream=io.StringIO()), watching_progress(watch):
-        answers = list(engine(causal_folder()).answer(REQUESTS, SEARCHES[search][0]))
-    assert max(answer.output_tokens for answer in answers) == 12
-    assert notes == [f"summarizing: 0/3 examples, token {number} of 12" for number in range(1, 13)]
 
 
 DIVIDED = {  # what a model writes, in special tokens and others → the summary
@@ -229,42 +199,14 @@ def test_special_tokens_that_divide_an_answer_are_seen(written: str, tmp_path: P
     assert split_answer(opened._text(ids), "</think>").text == DIVIDED[written]
 
 
-def test_the_setting_names_a_further_mark_of_thinking(tmp_path: Path) -> None:
-    """A special token that is `model.thinking_end` ends the thinking."""
-    other = shutil.copytree(causal_folder(), tmp_path / "other")
-    tokenizer = AutoTokenizer.from_pretrained(other)
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<odd>"]})
-    tokenizer.save_pretrained(other)
-    ids = tokenizer("lohit<odd> mihit nudan", add_special_tokens=False)["input_ids"]
-    written = engine(other, thinking_end="<odd>")._text(ids)
-    assert split_answer(written, "<odd>").text == "mihit nudan"
-
-
 def test_facts_name_the_model_and_files_identify_it(tmp_path: Path) -> None:
     """Facts have name and size; the identity is that of the files, not of their place."""
     opened = engine(causal_folder())
     copy = engine(shutil.copytree(causal_folder(), tmp_path / "copy"))
-    facts = opened.facts()
-    assert facts["parameters"] == opened.network.num_parameters()
-    assert (facts["weights"], facts["engine"], facts["revision"]) == (
-        "safetensors",
-        "transformers",
-        None,
-    )
+    assert opened.facts()["parameters"] == opened.network.num_parameters()
     assert copy.identity() == opened.identity()
     (copy.folder / "chat_template.jinja").write_text("{{ messages }}")
     assert engine(copy.folder).identity() != opened.identity()
-
-
-@pytest.mark.parametrize(("name", "revision"), [("step100", None), (COMMIT, COMMIT)])
-def test_a_folder_of_snapshots(name: str, revision: str | None, tmp_path: Path) -> None:
-    """Only a folder named by 40 hexadecimal digits is a commit; the identity always depends on the files."""
-    folder = shutil.copytree(causal_folder(), tmp_path / "snapshots" / name)
-    before = engine(folder).identity()
-    assert engine(folder).facts()["checkpoint"] == name
-    assert before["revision"] == engine(folder).facts()["revision"] == revision
-    (folder / "chat_template.jinja").write_text("{{ messages }}")
-    assert engine(folder).identity() != before
 
 
 def test_thinking_is_an_option_of_the_template(tmp_path: Path) -> None:
@@ -309,7 +251,9 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     )
     vision = with_entry(write_causal(tmp_path / "vision"), "config.json", model_type="vit")
     assert "of 'vit', which is no causal language model" in refusal(vision)
-    assert "model.checkpoint is missing" in refusal_of_nothing()
+    assert "of 'bert', which is no causal language" in refusal(write_bert(tmp_path / "bert"))
+    with pytest.raises(UsageError, match=r"model\.checkpoint is missing"):
+        TransformersEngine(PromptConfig())
     assert "no *.safetensors" in refusal(
         without_file(write_causal(tmp_path / "empty"), "model.safetensors")
     )
@@ -321,47 +265,21 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     assert "weights are missing or have another shape: model.layers.2" in refusal(wide)
 
 
-def test_an_encoder_is_refused(tmp_path: Path) -> None:
-    """The library can open a BERT as a language model; it has no such head, and it reads in both directions."""
-    bert = write_bert(tmp_path / "bert")
-    message = refusal(bert)
-    assert (
-        "of 'bert', which is no causal language model and writes no text: give a causal language model"
-        in message
-    )
-    assert "model=seq2seq" in message
-
-
-@pytest.mark.parametrize(
-    "search", [GREEDY, replace(GREEDY, num_beams=3), replace(GREEDY, temperature=1.0)]
-)
-def test_logits_that_are_not_finite_are_an_error(search: Decoding, tmp_path: Path) -> None:
+def test_logits_that_are_not_finite_are_an_error(tmp_path: Path) -> None:
     """No answer is written from logits that are not finite; the line names the checkpoint."""
     folder = write_causal(tmp_path / "large")
     weights = load_file(folder / "model.safetensors")
     weights["model.norm.weight"].fill_(3e38)
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(DataError, match=rf"{folder}: its logits are not finite in float32"):
-        list(engine(folder).answer(REQUESTS, search))
+        list(engine(folder).answer(REQUESTS, GREEDY))
 
 
 @pytest.mark.parametrize(
     ("file", "entries", "message"),
     [
         ("config.json", {"attention_dropout": -1}, "attention_dropout=-1 is not from 0 to 1"),
-        (
-            "config.json",
-            {"num_hidden_layers": 10**9},
-            "num_hidden_layers=1000000000 is not from 0 to 1,000",
-        ),
-        ("config.json", {"vocab_size": -1}, "vocab_size=-1 is not from 0"),
         ("config.json", {"num_key_value_heads": 0}, "ZeroDivisionError"),
-        (
-            "config.json",
-            {"num_hidden_layers": 1, "layer_types": None},
-            "weights have no place .*model.layers.1",
-        ),
-        ("config.json", {"eos_token_id": 10**9}, "eos_token_id has 1000000000"),
         ("generation_config.json", {"eos_token_id": [2, -5]}, "eos_token_id has -5"),
     ],
 )
@@ -373,13 +291,6 @@ def test_values_that_no_network_can_have_are_refused(
     shown = refusal(folder)
     assert re.search(message, shown)
     assert str(folder) in shown
-
-
-def refusal_of_nothing() -> str:
-    """Return the error without a checkpoint."""
-    with pytest.raises(UsageError) as caught:
-        TransformersEngine(PromptConfig())
-    return str(caught.value)
 
 
 def test_a_base_model_needs_no_template(tmp_path: Path) -> None:
@@ -411,7 +322,6 @@ ROUND = "{% for number in range(99999) %}"
         (f"{ROUND}{ROUND}{ROUND}{{% endfor %}}{{% endfor %}}{{% endfor %}}", "does not end"),
         ("{{ 'a' * 10_000_000 }}", "does not end"),
         ("{{ 1 / 0 }}", "refuses the prompt .ZeroDivisionError"),
-        ("{% for number in range(10**9) %}{% endfor %}", "refuses the prompt .OverflowError"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "refuses the prompt .RecursionError"),
     ],
 )
@@ -472,15 +382,3 @@ def test_a_run_is_what_the_library_answers(
         cut += lost
     assert cut
     assert len(found) == len(texts)
-
-
-def test_a_saved_system_answers_from_its_checkpoint(tmp_path: Path) -> None:
-    """What `save` wrote opens the same checkpoint."""
-    system = PromptSystem(
-        build_settings(PromptConfig, {"checkpoint": causal_folder(), "length": "9"}, "model.")
-    )
-    system.config.decode_length = 20
-    system.save(tmp_path)
-    examples = ToySplit.of("test", 3).examples
-    loaded = PromptSystem.load(tmp_path)
-    assert list(loaded.summarize(examples, GREEDY)) == list(system.summarize(examples, GREEDY))

@@ -10,7 +10,7 @@ from support.language_models import chat_tokenizer
 from support.toys import WORDS
 
 from longsumbench.core import Document, Example, Section, Truncation
-from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK, LongText, Passage
+from longsumbench.models.prompt.truncation import GAP_MARK, LongText, Passage
 
 TOKENIZERS = ("trained", "words")
 SENTENCES = st.lists(
@@ -52,21 +52,6 @@ def test_structure_becomes_plain_text() -> None:
     )
 
 
-@given(PARAGRAPHS)
-def test_borders_are_where_sentences_and_paragraphs_begin(paragraphs: list[list[str]]) -> None:
-    """The text from each border on begins with the sentence, or the paragraph, of the same number."""
-    passage = Passage.of(paragraphs)
-    begin = [" ".join(paragraph) for paragraph in paragraphs]
-    sentences = [sentence for paragraph in paragraphs for sentence in paragraph]
-    assert [
-        passage.text[at:].startswith(one) for at, one in zip(passage.paragraphs, begin, strict=True)
-    ] == [True] * len(begin)
-    assert all(
-        passage.text[at:].startswith(one)
-        for at, one in zip(passage.sentences, sentences, strict=True)
-    )
-
-
 def brute_force(text: LongText, kind: str, policy: str) -> str:
     """Return the most that a policy can keep within the budget: every number of tokens is tried, from all of them."""
     whole, spans = text.passage.text, spans_of_tokens(text.passage.text, kind)
@@ -88,61 +73,6 @@ def test_the_most_is_kept(policy: str, paragraphs: list[list[str]], room: int) -
     if text.excess > 0:
         kept, _ = text.shortened(policy)
         assert kept == brute_force(text, "words", policy)
-
-
-@pytest.mark.parametrize("policy", ["end", "start", "middle"])
-@given(paragraphs=PARAGRAPHS, room=st.integers(1, 120))
-def test_bytes_are_cut_within_the_budget(
-    policy: str, paragraphs: list[list[str]], room: int
-) -> None:
-    """Of bytes, which merge across borders, what is kept fits, is verbatim, and nearly as much as possible."""
-    text = long_text(paragraphs, "trained", room)
-    if text.excess <= 0:
-        return
-    kept, _ = text.shortened(policy)
-    assert text.count(kept) <= text.budget
-    ends = kept.split(GAP_MARK) if policy == "middle" else [kept]
-    places = {"end": str.startswith, "start": str.endswith}
-    assert all(end in text.passage.text for end in ends)
-    assert policy == "middle" or places[policy](text.passage.text, kept)
-    most = brute_force(text, "trained", policy)
-    assert len(spans_of_tokens(most, "trained")) - len(spans_of_tokens(kept, "trained")) <= 8
-
-
-@pytest.mark.parametrize("kind", TOKENIZERS)
-@pytest.mark.parametrize("policy", ["end", "start", "middle"])
-@given(paragraphs=PARAGRAPHS, room=st.integers(1, 120))
-def test_kept_and_cut_are_the_whole(
-    policy: str, kind: str, paragraphs: list[list[str]], room: int
-) -> None:
-    """Tokens and whole words that are kept, counted in the text itself, and those in the ledger are the document."""
-    text = long_text(paragraphs, kind, room)
-    if text.excess <= 0:
-        assert text.ledger([(0, len(text.passage.text))]) == Truncation(
-            len(spans_of_tokens(text.passage.text, kind)), len(text.passage.text.split())
-        )
-        return
-    kept, ledger = text.shortened(policy)
-    (cut,) = ledger.cuts
-    assert cut.cause == CAUSE
-    assert ledger.words == len(text.passage.text.split())
-    assert ledger.tokens == len(spans_of_tokens(text.passage.text, kind))
-    whole_words = 0
-    for place, part in enumerate(
-        filter(None, kept.split(GAP_MARK) if policy == "middle" else [kept])
-    ):
-        words = len(part.split())
-        ends_here = policy == "end" or (policy == "middle" and place == 0)
-        rest = (
-            text.passage.text.partition(part)[2]
-            if ends_here
-            else text.passage.text.rpartition(part)[0]
-        )
-        neighbour = rest[:1] if ends_here else rest[-1:]
-        whole_words += words - bool(part and neighbour and not neighbour.isspace())
-    assert ledger.words_seen == whole_words
-    if kind == "words":
-        assert ledger.tokens_seen == len(spans_of_tokens(kept.replace(GAP_MARK, " "), kind))
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)

@@ -1,13 +1,9 @@
-import random
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
-import pytest
 from hypothesis import given, strategies as st
-from rouge_score.rouge_scorer import RougeScorer
-from rouge_score.tokenizers import Tokenizer
 
 from longsumbench.models.seal.readers import proxy_labels, target_segments
 from longsumbench.rouge.all_pairs import PAIR_MEASURES
@@ -69,63 +65,6 @@ def test_equals_counting_by_hand(
     )
 
 
-class Words(Tokenizer):
-    """Leaves ids as they are."""
-
-    def tokenize(self, text: str) -> list[str]:  # noqa: D102 - as the library says
-        return text.split()
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_equals_rouge_score(n: int) -> None:
-    """Labels are what the rouge_score library computes when every id is a word."""
-    chance = random.Random(0)
-    snippets, segments = (
-        [chance.choices(range(6), k=chance.randint(0, 12)) for _ in range(8)] for _ in range(2)
-    )
-    scorer = RougeScorer([f"rouge{n}"], tokenizer=Words())
-    text = lambda ids: " ".join(map(str, ids))  # noqa: E731 - it is said once
-    rouge = [
-        [scorer.score(text(gold), text(one))[f"rouge{n}"] for one in snippets] for gold in segments
-    ]
-    for measure, name in (("f1", "fmeasure"), ("precision", "precision"), ("recall", "recall")):
-        expected = [[getattr(one, name) for one in row] for row in rouge]
-        np.testing.assert_allclose(
-            proxy_labels(snippets, segments, n, measure), expected, rtol=1e-6
-        )
-
-
-def test_hand_worked_clipping() -> None:
-    """5 5 occurs three times in the snippet and once in the segment, so one of 3 and of 2 n-grams is common."""
-    snippet, segment = [5, 5, 5, 5], [5, 5, 6]
-    labels = {
-        measure: float(proxy_labels([snippet], [segment], 2, measure)[0, 0])
-        for measure in PAIR_MEASURES
-    }
-    assert labels == pytest.approx({"f1": 2 / 5, "precision": 1 / 3, "recall": 1 / 2})
-    assert float(proxy_labels([snippet], [segment], 1, "recall")[0, 0]) == pytest.approx(2 / 3)
-
-
-def test_hand_worked_sequential() -> None:
-    """Unigrams of 1 2 3 4, F1: 1 2 (.67, before its twin 2 1), then 3 9 (.75); 4 8 8 8 would lower it to .67."""
-    snippets = [[9, 9], [1, 2], [2, 1], [3, 9], [4, 8, 8, 8]]
-    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "f1", sequential=True).tolist() == [
-        [0, 1, 0, 1, 0]
-    ]
-    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "recall", sequential=True).tolist() == [
-        [0, 1, 0, 1, 1]
-    ]
-    assert proxy_labels(snippets, [[1, 2, 3, 4]], 1, "precision", sequential=True).tolist() == [
-        [0, 1, 0, 0, 0]
-    ]
-
-
-def test_bigrams_cross_nothing() -> None:
-    """1 2 is at the seam of two snippets, 5 6 at the seam of two segments: neither is found."""
-    assert not proxy_labels([[0, 1], [2, 0]], [[1, 2]]).any()
-    assert not proxy_labels([[5, 6]], [[4, 5], [6, 7]]).any()
-
-
 END = 2
 
 
@@ -136,10 +75,3 @@ def test_segments_are_the_target(ids: list[int], length: int) -> None:
     assert list(chain.from_iterable(segments)) == ids
     assert len(segments) == -(-(len(ids) + 1) // length)
     assert all(len(segment) == length for segment in segments[:-1])
-
-
-def test_a_target_without_an_end_is_refused() -> None:
-    """Every target ends with the end token; padding or a cut behind it would make a segment of no text."""
-    for labels in ([], [5, 6], [5, END, -100]):
-        with pytest.raises(ValueError, match="end token"):
-            target_segments(labels, 2, END)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.hand_texts import encode_letters, text_of
 from support.toys import example, fit_tiny
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, Document, Example, Section
+from longsumbench.core import Decoding
 from longsumbench.errors import UsageError
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.unit_reader import UnitReader
-from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.model import TruncForConditionalGeneration
 from longsumbench.models.seal.readers import CAReader, EAReader
@@ -23,23 +23,10 @@ from longsumbench.models.seal.selection import select
 GREEDY = Decoding(max_length=20, device="cpu")
 
 
-def encode(sentences: list[str]) -> list[EncodedSentence]:
-    """A token a letter, for cases worked by hand."""
-    return [
-        EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split()))
-        for text in sentences
-    ]
-
-
 def hand(reader: UnitReader, multi_document: bool = False) -> Any:
     """Return a reader with a token a letter, that knows this of the training texts."""
-    reader.encode, reader.multi_document = encode, multi_document  # type: ignore[method-assign, assignment]
+    reader.encode, reader.multi_document = encode_letters, multi_document  # type: ignore[method-assign]
     return reader
-
-
-def text_of(*documents: tuple[str, ...], summary: str = "a b") -> Example:
-    read = tuple(Document(None, (Section(None, (one,)),)) for one in documents)
-    return Example("x", None, None, read, ((summary,),))
 
 
 def letters(units: Any) -> list[str]:
@@ -84,7 +71,6 @@ def test_snippets_know_their_document() -> None:
     [
         (False, {}, 18),  # ⌊1024 / ⌈224 / 4⌉⌋
         (True, {}, 8),  # ⌊1024 / 128⌋
-        (False, {"num_snippets": 90, "group_size": 4}, 44),  # ⌊1024 / 23⌋
         (True, {"extractive_length": 100}, 1),
         (False, {"compressed_length": 5}, 5),
     ],
@@ -113,8 +99,6 @@ def test_labels_are_made_again_only_when_they_would_change(stages: ArtifactCache
     assert (made("units"), made("labels")) == (1, 1)
     fit_tiny("seal", stages.root, segment_length=5)
     assert (made("units"), made("labels")) == (1, 2)
-    fit_tiny("seal", stages.root, proxy_measure="recall")
-    assert (made("units"), made("labels")) == (1, 3)
 
 
 def test_a_batch_brings_its_labels_along(stages: ArtifactCache) -> None:
@@ -128,15 +112,10 @@ def test_a_batch_brings_its_labels_along(stages: ArtifactCache) -> None:
     segments = -(-batch["labels"].shape[1] // 5)
     assert batch["proxy_labels"].shape == (2, segments, batch["input_ids"].shape[1])
     for row, of_row in zip(rows, batch["proxy_labels"], strict=True):
-        there = np.array(row["proxy_labels"])
-        assert np.allclose(of_row[: there.shape[0], : there.shape[1]], there)
-        assert of_row.sum() == pytest.approx(there.sum())
+        labels = np.array(row["proxy_labels"])
+        assert np.allclose(of_row[: labels.shape[0], : labels.shape[1]], labels)
+        assert of_row.sum() == pytest.approx(labels.sum())
     assert "proxy_labels" not in reader.collator()([reader.row(example(1, 6))])
-
-
-def squeezed(text: str) -> str:
-    """Return a text without blanks."""
-    return "".join(text.split())
 
 
 @pytest.mark.parametrize("name", ["ea", "seal"])
@@ -154,12 +133,10 @@ def test_evidence_says_what_the_decoder_saw(name: str, stages: ArtifactCache) ->
         assert (taken.sum(1) == min(20, lengths.sum())).all()
         for of_segment, tokens in zip(scores, taken, strict=True):
             order = np.argsort(-of_segment, kind="stable")
-            whole = tokens[order] == lengths[order]
-            assert (
-                np.diff(whole.astype(int)) <= 0
-            ).all()  # once one is cut, none behind it is whole
-        assert len(evidence.texts["segment"]) == count
-        assert squeezed("".join(evidence.texts["segment"])) == squeezed(summary.text)
+            is_whole = tokens[order] == lengths[order]
+            assert (np.diff(is_whole.astype(int)) <= 0).all()  # none is whole after one that is cut
+        written = "".join(evidence.texts["segment"])
+        assert "".join(written.split()) == "".join(summary.text.split())
 
 
 @pytest.mark.parametrize("beams", [1, 3])
@@ -197,7 +174,6 @@ def test_evidence_is_what_the_search_selected(
             {"extractive_length": 127},
             r"model\.extractive_length=127 is below model\.snippet_length=128",
         ),
-        (SealConfig, {"d_model": 33, "num_heads": 1}, r"model\.d_model=33 is odd"),
     ],
 )
 def test_wrong_settings_name_their_key(
@@ -219,12 +195,8 @@ def test_another_sizes_checkpoint_is_refused(tmp_path: Path, stages: ArtifactCac
             fit_tiny("seal", stages.root, None, init=str(tmp_path), **change)
     # No weight depends on these.
     longer: dict[str, Any] = {"extractive_length": 48, "segment_length": 8, "decode_length": 48}
-    assert (
-        fit_tiny(
-            "seal", stages.root, steps=0, init=str(tmp_path), **longer
-        ).model.config.segment_length
-        == 8
-    )
+    system = fit_tiny("seal", stages.root, steps=0, init=str(tmp_path), **longer)
+    assert system.model.config.segment_length == 8
     with pytest.raises(UsageError, match="is a checkpoint of 'seal', not of 'ea'"):
         fit_tiny("ea", stages.root, init=str(tmp_path))
 

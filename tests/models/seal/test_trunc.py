@@ -4,54 +4,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from support.hand_texts import encode_letters, text_of
+from support.seal_networks import SIZES, batch, network
 from support.toys import build_tiny, fit_tiny
 from transformers import PegasusConfig, PegasusForConditionalGeneration
 
-from longsumbench.core import Document, Example, Section
-from longsumbench.modeling.units import EncodedSentence
 from longsumbench.models.seal.config import TruncConfig
-from longsumbench.models.seal.model import TruncForConditionalGeneration, TruncModelConfig
 from longsumbench.models.seal.readers import TruncReader
-
-SMALL = {
-    "vocab_size": 60,
-    "d_model": 16,
-    "encoder_ffn_dim": 24,
-    "decoder_ffn_dim": 24,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_attention_heads": 2,
-    "decoder_attention_heads": 2,
-    "max_position_embeddings": 40,
-    "scale_embedding": True,
-    "activation_function": "relu",
-    "pad_token_id": 0,
-    "eos_token_id": 2,
-    "decoder_start_token_id": 1,
-}
-
-
-def network(**changes: Any) -> TruncForConditionalGeneration:
-    torch.manual_seed(0)
-    return TruncForConditionalGeneration(TruncModelConfig(**{**SMALL, **changes})).eval()
-
-
-def batch(*lengths: int) -> dict[str, torch.Tensor]:
-    torch.manual_seed(1)
-    ids = torch.zeros(len(lengths), 1, max(lengths), dtype=torch.long)
-    mask = torch.zeros_like(ids, dtype=torch.bool)
-    for i, length in enumerate(lengths):
-        ids[i, 0, :length] = torch.randint(3, 60, (length,))
-        mask[i, 0, :length] = True
-    return {"input_ids": ids, "unit_mask": mask}
 
 
 def test_equals_the_library_model() -> None:
     """With the same weights, logits, loss and greedy ids are those of a stock Pegasus that is given a flat input."""
-    ours = network()
-    stock = PegasusForConditionalGeneration(PegasusConfig(**SMALL)).eval()
+    ours, inputs = network("trunc"), batch((9,), (5,))
+    stock = PegasusForConditionalGeneration(PegasusConfig(**SIZES)).eval()
+    stock.lm_head.weight = ours.lm_head.weight
     stock.load_state_dict(ours.state_dict(), strict=False)  # ours has no table of positions
-    inputs, labels = batch(9, 5), torch.tensor([[5, 6, 7, 2], [8, 2, -100, -100]])
+    labels = torch.tensor([[5, 6, 7, 2], [8, 2, -100, -100]])
+    inputs.pop("unit_documents")
     flat = {
         "input_ids": inputs["input_ids"][:, 0],
         "attention_mask": inputs["unit_mask"][:, 0].long(),
@@ -68,7 +37,7 @@ def test_equals_the_library_model() -> None:
 
 def test_post_norm_has_no_last_norm_and_normalises_every_sublayer() -> None:
     """norm=post: the encoder's output is the output of a LayerNorm, so every state has mean 0 and variance 1."""
-    states = network(norm="post").model.encoder(**batch(6)).last_hidden_state
+    states = network("trunc", norm="post").model.encoder(**batch((6,))).last_hidden_state
     torch.testing.assert_close(states.mean(-1), torch.zeros(1, 6), rtol=0, atol=1e-5)
     torch.testing.assert_close(
         states.var(-1, unbiased=False), torch.ones(1, 6), rtol=1e-3, atol=1e-3
@@ -81,47 +50,21 @@ def test_training_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     first.save(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
-    second = fit_tiny(
-        "trunc", tmp_path / "cache", steps=0, init=str(tmp_path / "a"), vocabulary_size=999
-    )
-    assert all(
-        torch.equal(value, second.model.state_dict()[key])
-        for key, value in first.model.state_dict().items()
-    )
-    assert (
-        build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).config.identity()
-        == second.config.identity()
-    )
+    init: dict[str, Any] = {"init": str(tmp_path / "a"), "vocabulary_size": 999}
+    second = fit_tiny("trunc", tmp_path / "cache", steps=0, **init)
+    found = second.model.state_dict()
+    assert all(torch.equal(one, found[key]) for key, one in first.model.state_dict().items())
+    copy = build_tiny("trunc", **{**init, "init": str(tmp_path / "b")}).config
+    assert copy.identity() == second.config.identity()
     first.model.lm_head.weight.data.add_(1)
     first.save(tmp_path / "b")
-    assert (
-        build_tiny("trunc", init=str(tmp_path / "b"), vocabulary_size=999).config.identity()
-        != second.config.identity()
-    )
-
-
-def encode(sentences: list[str]) -> list[EncodedSentence]:
-    """A token a letter, for cases worked by hand."""
-    return [
-        EncodedSentence([ord(letter) for letter in text.replace(" ", "")], len(text.split()))
-        for text in sentences
-    ]
-
-
-def text_of(*documents: tuple[str, ...]) -> Example:
-    return Example(
-        "x",
-        "bb",
-        None,
-        tuple(Document(None, (Section(None, (one,)),)) for one in documents),
-        (("a",),),
-    )
+    assert copy.identity() != second.config.identity()
 
 
 def test_hand_worked_units() -> None:
     """Snippets of at most 4: "aaa", "bb"+"c", "dddd|d" cut; joined and cut at 8: a a a b b c d d."""
     reader = TruncReader(TruncConfig(input_length=8, snippet_length=4, num_snippets=3))
-    reader.encode = encode  # type: ignore[method-assign, assignment]
+    reader.encode = encode_letters  # type: ignore[method-assign]
     units = reader.units(text_of(("aaa", "bb", "c"), ("ddddd", "ee")))
     assert ["".join(map(chr, ids)) for ids in units.ids] == ["aaabbcdd"]
     assert {cut.cause: cut.tokens for cut in units.truncation.cuts} == {
@@ -135,6 +78,6 @@ def test_ranked_snippets_come_best_first() -> None:
     """With rank=title the snippet that shares the title's word is read first."""
     reader = TruncReader(TruncConfig(input_length=5, snippet_length=3, rank="title"))
     decoder = SimpleNamespace(batch_decode=lambda ids: ["".join(map(chr, one)) for one in ids])
-    reader.encode, reader.tokenizer = encode, decoder  # type: ignore[method-assign, assignment]
-    units = reader.units(text_of(("aaa", "bb", "ccc")))
+    reader.encode, reader.tokenizer = encode_letters, decoder  # type: ignore[method-assign]
+    units = reader.units(text_of(("aaa", "bb", "ccc"), title="bb"))
     assert "".join(map(chr, units.ids[0])) == "bbaaa"

@@ -1,7 +1,6 @@
 """PEFT adapters: their weights are merged into those of the checkpoint."""
 
 import builtins
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,11 @@ from support.toys import build_tiny, example, tiny_recipe
 from transformers import AutoModelForSeq2SeqLM
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, FitContext
+from longsumbench.core import FitContext
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.modeling.unit_reader import collate_units
 from longsumbench.models.seq2seq.system import Seq2Seq
 
-GREEDY = Decoding(max_length=8, device="cpu")
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of PEFT
 TEST = [example(number) for number in range(3)]
 
@@ -29,7 +27,7 @@ def bart(tmp_path: Path) -> Path:
     return write_seq2seq(tmp_path / "bart")
 
 
-def write_adapter(base: Path, folder: Path, scale: float = 2.0) -> Path:
+def write_adapter(base: Path, folder: Path) -> Path:
     peft = pytest.importorskip("peft")
     config = peft.LoraConfig(
         r=2, target_modules=["q_proj", "v_proj", "fc1"], task_type="SEQ_2_SEQ_LM"
@@ -38,7 +36,7 @@ def write_adapter(base: Path, folder: Path, scale: float = 2.0) -> Path:
     torch.manual_seed(3)
     for name, weight in model.named_parameters():
         if "lora" in name:
-            torch.nn.init.normal_(weight.data, std=scale)
+            torch.nn.init.normal_(weight.data, std=2.0)
     model.save_pretrained(folder)
     return folder
 
@@ -69,29 +67,9 @@ def test_an_adapter_writes_what_peft_writes(bart: Path, tmp_path: Path) -> None:
     assert torch.allclose(found, expected, atol=1e-3)
     assert not torch.allclose(without, expected, atol=1e-1)
     assert system.facts()["checkpoint"] == "bart + lora"
-    other = opened(bart, write_adapter(bart, tmp_path / "other", scale=1.0))
-    assert len({str(one.config.identity()) for one in (plain, system, other)}) == 3
-    assert str(tmp_path) not in str(system.config.identity())
-
-
-def test_a_saved_one_has_its_weights_merged(bart: Path, tmp_path: Path) -> None:
-    """Saved and loaded, it needs neither the adapter nor PEFT, and writes the same."""
-    adapter = write_adapter(bart, tmp_path / "lora")
-    system = opened(bart, adapter)
-    texts = [one.text for one in system.summarize(TEST, GREEDY)]
-    (tmp_path / "saved").mkdir()
-    system.save(tmp_path / "saved")
-    adapter.rename(tmp_path / "gone")
-    assert [one.text for one in Seq2Seq.load(tmp_path / "saved").summarize(TEST, GREEDY)] == texts
-
-
-def test_an_adapter_of_another_model_is_refused(bart: Path, tmp_path: Path) -> None:
-    """An adapter whose weights do not fit is one line about the adapter."""
-    other = write_seq2seq(tmp_path / "wider", d_model=32)
-    adapter = write_adapter(other, tmp_path / "lora")
-    with pytest.raises(DataError, match=r"^model\.adapter=.*cannot be read") as caught:
-        opened(bart, adapter)
-    assert "\n" not in str(caught.value)
+    identity = str(system.config.identity())
+    assert identity != str(plain.config.identity())
+    assert str(tmp_path) not in identity
 
 
 def test_weights_of_an_adapter_at_other_places_are_refused(bart: Path, tmp_path: Path) -> None:
@@ -106,20 +84,6 @@ def test_weights_of_an_adapter_at_other_places_are_refused(bart: Path, tmp_path:
     first = r"base_model\.model\.model\.decoder\.layers\.0\.encoder_attn\.q_proj\.lora_A\.weight"
     with pytest.raises(
         DataError, match=rf"^model\.adapter=.*weights are missing or have another shape: {first}"
-    ):
-        opened(bart, adapter)
-
-
-def test_weights_of_more_layers_than_an_adapter_names_are_refused(
-    bart: Path, tmp_path: Path
-) -> None:
-    """Weights that the adapter's settings have no place for are refused."""
-    adapter = write_adapter(bart, tmp_path / "lora")
-    path = adapter / "adapter_config.json"
-    settings = json.loads(path.read_text(encoding="utf-8")) | {"target_modules": ["q_proj", "fc1"]}
-    path.write_text(json.dumps(settings), encoding="utf-8")
-    with pytest.raises(
-        DataError, match=r"^model\.adapter=.*12 weights have no place .*v_proj\.lora_A"
     ):
         opened(bart, adapter)
 

@@ -62,18 +62,6 @@ def as_pickle(folder: Path, weights: Any = None) -> Path:
     return folder
 
 
-def test_as_it_is_nothing_else_is_needed(
-    bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A checkpoint as it is needs no training split, and its weights are not copied."""
-    monkeypatch.chdir(tmp_path)
-    before = sorted(bart.iterdir())
-    system = opened(bart)
-    assert texts(system) == texts(opened(bart))
-    assert sorted(bart.iterdir()) == before
-    assert not Path("no stages").exists()
-
-
 def test_a_run_of_a_checkpoint_as_it_is(
     bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,32 +125,6 @@ def test_a_revision_of_the_hub(bart: Path, tmp_path: Path, monkeypatch: pytest.M
     assert texts(system) == texts(opened(snapshot))
 
 
-def test_pickles_are_fetched_where_there_is_nothing_else(
-    bart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Files of PyTorch's format are asked of the hub only where there are no safetensors."""
-    hidden = as_pickle(bart).rename(tmp_path / "hidden")
-    copy = tmp_path / "copy"
-    patterns: list[list[str]] = []
-
-    def fetched(name: str, allow_patterns: list[str], **_: Any) -> str:
-        patterns.append(allow_patterns)
-        copy.mkdir(exist_ok=True)
-        for pattern in allow_patterns:
-            for path in hidden.glob(pattern):
-                (copy / path.name).write_bytes(path.read_bytes())
-        return str(copy)
-
-    monkeypatch.setattr(checkpoints, "unreachable", lambda: None)
-    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
-    assert opened("someone/old-bart").facts()["weights"] == "bin"
-    assert [any(pattern.endswith(".bin") for pattern in asked) for asked in patterns] == [
-        False,
-        False,
-        True,
-    ]
-
-
 def test_weights_of_pytorchs_format(bart: Path, tmp_path: Path) -> None:
     """Pickled tensors write what the same safetensors write; the record says that they were read."""
     same = texts(opened(bart))
@@ -194,18 +156,10 @@ def test_a_pickle_with_code_is_refused(
 def test_a_sentencepiece_file(bart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without tokenizer.json a SentencePiece file is read, or the message names the missing package."""
     trainer = pytest.importorskip("sentencepiece").SentencePieceTrainer
-    texts, model = (
-        [sentence for number in range(9) for sentence in example(number).sentences()],
-        io.BytesIO(),
-    )
+    texts, model = [sentence for one in TEST for sentence in one.sentences()], io.BytesIO()
     ids = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
-    trainer.train(
-        sentence_iterator=iter(texts),
-        model_writer=model,
-        vocab_size=60,
-        hard_vocab_limit=False,
-        **ids,
-    )
+    options = {"model_writer": model, "vocab_size": 60, "hard_vocab_limit": False, **ids}
+    trainer.train(sentence_iterator=iter(texts), **options)
     for path in bart.glob("tokenizer*"):
         path.unlink()
     (bart / "spiece.model").write_bytes(model.getvalue())
@@ -301,11 +255,6 @@ def without_a_weight(folder: Path) -> Path:
         ),
         (
             write_seq2seq,
-            {"input_length": 65},
-            r"model\.input_length=65: model\.checkpoint=.* has only 64 positions",
-        ),
-        (
-            write_seq2seq,
             {"pad_to_multiple_of": 60, "input_length": 61},
             r"=60 pads inputs of 61 tokens beyond the 64",
         ),
@@ -325,8 +274,6 @@ def without_a_weight(folder: Path) -> Path:
             r"model\.init=random needs training: set train\.max_steps",
         ),
         (without("model.safetensors"), {}, r"no \*\.safetensors in the model's folder"),
-        (without("config.json"), {}, r"no config\.json in the model's folder"),
-        (without("tokenizer.json"), {}, "tokenizer"),
         (
             without_a_weight,
             {},
@@ -364,14 +311,9 @@ LARGE = {"model.decoder.layernorm_embedding.weight": 3e38}  # finite, but no pro
 
 
 @pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"temperature": 1.0}])
-@pytest.mark.parametrize(
-    "weights", [LARGE, {"final_logits_bias": torch.nan}, {"final_logits_bias": -torch.inf}]
-)
-def test_logits_that_are_not_finite_are_an_error(
-    weights: dict[str, float], search: dict[str, Any], bart: Path
-) -> None:
+def test_logits_that_are_not_finite_are_an_error(search: dict[str, Any], bart: Path) -> None:
     """No summary is written from logits that are not finite, however it is searched; the line names the checkpoint."""
-    system = opened(changed(bart, **weights))
+    system = opened(changed(bart, **LARGE))
     with pytest.raises(
         DataError, match=rf"the checkpoint {bart}: its logits are not finite in float32"
     ):
@@ -405,12 +347,8 @@ def test_weights_that_old_libraries_stored_are_ignored(bart: Path) -> None:
     ("file", "entries"),
     [
         ("config.json", {"eos_token_id": 10**9}),
-        ("config.json", {"decoder_start_token_id": -3}),
-        ("config.json", {"pad_token_id": -1}),
         ("generation_config.json", {"eos_token_id": [2, 301]}),
-        ("generation_config.json", {"bad_words_ids": [[-1]]}),
         ("generation_config.json", {"bad_words_ids": [[4, 10**9]]}),
-        ("generation_config.json", {"suppress_tokens": [10**9]}),
         ("generation_config.json", {"forced_bos_token_id": "1"}),
     ],
 )
@@ -455,22 +393,11 @@ def test_positions_that_pegasus_computes_may_be_missing(tmp_path: Path) -> None:
     save_file(kept, lacking / "model.safetensors", {"format": "pt"})
     found, expected = (opened(folder).model.state_dict() for folder in (lacking, whole))
     assert all(torch.equal(weight, found[name]) for name, weight in expected.items())
-    del kept[next(name for name in kept if name.endswith("fc1.weight"))]
-    save_file(kept, lacking / "model.safetensors", {"format": "pt"})
-    with pytest.raises(DataError, match="weights are missing"):
-        opened(lacking)
 
 
 def test_a_checkpoint_as_it_is_needs_no_seed(bart: Path) -> None:
     """Another seed or recipe is the same run, as long as nothing is trained or sampled."""
     system = Seq2Seq(Seq2SeqConfig(checkpoint=str(bart)))
     assert deciding_parts(system.config, Recipe(max_steps=0), Decoding()) == {"decode"}
-    assert deciding_parts(system.config, Recipe(max_steps=0), Decoding(temperature=1.0)) == {
-        "decode",
-        "seed",
-    }
-    assert deciding_parts(system.config, Recipe(max_steps=1), Decoding()) == {
-        "decode",
-        "seed",
-        "train",
-    }
+    trained = deciding_parts(system.config, Recipe(max_steps=1), Decoding())
+    assert trained == {"decode", "seed", "train"}

@@ -124,17 +124,6 @@ def test_special_tokens_in_a_text_are_text(folders: dict[str, Path]) -> None:
     assert reader.tokenizer.decode(ids, skip_special_tokens=True).strip() == f"a</s>b{SEPARATOR}c"
 
 
-@pytest.mark.parametrize("name", ["bart", "pegasus"])
-def test_targets_have_the_special_tokens_of_the_tokenizer(
-    name: str, folders: dict[str, Path]
-) -> None:
-    """A target is what the tokenizer makes of it, cut at `decode_length` with its end."""
-    whole = reader_of(folders[name]).row(example())["labels"]
-    assert whole == reader_of(folders[name]).tokenizer("kadan nuhit.").input_ids
-    cut = reader_of(folders[name], decode_length=len(whole) - 1).row(example())["labels"]
-    assert cut == [*whole[:-2], whole[-1]]
-
-
 def test_batches_are_padded_as_asked(folders: dict[str, Path]) -> None:
     """With pad_to_multiple_of the length of a batch is a multiple; the mask is 1 where a token is real."""
     reader = reader_of(folders["bart"], pad_to_multiple_of=32)
