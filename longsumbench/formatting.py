@@ -70,7 +70,7 @@ def plain_table(
     cells = [list(map(str, row)) for row in (headers, *rows) if row]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     room = shutil.get_terminal_size((sys.maxsize, 24)).columns - 2 * (len(widths) - 1)
-    while sum(widths) > room and max(widths[1:]) > 10:
+    while sum(widths) > room and max(widths[1:]) > 8:
         widths[widths.index(max(widths[1:]), 1)] -= 1
     aligned = ["right" if header in right else "left" for header in headers] or None
     broken = []

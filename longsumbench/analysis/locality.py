@@ -44,7 +44,6 @@ _POOLINGS = {
 _ENCODER_MODULES = {"Transformer", "Pooling", "Normalize"}
 _POOLING_FILES = "*_Pooling/config.json"  # in addition to the files that every model has
 
-_VERSION = 1  # increase if the same texts give other numbers
 _WIDENING = 1.4  # ratio of the last distances of two consecutive bins
 _COSINES_AT_ONCE = 1 << 21  # in memory, of 8 bytes each
 # Distances on the terminal; the CSV has all

@@ -8,7 +8,7 @@ A difference is a run's score minus the baseline's on the same example. ROUGE an
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -125,11 +125,6 @@ class ComparisonRow:
     equal: int
     outcome: str
 
-    @property
-    def heading(self) -> str:
-        """The measure's heading in tables."""
-        return heading_of(self.measure)
-
 
 class ScoreChange(NamedTuple):
     """An example's score under two runs; the difference is the run's score minus the baseline's."""
@@ -186,7 +181,7 @@ class Comparison:
     @property
     def title(self) -> str:
         """Heading: the models and the dataset."""
-        names = list(dict.fromkeys(run.record.key.model for run in self.runs))
+        names = dict.fromkeys(run.record.key.model for run in self.runs)
         return f"longsumbench: {', '.join(names)} compared on {self.runs[0].record.key.dataset}"
 
     @property
@@ -201,10 +196,10 @@ class Comparison:
         if not self.all_examples:
             scored = ", ".join(f"{run.label} {len(run.scores):,}" for run in self.runs)
             lines = [f"{split} split, the {count} that all runs scored, of: {scored}."]
-        trained = self._labels(lambda record: record.trained)
-        zero_shot = self._labels(lambda record: record.zero_shot)
-        oracles = self._labels(lambda record: record.oracle)
-        averaged = self._labels(lambda record: record.evaluation.checkpoints)
+        trained = ", ".join(run.label for run in self.runs if run.record.trained)
+        zero_shot = ", ".join(run.label for run in self.runs if run.record.zero_shot)
+        oracles = ", ".join(run.label for run in self.runs if run.record.oracle)
+        averaged = ", ".join(run.label for run in self.runs if run.record.evaluation.checkpoints)
         if trained and zero_shot:
             lines.append(
                 f"Trained here: {trained}. Not trained here, perhaps on these texts: {zero_shot}."
@@ -223,9 +218,6 @@ class Comparison:
             if problems := output_problems(run.record, run.outputs):
                 lines.append(f"Warning, {run.label}: {'; '.join(problems)}.")
         return lines
-
-    def _labels(self, is_chosen: Callable[[RunRecord], object]) -> str:
-        return ", ".join(run.label for run in self.runs if is_chosen(run.record))
 
     def method(self) -> list[str]:
         """Return lines that explain the columns and how the scores were computed."""
@@ -260,9 +252,10 @@ class Comparison:
         """Return one row per pair and measure, with the fields of `ComparisonRow`."""
         import pandas as pd
 
-        return pd.DataFrame(self._rows())
+        return pd.DataFrame(self.rows())
 
-    def _rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of `frame`."""
         rows = []
         for pair in self.pairs:
             identity = {}
@@ -290,13 +283,9 @@ class Comparison:
             rows += [{**identity, **change._asdict()} for change in pair.moved]
         return pd.DataFrame(rows)
 
-    def csv(self) -> str:
-        """Return `frame` as CSV; the cell is empty where no difference is detectable."""
-        return csv_text(self._rows(), decimals=_CSV_DECIMALS)
-
 
 def _pair_block(pair: RunPair) -> Block:
-    few = ", ".join(row.heading for row in pair.rows if row.outcome == FEW_EXAMPLES)
+    few = ", ".join(heading_of(row.measure) for row in pair.rows if row.outcome == FEW_EXAMPLES)
     notes = [f"Too few examples for a test: {few}."] if few else []
     if pair.main.outcome == SINGLE_SEED:
         notes.append(
@@ -316,7 +305,7 @@ def _pair_block(pair: RunPair) -> Block:
 
 def verdict(pair: RunPair) -> str:
     """Return the sentence that says whether the two differ in the main measure."""
-    row, name = pair.main, pair.main.heading
+    row, name = pair.main, heading_of(pair.main.measure)
     unit = pair.run.record.evaluation.units.get(row.measure, "points")
     measured = f"{name}: {row.difference:+.2f} {unit} (interval {format_interval(row.low, row.high, '+.2f')})"
     if row.outcome == DISTINGUISHED:
@@ -337,7 +326,7 @@ def format_row(row: ComparisonRow) -> list[str]:
     """Format a row of `_PAIR_COLUMNS`; mark a difference that is not significant, if a test is possible."""
     gap = f"{row.difference:+.2f}"
     return [
-        row.heading,
+        heading_of(row.measure),
         f"{row.baseline_mean:.2f}",
         f"{row.mean:.2f}",
         Tied(gap) if row.outcome == UNDISTINGUISHED else gap,
@@ -535,9 +524,10 @@ def comparison_folder(results: Results, runs: Sequence[ComparedRun]) -> Path:
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
-    """Write a comparison as CSV and Markdown; return the paths of the files."""
+    """Write a comparison as CSV, where a cell is empty if no difference is detectable, and as Markdown."""
+    csv = csv_text(comparison.rows(), decimals=_CSV_DECIMALS)
     text = markdown(comparison.title, [*comparison.blocks(), *_moved_blocks(comparison)])
-    return write_pictures(folder, {"comparison.csv": comparison.csv(), "comparison.md": text})
+    return write_pictures(folder, {"comparison.csv": csv, "comparison.md": text})
 
 
 def _moved_blocks(comparison: Comparison) -> list[Block]:
@@ -553,7 +543,7 @@ def _moved_blocks(comparison: Comparison) -> list[Block]:
                 outputs = pair.baseline.predictions[name], pair.run.predictions[name]
                 texts = [" ".join(output.split()) for output in outputs]
                 rows.append([name, *numbers, *texts])
-            heading = f"{pair.title}: what {verb} most in {pair.main.heading}"
+            heading = f"{pair.title}: what {verb} most in {heading_of(pair.main.measure)}"
             blocks.append(Block(heading, () if rows else ("None.",), columns, "lrrrll", rows))
     if not comparison.all_examples:
         blocks.append(Block("Examples compared", (", ".join(comparison.ids),), (), "", []))

@@ -215,16 +215,19 @@ def import_outputs(
             words.append(word)
     if not name:
         raise UsageError("dataset= has no name: dataset={'name': 'jsonl', 'path': 'my_texts'}")
-    # The record has the command that does the same
-    command = ["longsumbench", "import", str(path)]
     flags: dict[str, Any] = {"--model": model, "--dataset": name, "--split": split}
     flags |= {"--variant": variant, "--seed": seed, "--from": origin}
+    command = _import_command(path, flags, intersect)
+    return run_import(request, plan_import(request, name, split, words), (*command, *words))
+
+
+def _import_command(path: Path, flags: Mapping[str, Any], intersect: bool) -> list[str]:
+    """Return the command that does the same, for the record."""
+    command = ["longsumbench", "import", str(path)]
     for flag, value in flags.items():
         if value not in (None, ""):
             command += [flag, f"{value}"]
-    if intersect:
-        command.append("--intersect")
-    return run_import(request, plan_import(request, name, split, words), (*command, *words))
+    return [*command, "--intersect"] if intersect else command
 
 
 def plan_import(

@@ -43,7 +43,9 @@ from longsumbench.runs.results import Results, read_run_config, stage_of_run
 _log = logging.getLogger(__name__)
 
 # seed, device
-_SHARED = core.defaults_of(core.RunConfig).keys() & core.defaults_of(core.Decoding).keys()
+_SHARED = [
+    name for name in core.defaults_of(core.RunConfig) if name in core.defaults_of(core.Decoding)
+]
 
 
 def summarize_files(

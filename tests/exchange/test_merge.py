@@ -81,7 +81,7 @@ def test_parts_give_the_tables_of_the_whole(
     """Every run is in one, two or three folders, in any order, some of them packed: csv, md, tex and pictures agree."""
     folder, runs = tmp_path_factory.mktemp("parts"), finished_folders(whole)
     places = [data.draw(st.sets(st.sampled_from("abc"), min_size=1)) for _ in runs]
-    parts = []
+    parts: list[Path] = []
     for name in "abc":
         here = [run for run, names in zip(runs, places, strict=True) if name in names]
         part = copy_runs(here, folder / name)

@@ -7,7 +7,7 @@ import pytest
 from support.tiny_bert import write_bert
 
 from longsumbench.core import Document, Example, Scoring, Section, Sentences
-from longsumbench.errors import EnvironmentProblem, UsageError
+from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.bertscore import BertScore
 
 
@@ -39,10 +39,3 @@ def test_with_the_library(tmp_path: Path) -> None:
     ] == pytest.approx(1)
     assert metric.score(" ", example(reference)) == dict.fromkeys(metric.columns, 0.0)
     assert "|layer:2" in metric.signature(1)
-
-
-def test_without_a_model() -> None:
-    """The setting that is missing is named."""
-    pytest.importorskip("bert_score", reason="the extra bertscore")
-    with pytest.raises(UsageError, match=r"score\.bertscore_model is missing"):
-        BertScore(Scoring()).check()

@@ -8,7 +8,7 @@ from rouge_score.rouge_scorer import RougeScorer as Library
 from support.punkt import read_punkt_from, write_punkt
 
 from longsumbench import score
-from longsumbench.core import Document, Example, Scoring, outcome_settings
+from longsumbench.core import Document, Example, Scoring
 from longsumbench.errors import EnvironmentProblem
 from longsumbench.metrics.rouge import Rouge
 
@@ -75,15 +75,6 @@ def test_each_rule_by_hand() -> None:
         1,
         1,
     )  # the line break within a sentence counts
-
-
-def test_the_default_keeps_signatures_and_ids() -> None:
-    """The default is part of no id and leaves the signature as it was; another rule is in both."""
-    assert outcome_settings(Scoring()) == {}
-    assert "|sentences:longsumbench-sentences-1|" in Rouge(Scoring()).signature(3)
-    for rule, name in {"given": "given", "newline": "newline", "nltk": "nltk-punkt"}.items():
-        assert outcome_settings(Scoring(sentences=rule)) == {"sentences": rule}
-        assert f"|sentences:{name}|" in Rouge(Scoring(sentences=rule)).signature(3)
 
 
 def test_missing_data_stop_before_a_run_starts(

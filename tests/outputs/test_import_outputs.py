@@ -281,7 +281,7 @@ def test_outputs_may_be_a_dictionary(toy: Path, held_out: Path) -> None:
     from_file = longsumbench.import_outputs(held_out, **settings)
     assert longsumbench.import_outputs(outputs, **settings).run_id == from_file.run_id
     with pytest.raises(DataError, match="must be text"):
-        longsumbench.import_outputs({**outputs, "x0": 3}, **settings)
+        longsumbench.import_outputs(outputs | {"x0": 3}, **settings)
     with pytest.raises(DataError, match="no output for 8 of 8 examples"):
         longsumbench.import_outputs({}, **settings)
     with pytest.raises(UsageError, match="predictions must be a list or a dictionary, not NoneT"):

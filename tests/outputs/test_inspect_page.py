@@ -79,8 +79,8 @@ TAKEN = np.array([[4, 0, 2], [0, 0, 7]], dtype=np.int32)
 @st.composite
 def any_evidence(draw: st.DrawFn) -> Evidence:
     """Arrays of any kind over any axes, with texts for any of them."""
-    known = [("unit", "step"), ("segment", "unit"), ("unit", REFERENCE_AXIS)]
-    known += [*MARKED_AXES, WINDOW_AXES, RELATION_AXES]
+    known: list[tuple[str, ...]] = [("unit", "step"), ("segment", "unit")]
+    known += [("unit", REFERENCE_AXIS), *MARKED_AXES, WINDOW_AXES, RELATION_AXES]
     any_axes = st.lists(st.sampled_from(AXES), max_size=4).map(tuple)
     arrays, axes = {}, {}
     for name in draw(st.sets(st.sampled_from("abcdef"), max_size=5)):

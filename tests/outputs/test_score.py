@@ -118,8 +118,9 @@ def test_json_has_all_that_the_table_says(files: tuple[Path, Path], scored: Scor
     text = PAIRS[0][2]
     outputs = {"a": "", "b": text, "c": "x"}
     write(ours, [{"id": name, "prediction": output} for name, output in outputs.items()])
-    references = [{"id": "a", "references": ["Some text."]}, {"id": "b", "reference": text}]
-    write(theirs, [*references, {"id": "c", "summary": "—"}])
+    references: list[dict[str, Any]] = [{"id": "a", "references": ["Some text."]}]
+    references += [{"id": "b", "reference": text}, {"id": "c", "summary": "—"}]
+    write(theirs, references)
     code, out, message = scored(ours, theirs, "--json")
     values = json.loads(out)
     assert code == 0

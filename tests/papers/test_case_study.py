@@ -55,7 +55,7 @@ def test_pair_and_what_outputs_state(texts: Path, tmp_path: Path) -> None:
     page = case_study_page(job_of(results, texts, One=one, Whole=whole, Later=None))
     notes, pair, every = page.blocks
     assert notes.notes == ("Later, Toys: no run is finished.",)
-    assert dict(pair.rows) == {
+    assert {label: text for label, text in pair.rows} == {
         "fusion sentence": FUSED,
         "source sentence 1 of 8": FAR[0],
         "source sentence 8 of 8": FAR[-1],

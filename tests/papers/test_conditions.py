@@ -104,8 +104,8 @@ def test_the_texts_are_described(tmp_path: Path) -> None:
 
 def test_datasets_without_texts_are_named(tmp_path: Path) -> None:
     """A sentence names the paper's datasets for which nothing is read at this scale."""
-    datasets = {"arXiv": {}, "PubMed": {}, "Search2Wiki": {}}
-    job = paper_job(structs.replace(SEAL, datasets=datasets), tmp_path, {})
+    table = structs.replace(SEAL, datasets={"arXiv": {}, "PubMed": {}, "Search2Wiki": {}})
+    job = paper_job(table, tmp_path, {})
     unread = "Not read at scale=probe, and so not tested: PubMed, Search2Wiki."
     assert describe_unread(job) == unread
     assert describe_unread(paper_job(SEAL, tmp_path, {})) == ""

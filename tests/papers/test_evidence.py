@@ -87,7 +87,7 @@ def job_of(
     results: Path,
     example: Any = 0,
     claims: Sequence[PaperClaim] = (CLAIM,),
-    **runs: RunRecord | Sequence[RunRecord | None] | None,
+    **runs: Any,
 ) -> Job:
     """Return a job with a run per row, or several."""
     rows = {label: run if isinstance(run, list) else [run] for label, run in runs.items()}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.paper_tables import TOYS, offer, toy_paper_table
@@ -63,7 +64,7 @@ def test_a_table_runs_what_is_missing_and_writes_its_files(
 def test_settings_may_be_typed_or_arguments(typed: list[str], tmp_path: Path) -> None:
     """Both make the same page, also of texts in a folder whose name has a blank; it shows what the command prints."""
     folder = write_jsonl(tmp_path / "my texts")
-    settings = {"path": {"toys": folder}, "score": {"resamples": 100}}
+    settings: dict[str, Any] = {"path": {"toys": folder}, "score": {"resamples": 100}}
     given = paper("toy-table1", results_dir=tmp_path / "r", **settings)
     words = [f"path.toys={folder}", "score.resamples=100"]
     again = paper("toy-table1", words, False, tmp_path / "r")

@@ -153,9 +153,8 @@ def test_the_gate_reads_the_outputs(tmp_path: Path) -> None:
     """Without a stub: a system that scores as other examples' references do, where Random gains, did not learn."""
     results, runs = Results(tmp_path), dict[str, list[RunRecord]]()
     for label, model, gain in (("a", "ea", 0.2), ("b", "ca", 0.0), ("random", "random", 0.1)):
-        facts = {"fit": TRAINED if label != model else FitReport()}
-        floor = {"rouge2": 40 - 100 * gain}
-        runs[label] = runs_of(tmp_path, model, ranked_by="rougeLsum", floor=floor, **facts)
+        fit, floor = FitReport() if label == model else TRAINED, {"rouge2": 40 - 100 * gain}
+        runs[label] = runs_of(tmp_path, model, ranked_by="rougeLsum", floor=floor, fit=fit)
         for run in runs[label]:
             run.write(results.run_folder(run))
             path = results.run_folder(run) / "scores.csv"
@@ -206,7 +205,8 @@ ALIKE = PaperClaim(alike=("a", "b"), says="they are similar")
 def runs_in_order(folder: Path, **means: float) -> dict[str, list[RunRecord]]:
     """Runs of the rows a, b and c, whose scores differ from each other by these shifts and hardly by chance."""
     noise = np.random.default_rng(2).normal(0, 0.002, (3, 3, EXAMPLES))
-    models, runs = {"a": "ca", "b": "ea", "c": "trunc"}, {}
+    models = {"a": "ca", "b": "ea", "c": "trunc"}
+    runs: dict[str, list[RunRecord]] = {}
     for label, shift in means.items():
         runs[label] = []
         for seed in range(3):
@@ -300,7 +300,8 @@ def test_an_untested_claim_says_why(tmp_path: Path) -> None:
 
 def test_missing_runs_are_named(tmp_path: Path) -> None:
     """An ordering is tested when all runs of both rows are finished; until then the verdict says what is missing."""
-    runs = {"a": [*runs_of(tmp_path, "ea", seeds=[1]), None, None], "b": runs_of(tmp_path, "ca")}
+    runs: dict[str, Sequence[RunRecord | None]] = {"b": runs_of(tmp_path, "ca")}
+    runs["a"] = [*runs_of(tmp_path, "ea", seeds=[1]), None, None]
     verdicts = decide(tmp_path, table("a > b", "b > c"), runs)
     assert [(verdict.outcome, verdict.reason) for verdict in verdicts] == [
         (NOT_TESTED, "runs of a missing: 2 of 3"),

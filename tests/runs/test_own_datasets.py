@@ -17,6 +17,7 @@ from longsumbench.runs.overrides import add_config_file
 from longsumbench.runs.plan import plan, plan_dataset
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
+from longsumbench.views.leaderboard import TableView
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def test_a_name_is_in_record_folder_and_table(
     """Record, folder, heading and CSV have name and fingerprint; only the record has the path as typed."""
     record = longsumbench.load_run(lead("scisumm").run_id, tmp_path / "r")
     assert (record.key.dataset, record.config.dataset.path) == ("scisumm", str(toy))
-    table = read_table(Results(tmp_path / "r"), "scisumm")
+    table = TableView(read_table(Results(tmp_path / "r"), "scisumm"))
     (row,) = table.frame().to_dict("records")
     facts = (row["dataset"], row["path"], row["train_split"], row["fingerprint"])
     assert facts == ("scisumm", "toy", 24, record.key.fingerprint)

@@ -31,7 +31,9 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
         record("seal", 20, dataset="probe", **of_facts),
     ):
         run.write(found.run_folder(run))
-    (point,) = plan(["model=random", *toy_words(tmp_path), "dataset.name=mine"])
+    (point,) = plan(
+        ["model=random", *toy_words(tmp_path), "results_dir=results", "dataset.name=mine"]
+    )
     begun = found.root / "runs" / "mine" / "random" / "0123456789ab"
     (begun / "work").mkdir(parents=True)
     write_run_config(point.config, begun)

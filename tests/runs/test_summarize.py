@@ -92,8 +92,9 @@ def test_together_they_are_one(watching: Path, tmp_path: Path, typed: Typed) -> 
 
 def test_json_lines_say_everything(watching: Path, tmp_path: Path, typed: Typed) -> None:
     """By hand: every line is an object; evidence is nested lists under the names of their axes, with the texts."""
-    files = [write(tmp_path / "a.txt", "Ab. Abcd."), write(tmp_path / "b.txt", "X.")]
-    code, out, _ = typed(watching, *files, "--json")
+    write(tmp_path / "a.txt", "Ab. Abcd.")
+    write(tmp_path / "b.txt", "X.")
+    code, out, _ = typed(watching, "a.txt", "--json", "b.txt")
     first, second = map(json.loads, out.splitlines())
     axes = ["segment", "unit"]
     arrays = {

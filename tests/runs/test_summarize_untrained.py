@@ -35,11 +35,12 @@ MODELS = {
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_finished_run_and_its_settings_write_the_same(
-    model: str, text: str, tmp_path: Path, typed: Typed
+    model: str, text: str, tmp_path: Path, typed: Typed, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run that trained nothing summarizes again what it summarized; its name with its settings writes the same."""
     words, texts = MODELS[model], tmp_path / "toy" / "test.jsonl"
     assert main(["run", f"model={model}", *words, *toy_words(tmp_path)]) == 0
+    capsys.readouterr()
     (predictions,) = tmp_path.glob("results/runs/*/*/*/predictions.jsonl")
     rows = predictions.read_text(encoding="utf-8").splitlines()
     expected = [json.loads(row)["prediction"] for row in rows]

@@ -98,6 +98,10 @@ def test_each_step_before_the_first_result_has_a_line(
         looks.append(self)
         return present_states(self)
 
+    def wait_for_looks() -> None:
+        seen = len(looks)
+        wait_until(lambda: len(looks) > seen + 2)
+
     monkeypatch.setattr(Sweep, "present_states", look)
     with (
         exclusive_lock(sweep.file(2, "lock")),
@@ -113,8 +117,7 @@ def test_each_step_before_the_first_result_has_a_line(
         ):
             progress.advance(doing == "scoring")
             sweep.write_state(2, PointState(THREE[1], RUNNING, started=time.time(), doing=doing))
-            seen = len(looks)
-            wait_until(lambda seen=seen: len(looks) > seen + 2)
+            wait_for_looks()
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("point")]
     steps = ("begins", "reading probe", "training")
     assert lines == [f"point 2/3: seed=2: {step}" for step in steps]

@@ -25,7 +25,7 @@ def block_of(block: Block, **values: Any) -> str:
 @pytest.mark.parametrize("text", [HOSTILE, BREAKOUT], ids=["hostile", "breakout"])
 def test_values_are_text(text: str) -> None:
     """Each heading, note, cell and footnote of a block is on the page as it is."""
-    rows = [[text], [Stressed(text)], [Tied(text)]]
+    rows: list[list[str]] = [[text], [Stressed(text)], [Tied(text)]]
     block = Block(text, (text,), (text,), "l", rows, (text,), footnotes=(text,))
     reading = Reading(block_of(block))
     assert reading.open == []

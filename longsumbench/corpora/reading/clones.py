@@ -32,7 +32,7 @@ def clones_of(summary: Sentences, paragraphs: Sequence[Sentences]) -> list[bool]
 
 
 def _bigrams_of(text: Sentences) -> Counter[tuple[str, str]]:
-    return Counter(pairwise(_words_of(text)))
+    return Counter(pairwise(_plain_tokens(text)))
 
 
 class PageRule(NamedTuple):
@@ -69,11 +69,11 @@ PAGE_RULES = {
 
 
 def _distinct(text: Sentences, words: int) -> _Grams:
-    tokens = _words_of(text)
+    tokens = _plain_tokens(text)
     return set(zip(*(tokens[start:] for start in range(words)), strict=False))
 
 
-def _words_of(text: Sentences) -> list[str]:
+def _plain_tokens(text: Sentences) -> list[str]:
     return [word for word in default_words(text) if word != MARK]
 
 

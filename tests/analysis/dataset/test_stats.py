@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 from support.toys import TINY, ToySplit, tiny_overrides, write_jsonl
 
+from longsumbench.analysis.dataset.report import DatasetReport
 from longsumbench.analysis.dataset.stats import (
+    DatasetStats,
     StatsSettings,
     describe_dataset,
     read_splits,
@@ -98,6 +100,8 @@ def test_an_example_without_reference_is_in_no_mean_of_it() -> None:
     assert found.counts["references"].tolist() == [1, 0]
     assert summarize_lengths(lengths(found, 0)["target_words"]) == (1, 2, 2, 2, 2)
     assert found.sampled.loc["c"].isna().all()
+    stats = DatasetStats("toys", "f" * 64, {}, 1, (found,), (), "test", (), "rouge")
+    assert "What the best extract scores" in DatasetReport(stats).render()
     assert oracle_scores(found)[0] == 1
 
 
@@ -132,6 +136,8 @@ def test_a_system_tells_what_its_run_cuts(tmp_path: Path) -> None:
     words = [word for word in words if not word.startswith(("score.", "results_dir"))]
     assert main(["stats", *words, "--output", str(tmp_path / "out")]) == 0
     table = pd.read_csv(tmp_path / "out" / "stats.csv")
+    page = (tmp_path / "out" / "stats.md").read_text(encoding="utf-8")
+    assert "What training would cut from the targets" in page
     (path,) = (tmp_path / "runs").glob("*/*/*/record.json")
     of_run = json.loads(path.read_text(encoding="utf-8"))
 

@@ -129,7 +129,8 @@ def test_facts_are_in_one_section_or_uniformly_apart() -> None:
 @pytest.mark.parametrize("name", CONTROLS)
 def test_every_answer_is_in_the_source_and_is_the_only_one(name: str) -> None:
     """A reader of the whole text writes the reference in the agenda's order; a fact's kind follows from its site."""
-    controls, kinds = CONTROLS[name], {}
+    controls = CONTROLS[name]
+    kinds: dict[str, str] = {}
     for example in reports((*LADDER, 2048), seed=21, number=140, controls=controls):
         facts = read_facts(example)
         assert {fact.subject: fact.value for fact in example.facts} == {

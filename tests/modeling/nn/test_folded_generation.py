@@ -7,13 +7,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 from support.pagesum_networks import SIZES, batch
 from torch import Tensor
-from transformers import (
-    MinLengthLogitsProcessor,
-    MinNewTokensLengthLogitsProcessor,
-)
 from transformers.generation import GenerationMixin
 
-from longsumbench.modeling.nn.folded_attention import FoldedGeneration, LaterEnd, leading_tokens
+from longsumbench.modeling.nn.folded_attention import FoldedGeneration, leading_tokens
 from longsumbench.models.pagesum.model import PageSumForConditionalGeneration, PageSumModelConfig
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -52,17 +48,3 @@ def test_a_search_writes_what_the_library_writes(
         monkeypatch.setattr(FoldedGeneration, name, getattr(GenerationMixin, name))
     assert ours.tolist() == write().tolist()
     assert ours.shape[1] > 5
-
-
-def test_ends_are_forbidden_as_in_the_library() -> None:
-    """Every length up to the minimum and one more; two end tokens."""
-    scores, ends = torch.randn(2, 7), torch.tensor([2, 5])
-    for theirs in (
-        MinLengthLogitsProcessor(4, ends),
-        MinNewTokensLengthLogitsProcessor(1, 3, ends),
-    ):
-        ours = LaterEnd(theirs)
-        for length in range(1, 6):
-            ids = torch.zeros(2, length, dtype=torch.long)
-            assert ours(ids, scores).tolist() == theirs(ids, scores).tolist()
-            assert ours(ids, scores).isinf().sum() == (4 if length < 4 else 0)
