@@ -16,6 +16,9 @@ _CONTROL_CODES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 
 _FORMULA = re.compile(r"'*[=+\-@]")
 
+_FALLBACK_WIDTH = 100  # columns, where stdout is not a terminal and COLUMNS is not set
+_NARROWEST_TERMINAL = 40  # columns
+
 
 def escape_line(text: object) -> str:
     """Escape all control characters of a text, line breaks included."""
@@ -140,3 +143,8 @@ def format_bytes(size: float) -> str:
 def format_plain_value(value: object) -> str:
     """Return a value as it is typed on the command line."""
     return {"None": "null", "True": "true", "False": "false"}.get(str(value), str(value))
+
+
+def terminal_width() -> int:
+    """Return the number of columns of the terminal (COLUMNS, if it is set); 100 if stdout is not a terminal."""
+    return max(_NARROWEST_TERMINAL, shutil.get_terminal_size((_FALLBACK_WIDTH, 24)).columns)

@@ -14,10 +14,9 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 from longsumbench.cache.locks import lock_holder
 from longsumbench.errors import DataError, UnknownName, UsageError
 from longsumbench.files import read_text
-from longsumbench.formatting import break_command, escape_line, plain_table
+from longsumbench.formatting import break_command, escape_line, plain_table, terminal_width
 from longsumbench.runs.record import SHORT_ID, RunRecord, measured_mean
 from longsumbench.runs.results import Results
-from longsumbench.views.tables import terminal_width
 
 _HEADERS = ("run", "dataset", "model", "settings", "seed", "split", "score", "when")
 

@@ -21,8 +21,13 @@ from pathlib import Path
 from longsumbench.cache.locks import exclusive_lock, lock_holder
 from longsumbench.errors import DataError, UsageError
 from longsumbench.files import BadFile, digest, read_json, write_atomically
-from longsumbench.formatting import break_command, escape_line, format_duration, plain_table
-from longsumbench.views.tables import terminal_width
+from longsumbench.formatting import (
+    break_command,
+    escape_line,
+    format_duration,
+    plain_table,
+    terminal_width,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from longsumbench.formatting import break_command, escape_line, format_count, format_interval
+from longsumbench.formatting import (
+    break_command,
+    escape_line,
+    format_count,
+    format_interval,
+    terminal_width,
+)
 from longsumbench.leaderboards.comparability import describe_difference, heading_of
 from longsumbench.leaderboards.seed_groups import SeedGroup
 from longsumbench.leaderboards.significance import ComparableRows
@@ -36,7 +42,7 @@ from longsumbench.views.notes import (
     runs_of,
     warnings_on_outputs,
 )
-from longsumbench.views.tables import Block, on_one_line, terminal_block, terminal_width
+from longsumbench.views.tables import Block, on_one_line, terminal_block
 
 _MOST_LINES = 25
 _TABLES_SHOWN = 2  # more datasets have a line each

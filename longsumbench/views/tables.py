@@ -9,7 +9,6 @@ import csv
 import io
 import math
 import re
-import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,14 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import SEPARATING_LINE, tabulate
 
-from longsumbench.formatting import escape_line, guard_cell
+from longsumbench.formatting import escape_line, guard_cell, terminal_width
 from longsumbench.metrics.aggregate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FALLBACK_WIDTH = 100  # columns, where stdout is not a terminal and COLUMNS is not set
-_NARROWEST_TERMINAL, _WIDEST_TEXT = 40, 120  # columns
+_WIDEST_TEXT = 120  # columns
 _COLUMN_GAP = 2  # blanks between columns on the terminal
 _WIDEST_PIECE = 16  # characters of a name that are kept on one line
 _COMFORTABLE = 16  # width of a text column for which optional columns are left out
@@ -189,11 +187,6 @@ class Block:
         for row in self.rows:
             filled.update(place for place, cell in enumerate(row) if cell)
         return self.select(sorted(filled))
-
-
-def terminal_width() -> int:
-    """Return the number of columns of the terminal (COLUMNS, if it is set); 100 if stdout is not a terminal."""
-    return max(_NARROWEST_TERMINAL, shutil.get_terminal_size((_FALLBACK_WIDTH, 24)).columns)
 
 
 def wrap_text(text: str) -> str:
