@@ -37,8 +37,8 @@ def test_a_table_is_printed_with_its_files(
     )
     said = capsys.readouterr().out
     assert "What the paper claims" in said
-    assert said.splitlines()[-5:] == [
-        f"r/papers/toy-table1{end}" for end in (".md", ".csv", ".html", "-a.png", ".json")
+    assert said.splitlines()[-4:] == [
+        f"r/papers/toy-table1{end}" for end in (".md", ".csv", "-a.png", ".json")
     ]
     assert main(["paper", "list", "--results-dir", "r"]) == 0
     assert "1 reproduced, 1 undecided, 1 not tested" in " ".join(capsys.readouterr().out.split())
