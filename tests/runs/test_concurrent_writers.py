@@ -24,7 +24,7 @@ for number in range(processes):
         for turn in range(2):
             made = replace(pattern, run_id=f"{number:02d}{turn}")
             made.write(results.run_folder(made))
-            update_table(results, made.dataset)
+            update_table(results, made.key.dataset)
         os._exit(0)
 print("ready", flush=True)
 print(sum(os.waitpid(-1, 0)[1] for _ in range(processes)))
