@@ -70,14 +70,10 @@ def test_runs_of_one_training_are_one_system() -> None:
     [
         {"length": 1024, "seed": 2},
         {"train": 4096},
-        {"train": None},
         {"variant": "num_snippets=9"},
-        {"config": {"model": {}, "train": {"batch_size": 8}}},
         {"oracle": True},
         {"fit": FitReport()},
-        {"measures": {}},
         {"texts": {"examples": {"train": 60}}},
-        {"split": "validation"},
     ],
 )
 def test_who_is_not_drawn(changes: dict[str, Any]) -> None:

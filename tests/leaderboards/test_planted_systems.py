@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import longsumbench
-from longsumbench.cli.main import main
 from longsumbench.corpora.probe.probe import reports
 from longsumbench.leaderboards.seed_groups import DEPENDS, NOT_RANKED, Learned
 from longsumbench.leaderboards.table import read_table
@@ -77,35 +76,3 @@ def test_the_form_alone_is_not_learned(results: Path) -> None:
         < (learned["half"].lift or 0)
         < (learned["whole"].lift or 0)
     )
-
-
-def test_a_constant_is_named_at_the_end_of_an_import(
-    texts: Path, results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The screen has no place for it, and the reason; the screen of good outputs has neither."""
-    words = [
-        "--dataset",
-        "jsonl",
-        f"dataset.path={texts}",
-        f"results_dir={results}",
-        "baselines=false",
-    ]
-    assert main(["import", str(texts.parent / "constant.txt"), "--model", "constant", *words]) == 0
-    screen = capsys.readouterr().out
-    assert "constant (nearly identical outputs, 1 of 60 distinct)" in " ".join(screen.split())
-    assert "difference in" not in screen
-    assert (
-        main(
-            [
-                "leaderboard",
-                "jsonl",
-                "--results-dir",
-                str(results),
-                "--columns",
-                "floor,lift,learned",
-            ]
-        )
-        == 0
-    )
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert next(line[1] for line in lines if line[:1] == ["1"]) == "whole"

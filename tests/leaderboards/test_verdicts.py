@@ -163,19 +163,6 @@ def test_two_runs_are_compared_without_a_contradiction(seed: int) -> None:
         assert f"R-Lsum: {pair.main.difference:+.2f} points (interval" in verdict(pair)
 
 
-def test_one_seed_has_no_verdict_however_far_apart() -> None:
-    """The same differences are distinguished over seeds and decide nothing when they are of one seed."""
-    effect = MeanOverSeeds(30.0, 0.5, 50.0)
-    judged = judge_differences(
-        {
-            "seeds": PairDifference(effect, 60, 3),
-            "one": PairDifference(effect, 60, 1, one_seed=True),
-        }
-    )
-    assert [test.outcome for test in judged.values()] == [DISTINGUISHED, SINGLE_SEED]
-    assert judged["one"].p is None
-
-
 def test_an_interval_by_hand() -> None:
     """Of two tests, the clearer one has the level 2.5 % and, as it is significant, the other one 5 %: Holm's steps."""
     pairs = {

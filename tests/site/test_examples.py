@@ -425,34 +425,6 @@ def test_what_is_marked_in_outputs(page: Path) -> None:
     assert answers[8:] == ["underline", "none"]
 
 
-NUMBERED = "On 2021-03-05, 3,000 men and 1.5 million mice ate 12 % of twenty-one pies; the 3rd was 0.50 m high."
-NUMBERS = (
-    "3000",
-    "three thousand",
-    "12",
-    "twelve",
-    "21",
-    "1,500,000",
-    "1.5 million",
-    "third",
-    "0.5",
-    "5",
-    "2021",
-)
-WRONG_NUMBERS = (
-    "22",
-    "two million",
-    "30",
-    "thirty-one",
-    "1.6",
-    "7th",
-    "fourth",
-    "13 %",
-    "3,001",
-    "2,000,000",
-)
-
-
 @in_a_browser
 def test_the_address_names_runs_and_example(page: Path) -> None:
     """A link opens the runs in its order; what it names and the page lacks is said; changes are in the address."""

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from support.toys import ToySplit, build_tiny, example, fit_tiny
+from support.toys import ToySplit, example, fit_tiny
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Cut, Decoding, Document, Example, Section, check_search
+from longsumbench.core import Cut, Decoding, Document, Example, Section
 from longsumbench.errors import UsageError
 from longsumbench.modeling.tokenizer import token_texts, train_tokenizer
 from longsumbench.modeling.unit_reader import collate_units
@@ -117,17 +117,6 @@ def test_an_extract_is_made_of_the_most_confident_pages(stages: ArtifactCache) -
     np.testing.assert_allclose(
         scored.scores, written.evidence.arrays["confidence"].mean(1)[read], rtol=1e-5
     )
-
-
-def test_global_decoding_has_no_confidences_to_extract_by() -> None:
-    """Without confidences it is refused, and the message names the systems that can extract."""
-    extract = Decoding(mode="extract")
-    check_search(build_tiny("pagesum").config, extract)
-    with pytest.raises(
-        UsageError,
-        match=r"with these settings, scores no sentences.*\(ea, seal, pagesum, etads, hier",
-    ):
-        check_search(build_tiny("pagesum", decoding="global").config, extract)
 
 
 @pytest.mark.parametrize(("fidelity", "expected"), [("default", "<ab>"), ("official", "ab>")])

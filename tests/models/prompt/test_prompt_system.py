@@ -396,25 +396,12 @@ def test_a_query_that_is_missing_is_named() -> None:
     ("settings", "problem"),
     [
         ({"engine": "api"}, "model.truncate=end counts tokens: add model.tokenizer="),
-        (
-            {"engine": "api", "truncate": "none", "shots": 1},
-            "model.shots=1 counts tokens: add model.tokenizer=",
-        ),
         ({"base_url": "http://x"}, "model.base_url=http://x is a setting of model.engine=api"),
         ({**API, "output_price": 1.0}, "model.input_price and model.output_price go together"),
-        (
-            {**API, "revision": "main"},
-            "model.revision=main is a setting of model.engine=transformers",
-        ),
-        (
-            {**API, "chat_template": "none"},
-            "model.chat_template=none is a setting of model.engine=transformers",
-        ),
         (
             {**API, "truncate": "none", "input_length": 9, "tokenizer": None},
             "model.input_length=9 counts tokens",
         ),
-        ({**API, "extra_body": "top_k"}, "model.extra_body='top_k' is not of type"),
         ({"thinking_end": ""}, "model.thinking_end is empty: give the mark that ends the thinking"),
         ({"length": "reference"}, "model.length=reference"),
     ],
