@@ -13,7 +13,7 @@ from support.pagesum_networks import (
     stock,
     targets,
 )
-from support.toys import ToySplit, tiny_recipe
+from support.toys import tiny_recipe
 from torch import Tensor
 from transformers import (
     BartForConditionalGeneration,
@@ -23,7 +23,7 @@ from transformers import (
 )
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, FitContext
+from longsumbench.core import FitContext
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
@@ -31,8 +31,6 @@ from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
 from longsumbench.models.pagesum.system import PageSum
 
 CONFIDENCE = {"confidence.weight", "confidence.bias"}
-BEAMS = Decoding(num_beams=3, max_length=12, min_length=6, device="cpu")
-TRAIN, TEST = ToySplit.of("train", 12), ToySplit.of("test", 4, start=40).examples
 TINY = {"page_size": 16, "num_pages": 3, "decode_length": 24}  # all else is the checkpoint's
 
 
@@ -48,22 +46,11 @@ def write_bart(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a tiny BART."""
-    return write_bart(tmp_path_factory.mktemp("bart"))
-
-
 def fitted(init: Path | str, stages: ArtifactCache, steps: int = 2, **changes: Any) -> PageSum:
     """Return a PageSum after a few steps from a checkpoint."""
     system = PageSum(PageSumConfig(**{**TINY, "init": str(init), **changes}))
     system.fit(FitContext(TRAIN, None, tiny_recipe(max_steps=steps, learning_rate=1e-4), stages))
     return system
-
-
-def written(system: PageSum) -> list[str]:
-    """Return summaries of a few texts."""
-    return [summary.text for summary in system.summarize(TEST, BEAMS)]
 
 
 def opened(folder: Path, **changes: Any) -> Any:
@@ -139,23 +126,6 @@ def test_checkpoints_as_the_hub_has_them(kind: Any, tmp_path: Path) -> None:
     assert {weight.dtype for weight in model.parameters()} == {torch.float32}
     for name, weight in bart.named_parameters():
         assert torch.equal(model.get_parameter(name), weight.float()), name
-
-
-@pytest.mark.parametrize("decoding", DECODINGS)
-def test_training_goes_on_from_a_finished_pagesum(
-    decoding: str, checkpoint: Path, tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """A finished PageSum is a checkpoint too: nothing of it is new, and other pages or decoding can be chosen."""
-    first = fitted(checkpoint, stages, steps=4)
-    first.save(tmp_path)
-    second = fitted(tmp_path, stages, steps=0, num_pages=2, decoding=decoding)
-    expected = dict(first.model.named_parameters())
-    assert all(
-        torch.equal(weight, expected[name]) for name, weight in second.model.named_parameters()
-    )
-    assert second.model.config.decoding == decoding
-    assert second.config.num_pages == 2
-    assert len(written(second)) == len(TEST)
 
 
 def t5(folder: Path) -> Path:

@@ -70,7 +70,6 @@ NOTHING = text_of()
     ("one", "settings", "expected"),
     [
         (ARTICLE, {"num_pages": 3}, ["<aabb>", "<ccdd>", "<ee>"]),
-        (ARTICLE, {"num_pages": 3, "fidelity": "official"}, ["<aa>", "<bb>", "<ccddee>"]),
         (
             ARTICLE,
             {"num_pages": 7, "fidelity": "official", "page_size": 5},
@@ -83,9 +82,7 @@ NOTHING = text_of()
             ["<aabbcc>", "<ddee>", "<.>"],
         ),
         (PAPER, {"locality": "discourse"}, ["<Oneaabb>", "<cc>", "<Threeddee>"]),
-        (PAPER, {"locality": "discourse", "max_pages": 2, "page_size": 6}, ["<Onea>", "<cc>"]),
         (PAPER, {"locality": "document"}, ["<aabbcc>", "<ddee>"]),
-        (NOTHING, {"num_pages": 3}, ["<>"]),
         (NOTHING, {"num_pages": 2, "fidelity": "official"}, ["<>", "<.>"]),
     ],
 )

@@ -3,13 +3,11 @@
 import base64
 import gzip
 import json
-import sqlite3
 import sys
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -261,19 +259,6 @@ def test_a_complete_answer_without_text_is_none(kind: str, request_cache: Path) 
     assert "failed 3 times (finish_reason=" in str(answers[1].problem)
     assert len(server.bodies) == 5
     assert stored_answers(request_cache) == 2
-
-
-def test_a_stored_answer_without_text_is_asked_for_again(request_cache: Path) -> None:
-    """An earlier version stored it; now the server is asked."""
-    with api_server() as server:
-        engine = open_api(server.base_url)
-        ask(engine, [0])
-        with closing(sqlite3.connect(request_cache)) as database, database:
-            database.execute(
-                "UPDATE answers SET answer = ?", [json.dumps({"choices": [{"message": {}}]})]
-            )
-        assert texts(ask(engine, [0, 0])) == ["text 0"] * 2
-        assert len(server.bodies) == 2
 
 
 def test_the_first_choice_is_that_of_the_lowest_index() -> None:

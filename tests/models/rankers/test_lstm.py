@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from support.toys import ToySplit
-from support.trainings import calling_after_step, die
 from transformers import PreTrainedTokenizerBase
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -183,18 +182,6 @@ def test_it_learns_what_a_title_cannot_tell(tmp_path: Path) -> None:
     }
     assert sum(found[ranker]) >= 18
     assert sum(found[tfidf_with_title]) == 0
-
-
-def test_a_killed_training_continues(tmp_path: Path) -> None:
-    """Killed between two checkpoints and started again, it ends with the very weights of a training left alone."""
-    train, validation = split_of("train", 24), split_of("validation", 6, 500)
-    settings = replace(QUICK, steps=20)
-    alone = LstmRanker.fitted(train, validation, settings, ArtifactCache(tmp_path / "alone"))
-    stages = ArtifactCache(tmp_path / "killed")
-    with calling_after_step(9, die), pytest.raises(ZeroDivisionError):
-        LstmRanker.fitted(train, validation, settings, stages)
-    assert list(tmp_path.glob("killed/*/*.partial/trainer/checkpoint-8"))
-    assert LstmRanker.fitted(train, validation, settings, stages).identity == alone.identity
 
 
 def test_the_finished_stage_is_found(tmp_path: Path) -> None:

@@ -135,24 +135,6 @@ def test_random_weights_have_the_sizes_of_the_checkpoint(folder: Path) -> None:
         assert not any(torch.equal(one[name], other[name]) for name in matrices)
 
 
-@pytest.mark.parametrize("architecture", ["led"])
-def test_leds_global_tokens(folder: Path) -> None:
-    """Without its global token LED writes something else, and both are what the library writes for the same mask."""
-    texts = [" ".join(one.sentences()) for one in TEST]
-    with_first, without = opened(folder), opened(folder, global_attention="none")
-    assert (
-        collate_units(with_first.reader, [with_first.reader.units(TEST[0])])[
-            "global_attention_mask"
-        ].sum()
-        == 1
-    )
-    assert "global_attention_mask" not in collate_units(
-        without.reader, [without.reader.units(TEST[0])]
-    )
-    assert written(without) == by_hand(folder, texts, global_attention_mask=None)
-    assert written(without) != written(with_first)
-
-
 def reports(*texts: str) -> Example:
     documents = tuple(Document(None, (Section(None, ((text,),)),)) for text in texts)
     return Example("several", None, None, documents, (("kadan",),))
