@@ -1,10 +1,12 @@
 """Lead, random, LexRank and oracle as systems."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.language_models import text_example
 from support.toys import ToySplit, fit_tiny
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -73,8 +75,7 @@ def ranked_example(title: str | None = "Red dogs") -> Example:
         ("Dogs bark at cats.",),
         ("Red dogs bark.", "They run."),
     )
-    document = Document(None, (Section(None, paragraphs),))
-    return Example("a", title, None, (document,), (("One two.",),))
+    return replace(text_example(paragraphs), title=title)
 
 
 @pytest.mark.parametrize(
@@ -148,13 +149,7 @@ def test_random_draws_the_same_everywhere() -> None:
     assert len({one, other, *texts(random, example("x", source), seed=2)}) == 3
 
 
-def clustered(*documents: Sequence[Sentences]) -> Example:
-    """Return an example whose documents are given as lists of paragraphs."""
-    texts = tuple(Document(None, (Section(None, tuple(paragraphs)),)) for paragraphs in documents)
-    return Example("a", None, None, texts, (("One two.",),))
-
-
-CLUSTER = clustered(
+CLUSTER = text_example(
     [("Rain fell.", "Hens hid."), ("Foxes dug a den.", "Snow fell.")],
     [(), ("Foxes left the den.", "Nobody saw."), ("Cars passed.",)],
 )  # the two of foxes share two words; fell is in two paragraphs, too

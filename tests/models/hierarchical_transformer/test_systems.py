@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.hand_texts import encode_words
+from support.language_models import text_example
 from support.toys import ToySplit, build_tiny, fit_tiny, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -41,11 +42,8 @@ def fitted(name: str, folder: Path, steps: int = 3, **settings: Any) -> Any:
 
 def cluster(*documents: tuple[str, ...], title: str | None = "t") -> Example:
     """Return an example of documents of paragraphs of one sentence each."""
-    made = tuple(
-        Document(None, (Section(None, tuple((text,) for text in document)),))
-        for document in documents
-    )
-    return Example("x", title, None, made, (("a",),))
+    text = text_example(*([[sentence] for sentence in document] for document in documents))
+    return replace(text, title=title)
 
 
 CLUSTER = cluster(("aa bbb cccc", "dd"), ("eeeee f gg",))

@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 import torch
 from support.pagesum_networks import (
-    DECODINGS,
     START,
-    batch,
     stock,
-    targets,
 )
-from support.toys import tiny_recipe
-from torch import Tensor
+from support.tiny_bart import write_bart
+from support.toys import ToySplit, tiny_recipe
 from transformers import (
     BartForConditionalGeneration,
     BartModel,
@@ -31,19 +28,8 @@ from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
 from longsumbench.models.pagesum.system import PageSum
 
 CONFIDENCE = {"confidence.weight", "confidence.bias"}
+TRAIN = ToySplit.of("train", 12)
 TINY = {"page_size": 16, "num_pages": 3, "decode_length": 24}  # all else is the checkpoint's
-
-
-def write_bart(folder: Path, **changes: Any) -> Path:
-    """Write a tiny BART and a tokenizer to a folder, as `save_pretrained` does; return it."""
-    tokenizer = train_tokenizer(TRAIN, 320)
-    ids = {
-        f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")
-    }
-    ids["decoder_start_token_id"] = tokenizer.eos_token_id
-    stock(vocab_size=len(tokenizer), **{**ids, **changes}).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def fitted(init: Path | str, stages: ArtifactCache, steps: int = 2, **changes: Any) -> PageSum:
@@ -59,29 +45,6 @@ def opened(folder: Path, **changes: Any) -> Any:
     return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).builder.initial_model(
         no_reader
     )
-
-
-def of_stock(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return pages of one an example as a stock BART reads them."""
-    return {
-        "input_ids": inputs["input_ids"][:, 0],
-        "attention_mask": inputs["unit_mask"][:, 0].long(),
-    }
-
-
-@pytest.mark.parametrize("decoding", DECODINGS)
-def test_one_page_is_stock_bart(decoding: str, tmp_path: Path) -> None:
-    """From the same folder, logits and loss of one page each are stock BART's."""
-    stock().save_pretrained(tmp_path)
-    model, bart = (
-        opened(tmp_path, decoding=decoding).eval(),
-        BartForConditionalGeneration.from_pretrained(tmp_path),
-    )
-    model, bart = model.double(), bart.double()
-    inputs, labels = batch((8,), (5,), (1,)), targets(12, 7, 9)
-    actual, expected = model(**inputs, labels=labels), bart(**of_stock(inputs), labels=labels)
-    torch.testing.assert_close(actual.logits, expected.logits)
-    torch.testing.assert_close(actual.loss, expected.loss)
 
 
 def test_only_the_confidence_is_new(tmp_path: Path) -> None:

@@ -291,16 +291,6 @@ def test_a_base_model_needs_no_template(tmp_path: Path) -> None:
     assert len(list(opened.answer(REQUESTS, GREEDY))) == len(REQUESTS)
 
 
-def test_a_template_without_a_system_role(tmp_path: Path) -> None:
-    """A template that refuses a message is an error that says which and what to choose."""
-    template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}mihit"
-    opened = engine(write_causal(tmp_path / "strict", template=template))
-    with pytest.raises(
-        UsageError, match=r"refuses the prompt \(TemplateError: no system role\): choose a"
-    ):
-        opened.count([{"role": "system", "content": "lohit"}])
-
-
 ROUND = "{% for number in range(99999) %}"
 
 
