@@ -131,17 +131,16 @@ def test_the_loss_is_the_sum_of_both_in_training_alone() -> None:
     torch.testing.assert_close(half, both / 2)
 
 
-@pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize(
     ("name", "penalties"),
     [(name, one) for name in ("trunc", "ca", "ea") for one in COVERAGES[1:4]],
     ids=str,
 )
-def test_coverage_is_what_was_attended_to(name: str, penalties: Penalties, cached: bool) -> None:
+def test_coverage_is_what_was_attended_to(name: str, penalties: Penalties) -> None:
     """Every hypothesis that a search with coverage ends with scores what it scores alone, read from the start."""
     inputs = batch(*RAGGED)
     examples = [alone(inputs, row) for row in range(3)]
-    check_rescored(network(name), inputs, examples, penalties, beams=3, length=9, use_cache=cached)
+    check_rescored(network(name), inputs, examples, penalties, beams=3, length=9)
 
 
 def test_ca_keeps_a_few_vectors_of_each_group() -> None:
