@@ -88,17 +88,6 @@ def test_runs_in_other_blocks_are_counted(describe: Describe) -> None:
     assert sum(line.startswith("→") for line in lines) == 2
 
 
-def test_a_checkpoint_that_was_not_trained(describe: Describe) -> None:
-    """It is shown with the baselines and its difference from Lead; the runs of trained systems are counted."""
-    bart = record("seq2seq", 40, run_id="bart", system={"checkpoint": "facebook/bart-large-cnn"})
-    lines = describe([record("lead", 20), seal(30), seal(31, 1)], [bart])
-    assert lines[0] == "arxiv, test split, 20 examples, systems that were not trained here"
-    (own,) = [line for line in lines if line.startswith("→")]
-    assert own.split()[:6] == ["→", "1", "seq2seq", "not", "trained", "here"]
-    assert "In other blocks: 2 runs (2 with training here)." in " ".join(lines)
-    assert any(line.startswith("2 ") and "lead" in line for line in map(str.strip, lines))
-
-
 def test_a_sweep_is_described_shortly(describe: Describe) -> None:
     """Of many points the best ones are shown; long settings are cut, and all lines fit."""
     variant = ",".join(f"setting_number_{number}={number}" for number in range(9))

@@ -4,12 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import longsumbench
-from longsumbench.cli.main import main
 from longsumbench.corpora.probe.probe import reports
-from longsumbench.leaderboards.seed_groups import DEPENDS, NOT_RANKED, Learned
+from longsumbench.leaderboards.seed_groups import DEPENDS, NOT_RANKED
 from longsumbench.leaderboards.table import read_table
 from longsumbench.runs.results import Results
 
@@ -26,44 +23,29 @@ OUTPUTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Generated reports as own texts: nothing knows their facts, so all is decided by ROUGE."""
-    path = tmp_path_factory.mktemp("texts") / "reports.jsonl"
-    rows = [
-        {"id": report.id, "document": " ".join(report.sentences()), "summary": " ".join(reference)}
-        for report, reference in zip(REPORTS, REFERENCES, strict=True)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+def test_the_form_alone_is_not_learned(tmp_path: Path) -> None:
+    """The form has a ROUGE-Lsum of 80 and gains nothing; half of the facts gain more in R-2 than Random.
 
-
-@pytest.fixture(scope="module")
-def results(texts: Path) -> Path:
-    """The planted outputs as imported runs, and Random."""
-    folder = texts.parent / "results"
-    random: dict[str, Any] = {"model": {"name": "random", "length": 30}, "baselines": False}
-    longsumbench.run(
-        dataset={"name": "jsonl", "path": str(texts)}, results_dir=str(folder), **random
-    )
+    The reports are read as the user's texts: nothing knows their facts, so all is decided by ROUGE.
+    """
+    path = tmp_path / "reports.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for report, reference in zip(REPORTS, REFERENCES, strict=True):
+            row = {"document": " ".join(report.sentences()), "summary": " ".join(reference)}
+            file.write(json.dumps({"id": report.id, **row}) + "\n")
+    settings: dict[str, Any] = {
+        "dataset": {"name": "jsonl", "path": str(path)},
+        "results_dir": str(tmp_path / "results"),
+        "baselines": False,
+    }
+    longsumbench.run(model={"name": "random", "length": 30}, **settings)
     for name, outputs in OUTPUTS.items():
-        path = texts.parent / f"{name}.txt"
-        path.write_text(
-            "".join(" ".join(sentences) + "\n" for sentences in outputs), encoding="utf-8"
-        )
-        settings: dict[str, Any] = {"results_dir": str(folder), "baselines": False}
-        longsumbench.import_outputs(
-            path, model=name, dataset={"name": "jsonl", "path": str(texts)}, **settings
-        )
-    return folder
-
-
-def test_the_form_alone_is_not_learned(results: Path) -> None:
-    """The form has a ROUGE-Lsum of 80 and gains nothing; half of the facts gain more in R-2 than Random."""
-    (block,) = read_table(Results(results), "jsonl").comparable
+        lines = [" ".join(sentences) for sentences in outputs]
+        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+        longsumbench.import_outputs(tmp_path / name, model=name, **settings)
+    (block,) = read_table(Results(tmp_path / "results"), "jsonl").comparable
     rows = {row.first.key.model: row for row in block.rows}
-    learned: dict[str, Learned] = {name: row.learned for name, row in rows.items()}
-    assert {name: row.word for name, row in learned.items()} == {
+    assert {name: row.learned.word for name, row in rows.items()} == {
         "constant": NOT_RANKED,
         "form": NOT_RANKED,
         "half": DEPENDS,
@@ -71,41 +53,6 @@ def test_the_form_alone_is_not_learned(results: Path) -> None:
         "random": "",
     }
     assert rows["form"].numbers["rougeLsum"].mean > 75
-    assert (
-        (learned["form"].lift or 0)
-        < 50
-        < (learned["half"].lift or 0)
-        < (learned["whole"].lift or 0)
-    )
-
-
-def test_a_constant_is_named_at_the_end_of_an_import(
-    texts: Path, results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The screen has no place for it, and the reason; the screen of good outputs has neither."""
-    words = [
-        "--dataset",
-        "jsonl",
-        f"dataset.path={texts}",
-        f"results_dir={results}",
-        "baselines=false",
-    ]
-    assert main(["import", str(texts.parent / "constant.txt"), "--model", "constant", *words]) == 0
-    screen = capsys.readouterr().out
-    assert "constant (nearly identical outputs, 1 of 60 distinct)" in " ".join(screen.split())
-    assert "difference in" not in screen
-    assert (
-        main(
-            [
-                "leaderboard",
-                "jsonl",
-                "--results-dir",
-                str(results),
-                "--columns",
-                "floor,lift,learned",
-            ]
-        )
-        == 0
-    )
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert next(line[1] for line in lines if line[:1] == ["1"]) == "whole"
+    lifts: list[Any] = [rows[name].learned.lift for name in ("form", "half", "whole")]
+    assert lifts == sorted(lifts)
+    assert lifts[0] < 50 < lifts[1]

@@ -6,7 +6,6 @@ from support.run_records import measured, record
 
 from longsumbench.leaderboards.seed_groups import (
     LEARNED,
-    NO_INTERVAL,
     STILL_LEARNING,
     Learned,
     SeedGroup,
@@ -67,17 +66,6 @@ def test_every_place_is_measured() -> None:
         assert drawn == [
             name for name in metric.columns if "_position_" in name or "_distance_" in name
         ]
-
-
-def test_seeds_are_one_line() -> None:
-    """The mean of the seeds' means; without per-example scores, it has no whisker."""
-    lines = lines_of(
-        [stating("seal", 60, seed=1), stating("seal", 50, seed=2), stating("trunc", 10, seed=1)]
-    )
-    assert [one.label for one in lines] == ["seal", "trunc"]
-    numbers = [one.row.numbers for one in lines]
-    assert numbers[0][MEASURE] == Estimate(55.0, *NO_INTERVAL)
-    assert numbers[1][MEASURE] == Estimate(10.0, 6.0, 12.0)
 
 
 def test_a_model_has_one_line() -> None:

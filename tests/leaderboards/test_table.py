@@ -138,9 +138,7 @@ def test_order_of_finishing(update: Callable[..., TableView], tmp_path: Path) ->
             {"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"},
             "stemmer:none instead of stemmer:porter",
         ),
-        ({"fingerprint": "f2"}, "other texts (f2 instead of f1)"),
         ({"examples": "e2", "n": 7}, "other examples (7 instead of 20)"),
-        ({"examples": "e2"}, "other examples"),
         ({"split": "validation"}, "validation instead of test split"),
     ],
 )
@@ -181,10 +179,6 @@ def test_one_block_is_printed_by_its_number(
     assert "trial" in printed
     assert "lead" not in printed
     assert "Published" not in printed
-    assert main([*command, "--block", "1", "--latex"]) == 0
-    assert capsys.readouterr().out.count("begin{tabular") == 1
-    assert main([*command, "--block", "1", "--ledger"]) == 0
-    assert "trial" not in capsys.readouterr().out
     assert main([*command, "--block", "3"]) == 2
     assert "--block=3" in capsys.readouterr().err
 
@@ -262,10 +256,6 @@ STEP = {"batch_size": 16, "accumulation": 1, "batch_words": None, "batch_tokens"
         (
             [{}, {"steps": 2000}],
             "Budgets differ: 300 steps × 16 examples (a); 2,000 steps × 16 examples (b).",
-        ),
-        (
-            [{"batch_words": 2048, "accumulation": 2}],
-            "Equal budget: 300 steps × 2 × batches of 2,048 source words, 4 to 64 examples.",
         ),
         (
             [{"batch_tokens": 4096, "examples": 900}, {"batch_tokens": 4096, "examples": 2000}],

@@ -24,13 +24,6 @@ from longsumbench.leaderboards.significance import (
 from longsumbench.leaderboards.table import Table
 from longsumbench.metrics.aggregate import ScoreTable, aggregate
 from longsumbench.metrics.statistics import MeanOverSeeds
-from longsumbench.outputs.compare import (
-    ComparedRun,
-    compare_measures,
-    compare_pair,
-    format_row,
-    verdict,
-)
 from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.record import RunRecord
 from longsumbench.runs.results import Results
@@ -135,45 +128,6 @@ def test_the_matrix_has_the_marks_of_its_tables(seed: int) -> None:
     table = matrix_block(matrix_of_tables({"arxiv": [block]}))
     kinds = {Stressed: "best", Tied: "tied", str: ""}
     assert {line[0]: kinds[type(line[1])] for line in table.rows} == marks_of(block)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_two_runs_are_compared_without_a_contradiction(seed: int) -> None:
-    """In `compare`, the mark, the interval, the p-value and the sentence say the same; of one seed there is no p."""
-    runs, scores = drawn_table(seed)
-    opened = [ComparedRun(Path(run.run_id), run, scores[run.run_id], {}) for run in runs]
-    sides = [(opened[0], run) for run in opened[1:]]
-    ids = [*scores[runs[0].run_id].index]
-    for (baseline, run), rows in zip(sides, compare_measures(sides, ids), strict=True):
-        pair = compare_pair(baseline, run, rows, ids)
-        for row in rows:
-            cells = format_row(row)
-            holds_zero = row.low <= 0 <= row.high
-            assert isinstance(cells[3], Tied) == (row.outcome == UNDISTINGUISHED)
-            is_distinguished = row.outcome == DISTINGUISHED
-            assert is_distinguished == (row.p_holm is not None and row.p_holm < 0.05)
-            assert is_distinguished == (not holds_zero and not run.record.trained)
-            assert (row.outcome == SINGLE_SEED) == (row.p_holm is None) == run.record.trained
-        way = "higher" if pair.main.difference > 0 else "lower"
-        words = {
-            DISTINGUISHED: f" scores {way} than ",
-            UNDISTINGUISHED: " are not distinguished by ",
-        }
-        assert words.get(pair.main.outcome, f": {pair.main.outcome}.") in verdict(pair)
-        assert f"R-Lsum: {pair.main.difference:+.2f} points (interval" in verdict(pair)
-
-
-def test_one_seed_has_no_verdict_however_far_apart() -> None:
-    """The same differences are distinguished over seeds and decide nothing when they are of one seed."""
-    effect = MeanOverSeeds(30.0, 0.5, 50.0)
-    judged = judge_differences(
-        {
-            "seeds": PairDifference(effect, 60, 3),
-            "one": PairDifference(effect, 60, 1, one_seed=True),
-        }
-    )
-    assert [test.outcome for test in judged.values()] == [DISTINGUISHED, SINGLE_SEED]
-    assert judged["one"].p is None
 
 
 def test_an_interval_by_hand() -> None:

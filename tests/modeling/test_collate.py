@@ -19,11 +19,3 @@ def test_hand_worked_batch() -> None:
     ]
     assert batch["unit_documents"].tolist() == [[0, 1], [0, 0]]
     assert batch["labels"].tolist() == [[7, 8], [7, IGNORED]]
-
-
-def test_row_without_units_or_labels() -> None:
-    """An example without any token still has a place in the batch, all of it masked; no labels, no key."""
-    batch = UnitCollator(0)([row_of_units(units())])
-    assert batch["input_ids"].shape == (1, 1, 1)
-    assert not batch["unit_mask"].any()
-    assert "labels" not in batch

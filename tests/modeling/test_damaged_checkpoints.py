@@ -75,14 +75,7 @@ def as_pipe(folder: Path, name: str) -> None:
     os.mkfifo(folder / name)
 
 
-def add_layer(weights: dict[str, Tensor], _: str) -> None:
-    """Add a copy of the first layer of each stack."""
-    for name in [name for name in weights if ".0." in name]:
-        weights[name.replace(".0.", ".9.")] = weights[name].clone()
-
-
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "no config": lambda folder: (folder / CONFIG).unlink(),
     "a torn config": lambda folder: (folder / CONFIG).write_text(
         '{"model_type": "ba', encoding="utf-8"
     ),
@@ -90,10 +83,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "code of a kernel": lambda folder: edit_config(
         folder, attn_implementation="somebody/attention"
     ),
-    "a probability of 7": lambda folder: edit_config(folder, attention_dropout=7),
     "a pipe of weights": lambda folder: as_pipe(folder, WEIGHTS),
-    "a device": lambda folder: (folder / "vocab.json").symlink_to("/dev/zero"),
-    "a layer more": lambda folder: change_weights(folder, add_layer),
     "integers": lambda folder: change_weights(
         folder, lambda all, name: all.update({name: all[name].long()})
     ),
@@ -102,9 +92,6 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
         (folder / WEIGHTS).read_bytes()[:999]
     ),
     "a weight less": lambda folder: change_weights(folder, lambda weights, name: weights.pop(name)),
-    "a wider weight": lambda folder: change_weights(
-        folder, lambda all, name: all.update({name: torch.zeros(7, 7)})
-    ),
     "not finite": lambda folder: change_weights(
         folder, lambda all, name: all.update({name: all[name] * torch.nan})
     ),

@@ -6,8 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from support.hand_texts import text_of
 
-from longsumbench.core import Document, Example, Section, Truncation
+from longsumbench.core import Truncation
 from longsumbench.modeling.extraction import ScoredSpans, chosen_sentences, score_spans
 from longsumbench.modeling.ranking import similarities
 
@@ -26,10 +27,6 @@ TEXTS = st.lists(
     max_size=7,
 )
 LENGTHS, SHARES = st.integers(0, 20), st.sampled_from([0.0, 0.25, 0.5, 1.0])
-
-
-def source(*sentences: str) -> Example:
-    return Example("a", None, None, (Document(None, (Section(None, (sentences,)),)),), (("One.",),))
 
 
 def scored(sentences: Sequence[str], chance: np.random.Generator) -> ScoredSpans:
@@ -76,9 +73,9 @@ def test_extract_is_its_definition(
 ) -> None:
     """What is extracted equals a search that tries all spans for every choice."""
     spans = scored(texts, np.random.default_rng(seed))
-    assert list(chosen_sentences(source(*texts), spans, length, redundancy).values()) == by_hand(
-        texts, spans, length, redundancy
-    )
+    assert list(
+        chosen_sentences(text_of(tuple(texts)), spans, length, redundancy).values()
+    ) == by_hand(texts, spans, length, redundancy)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +96,7 @@ def test_worked_extracts(length: int, redundancy: float, expected: list[str]) ->
         [(index, index + 1) for index in range(6)], np.array([6.0, 1, 5, 4, 4.5, 0])
     )
     assert (
-        list(chosen_sentences(source(*SENTENCES), spans, length, redundancy).values()) == expected
+        list(chosen_sentences(text_of(SENTENCES), spans, length, redundancy).values()) == expected
     )
 
 

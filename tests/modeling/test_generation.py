@@ -60,7 +60,6 @@ ORACLES: dict[
     str, tuple[dict[str, Any], dict[str, Any]]
 ] = {  # settings, and the library's arguments like them
     "repetition penalty": ({"repetition_penalty": 1.8}, {"repetition_penalty": 1.8}),
-    "n-grams of the source": ({"encoder_no_repeat_ngram": 1}, {"encoder_no_repeat_ngram_size": 1}),
     "n-grams in beams": (
         {"encoder_no_repeat_ngram": 2, "no_repeat_ngram": 2, "num_beams": 3},
         {"encoder_no_repeat_ngram_size": 2, "no_repeat_ngram_size": 2, "num_beams": 3},
@@ -69,7 +68,6 @@ ORACLES: dict[
         {"num_beams": 4, "length_penalty": 4.0, "early_stopping": True},
         {"num_beams": 4, "length_penalty": 4.0, "early_stopping": True},
     ),
-    "early stopping without beams": ({"early_stopping": True}, {}),
     "forced end": (
         {"forced_eos": True, "max_length": 6},
         {"forced_eos_token_id": 2, "max_length": 7},
@@ -82,7 +80,6 @@ ORACLES: dict[
         {"temperature": 0.7, "top_p": 0.9, "seed": 5, "min_length": 4},
         {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "top_k": 0, "min_new_tokens": 4},
     ),
-    "sampling at temperature 1": ({"temperature": 1.0, "seed": 5}, {"do_sample": True, "top_k": 0}),
 }
 BIAS = {"early stopping": 8.0}  # of the end token's logit: beams end at different steps
 UNLIKE = {

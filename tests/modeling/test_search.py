@@ -30,7 +30,6 @@ def system(name: str, **settings: Any) -> System:
             {"num_beams": 4, "coverage": "sumary"},
             r"decode\.coverage=sumary \(did you mean 'summary'\?\); allowed: none",
         ),
-        ({"num_beams": 4, "length_norm": "gnmt"}, r"decode\.length_norm=gnmt; allowed: power, wu"),
         ({**COVERING, "coverage_penalty": -0.1}, r"decode\.coverage_penalty=-0\.1 is below 0"),
     ],
 )
@@ -44,9 +43,7 @@ def test_what_cannot_be_meant_is_refused(settings: dict[str, Any], message: str)
     ("name", "settings", "gives"),
     [
         ("trunc", {}, True),
-        ("ca", {}, True),
         ("ea", {}, True),
-        ("etads", {}, True),
         ("seal", {}, False),
         ("pagesum", {"decoding": "global"}, True),
         ("pagesum", {"decoding": "page"}, False),
@@ -72,8 +69,6 @@ def test_a_run_is_refused_before_any_work() -> None:
     words = ["decode.num_beams=4", "decode.coverage=wu", "decode.length_norm=wu"]
     with pytest.raises(UsageError, match=r"decode\.coverage=wu: model=seal"):
         plan(["model=seal", *words])
-    with pytest.raises(UsageError, match="ranks beams"):
-        plan(["model=trunc", "scale=tiny", "decode.coverage=wu"])
     planned = plan(["model=trunc", "scale=tiny", *words])[0]
     assert planned.config.decode.coverage == planned.config.decode.length_norm == "wu"
     assert planned.variant == "coverage=wu,length_norm=wu,num_beams=4"
@@ -84,15 +79,13 @@ def test_a_run_is_refused_before_any_work() -> None:
     [
         *(
             (f"model={name} decode.mode=extract", "scores no sentences")
-            for name in ("trunc", "ca", "tdmca")
+            for name in ("trunc", "tdmca")
         ),
-        ("model=flat_transformer decode.mode=extract", "scores no sentences"),
-        ("model=trunc train.only=scorer decode.mode=extract", "scores no sentences"),
+        ("model=pagesum model.decoding=global decode.mode=extract", "scores no sentences"),
         ("model=etads train.only=scorer decode.mode=extract", "no scorer that trains alone"),
         ("model=ea train.only=scorer", r"add decode\.mode=extract"),
         ("model=ea decode.mode=extract decode.extract_length=0", "a number of words, at least 1"),
         ("model=ea decode.extract_length=50", r"is for extracts: add decode\.mode=extract"),
-        ("model=ea decode.redundancy=0.5", r"is for extracts: add decode\.mode=extract"),
     ],
 )
 def test_extracts_that_are_refused(words: str, message: str) -> None:

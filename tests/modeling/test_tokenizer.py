@@ -1,12 +1,14 @@
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support import hand_texts
 from support.toys import ToySplit, example
 from transformers import BartConfig
 
-from longsumbench.core import Document, Example, Section
+from longsumbench.core import Example
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import tokenizer as tokenization
 from longsumbench.modeling.tokenizer import (
@@ -26,9 +28,7 @@ PROSE = (
 
 def text_of(*sentences: str) -> Example:
     """Return an example whose summary is its first sentence."""
-    return Example(
-        "one", None, None, (Document(None, (Section(None, (sentences,)),)),), (sentences[:1],)
-    )
+    return replace(hand_texts.text_of(sentences), references=(sentences[:1],))
 
 
 WORDS = train_tokenizer([text_of(PROSE)], 64, "words")

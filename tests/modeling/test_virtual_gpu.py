@@ -14,23 +14,14 @@ from support.paths import ROOT
 from support.toys import fit_tiny, tiny_recipe
 from support.virtual_gpu import VirtualGPU
 from torch import Tensor
-from torch.nn import functional as F
 
 from longsumbench.modeling.training.trainer import _Training
 
 Act = Callable[[Tensor, Tensor], object]  # of states [4, 3] and ids [4], both on the device
 FAULTS: dict[str, tuple[Act, str]] = {
     "arange without device": (lambda states, _: states[torch.arange(4)] @ torch.ones(3), "same"),
-    "ids on the host": (lambda states, ids: F.embedding(ids.cpu(), states), "same device"),
-    "scalar in stack": (lambda states, _: torch.stack([states.sum(), torch.ones(())]), "same"),
     "index of a host tensor": (lambda states, ids: torch.arange(4)[ids], "indices should be"),
-    "integer product": (lambda states, ids: ids[None] @ ids[:, None], "not implemented"),
     "numpy of evidence": (lambda states, ids: np.asarray(states), "Use Tensor.cpu"),
-}
-CORRECT: dict[str, Act] = {
-    "host scalar": lambda states, ids: states * torch.tensor(2.0) + 1,
-    "host index": lambda states, ids: states[torch.arange(4)],
-    "evidence": lambda states, ids: states.cpu().numpy(),
 }
 
 
@@ -46,12 +37,6 @@ def test_faults_raise(name: str) -> None:
     act, message = FAULTS[name]
     with pytest.raises((RuntimeError, TypeError), match=rf"{message}.*test_virtual_gpu\.py:\d+\)"):
         on_device(act)
-
-
-@pytest.mark.parametrize("name", CORRECT)
-def test_correct_code_passes(name: str) -> None:
-    """What CUDA accepts does not raise."""
-    on_device(CORRECT[name])
 
 
 def test_launches_and_waits_are_counted() -> None:

@@ -187,9 +187,6 @@ def test_only_the_first_examples_and_latest_runs_are_shown(
         in text
     )
     assert "the texts are not on the machine that made this page" in text
-    monkeypatch.setattr(browser, "SHOWN_RUNS", 1)
-    others = [write_run(results, f"m{place}", {"e-1": "A."}, {"e-1": 0.5}) for place in range(2)]
-    assert len(index_of(write_page(results, others, tmp_path / "other"))["runs"]) == 1
 
 
 def test_no_file_is_too_large(results: Results, tmp_path: Path) -> None:
@@ -212,12 +209,8 @@ def test_no_file_is_too_large(results: Results, tmp_path: Path) -> None:
     assert values[0]["words"] == 32_000
     assert 32_000 < values[-1]["words"] < 320_000
     parts = data_of(page, "runs/0-0")[0]["parts"]
-    shown_outputs = [
-        value for place in range(len(parts)) for value in data_of(page, f"outputs/0-{place}")
-    ]
-    assert [length for _, length, *_ in shown_outputs] == [len(text) for text in outputs.values()]
-    assert shown_outputs[0][0] == sentence
-    assert (sentence * 10).startswith(shown_outputs[-1][0])
+    cut_output, length, *_ = data_of(page, f"outputs/0-{len(parts) - 1}")[-1]
+    assert length == len(outputs["long"]) > len(cut_output)
 
 
 def test_damaged_files_are_named_once(
@@ -423,34 +416,6 @@ def test_what_is_marked_in_outputs(page: Path) -> None:
         [SOURCE[1]],
     ]
     assert answers[8:] == ["underline", "none"]
-
-
-NUMBERED = "On 2021-03-05, 3,000 men and 1.5 million mice ate 12 % of twenty-one pies; the 3rd was 0.50 m high."
-NUMBERS = (
-    "3000",
-    "three thousand",
-    "12",
-    "twelve",
-    "21",
-    "1,500,000",
-    "1.5 million",
-    "third",
-    "0.5",
-    "5",
-    "2021",
-)
-WRONG_NUMBERS = (
-    "22",
-    "two million",
-    "30",
-    "thirty-one",
-    "1.6",
-    "7th",
-    "fourth",
-    "13 %",
-    "3,001",
-    "2,000,000",
-)
 
 
 @in_a_browser

@@ -33,9 +33,12 @@ from transformers import (
     UMT5Config,
 )
 
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import FitContext
 from longsumbench.modeling.tokenizer import train_tokenizer
+from longsumbench.models.seq2seq.system import Seq2Seq
 from support.built_once import built_once
-from support.toys import ToySplit
+from support.toys import ToySplit, build_tiny, tiny_recipe
 
 SEPARATOR = "<doc-sep>"
 
@@ -229,3 +232,11 @@ def tiny_checkpoint() -> str:
     """Return the folder of a tiny BART that all tests share."""
     sizes: dict[str, Any] = {"init_std": 0.1, "max_position_embeddings": 512}
     return str(built_once("bart", lambda folder: write_seq2seq(folder, **sizes)))
+
+
+def open_seq2seq(checkpoint: Path | str, **settings: Any) -> Seq2Seq:
+    """Return the system with a checkpoint as it is, ready to summarize."""
+    values = {"checkpoint": str(checkpoint), "init": "checkpoint", **settings}
+    system: Seq2Seq = build_tiny("seq2seq", **values)
+    system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(Path("no stages"))))
+    return system

@@ -34,18 +34,3 @@ def test_beams_read_one_memory(per_beam: bool, implementation: str) -> None:
     whole = mask if per_beam else mask.repeat_interleave(3, 0)
     plain = stock(queries, memory.repeat_interleave(3, 0), attention_mask=form(whole))[0]
     torch.testing.assert_close(folded, plain)
-
-
-@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
-def test_segments_read_a_memory_each(implementation: str) -> None:
-    """Two rows of three segments over six memories give what the segments give one by one."""
-    ours, stock, config = both(implementation)
-    queries, memory = torch.randn(2, 12, 16), torch.randn(6, 5, 16)
-    mask = attention_mask(never_empty(torch.rand(6, 5) > 0.4), config, torch.float32)
-    folded = ours(queries, key_value_states=memory, attention_mask=mask)[0]
-    for row in range(2):
-        for segment in range(3):
-            one = queries[row : row + 1, 4 * segment : 4 * segment + 4]
-            at = slice(3 * row + segment, 3 * row + segment + 1)
-            plain = stock(one, memory[at], attention_mask=mask[at])[0][0]
-            torch.testing.assert_close(folded[row, 4 * segment : 4 * segment + 4], plain)

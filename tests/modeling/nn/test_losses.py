@@ -13,13 +13,3 @@ def test_hand_worked_smoothing() -> None:
     logits = torch.tensor([[[math.log(3.0), 0.0]]])
     loss = token_cross_entropy(logits, torch.tensor([[0]]), smoothing=0.2)
     torch.testing.assert_close(loss.item(), -(0.9 * math.log(0.75) + 0.1 * math.log(0.25)))
-
-
-def test_parts_of_a_step_add_up() -> None:
-    """Divided by the count of the whole step, the losses of its parts add up to the loss of the whole."""
-    torch.manual_seed(1)
-    logits, labels = torch.randn(4, 5, 9), torch.randint(0, 9, (4, 5))
-    labels[0, 1:] = -100
-    count = labels.ne(-100).sum()
-    parts = sum(token_cross_entropy(logits[i : i + 1], labels[i : i + 1], count) for i in range(4))
-    torch.testing.assert_close(parts, token_cross_entropy(logits, labels))

@@ -1,16 +1,9 @@
 import pytest
 import torch
-from transformers.models.pegasus.modeling_pegasus import PegasusSinusoidalPositionalEmbedding
 
-from longsumbench.modeling.nn.positions import SinusoidalPositions, sinusoid
+from longsumbench.modeling.nn.positions import SinusoidalPositions
 
 pytestmark = pytest.mark.usefixtures("float64")
-
-
-def test_they_are_pegasus_positions() -> None:
-    """The library's table of 50 positions, value by value."""
-    stock = PegasusSinusoidalPositionalEmbedding(50, 16)
-    torch.testing.assert_close(sinusoid(torch.arange(50), 16), stock.create_weight())
 
 
 def test_they_grow_and_continue() -> None:

@@ -4,7 +4,6 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 from transformers import PegasusConfig
-from transformers.models.pegasus.modeling_pegasus import PegasusEncoder
 
 from longsumbench.modeling.nn.unit_encoder import (
     PIECE_TOKENS,
@@ -35,29 +34,6 @@ def encode(encoder: UnitEncoder, *units: torch.Tensor) -> torch.Tensor:
     ids = torch.nn.utils.rnn.pad_sequence(list(units), batch_first=True)[None]
     mask = torch.arange(ids.shape[2]) < torch.tensor([len(unit) for unit in units])[:, None]
     return encoder(ids, mask[None]).last_hidden_state[0]
-
-
-def test_one_full_unit_is_the_library_encoder(encoder: UnitEncoder) -> None:
-    """A single unit without padding gives the states of a stock encoder with the same weights."""
-    stock = PegasusEncoder(CONFIG).eval()
-    stock.load_state_dict(encoder.state_dict(), strict=False)  # ours has no table of positions
-    ids = torch.randint(1, 50, (2, 1, 7))
-    ours = encoder(ids, torch.ones_like(ids, dtype=torch.bool))
-    torch.testing.assert_close(ours.last_hidden_state, stock(ids[:, 0]).last_hidden_state)
-    assert ours.mask.all()
-
-
-def test_units_do_not_see_each_other_and_absent_ones_change_nothing(encoder: UnitEncoder) -> None:
-    """A unit's states are the same alone, next to others, behind padding and next to absent units."""
-    first, second = torch.randint(1, 50, (3,)), torch.randint(1, 50, (5,))
-    ids, mask = torch.zeros(2, 3, 6, dtype=torch.long), torch.zeros(2, 3, 6, dtype=torch.bool)
-    ids[0, 0, :3], ids[0, 2, :5], ids[1, 1, :3] = first, second, first
-    mask[0, 0, :3] = mask[0, 2, :5] = mask[1, 1, :3] = True
-    together = encoder(ids, mask)
-    assert together.mask.tolist() == [[True] * 8, [True] * 3 + [False] * 5]
-    alone = torch.cat([encode(encoder, first), encode(encoder, second)])
-    torch.testing.assert_close(together.last_hidden_state[0], alone)
-    torch.testing.assert_close(together.last_hidden_state[1, :3], alone[:3])
 
 
 def test_many_units_are_encoded_piece_by_piece(

@@ -136,7 +136,7 @@ RECIPE += ["train.learning_rate=0.005", "train.optimizer=adam"]  # it learns som
 def test_a_run_averages_the_scores_of_its_checkpoints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each checkpoint has summaries and scores of its own, the run the mean; missing measures are added to all."""
+    """Each checkpoint has summaries and scores of its own, and the run has their mean."""
     runs = Runs(tmp_path)
     assert runs.run() == 0
     folder, board = runs.folder, runs.results / "leaderboard"
@@ -161,16 +161,6 @@ def test_a_run_averages_the_scores_of_its_checkpoints(
     assert main(["inspect", str(folder), "0", "--results-dir", str(runs.results)]) == 0
     page = Path(capsys.readouterr().out.splitlines()[-1]).read_text(encoding="utf-8")
     assert f"R-1 {100 * one['rouge1_f'].iloc[0]:.1f}" in page  # of the summary that is shown
-
-    before = runs.outcome()
-    assert runs.run("score.metrics=[repetition]", "decode.evidence=all") == 0
-    assert "already finished, except for repetition" in capsys.readouterr().err
-    more, outcome = RunRecord.read(folder), runs.outcome()
-    assert len(list((folder / "evidence").glob("*.json"))) == 8
-    assert all(outcome[name] == before[name] for name in before if "pred" in name)
-    assert more.evaluation.scores == run.evaluation.scores
-    one, two, mean = (read_scores(folder / f"scores{number}.csv") for number in ("-1", "-2", ""))
-    pd.testing.assert_frame_equal(mean, mean_scores([one, two]), check_index_type=False)
 
 
 @pytest.mark.parametrize("batches", [1, 3])

@@ -33,8 +33,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         r"model.saliency_layers=\[0\] names layer 0, but the decoder",
     ),
     "a layer twice": ({"focus_layers": [2, 2]}, "names a layer twice"),
-    "no list": ({"focus_layers": "1-2"}, "model.focus_layers='1-2' is not of type"),
-    "heads that do not fit": ({"num_heads": 7}, "cannot be shared equally"),
 }
 
 

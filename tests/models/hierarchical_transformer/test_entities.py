@@ -25,15 +25,12 @@ NAMED = {
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("we met Ann Lee in Rome", {"Ann Lee", "Rome"}),
         ("Vladimir Ray left.", {"Vladimir Ray"}),  # two at a beginning
         ("Rome fell. All left Rome.", {"Rome"}),  # one at a beginning that is a name elsewhere
         (
             "The Red House fell. When Rome fell we left.",
             {"Red House", "Rome"},
         ),  # no name begins with The or When
-        ("US President Lee. IT is hard.", {"US President Lee"}),
-        ("from Paris, Texas to the Bank of England", {"Paris", "Texas", "Bank", "England"}),
         ("by John F. Kennedy (New York) and “Big Ben”", {"John F Kennedy", "New York", "Big Ben"}),
         ("in Ann's Paris and Jean-Luc’s", {"Ann", "Paris", "Jean-Luc"}),
         ("that I know – I'm sure", set()),

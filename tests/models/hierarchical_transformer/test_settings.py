@@ -32,7 +32,6 @@ def test_the_configuration_says_how_entities_are_found(
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a ranker that nobody knows": ({"rank": "lstn"}, "model.rank=lstn.*lstm"),
     "a graph without global layers": (
         {"graph": "similarity", "global_layers": 0},
         "but model.global_layers=0",

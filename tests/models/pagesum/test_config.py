@@ -9,15 +9,12 @@ from longsumbench.core import build_settings, names_deciding
 from longsumbench.errors import UsageError
 from longsumbench.models.pagesum.config import SIZES, PageSumConfig
 
-TOKENS = {"page_size": 128, "max_input_tokens": 4_096}
-
 
 @pytest.mark.parametrize(
     ("given", "split", "pages", "page_size"),
     [
         ({}, "sentences", 7, 1_024),
         ({"page_size": 128}, "tokens", 32, 128),
-        ({"max_input_tokens": 16_384}, "tokens", 16, 1_024),
         ({"split": "sentences", "page_size": 128}, "sentences", 7, 128),
         ({"locality": "discourse"}, "sentences", 8, 1_024),
         ({"locality": "document", "page_size": 128, "max_pages": 3}, "sentences", 3, 128),
@@ -42,7 +39,6 @@ def test_the_split_that_settings_ask_for(
             {"split": "tokens", "num_pages": 3},
             r"model\.num_pages goes with split=sentences.*model\.num_pages=null",
         ),
-        ({"num_pages": 3, **TOKENS}, r"model\.max_input_tokens=4096 goes with split=tokens"),
         (
             {"split": "tokens", "locality": "discourse"},
             r"model\.split=tokens goes with locality=spatial",
@@ -51,12 +47,7 @@ def test_the_split_that_settings_ask_for(
             {"max_input_tokens": 1_000},
             r"model\.max_input_tokens=1000 is below model\.page_size=1024",
         ),
-        ({"page_size": 2}, r"model\.page_size=2"),
         ({"init": "random", "vocabulary_size": 259}, r"model\.vocabulary_size=259"),
-        (
-            {"init": "random", "d_model": 34, "num_heads": 4},
-            r"model\.d_model=34 cannot be shared.*num_heads=4",
-        ),
     ],
 )
 def test_settings_that_cannot_be_meant(given: dict[str, Any], message: str) -> None:

@@ -9,17 +9,13 @@ from support.pagesum_networks import (
     PAD,
     RAGGED,
     START,
-    alone,
     batch,
     network,
     stock,
     targets,
 )
-from support.rescoring import COVERAGES, check_rescored
 from torch import Tensor
 from torch.nn import functional as F
-
-from longsumbench.modeling.nn.penalties import Penalties
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -103,12 +99,3 @@ def test_the_loss_is_the_smoothed_cross_entropy_of_the_logits(official: bool) ->
     columns = -logits.log_softmax(-1)[labels.ne(-100)].mean()
     expected = 0.9 * plain + 0.1 * columns
     torch.testing.assert_close(model.train()(**inputs, labels=labels).loss, expected)
-
-
-@pytest.mark.parametrize("penalties", [*COVERAGES, Penalties("wu", 0.9)], ids=str)
-def test_global_decoding_follows_its_coverage(penalties: Penalties) -> None:
-    """Every hypothesis of global decoding scores what it scores alone; its forced first token costs nothing."""
-    inputs = batch(*RAGGED)
-    examples = [alone(inputs, row) for row in range(3)]
-    options = {"beams": 3, "length": 9, "forced_bos_token_id": START}
-    check_rescored(network(decoding="global"), inputs, examples, penalties, **options)

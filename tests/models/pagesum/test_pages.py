@@ -121,32 +121,6 @@ def test_the_span_of_a_page_has_the_sentences_that_begin_on_it(
     assert found == [[token for token in page if token in begins] for page in text_of(units)]
 
 
-@given(TEXTS, LIMITS, LIMITS)
-def test_token_pages_are_slices(texts: list[Text], num_pages: int, room: int) -> None:
-    """Pages of tokens are equal slices of all tokens in a row, only the last one shorter."""
-    row = [token for text in texts for s in text for token in s.ids]
-    units = by_token(texts, num_pages, room)
-    assert (
-        list(units.ids)
-        == [row[start : start + room] for start in range(0, len(row), room)][:num_pages]
-    )
-
-
-@given(TEXTS, st.lists(st.integers(0, 4), min_size=1), LIMITS, LIMITS)
-def test_discourse_pages_are_name_and_text(
-    texts: list[Text], lengths: list[int], most: int, size: int
-) -> None:
-    """Every page is the first tokens of a name followed by its section; only sections with text have one."""
-    sections = named(texts, lengths)
-    whole = []
-    for section in sections:
-        text = list(chain.from_iterable(s.ids for s in section.text))
-        if text:
-            whole.append([*section.name, *text])
-    units = discourse_pages(sections, most, size)
-    assert list(units.ids) == [ids[:size] for ids in whole[:most]]
-
-
 def test_worked_page_size() -> None:
     """Of 4, 6 and 5 tokens a page of 8 lacks 2 of the second (⌈5 · 2 / 6⌉ words) and the third, which has no page."""
     units = spatial_pages(

@@ -42,14 +42,10 @@ def test_prompts_of_the_user_are_found_by_name(own_config: Path) -> None:
 
 BAD = {
     "user: Summarize.": "its text 'user' has no place {document}",
-    "system: '{document}'\nuser: Summarize.": "its text 'user' has no place {document}",
     "user: '{document} {length}'": "the unknown place {length}; known: {document}, {query}, {words}",
     "user: '{document}'\nsystem: '{document}'": "its text 'system' has the unknown place {document}",
-    "user: '{document}'\nlabel: 'Text {words}'": "its text 'label' has the unknown place {words}; known: {number}",
     "user: '{document}'\nwords: 100": "unknown entry 'words'; a prompt has: system, user, label",
     "system: Summarize.": "missing required field `user`",
-    "user: 1": "Expected `str`, got `int`",
-    "just a text": "Expected `object`, got `str`",
     "user: [": "while parsing",
     "": "Expected `object`, got `null`",
 }

@@ -14,17 +14,14 @@ from safetensors.torch import load_file, save_file
 from support.tiny_bart import write_bart
 from support.tiny_bert import write_bert
 from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
-from support.toys import write_jsonl
 from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
 
-from longsumbench.cli.main import main
 from longsumbench.core import Decoding, Message, Request, build_settings
 from longsumbench.core.answer_text import split_answer
 from longsumbench.errors import DataError, UsageError
 from longsumbench.models.prompt import chat
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
-from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.transformers_engine import TransformersEngine
 
 GREEDY = Decoding(device="cpu")
@@ -78,7 +75,10 @@ SEARCHES: dict[str, tuple[Decoding, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_answers_are_those_of_generate(search: str, folder: Path) -> None:
-    """In a batch padded on the left, an answer is that of `generate` on its prompt alone; the card decides nothing."""
+    """In a batch padded on the left, an answer is that of `generate` on its prompt alone; the card decides nothing.
+
+    Prompts are counted as they are sent.
+    """
     decoding, settings = SEARCHES[search]
     plain = {
         "do_sample": False,
@@ -87,23 +87,15 @@ def test_answers_are_those_of_generate(search: str, folder: Path) -> None:
         "max_length": None,
         **settings,
     }
-    answers = list(engine(folder).answer(REQUESTS, decoding))
+    opened = engine(folder)
+    answers = list(opened.answer(REQUESTS, decoding))
+    assert [one.prompt_tokens for one in answers] == [
+        opened.count(one.messages) for one in REQUESTS
+    ]
     assert [one.text for one in answers] == [
         by_hand(folder, one.messages, **plain) for one in REQUESTS
     ]
     assert len({one.text for one in answers}) == len(REQUESTS)
-
-
-@pytest.mark.parametrize("search", SEARCHES)
-def test_an_answer_alone_is_that_of_a_batch(search: str, folder: Path) -> None:
-    """Neither the other requests nor the size of a batch change an answer; prompts are counted as they are sent."""
-    opened, (decoding, _) = engine(folder), SEARCHES[search]
-    together = list(opened.answer(REQUESTS, decoding))
-    assert [answer for one in REQUESTS for answer in opened.answer([one], decoding)] == together
-    assert list(opened.answer(REQUESTS, replace(decoding, batch_size=2))) == together
-    assert [one.prompt_tokens for one in together] == [
-        opened.count(one.messages) for one in REQUESTS
-    ]
 
 
 def step_by_step(opened: TransformersEngine, prompt: list[int], penalty: float | None) -> str:
@@ -175,7 +167,6 @@ def test_an_end_by_force_is_not_complete() -> None:
 
 DIVIDED = {  # what a model writes, in special tokens and others → the summary
     "lohit<odd> mihit</think> nudan": "nudan",
-    "[THINK]lohit[/THINK]mihit": "mihit",
     "<|channel|>analysis<|message|>lohit<|end|><|start|>assistant<|channel|>final<|message|>mihit": "mihit",
     "lohit<|im_end|><|im_start|>user mihit": "lohit",
     "lohit mihit<|im_end|> <odd>nudan<tool>": "lohit mihit nudan<tool>",
@@ -249,8 +240,6 @@ def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
         f"of 'bart', an encoder-decoder: choose model=seq2seq model.checkpoint={bart}"
         in refusal(bart)
     )
-    vision = with_entry(write_causal(tmp_path / "vision"), "config.json", model_type="vit")
-    assert "of 'vit', which is no causal language model" in refusal(vision)
     assert "of 'bert', which is no causal language" in refusal(write_bert(tmp_path / "bert"))
     with pytest.raises(UsageError, match=r"model\.checkpoint is missing"):
         TransformersEngine(PromptConfig())
@@ -279,7 +268,6 @@ def test_logits_that_are_not_finite_are_an_error(tmp_path: Path) -> None:
     ("file", "entries", "message"),
     [
         ("config.json", {"attention_dropout": -1}, "attention_dropout=-1 is not from 0 to 1"),
-        ("config.json", {"num_key_value_heads": 0}, "ZeroDivisionError"),
         ("generation_config.json", {"eos_token_id": [2, -5]}, "eos_token_id has -5"),
     ],
 )
@@ -303,16 +291,6 @@ def test_a_base_model_needs_no_template(tmp_path: Path) -> None:
     assert len(list(opened.answer(REQUESTS, GREEDY))) == len(REQUESTS)
 
 
-def test_a_template_without_a_system_role(tmp_path: Path) -> None:
-    """A template that refuses a message is an error that says which and what to choose."""
-    template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}mihit"
-    opened = engine(write_causal(tmp_path / "strict", template=template))
-    with pytest.raises(
-        UsageError, match=r"refuses the prompt \(TemplateError: no system role\): choose a"
-    ):
-        opened.count([{"role": "system", "content": "lohit"}])
-
-
 ROUND = "{% for number in range(99999) %}"
 
 
@@ -320,9 +298,7 @@ ROUND = "{% for number in range(99999) %}"
     ("template", "message"),
     [
         (f"{ROUND}{ROUND}{ROUND}{{% endfor %}}{{% endfor %}}{{% endfor %}}", "does not end"),
-        ("{{ 'a' * 10_000_000 }}", "does not end"),
         ("{{ 1 / 0 }}", "refuses the prompt .ZeroDivisionError"),
-        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "refuses the prompt .RecursionError"),
     ],
 )
 def test_a_template_that_fails_or_never_ends(
@@ -333,52 +309,3 @@ def test_a_template_that_fails_or_never_ends(
     opened = engine(write_causal(tmp_path / "odd", template=template))
     with pytest.raises(UsageError, match=message):
         opened.count(REQUESTS[0].messages)
-
-
-def predictions(results: Path) -> dict[str, dict[str, Any]]:
-    """Return the lines of the only run by their ids."""
-    (path,) = results.rglob("predictions.jsonl")
-    return {line["id"]: line for line in map(json.loads, path.read_text().splitlines())}
-
-
-def test_a_run_is_what_the_library_answers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`longsumbench run model=prompt` writes what a chat template, a cut text and `generate` give by hand."""
-    data, folder = write_jsonl(tmp_path / "toy"), write_causal(tmp_path / "qwen", positions=230)
-    words = [
-        "run",
-        "model=prompt",
-        f"model.checkpoint={folder}",
-        "model.decode_length=20",
-        "dataset=jsonl",
-    ]
-    words += [
-        f"dataset.path={data}",
-        "decode.batch_size=3",
-        "score.resamples=100",
-        "baselines=false",
-        "device=cpu",
-    ]
-    assert main([*words, f"results_dir={tmp_path / 'results'}"]) == 0, capsys.readouterr().err
-    found = predictions(tmp_path / "results")
-    texts = {
-        line["id"]: line["document"]
-        for line in map(json.loads, (data / "test.jsonl").read_text().splitlines())
-    }
-    opened, cut = engine(folder), 0
-    for name, text in texts.items():
-        kept = text
-        while opened.count(messages := read_prompt("document").messages(kept, None, 6)) > 210:
-            ids = opened.tokenizer(text, return_offsets_mapping=True)
-            kept = text[: ids["offset_mapping"][len(opened.tokenizer(kept)["input_ids"]) - 2][1]]
-        assert (
-            found[name]["prediction"]
-            == by_hand(folder, messages, max_new_tokens=20, do_sample=False).strip()
-        )
-        ledger = found[name]["truncation"]
-        lost = sum(one["tokens"] for one in ledger["cuts"])
-        assert ledger["tokens"] - lost == len(opened.tokenizer(kept)["input_ids"])
-        cut += lost
-    assert cut
-    assert len(found) == len(texts)

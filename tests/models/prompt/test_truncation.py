@@ -89,28 +89,26 @@ def test_parts_are_the_whole_text(kind: str, paragraphs: list[list[str]], room: 
         assert all(any(part.endswith(sentence) for sentence in sentences) for part in parts)
 
 
-def test_parts_end_at_paragraphs_if_they_can() -> None:
-    """A part ends at the last paragraph that fits; a paragraph that fits into no part, at a sentence."""
-    short, sentence = ["kadan kadan."], "lohit lohit lohit lohit."
-    text = long_text([short, short, short, [sentence] * 3], "words", 11)
-    assert text.parts() == [
-        "kadan kadan.\n\nkadan kadan.\n\nkadan kadan.",
-        f"{sentence} {sentence}",
-        sentence,
-    ]
+SHORT, SENTENCE = ["kadan kadan."], "lohit lohit lohit lohit."
 
 
-def test_a_heading_stays_with_its_text() -> None:
-    """A heading before a paragraph that fits into no part is in one part with the paragraph's first sentences."""
-    sentence = "lohit lohit lohit lohit."
-    text = long_text([["kadan"], [sentence] * 4], "words", 11)
-    assert text.parts() == [f"kadan\n\n{sentence} {sentence}", f"{sentence} {sentence}"]
-
-
-def test_a_sentence_of_any_length_is_divided() -> None:
-    """A sentence that fits into no part is divided between two tokens, and nothing of it is lost."""
-    text = long_text([["lohit " * 25 + "end."]], "words", 10)
-    assert [len(part.split()) for part in text.parts()] == [10, 10, 6]
+@pytest.mark.parametrize(
+    ("paragraphs", "parts"),
+    [
+        (
+            [SHORT, SHORT, SHORT, [SENTENCE] * 3],
+            ["\n\n".join(SHORT * 3), f"{SENTENCE} {SENTENCE}", SENTENCE],
+        ),
+        (
+            [["kadan"], [SENTENCE] * 4],
+            [f"kadan\n\n{SENTENCE} {SENTENCE}", f"{SENTENCE} {SENTENCE}"],
+        ),
+        ([["lohit " * 13 + "end."]], [" ".join(["lohit"] * 11), "lohit lohit end."]),
+    ],
+)
+def test_where_parts_end(paragraphs: list[list[str]], parts: list[str]) -> None:
+    """At the last paragraph that fits, else at a sentence, else between tokens; a heading stays with its text."""
+    assert long_text(paragraphs, "words", 11).parts() == parts
 
 
 def test_no_room_keeps_nothing() -> None:

@@ -9,8 +9,7 @@ from support.seal_networks import RAGGED, alone, batch, network, targets
 from support.toys import ToySplit, build_tiny, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, FitContext, Recipe, check_search, check_trained_part
-from longsumbench.errors import UsageError
+from longsumbench.core import Decoding, FitContext
 from longsumbench.models.seal.model import draw_units
 
 EXTRACT = Decoding(mode="extract", extract_length="9", device="cpu", evidence="all")
@@ -79,17 +78,6 @@ def test_training_the_scorer_alone_leaves_the_decoder(name: str, tmp_path: Path)
     collated = system.reader.collator()(list(rows))
     expected = system.model.eval().score_alone(**collated).loss.item()
     assert report.validation_loss == pytest.approx(expected, rel=1e-5)
-
-
-def test_what_cannot_extract_is_refused() -> None:
-    """Systems without scores, and a decoder that is not trained, are refused with what to do."""
-    with pytest.raises(UsageError, match="scores no sentences"):
-        check_search(build_tiny("trunc").config, EXTRACT)
-    with pytest.raises(UsageError, match=r"add decode\.mode=extract"):
-        check_trained_part(build_tiny("ea").config, Recipe(only="scorer"), Decoding())
-    with pytest.raises(UsageError, match="no scorer"):
-        check_trained_part(build_tiny("trunc").config, Recipe(only="scorer"), Decoding())
-    check_search(build_tiny("lead").config, EXTRACT)
 
 
 def test_a_share_of_the_snippets_is_drawn() -> None:

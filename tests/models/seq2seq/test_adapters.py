@@ -7,15 +7,12 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from support.tiny_seq2seq import write_seq2seq
-from support.toys import build_tiny, example, tiny_recipe
+from support.tiny_seq2seq import open_seq2seq, write_seq2seq
+from support.toys import build_tiny, example
 from transformers import AutoModelForSeq2SeqLM
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import FitContext
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.modeling.unit_reader import collate_units
-from longsumbench.models.seq2seq.system import Seq2Seq
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of PEFT
 TEST = [example(number) for number in range(3)]
@@ -41,15 +38,6 @@ def write_adapter(base: Path, folder: Path) -> Path:
     return folder
 
 
-def opened(checkpoint: Path, adapter: Path | None) -> Seq2Seq:
-    settings: dict[str, Any] = {"adapter": str(adapter)} if adapter else {}
-    system: Seq2Seq = build_tiny(
-        "seq2seq", checkpoint=str(checkpoint), init="checkpoint", **settings
-    )
-    system.fit(FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(Path("no stages"))))
-    return system
-
-
 def test_an_adapter_writes_what_peft_writes(bart: Path, tmp_path: Path) -> None:
     """The logits are those of the library's model with the adapter; identity and record say which one it is."""
     adapter = write_adapter(bart, tmp_path / "lora")
@@ -57,7 +45,7 @@ def test_an_adapter_writes_what_peft_writes(bart: Path, tmp_path: Path) -> None:
     reference = peft.PeftModel.from_pretrained(
         AutoModelForSeq2SeqLM.from_pretrained(bart), adapter
     ).eval()
-    plain, system = opened(bart, None), opened(bart, adapter)
+    plain, system = open_seq2seq(bart), open_seq2seq(bart, adapter=str(adapter))
     batch = {**collate_units(system.reader, [system.reader.units(one) for one in TEST])}
     fed = {**batch, "decoder_input_ids": torch.full((3, 1), 2)}
     with torch.inference_mode():
@@ -85,7 +73,7 @@ def test_weights_of_an_adapter_at_other_places_are_refused(bart: Path, tmp_path:
     with pytest.raises(
         DataError, match=rf"^model\.adapter=.*weights are missing or have another shape: {first}"
     ):
-        opened(bart, adapter)
+        open_seq2seq(bart, adapter=str(adapter))
 
 
 def test_what_is_no_adapter_is_refused(
@@ -96,7 +84,7 @@ def test_what_is_no_adapter_is_refused(
         UsageError,
         match=r"model\.adapter=.*: no adapter_config\.json and no adapter_model\.safetensors",
     ):
-        opened(bart, bart)
+        open_seq2seq(bart, adapter=str(bart))
     with pytest.raises(UsageError, match=r"model\.adapter changes weights of the checkpoint"):
         build_tiny("seq2seq", adapter="somebody/lora", init="random")
     load = builtins.__import__
@@ -110,4 +98,4 @@ def test_what_is_no_adapter_is_refused(
         (tmp_path / name).touch()
     monkeypatch.setattr(builtins, "__import__", without_peft)
     with pytest.raises(EnvironmentProblem, match=r"needs the package peft: pip install"):
-        opened(bart, tmp_path)
+        open_seq2seq(bart, adapter=str(tmp_path))

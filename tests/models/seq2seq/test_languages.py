@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 import torch
-from support.tiny_seq2seq import write_seq2seq
-from support.toys import ToySplit, build_tiny, example, tiny_recipe
+from support.tiny_seq2seq import open_seq2seq, write_seq2seq
+from support.toys import example
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, FitContext
+from longsumbench.core import Decoding
 from longsumbench.errors import UsageError
 from longsumbench.modeling.generation import generate_texts
-from longsumbench.models.seq2seq.system import Seq2Seq
 
 GREEDY = Decoding(max_length=8, device="cpu")
 TEST = [example(number) for number in range(3)]
@@ -27,26 +25,12 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {  # tokenizer → model and sett
 }
 
 
-def build(folder: Path, **settings: Any) -> Seq2Seq:
-    """Return the system with a checkpoint that reads everything of these texts."""
-    system: Seq2Seq = build_tiny(
-        "seq2seq", checkpoint=str(folder), init="checkpoint", input_length=60, **settings
-    )
-    return system
-
-
-def fit(system: Seq2Seq, stages: Path, steps: int = 0) -> Seq2Seq:
-    train = ToySplit.of("train", 4) if steps else None
-    system.fit(FitContext(train, None, tiny_recipe(max_steps=steps), ArtifactCache(stages)))
-    return system
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_inputs_outputs_and_targets_are_the_librarys(name: str, tmp_path: Path) -> None:
     """Input and target are what the tokenizer makes of a text in these languages, and so is the output's start."""
     architecture, settings = CASES[name]
     folder = write_seq2seq(tmp_path / "model", architecture, name, max_position_embeddings=128)
-    system = fit(build(folder, **settings), tmp_path)
+    system = open_seq2seq(folder, input_length=60, **settings)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     if settings:
         tokenizer.src_lang = settings.get("source_language", tokenizer.src_lang)
@@ -102,4 +86,4 @@ def test_an_unknown_language_is_refused(
     """A language that the tokenizer does not have is wrong usage."""
     folder = write_seq2seq(tmp_path / "model", CASES[name][0], name)
     with pytest.raises(UsageError, match=message):
-        fit(build(folder, **settings), tmp_path)
+        open_seq2seq(folder, input_length=60, **settings)

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as functional
-from support.tiny_seq2seq import ARCHITECTURES, SEPARATOR, write_seq2seq
-from support.toys import ToySplit, build_tiny, tiny_recipe
+from support.hand_texts import text_of
+from support.tiny_seq2seq import ARCHITECTURES, SEPARATOR, open_seq2seq, write_seq2seq
+from support.toys import ToySplit
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Decoding, Document, Example, FitContext, Section
+from longsumbench.core import Decoding, Example
 from longsumbench.modeling import neural_system
 from longsumbench.modeling.generation import generate_texts
 from longsumbench.modeling.unit_reader import collate_units
@@ -26,6 +27,7 @@ LENGTH = 32  # tokens of an input
 BEAMS = Decoding(num_beams=3, max_length=12, device="cpu")
 TEST = ToySplit.of("test", 6, start=30).examples  # the longest is cut
 FOLDERS: dict[str, Path] = {}
+opened = partial(open_seq2seq, input_length=LENGTH)
 
 
 @pytest.fixture(params=ARCHITECTURES)
@@ -41,15 +43,6 @@ def folder(architecture: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if architecture not in FOLDERS:
         FOLDERS[architecture] = write_seq2seq(tmp_path_factory.mktemp(architecture), architecture)
     return FOLDERS[architecture]
-
-
-def opened(folder: Path, **settings: Any) -> Seq2Seq:
-    settings = {"checkpoint": str(folder), "init": "checkpoint", "input_length": LENGTH, **settings}
-    system: Seq2Seq = build_tiny("seq2seq", **settings)
-    system.fit(
-        FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages"))
-    )
-    return system
 
 
 def written(
@@ -136,43 +129,18 @@ def test_random_weights_have_the_sizes_of_the_checkpoint(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("architecture", ["led"])
-def test_leds_global_tokens(folder: Path) -> None:
-    """Without its global token LED writes something else, and both are what the library writes for the same mask."""
-    texts = [" ".join(one.sentences()) for one in TEST]
-    with_first, without = opened(folder), opened(folder, global_attention="none")
-    assert (
-        collate_units(with_first.reader, [with_first.reader.units(TEST[0])])[
-            "global_attention_mask"
-        ].sum()
-        == 1
-    )
-    assert "global_attention_mask" not in collate_units(
-        without.reader, [without.reader.units(TEST[0])]
-    )
-    assert written(without) == by_hand(folder, texts, global_attention_mask=None)
-    assert written(without) != written(with_first)
-
-
-def reports(*texts: str) -> Example:
-    documents = tuple(Document(None, (Section(None, ((text,),)),)) for text in texts)
-    return Example("several", None, None, documents, (("kadan",),))
-
-
-@pytest.mark.parametrize("architecture", ["led"])
 def test_every_separator_is_global(folder: Path) -> None:
     """As PRIMERA reads: a separator between documents, and global attention on the first token and each separator."""
     system = opened(folder, separator=SEPARATOR, global_attention="separator")
-    several = [reports("kadan lofel.", "migor", "nuhit kadan."), TEST[0]]
+    documents = ("kadan lofel.", "migor", "nuhit kadan.")
+    several = [text_of(*((text,) for text in documents)), TEST[0]]
     read = collate_units(system.reader, [system.reader.units(one) for one in several])
     separator = system.tokenizer.convert_tokens_to_ids(SEPARATOR)
     expected = read["input_ids"].eq(separator)
     assert expected.sum(1).tolist() == [2, 0]
     expected[:, 0] = True
     assert torch.equal(read["global_attention_mask"].bool(), expected)
-    texts = [
-        SEPARATOR.join(("kadan lofel.", "migor", "nuhit kadan.")),
-        " ".join(TEST[0].sentences()),
-    ]
+    texts = [SEPARATOR.join(documents), " ".join(TEST[0].sentences())]
     encoded = AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")[
         "input_ids"
     ]

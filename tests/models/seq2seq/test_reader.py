@@ -1,14 +1,15 @@
 """What an encoder-decoder reads: the tokens of the whole text, where it is cut, and what the ledger says."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.tiny_seq2seq import SEPARATOR, write_seq2seq
-from support.toys import ToySplit, build_tiny, tiny_recipe
+from support.hand_texts import text_of
+from support.tiny_seq2seq import SEPARATOR, open_seq2seq, write_seq2seq
+from support.toys import ToySplit
 
-from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import Cut, Document, Example, FitContext, Section, Truncation
+from longsumbench.core import Cut, Example, Truncation
 from longsumbench.errors import UsageError
 from longsumbench.models.seq2seq.system import TextReader
 
@@ -25,18 +26,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def reader_of(folder: Path, **settings: Any) -> TextReader:
     """Return a reader that is ready to read."""
-    settings = {"checkpoint": str(folder), "init": "checkpoint", "input_length": 60, **settings}
-    system = build_tiny("seq2seq", **settings)
-    system.prepare(
-        FitContext(None, None, tiny_recipe(max_steps=0), ArtifactCache(folder / "no stages"))
-    )
-    reader: TextReader = system.reader
+    reader: TextReader = open_seq2seq(folder, **{"input_length": 60, **settings}).reader
     return reader
 
 
 def example(query: str | None = None) -> Example:
-    documents = tuple(Document(None, (Section(None, (sentences,)),)) for sentences in SENTENCES)
-    return Example("x", "a title", query, documents, (("kadan nuhit.",),))
+    return replace(text_of(*SENTENCES, title="a title"), query=query)
 
 
 @pytest.mark.parametrize("name", ["bart", "pegasus"])
@@ -117,8 +112,7 @@ def test_worked_shares_of_documents(folders: dict[str, Path]) -> None:
 def test_special_tokens_in_a_text_are_text(folders: dict[str, Path]) -> None:
     """A text with "</s>" or the separator in it does not end there, and has no more documents."""
     reader = reader_of(folders["bart"], separator=SEPARATOR)
-    document = Document(None, (Section(None, ((f"a</s>b{SEPARATOR}c",),)),))
-    (ids,) = reader.units(Example("x", None, None, (document,), (("a",),))).ids
+    (ids,) = reader.units(text_of((f"a</s>b{SEPARATOR}c",))).ids
     special = [token for token in ids if token in reader.tokenizer.all_special_ids]
     assert special == [reader.tokenizer.bos_token_id, reader.tokenizer.eos_token_id]
     assert reader.tokenizer.decode(ids, skip_special_tokens=True).strip() == f"a</s>b{SEPARATOR}c"
