@@ -7,7 +7,7 @@ from typing import Any
 import huggingface_hub
 import pytest
 import torch
-from support.tiny_bart import write_bart
+from support.tiny_seq2seq import write_seq2seq
 from transformers import BartForConditionalGeneration, GenerationConfig
 
 from longsumbench.core import Decoding
@@ -80,7 +80,7 @@ def test_a_card_in_our_settings(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in CARDS if kind != "token ids only"])
 def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> None:
     """A checkpoint decoded by its card writes what `generate` writes of itself."""
-    folder = write_bart(tmp_path)
+    folder = write_seq2seq(tmp_path)
     own = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
     ids = {
         name: own[name]

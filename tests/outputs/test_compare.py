@@ -163,10 +163,6 @@ def test_what_was_measured_beside_rouge(finished: Callable[..., Path], tmp_path:
             "other texts (dataset.limit=5 instead of the default)",
         ),
         (
-            {"dataset": "pubmed", "fingerprint": "f2"},
-            "pubmed instead of arxiv, other texts (f2 instead of f1)",
-        ),
-        (
             {"signature": "rouge:rouge_score-0.1.2|stemmer:none|n:20|v:1"},
             "stemmer:none instead of stemmer:porter",
         ),
@@ -216,9 +212,7 @@ def test_other_examples_are_an_error_with_counts(
     ("words", "message"),
     [
         ("lead", "name two or more runs"),
-        ("", "name two or more runs"),
         ("lead lead", "lead (lead0000) is named twice"),
-        ("lead nobody", "no finished run is called 'nobody' under"),
         ("lead trunc --examples -1", "--examples=-1 is below 0"),
         ("lead trunc --al-pairs", "unknown flag '--al-pairs' (did you mean '--all-pairs'?)"),
     ],

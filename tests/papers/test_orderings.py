@@ -111,11 +111,6 @@ def test_planted_facts_are_shown_without_a_test(tmp_path: Path) -> None:
         ({"ea": UNKNOWN, "ca": NOT_LEARNED}, NOT_TESTED, "; a: it is not known"),
         ({"ea": STILL_LEARNING, "ca": NOT_LEARNED}, NOT_LEARNED, "; b: it is not learned"),
         ({"ea": STILL_LEARNING}, UNDECIDED_LEARNING, "; a: it is still learning"),
-        (
-            {"ea": NOT_LEARNED, "ca": NOT_LEARNED},
-            NOT_LEARNED,
-            "; a: it is not learned; b: it is not learned",
-        ),
         ({"ea": ""}, REPRODUCED, ""),  # a system that learns nothing, such as Lead
     ],
 )
@@ -160,7 +155,6 @@ def test_the_gate_reads_the_outputs(tmp_path: Path) -> None:
         ([1], [1], ONE_SEED, "one seed"),
         ([1, 2], [1, 2], TWO_SEEDS, "2 seeds"),
         ([1, 2], [3, 4], NOT_TESTED, "different seeds"),
-        ([None], [1], ONE_SEED, "one seed"),
         ([None], [None], REPRODUCED, ""),
     ],
 )

@@ -35,10 +35,6 @@ from longsumbench.runs.results import Results
 
 PAPER_TABLES = read_paper_tables()
 NAMES = list(PAPER_TABLES)
-KINDS = (
-    *("scores", "curves", "dimensions", "sizes", "similarity", "fusions", "rank_recall"),
-    *("evidence", "examples", "case_study", "questions"),
-)
 TEXTS = {  # source → its text in the shared folder
     "zhao2020seal": "seal",
     "liu2022pagesum": "pagesum",
@@ -137,12 +133,9 @@ def test_all_tables_and_figures() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_paper_table_is_complete(name: str) -> None:
-    """It has a known kind, the paper's scale, a miniature, and only names that exist."""
+    """It names only scales, datasets and rows that exist; a claim has rows or a reason, and a margin its source."""
     paper_table = PAPER_TABLES[name]
-    assert paper_table.kind in KINDS
-    assert paper_table.title
     assert paper_table.default in paper_table.scales
-    assert PAPER in paper_table.scales
     for dataset, at in paper_table.datasets.items():
         assert dataset in PUBLISHED_AS
         assert at.keys() <= paper_table.scales.keys()
@@ -163,7 +156,6 @@ def test_an_paper_table_is_complete(name: str) -> None:
         assert paper_table.kind in ABOUT_TEXTS or set(claim.rows) <= paper_table.rows.keys(), (
             claim.says
         )
-        assert not (claim.orders and claim.alike)
         assert all(at_scale(claim.on, scale) for scale in paper_table.scales), claim.says
         assert bool(claim.margin) == bool(claim.margin_source)
         assert claim.margin is None or all(

@@ -127,7 +127,6 @@ def test_what_is_left_out_is_counted(
             UsageError,
             "dataset.filler=probe: choose a dataset of real texts",
         ),
-        ({"filler": "nowhere"}, UsageError, "unknown dataset 'nowhere'"),
         (
             {"filler": "jsonl", "document_length": 4096},
             DataError,

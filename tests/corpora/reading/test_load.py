@@ -151,10 +151,8 @@ def test_what_has_nothing_to_read_is_named(tmp_path: Path, stages: ArtifactCache
     ("settings", "expected"),
     [
         ({"name": "jsonl"}, "needs dataset.path"),
-        ({"name": "pydoc", "split_by_hash": True}, "needs dataset.path=FILE"),
         ({"name": "jsonl", "path": ".", "split_by_hash": True}, "one file"),
         ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
-        ({"name": "probe", "path": "x"}, "leave out dataset.path"),
     ],
 )
 def test_settings_that_do_not_fit(
