@@ -212,27 +212,6 @@ def test_a_run_that_cannot_be_merged(
     assert not any(path.is_symlink() for path in Path("results").rglob("*"))
 
 
-def test_a_damaged_bundle_beside_runs(halves: list[Path], typed: Typed) -> None:
-    """A bundle that is a pipe, garbage, or a link out of the folder, is named; the other runs are merged."""
-    bundles = halves[0] / "bundles"
-    bundles.mkdir()
-    Path("private.tar.xz").write_bytes(b"x")
-    (bundles / "linked.tar.xz").symlink_to(Path("private.tar.xz").absolute())
-    os.mkfifo(bundles / "pipe.tar.xz")
-    (bundles / "garbage.tar.xz").write_bytes(b"x")
-    code, out, err = typed("merge", *halves)
-    number = len(list(halves[0].glob("runs/*/*/*")))
-    assert (code, out.splitlines()[0]) == (3, f"first: {number} runs merged, 0 already there")
-    problems = {
-        "garbage": "this bundle of runs is damaged (",
-        "linked": "a link that leaves its folder, which is not followed",
-        "pipe": "not a regular file",
-    }
-    lines = sorted(err.splitlines())
-    for line, (name, problem) in zip(lines, problems.items(), strict=False):
-        assert line.startswith(f"left out: {bundles}/{name}.tar.xz: {problem}")
-
-
 def test_places_that_are_no_results(halves: list[Path], typed: Typed) -> None:
     """A folder, a file, a damaged bundle and nothing at all: a line each, and the rest is merged."""
     Path("empty").mkdir()

@@ -140,10 +140,6 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
             lambda run: change_outputs(run, lambda lines: lines.pop(2)),
             ["predictions.jsonl: 1 missing example ('toy-32')"],
         ),
-        (
-            lambda run: change_outputs(run, lambda lines: lines.append({**lines[0], "id": "new"})),
-            ["predictions.jsonl: 1 extra example ('new')"],
-        ),
         (drop_score, ["scores.csv: 1 missing example ('toy-37')"]),
         (lambda run: (run / "predictions.jsonl").unlink(), ["not verified: "]),
     ],
@@ -254,7 +250,6 @@ def test_metrics_that_need_a_model_are_named(work: Path, typed: Typed) -> None:
     [
         ([], 2, "the following arguments are required: RUN; RUN: runs, results folders, "),
         (["empty"], 3, "empty: no results folder (with runs/ or bundles/), and no bundle "),
-        (["nowhere"], 2, "no finished run is called 'nowhere' under results; "),
         (["a.tar.xz"], 3, "a.tar.xz: this bundle of runs is damaged ("),
     ],
 )
@@ -358,16 +353,12 @@ def test_outputs_of_another_seed_are_refused(seeds: Path, typed: Typed, tmp_path
     assert line.startswith("predictions.jsonl: trunc ")
     assert original.name[:8] in line
     assert copy.name[:8] in line
-    change_record(copy, lambda record: record.update(fit=first["fit"]))
-    shutil.rmtree(copy / "work")
-    shutil.copy(original / "predictions.jsonl", copy / "predictions.jsonl")
-    assert len(problems_of(typed, tmp_path / "results")) == 2
 
 
 def test_the_run_id_of_imported_outputs_has_their_labels(
     seeds: Path, typed: Typed, tmp_path: Path
 ) -> None:
-    """Imported outputs are verified; another variant, seed or name is refused, and so are they with another seed."""
+    """Imported outputs are verified; another variant, seed or name is refused."""
     lead = next((seeds / "results/runs/mine/lead").iterdir())
     place = ["--results-dir", tmp_path / "results"]
     outputs = tmp_path / "outputs.jsonl"
@@ -383,6 +374,3 @@ def test_the_run_id_of_imported_outputs_has_their_labels(
         set_in_record(run, path, value)
         assert problems_of(typed, run, *place) != []
         (run / "record.json").write_text(record, encoding="utf-8")
-    assert typed("import", outputs, *words, "--seed", "2", "--variant", "beam 5")[0] == 0
-    lines = problems_of(typed, tmp_path / "results")
-    assert [line.endswith("one is a copy") for line in lines] == [True, True]

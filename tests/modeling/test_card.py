@@ -81,7 +81,7 @@ def test_a_card_in_our_settings(kind: str, tmp_path: Path) -> None:
 def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> None:
     """A checkpoint decoded by its card writes what `generate` writes of itself."""
     folder = write_seq2seq(tmp_path)
-    own = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+    own = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     ids = {
         name: own[name]
         for name in own
@@ -91,11 +91,7 @@ def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> Non
         json.dumps({**CARDS[kind][0], **ids}), encoding="utf-8"
     )
     (folder / "config.json").write_text(
-        json.dumps(
-            json.loads((folder / "config.json").read_text(encoding="utf-8"))
-            | {"forced_eos_token_id": None}
-        ),
-        encoding="utf-8",
+        json.dumps(own | {"forced_eos_token_id": None}), encoding="utf-8"
     )
     model = BartForConditionalGeneration.from_pretrained(folder).eval()
     torch.manual_seed(2)

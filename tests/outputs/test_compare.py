@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 import scipy.stats
 from support.commands import Typed
-from support.run_records import TRAINED, measured, record
+from support.run_records import TRAINED, measured, record, write_run
 
 from longsumbench.core import Summary
-from longsumbench.metrics.aggregate import write_scores
 from longsumbench.metrics.output_facts import OutputFacts
 from longsumbench.metrics.statistics import holm
 from longsumbench.outputs.compare import Comparison, compare
@@ -20,12 +19,6 @@ from longsumbench.runs.predictions import write_summaries
 
 LIMITED = {"dataset": {"name": "arxiv", "path": None, "limit": 5, "workers": 3}}
 Scores = Mapping[str, float]
-
-
-def scored(scores: Scores, **extra: Sequence[float]) -> pd.DataFrame:
-    """A table of scores whose ROUGE F is all the same, in the order given."""
-    columns = {f"{kind}_{part}": list(scores.values()) for kind in ROUGE_TYPES for part in "prf"}
-    return pd.DataFrame({**columns, **extra}, index=pd.Index(list(scores), name="id"))
 
 
 @pytest.fixture
@@ -40,12 +33,8 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
     ) -> Path:
         fields = {"n": len(scores), "examples": f"{sorted(scores)}", **facts}
         run = record(model, 30, **{"command": ("longsumbench", "run"), **fields})
-        folder = tmp_path / "runs" / run.key.dataset / model / run.run_id
-        run.write(folder)
-        write_scores(folder / "scores.csv", scored(scores, **(extra or {})))
         summaries = [Summary(name, f"{model} on {name}.", None) for name in scores]
-        write_summaries(folder / "predictions.jsonl", summaries)
-        return folder
+        return write_run(tmp_path, run, summaries, [*scores.values()], **(extra or {}))
 
     return write
 

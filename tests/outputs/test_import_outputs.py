@@ -77,7 +77,6 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     table = pd.read_csv(results / "leaderboard" / "jsonl.csv").set_index("model")
     assert sorted(table.index) == ["lead", "oracle", "random", "theirs"]
     row, (folder,) = table.loc["theirs"], folders_of(toy)
-    assert row[["source_seen", "parameters", "train_steps", "peak_memory_gb", "seed"]].isna().all()
     assert row["imported_from"] == "held-out.jsonl"
     predictions = [output_of(example)["prediction"] for example in rows_of(toy)]
     references = [example["summary"] for example in rows_of(toy)]
@@ -91,9 +90,7 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     reason = f"{label} has no evidence: its outputs were written outside the suite"
     assert (code, err) == (0, f"{reason}\n")
     page = Reading(Path(out.splitlines()[-1]).read_text(encoding="utf-8"))
-    text = " ".join(page.text.split())
-    for sentence in (first["summary"], reason, "source sentence 1"):
-        assert sentence in text
+    assert first["summary"] in " ".join(page.text.split())
 
 
 def test_the_record_says_where_the_outputs_come_from(
@@ -156,7 +153,7 @@ def test_formats_give_the_same_run(
 def test_intersect_imports_examples_with_an_output(
     imported: Typed, typed: Typed, toy: Path, held_out: Path, log_lines: list[str]
 ) -> None:
-    """With --intersect, only examples with an output are imported; a line counts the others, and pages fit."""
+    """With --intersect, only examples with an output are imported; a line counts the others."""
     rows = rows_of(toy)
     write_outputs(held_out, [{"id": "nobody", "prediction": "x"}, *map(output_of, rows[2:5])])
     assert imported(held_out, "--intersect")[0] == 0
@@ -166,9 +163,6 @@ def test_intersect_imports_examples_with_an_output(
     assert RunRecord.read(folder).evaluation.n == 3
     assert imported(held_out, "--intersect", "score.metrics=[length_ratio]")[0] == 0
     assert RunRecord.read(folder).evaluation.measures["length_ratio"].n == 3
-    path = typed("inspect", folder, 0, "--output", toy.parent)[1].splitlines()[-1]
-    page = Reading(Path(path).read_text(encoding="utf-8"))
-    assert rows[2]["summary"] in page.text.replace("\n", " ")
     code, out, _ = typed("verify", folder)
     assert code == 0, out
 

@@ -5,18 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from support.commands import Typed
 from support.pages import Reading
-from support.run_records import record
+from support.run_records import record, write_run
 
 from longsumbench.core import Cut, Document, Evidence, Example, Section, Summary, Truncation
-from longsumbench.metrics.aggregate import write_scores
 from longsumbench.outputs.inspection import inspect_example
-from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.evidence import append_inputs, write_evidence
-from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.results import Results
 
 IDS = ("a", "2", "c", "d")
@@ -31,12 +27,8 @@ def finished(tmp_path: Path) -> Callable[..., Path]:
         words = f"model={model}", "decode.evidence=3", "dataset.path=my texts"
         fields = {"command": ("longsumbench", "run", *words), "config": ASKED, "n": 3, **facts}
         run = record(model, 30, **fields, empty_references=("d",))
-        folder = tmp_path / "runs" / run.key.dataset / model / run.run_id
-        run.write(folder)
-        columns = {f"{kind}_f": [0.1, 0.2, 0.4] for kind in ROUGE_TYPES}
-        write_scores(folder / "scores.csv", pd.DataFrame(columns, pd.Index(IDS[:3], name="id")))
         summaries = [Summary(name, f"About {name}.", tokens=3) for name in IDS]
-        write_summaries(folder / "predictions.jsonl", summaries)
+        folder = write_run(tmp_path, run, summaries, [0.1, 0.2, 0.4])
         for number, name in enumerate(IDS[:kept]):
             weights = np.array([[0.25, number / 10], [0.75, 1 - number / 10]], dtype=np.float32)
             texts = {"unit": ("One.", "Two."), "step": ("About", f" {name}.")}

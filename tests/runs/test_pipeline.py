@@ -170,11 +170,9 @@ def test_a_trained_run_is_complete(toy: Path) -> None:
     assert timings.total >= timings.fit + timings.summarize + timings.score > 0
     fit = record.fit
     assert (fit.steps, fit.examples, fit.ended_by) == (4, 32, "max_steps")
-    assert fit.parameters > 1000
     assert record.ledger.source is not None
     assert record.ledger.source.tokens > record.ledger.source.words > 0
     assert (record.costs.peak_memory_gb or 0) > 0.01
-    assert record.texts.examples == {"train": 24, "validation": 6, "test": 8}
     rows = (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()
     ids = [json.loads(line)["id"] for line in rows]
     predictions = (folder / PREDICTIONS).read_text(encoding="utf-8").splitlines()
@@ -182,7 +180,6 @@ def test_a_trained_run_is_complete(toy: Path) -> None:
     scores = (folder / "scores.csv").read_text().splitlines()
     assert [line.partition(",")[0] for line in scores] == ["id", *ids]
     assert yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")) == asdict(config)
-    assert (folder / "work" / "checkpoint" / "model.safetensors").is_file()
 
 
 def test_copied_words_are_counted(toy: Path) -> None:
