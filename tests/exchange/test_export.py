@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from longsumbench.exchange.model_card import hub_files, shared_command, without_
 from longsumbench.metrics.aggregate import MeasureMean
 from longsumbench.runs.record import ImportedOutputs, RunRecord
 
-SCHEMA = "EVERY_EVAL_EVER_SCHEMA"  # may name the file eval.schema.json; then jsonschema checks all logs with it
 HUB_TEXTS = {
     "source": "ccdv/pubmed-summarization@0123abc",
     "examples": {"test": 20},
@@ -75,16 +73,11 @@ def check_part(name: str, part: dict[str, Any]) -> None:
 
 
 def check_log(log: dict[str, Any]) -> dict[str, Any]:
-    """Check a log by the types above, and by the schema itself if it is there; return it."""
+    """Check a log by the types above; return it."""
     check_part("", log)
     for result in log["evaluation_results"]:
         config = result["metric_config"]
         assert config["min_score"] <= result["score_details"]["score"] <= config["max_score"]
-    if SCHEMA in os.environ:
-        jsonschema = pytest.importorskip("jsonschema")
-        jsonschema.Draft7Validator(
-            json.loads(Path(os.environ[SCHEMA]).read_text(encoding="utf-8"))
-        ).validate(log)
     return log
 
 
@@ -241,7 +234,6 @@ def test_tables_are_those_of_the_leaderboard(
     ("words", "code", "message"),
     [
         (["--format", "eee", "nothing"], 2, "no finished run is called 'nothing' under"),
-        (["--format", "csv", "lead0"], 2, "unknown dataset with results 'lead0'"),
         (["--format", "xml"], 2, "invalid choice: 'xml'"),
         (["--format", "eee", "--output", "taken"], 4, "choose another folder by --output"),
     ],

@@ -1,7 +1,6 @@
 """`longsumbench push`: the hub's own client with a server in its place; what is uploaded summarizes as its run did."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,12 +66,6 @@ def test_what_was_pushed_summarizes_as_the_run(
     texts = list(ToySplit.of("test", 38))[30:]
     expected = [summary.text for summary in read_summaries(trained / "predictions.jsonl")]
     assert [len(expected), *(summary.text for summary in system.summarize(texts))] == [8, *expected]
-    (tmp_path / "a.txt").write_text(" ".join(texts[0].sentences()), encoding="utf-8")
-    printed = []
-    for name in (trained, "me/tiny-trunc"):
-        assert main(["summarize", str(name), str(tmp_path / "a.txt")]) == 0
-        printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1] == f"{expected[0]}\n"
 
 
 def test_what_is_uploaded(hub: ModelHub, trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,16 +116,6 @@ def test_a_run_without_weights(
     code, line = push(capsys, folder, "me/nothing")
     assert (code, hub.files, hub.keys) == (2, {}, [])
     assert "has no weights to push: name a run that trained its system" in line
-
-
-def test_a_run_whose_checkpoint_is_elsewhere(
-    hub: ModelHub, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A run that came without its folder `work`, such as a packed one."""
-    copy = shutil.copytree(trained, tmp_path / trained.name, ignore=shutil.ignore_patterns("work"))
-    code, line = push(capsys, copy, "me/nothing")
-    assert (code, hub.files) == (2, {})
-    assert "came without its checkpoint: run it again here" in line
 
 
 @pytest.mark.parametrize("name", ["tiny", "a/b/c", "me/.git", "", "../tiny"])

@@ -279,14 +279,11 @@ def problems_of(typed: Typed, *words: object) -> list[str]:
     return [line for line in lines if line != "verified"]
 
 
-SCORED = "scored by another version, so not compared: "
-
-
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
         ("evaluation.scores.rouge2.f", 1.5, "scores.rouge2.f is 1.5, the outputs give "),
-        ("evaluation.signature", "rouge:0", SCORED),
+        ("evaluation.signature", "rouge:0", "scored by another version, so not compared: "),
         ("key.fingerprint", "0" * 64, "not verified: dataset 'mine' has other texts here: "),
         ("variant", "length=50", "variant is length=50, its settings give batch_size=4,"),
         (
@@ -294,7 +291,6 @@ SCORED = "scored by another version, so not compared: "
             [2, 2, 2],
             "seeds is (2, 2, 2), its settings give (1, 1, 1) (1 value in all)",
         ),
-        ("config.scale", "paper", "scale is paper, config.yaml has tiny (1 value in all)"),
         ("fit.validation_loss", 0.5, "fit.validation_loss is 0.5, its settings give "),
         ("fit.validation_losses", [[1, 2.5], [2, 9.0]], "fit.validation_losses is ((1, "),
         ("fit.steps", 1, "fit.steps is 1, its settings give 2"),

@@ -229,16 +229,6 @@ def test_lines_that_do_not_fit(
     assert RunRecord.read(folders_of(toy)[0]).evaluation.empty_predictions == 2
 
 
-def test_a_split_without_references(imported: Typed, toy: Path, held_out: Path) -> None:
-    """Without any reference nothing can be scored."""
-    rows = rows_of(toy)
-    for row in rows:
-        row["summary"] = ""
-    write_outputs(toy / "test.jsonl", rows)
-    code, _, err = imported(held_out)
-    assert (code, "the test split of jsonl has no references" in err) == (3, True)
-
-
 def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> None:
     """The function returns the record, and its command does the same."""
     texts, results = {"name": "jsonl", "path": toy, "limit": 5}, toy.parent / "results"

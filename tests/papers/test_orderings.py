@@ -162,10 +162,7 @@ def test_too_few_seeds_decide_nothing(
     first: list[int], second: list[int], outcome: str, tested: str, tmp_path: Path
 ) -> None:
     """One or two common seeds are named; systems without seeds are tested over examples, and need none."""
-    models = [
-        model if seeds != [None] else f"lead{model}"
-        for model, seeds in (("ea", first), ("ca", second))
-    ]
+    models = ("leadea", "leadca") if first == [None] else ("ea", "ca")
     runs = {
         "a": runs_of(tmp_path, models[0], 0.1, first),
         "b": runs_of(tmp_path, models[1], 0.0, second),

@@ -442,23 +442,21 @@ def test_pagesum_at_paper_scale(name: str) -> None:
         check(config, expected)
 
 
-@pytest.mark.parametrize("scale", [PAPER, "probe"])
-def test_pagesum_analyses_share_runs(scale: str) -> None:
+def test_pagesum_analyses_share_runs() -> None:
     """Tables 4 and 8 and Figure 3 read runs of Tables 2, 3, 5 and 7, which share runs; nothing is trained for them."""
-    tables = [planned(f"pagesum-table{number}", scale) for number in (2, 3, 5, 7)]
-    if scale == PAPER:
-        table2, table3, table5, table7 = tables
-        assert table3["PageSum-Spatial (7168)", "arXiv"] == table2["PageSum (7168)", "arXiv"]
-        assert table3["LED (16384)", "arXiv"] == table2["LED (16384), arXiv", "arXiv"]
-        document = ("PageSum-Document", "Multi-News")
-        assert table7[document] == table5[document]
-        sizes = planned("pagesum-table6", scale)
-        assert table7["PageSum-Spatial", "arXiv"] == sizes["page size 1024", "arXiv"]
+    tables = [planned(f"pagesum-table{number}", PAPER) for number in (2, 3, 5, 7)]
+    table2, table3, table5, table7 = tables
+    assert table3["PageSum-Spatial (7168)", "arXiv"] == table2["PageSum (7168)", "arXiv"]
+    assert table3["LED (16384)", "arXiv"] == table2["LED (16384), arXiv", "arXiv"]
+    document = ("PageSum-Document", "Multi-News")
+    assert table7[document] == table5[document]
+    sizes = planned("pagesum-table6", PAPER)
+    assert table7["PageSum-Spatial", "arXiv"] == sizes["page size 1024", "arXiv"]
     runs: list[RunConfig] = []
     for table in tables:
         runs += chain.from_iterable(table.values())
     for name in ("pagesum-table4", "pagesum-table8", "pagesum-figure3"):
-        for config in chain.from_iterable(planned(name, scale).values()):
+        for config in chain.from_iterable(planned(name, PAPER).values()):
             # They decide no summary
             decode = replace(config.decode, evidence="20", reference_evidence=False)
             assert replace(config, decode=decode) in runs

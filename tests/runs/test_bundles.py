@@ -210,10 +210,6 @@ HOSTILE: dict[str, tuple[list[Member], str]] = {
         "is not a file of a run on mine",
     ),
     "a long name": ([member("n" * 5_000)], "the name is too long, or another file has it"),
-    "a file, then a folder": (
-        [member("a"), member("a/b")],
-        "the name is too long, or another file has it",
-    ),
     "half a character": ([member("a\udcff/../b")], "is not a file of a run on mine"),
     "a part of another machine": ([member("work/.lock")], "is not a file of a run on mine"),
     "much": ([member("a", bytes(MUCH))], "hold more than 1.0 MB: runs cannot be packed so tightly"),

@@ -192,21 +192,6 @@ def test_a_sweep_is_every_combination(capsys: pytest.CaptureFixture[str]) -> Non
     ]
 
 
-def test_settings_in_the_file_of_an_experiment(log_lines: list[str]) -> None:
-    """An experiment may set what only some of its models have; nothing is said, and only its sweep is in variants."""
-    points = plan(["experiment=first-probe", "decode.limit=2"], sweep=True)
-    systems = {one.config.model.name: one for one in points}
-    assert systems["trunc"].config.model.input_length == 64
-    assert systems["pagesum"].config.model.page_size == 64
-    assert {name: one.variant for name, one in systems.items()} == {
-        "pagesum": "",
-        "seal": "extractive_length=24",
-        "ea": "extractive_length=48",
-        "trunc": "",
-    }
-    assert not log_lines
-
-
 def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
     """`--config-dir` adds files to the groups and goes before the registry, for this command only."""
     folder = tmp_path / "it's my, folder"

@@ -225,21 +225,6 @@ def test_a_killed_run_has_the_evidence_of_its_lines(
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
 
 
-def test_more_evidence_costs_its_batches_only(watching: Watching, tmp_path: Path) -> None:
-    """Asked for more, the batches that lack some are decoded again and no line changes; asked for less, nothing is."""
-    summarize(watching, tmp_path, "2")
-    before = list(watching.batches)
-    written = [(tmp_path / name).read_bytes() for name in ("p.jsonl", "log.jsonl")]
-    summarize(watching, tmp_path, "4")
-    again = [set(ids) for ids, _ in watching.batches[len(before) :]]
-    assert again == [set(ids) for ids, _ in before if {"toy-2", "toy-3"} & set(ids)]
-    for fewer in ("1", "none"):
-        summarize(watching, tmp_path, fewer)
-    assert len(watching.batches) == len(before) + len(again)
-    assert kept_places(tmp_path / "evidence") == {0, 1, 2, 3}
-    assert [(tmp_path / name).read_bytes() for name in ("p.jsonl", "log.jsonl")] == written
-
-
 def keep(watching: Watching, folder: Path, asked: str) -> list[str]:
     """Summarize the toy split and keep inputs; return the lines of their file."""
     how, inputs = (

@@ -63,7 +63,6 @@ def test_every_run_is_listed_the_newest_first(
     ("words", "models"),
     [
         ("dataset=arxiv", {"lead", "hierarchical_transformer"}),
-        ("model=lead", {"lead"}),
         ("state=finished model=seal", {"seal"}),
         ("state=running", set()),
     ],

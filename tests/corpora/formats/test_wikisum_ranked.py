@@ -156,7 +156,6 @@ def test_a_file_that_would_run_a_program(
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ({"src": []}, "test.pt: must hold a list of articles, not dict"),
         ([{"src": [3], "tgt": [20]}], "'src' must hold lists of piece ids"),
         (
             [{"src": [[20, 32_000]], "tgt": [20]}],

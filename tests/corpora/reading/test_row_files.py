@@ -125,16 +125,6 @@ def test_a_folder_of_pairs_has_a_row_per_name(tmp_path: Path, stages: ArtifactCa
         read(tmp_path, stages)
 
 
-def test_a_part_is_one_whatever_is_before_its_number(tmp_path: Path) -> None:
-    """A name of numbers alone is that of a part, too, and is refused without the other part."""
-    for name in ("0001-of-0002.jsonl", "test1-of-2.jsonl", "test_1_of_2.jsonl"):
-        path = tmp_path / name
-        path.write_text(json.dumps({**TEXTS[0], "prediction": "x"}), encoding="utf-8")
-        with pytest.raises(DataError, match="of its 2 parts 1"):
-            read_pairs(path)
-        path.unlink()
-
-
 def test_empty_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
     """A spreadsheet adds such columns at the end; two of them with values are ambiguous."""
     path = tmp_path / "out.csv"

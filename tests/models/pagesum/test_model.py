@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 import torch
+from support.networks import alone
 from support.pagesum_networks import (
     END,
     PAD,
     RAGGED,
     START,
-    alone,
     batch,
     network,
     stock,
