@@ -4,9 +4,9 @@ import hashlib
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.dataset_rows import story_row
 from support.hub import offer_on_hub
 from support.reading import read_texts, reading_problem
 
@@ -147,36 +147,14 @@ def test_what_is_no_release_is_named(release: Path, stages: ArtifactCache) -> No
     )
 
 
-def row(number: int, **changes: Any) -> dict[str, Any]:
-    """A row of the hub."""
-    highlights = "Nobody came .\nIt was late. Very late ."
-    return {
-        "id": f"x{number}",
-        "article": "It was late. Nobody came.",
-        "highlights": highlights,
-        **changes,
-    }
-
-
-ROW = Example(
-    "x1",
-    None,
-    None,
-    (Document(None, (Section(None, (("It was late.", "Nobody came."),)),)),),
-    (("Nobody came .", "It was late. Very late ."),),
-)
-
-
 def test_rows_of_the_hub(
     stages: ArtifactCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They come from version 3.0.0, keep their ids, and are read from JSON lines, too; a highlight is a sentence."""
-    asked = offer_on_hub(monkeypatch, tmp_path, [row(1), row(2)])
+    row = story_row("x1")
+    asked = offer_on_hub(monkeypatch, tmp_path, [row])
     texts = load_texts(DatasetSettings(name="cnn_dailymail"), stages)
     assert asked == [("abisee/cnn_dailymail", "3.0.0")]
-    assert texts.facts["source"] == "abisee/cnn_dailymail@0123abc"
-    assert list(texts.splits) == ["train", "validation", "test"]
-    assert texts.splits["test"].ids == ["x1", "x2"]
-    assert texts.splits["test"][0] == ROW
-    (tmp_path / "train.jsonl").write_text(json.dumps(row(1, **{"": "0"})) + "\n")
-    assert list(read(tmp_path, stages).splits["train"]) == [ROW]
+    assert texts.splits["test"][0].references == (("It snowed .", "She left ."),)
+    (tmp_path / "train.jsonl").write_text(json.dumps(row) + "\n")
+    assert list(read(tmp_path, stages).splits["train"]) == list(texts.splits["train"])

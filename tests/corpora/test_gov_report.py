@@ -190,18 +190,6 @@ def test_the_lists_of_a_release_decide_splits_and_order(
     assert read(release, stages, limit=2).splits["train"].ids == ["R1", "GAO-1"]
 
 
-def test_a_missing_report_is_named_with_its_list(release: Path, stages: ArtifactCache) -> None:
-    """It is named with the list and the line that name it; not strict, it is counted."""
-    (release / "gao" / "GAO-1.json").unlink()
-    message = problem(release, stages)
-    assert message.startswith(
-        f"{release / 'split_ids' / 'gao_train.ids'}:1: the report is missing: no gao/GAO-1.json"
-    )
-    assert read(release, stages, strict=False).facts["skipped"] == {
-        "train": {"the report is missing": 1}
-    }
-
-
 def test_what_is_no_release_is_named(release: Path, tmp_path: Path, stages: ArtifactCache) -> None:
     """A list without the other agency's, two for one split, an empty split, or no lists at all is each said plainly."""
     lists = release / "split_ids"
@@ -232,7 +220,6 @@ def test_a_line_of_a_row_of_the_hub_is_a_paragraph(
     asked = offer_on_hub(monkeypatch, tmp_path, rows)
     texts = load_texts(DatasetSettings(name="gov_report"), stages)
     assert asked == [("ccdv/govreport-summarization", "document")]
-    assert texts.facts["source"] == "ccdv/govreport-summarization@0123abc"
     assert texts.splits["validation"].ids == ["validation-0", "validation-1"]
     document = Document(None, (Section(None, (("A b.", "C d."), ("E f.",))),))
     assert texts.splits["test"][0] == Example(

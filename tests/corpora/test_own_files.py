@@ -1,9 +1,7 @@
 """The user's own files: text, Markdown and rows, read into the structure that every system reads."""
 
 import gzip
-import io
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -104,14 +102,6 @@ def test_blank_lines_separate_paragraphs(name: str, newline: str, tmp_path: Path
     )
 
 
-def test_standard_input_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`-` reads standard input, under a name of its own."""
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO("Grüße. Two.".encode())))
-    found = only("-")
-    assert (found.name, found.example.id) == ("standard input", "-")
-    assert list(found.example.sentences()) == ["Grüße.", "Two."]
-
-
 def test_rows_need_no_summaries(tmp_path: Path) -> None:
     """A row is an input; whatever is where its summary would be is not looked at; the same id twice is fine."""
     rows = (
@@ -176,7 +166,6 @@ BAD = {
         "void.jsonl:1: there is no text to summarize in it",
     ),
     "nested.md": (b"[" * 20_000, "nested.md: its quotes or brackets are nested too deep"),
-    "half.jsonl": (b'{"id": "a", "document": "\\ud800"}\n', "half.jsonl:1: half a character"),
 }
 
 
@@ -206,7 +195,6 @@ def test_a_file_that_is_not_there_is_told(name: str, tmp_path: Path) -> None:
         ([], "name a FILE"),
         (["-", "-"], "once only"),
         (["paper.pdf"], "paper.pdf: its name should end in .txt, .md"),
-        (["rows.xlsx"], "rows.xlsx: its name should end in"),
     ],
 )
 def test_a_file_that_cannot_be_meant_is_wrong_usage(files: list[str], message: str) -> None:

@@ -98,15 +98,11 @@ def test_other_braces_and_brackets_stay() -> None:
             {"topic_list": [{"topic": "X", "relevant_text_span": [["0", "4"]]}]},
             "is not in the meeting: 0 to 4, of 4",
         ),
-        (
-            {"topic_list": [{"topic": "X", "relevant_text_span": [["2"]]}]},
-            "must be two numbers of turns",
-        ),
         ({"general_query_list": [], "specific_query_list": []}, "no question: 'M1'"),
     ],
 )
 def test_a_bad_meeting_says_why(changes: dict[str, Any], expected: str) -> None:
-    """A span outside the meeting, or none at all, and a meeting that nobody asked about are named."""
+    """A span outside the meeting, and a meeting that nobody asked about are named."""
     topics = {"topic_list": [{"topic": "X", "relevant_text_span": [["0", "1"]]}]}
     with pytest.raises(BadRow, match=re.escape(expected)):
         qmsum_example(meeting(**{**topics, **changes}))
@@ -128,8 +124,4 @@ def test_a_folder_of_meetings_reads_as_its_json_lines(
     assert texts.splits["test"][0] == qmsum_example(meeting())[0].example
     (tmp_path / "val" / "V1.json").write_text("{}")
     with pytest.raises(DataError, match=r"V1\.json: the field 'meeting_transcripts' is missing"):
-        load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)
-    (tmp_path / "dev").mkdir()
-    (tmp_path / "dev" / "V2.json").write_text("{}")
-    with pytest.raises(DataError, match="two folders for the split 'validation'"):
         load_texts(DatasetSettings(name="qmsum", path=str(tmp_path)), stages)

@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 import pytest
 from support.hub import offer_on_hub
-from support.toys import write_jsonl
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.cli.main import main
@@ -56,17 +55,9 @@ BAD = {
     ),
     "j.csv": (b"id,document,summary\n1,a\0,c\n", r"j\.csv:2: the character NUL: character 4"),
     "k.csv": ("id,document,summary\n1,Café,c\n".encode("cp1252"), r"k\.csv:2: not UTF-8: byte 6"),
-    "e.csv": (
-        b'id,document\n1,"a\n\nb"\n2,d,e\n',
-        r"e\.csv:2: the fields 'summary' and 'references' are missing",
-    ),
     "f.csv": (
         b'id,document,summary\n1,"a\nb",c\n2,"d,e\n',
         r"f\.csv:4: .*unexpected end of data\); close every quote",
-    ),
-    "h.csv": (
-        b"id,Text,text,summary\n1,a,b,c\n",
-        r"h\.csv:2: two fields could be the document: 'Text', 'text'",
     ),
 }
 
@@ -101,45 +92,3 @@ def test_a_hub_dataset_needs_its_name(stages: ArtifactCache) -> None:
     for path in (None, "news", "a/b/c/d"):
         with pytest.raises(UsageError, match=r"dataset=hub needs dataset\.path=OWNER/NAME"):
             load_texts(DatasetSettings("hub", path=path), stages)
-
-
-def test_another_script_is_said_before_and_after(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Texts without a letter from a to z: a warning before the run's work, and the error, name the setting for them."""
-    rows = [
-        {"id": str(n), "document": f"Жёлтый дом стоит {'на' * n}.", "summary": "Дом."}
-        for n in range(3)
-    ]
-    path = write_table(tmp_path / "a.csv", rows)
-    words = [
-        "run",
-        "model=lead",
-        "model.length=3",
-        "dataset=jsonl",
-        f"dataset.path={path}",
-        f"results_dir={tmp_path}",
-    ]
-    assert main([*words, "baselines=false"]) == 3
-    first, *_, last = capsys.readouterr().err.splitlines()
-    assert first.startswith(
-        "warning: score.tokenizer=default drops 100 % of the references' letters and digits"
-    )
-    assert "score.tokenizer=unicode keeps the letters of every script" in last
-    assert main([*words, "baselines=false", "score.tokenizer=unicode"]) == 0
-    assert "drops" not in capsys.readouterr().err
-
-
-def test_one_file_names_the_division(
-    tmp_path: Path, own_config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A file that is all test split has a message on how to divide it; a divided one and a folder have none."""
-    path = write_table(tmp_path / "a.csv", [{**ROWS[0], "id": str(number)} for number in range(40)])
-    hint = "dataset.split_by_hash=true divides one file into three"
-    for name, words, expected in (
-        ("one", [path], True),
-        ("three", [path, "dataset.split_by_hash=true"], False),
-        ("many", [write_jsonl(tmp_path / "toy")], False),
-    ):
-        assert main(["dataset", "add", name, *map(str, words)]) == 0
-        assert (hint in capsys.readouterr().out) == expected

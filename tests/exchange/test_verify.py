@@ -140,13 +140,8 @@ def test_runs_that_agree_are_marked(work: Path, typed: Typed) -> None:
             lambda run: change_outputs(run, lambda lines: lines.pop(2)),
             ["predictions.jsonl: 1 missing example ('toy-32')"],
         ),
-        (
-            lambda run: change_outputs(run, lambda lines: lines.append({**lines[0], "id": "new"})),
-            ["predictions.jsonl: 1 extra example ('new')"],
-        ),
         (drop_score, ["scores.csv: 1 missing example ('toy-37')"]),
         (lambda run: (run / "predictions.jsonl").unlink(), ["not verified: "]),
-        (lambda run: (run / "record.json").write_text("{", encoding="utf-8"), ["not verified: "]),
     ],
 )
 def test_what_does_not_agree_is_named(
@@ -255,7 +250,6 @@ def test_metrics_that_need_a_model_are_named(work: Path, typed: Typed) -> None:
     [
         ([], 2, "the following arguments are required: RUN; RUN: runs, results folders, "),
         (["empty"], 3, "empty: no results folder (with runs/ or bundles/), and no bundle "),
-        (["nowhere"], 2, "no finished run is called 'nowhere' under results; "),
         (["a.tar.xz"], 3, "a.tar.xz: this bundle of runs is damaged ("),
     ],
 )
@@ -279,66 +273,29 @@ def test_facts_that_a_record_does_not_have_are_not_compared(work: Path, typed: T
     assert problems_of(typed, run_of("lead")) == []
 
 
-def relabel(run: Path, run_id: str, **labels: Any) -> Path:
-    """Write other labels into a run's record and settings, and put it where its record belongs."""
-    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
-    record["run_id"] = run_id
-    record["key"] |= {name: value for name, value in labels.items() if name != "seed"}
-    if "seed" in labels:
-        record["key"]["seeds"] = [labels["seed"]] * 3
-    config, key = record["config"], record["key"]
-    config["model"]["name"], config["dataset"]["name"] = key["model"], key["dataset"]
-    for section in (config, config["train"], config["decode"]):
-        section["seed"] = labels.get("seed", section["seed"])
-    (run / "record.json").write_text(json.dumps(record), encoding="utf-8")
-    (run / "config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
-    place = run.parents[1] / key["model"] / run_id
-    place.parent.mkdir(exist_ok=True)
-    return run.rename(place)
-
-
 def problems_of(typed: Typed, *words: object) -> list[str]:
     """The lines of `verify` about runs that are not verified."""
     lines = [line.split(maxsplit=3)[3] for line in typed("verify", *words)[1].splitlines()]
     return [line for line in lines if line != "verified"]
 
 
-def test_a_run_is_not_verified_as_one_of_another_system(work: Path, typed: Typed) -> None:
-    """Lead's summaries and scores, three times, as SEAL with three seeds: all three are refused."""
-    lead = run_of("lead")
-    for seed in (1, 2, 3):
-        copy = lead.with_name(f"copy{seed}")
-        shutil.copytree(lead, copy, ignore=shutil.ignore_patterns("work"))
-        relabel(copy, model="seal", seed=seed, run_id=f"{seed}" * 12)
-    assert len(problems_of(typed, "results")) >= 3
-    assert not list(Path("results/runs/mine/seal").glob("*/verified.json"))
-    assert typed("verify", run_of("lead"))[0] == 0
-
-
-SCORED = "scored by another version, so not compared: "
-
-
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
         ("evaluation.scores.rouge2.f", 1.5, "scores.rouge2.f is 1.5, the outputs give "),
-        ("evaluation.signature", "rouge:0", SCORED),
-        ("evaluation.measured_by.repetition", "repetition:0", f"{SCORED}repetition:0; here "),
+        ("evaluation.signature", "rouge:0", "scored by another version, so not compared: "),
         ("key.fingerprint", "0" * 64, "not verified: dataset 'mine' has other texts here: "),
-        ("key.split", "validation", "split is validation, its settings give test (1 value in "),
         ("variant", "length=50", "variant is length=50, its settings give batch_size=4,"),
         (
             "key.seeds",
             [2, 2, 2],
             "seeds is (2, 2, 2), its settings give (1, 1, 1) (1 value in all)",
         ),
-        ("config.scale", "paper", "scale is paper, config.yaml has tiny (1 value in all)"),
         ("fit.validation_loss", 0.5, "fit.validation_loss is 0.5, its settings give "),
         ("fit.validation_losses", [[1, 2.5], [2, 9.0]], "fit.validation_losses is ((1, "),
         ("fit.steps", 1, "fit.steps is 1, its settings give 2"),
         ("fit.first_loss", 1e6, "no training has such losses: the first is 1e+06, "),
         ("finished", "2999-01-01T00:00:00+00:00", "finished in the future: 2999"),
-        ("finished", "yesterday", "finished is no time: yesterday"),
         ("costs.timings.fit", 1e9, "its steps took 1000000"),
         ("outputs_digest", "0" * 16, "outputs_digest is 0000000000000000, the outputs give "),
     ],
@@ -347,7 +304,7 @@ def test_a_changed_record_is_named(
     path: str, value: object, problem: str, work: Path, typed: Typed
 ) -> None:
     """A value that the outputs, the settings, the training or the calendar do not allow is named."""
-    run = run_of("lead" if path.startswith(("evaluation", "key.split")) else "trunc")
+    run = run_of("lead" if path.startswith("evaluation") else "trunc")
     set_in_record(run, path, value)
     lines = [line.removeprefix("record.json: ") for line in problems_of(typed, run)]
     assert any(line.startswith(problem) for line in lines), lines
@@ -370,22 +327,12 @@ def test_a_record_without_its_training_is_checked_by_its_recipe(work: Path, type
 def test_another_run_id_or_place_is_named(model: str, work: Path, typed: Typed) -> None:
     """A run id that its settings do not give, and a folder that is not the record's, are refused."""
     run = run_of(model)
-    moved = relabel(run, run_id="0" * 12)
+    set_in_record(run, "run_id", "0" * 12)
+    problem = f"its folder is not runs/mine/{model}/000000000000, "
+    assert problems_of(typed, run)[0].startswith(problem)
+    moved = run.rename(run.with_name("0" * 12))
     problem = "record.json: run_id is 000000000000, its settings give "
     assert problems_of(typed, moved)[0].startswith(problem)
-    elsewhere = moved.rename(moved.with_name(run.name))
-    problem = f"its folder is not runs/mine/{model}/000000000000, "
-    assert problems_of(typed, elsewhere)[0].startswith(problem)
-    if model == "trunc":
-        # Record and settings agree on another seed, but not with the run id
-        (line,) = problems_of(typed, relabel(elsewhere, run.name, seed=5))
-        assert line.startswith("record.json: run_id is ")
-
-
-def test_runs_of_several_seeds_and_without_a_seed_are_verified(seeds: Path, typed: Typed) -> None:
-    """Three trainings with other outputs, and Lead, whose outcome depends on no seed."""
-    code, out, _ = typed("verify", seeds / "results")
-    assert (code, [line.split()[-1] for line in out.splitlines()]) == (0, ["verified"] * 4)
 
 
 def test_outputs_of_another_seed_are_refused(seeds: Path, typed: Typed, tmp_path: Path) -> None:
@@ -402,16 +349,12 @@ def test_outputs_of_another_seed_are_refused(seeds: Path, typed: Typed, tmp_path
     assert line.startswith("predictions.jsonl: trunc ")
     assert original.name[:8] in line
     assert copy.name[:8] in line
-    change_record(copy, lambda record: record.update(fit=first["fit"]))
-    shutil.rmtree(copy / "work")
-    shutil.copy(original / "predictions.jsonl", copy / "predictions.jsonl")
-    assert len(problems_of(typed, tmp_path / "results")) == 2
 
 
 def test_the_run_id_of_imported_outputs_has_their_labels(
     seeds: Path, typed: Typed, tmp_path: Path
 ) -> None:
-    """Imported outputs are verified; another variant, seed or name is refused, and so are they with another seed."""
+    """Imported outputs are verified; another variant, seed or name is refused."""
     lead = next((seeds / "results/runs/mine/lead").iterdir())
     place = ["--results-dir", tmp_path / "results"]
     outputs = tmp_path / "outputs.jsonl"
@@ -427,6 +370,3 @@ def test_the_run_id_of_imported_outputs_has_their_labels(
         set_in_record(run, path, value)
         assert problems_of(typed, run, *place) != []
         (run / "record.json").write_text(record, encoding="utf-8")
-    assert typed("import", outputs, *words, "--seed", "2", "--variant", "beam 5")[0] == 0
-    lines = problems_of(typed, tmp_path / "results")
-    assert [line.endswith("one is a copy") for line in lines] == [True, True]

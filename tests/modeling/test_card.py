@@ -6,11 +6,15 @@ from typing import Any
 
 import huggingface_hub
 import pytest
-from transformers import GenerationConfig
+import torch
+from support.tiny_seq2seq import write_seq2seq
+from transformers import BartForConditionalGeneration, GenerationConfig
 
+from longsumbench.core import Decoding
 from longsumbench.errors import DataError
 from longsumbench.modeling import card, checkpoints
 from longsumbench.modeling.card import card_decoding
+from longsumbench.modeling.generation import decode
 
 
 def write_card(folder: Path, generation: dict[str, Any] | None = None, **config: Any) -> str:
@@ -62,6 +66,38 @@ def test_a_card_in_our_settings(kind: str, tmp_path: Path) -> None:
     assert (
         card_decoding(write_card(tmp_path / "older", **generation), "model.checkpoint") == expected
     )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CARDS if kind != "token ids only"])
+def test_a_card_writes_what_the_library_writes(kind: str, tmp_path: Path) -> None:
+    """A checkpoint decoded by its card writes what `generate` writes of itself."""
+    folder = write_seq2seq(tmp_path)
+    own = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    ids = {
+        name: own[name]
+        for name in own
+        if name.endswith("_token_id") and name != "forced_eos_token_id"
+    }
+    (folder / "generation_config.json").write_text(
+        json.dumps({**CARDS[kind][0], **ids}), encoding="utf-8"
+    )
+    (folder / "config.json").write_text(
+        json.dumps(own | {"forced_eos_token_id": None}), encoding="utf-8"
+    )
+    model = BartForConditionalGeneration.from_pretrained(folder).eval()
+    torch.manual_seed(2)
+    for weights in model.parameters():  # fresh weights write the same whatever the settings are
+        weights.data.normal_(std=0.5)
+    inputs = torch.randint(5, 300, (3, 9))
+    batch = {"input_ids": inputs, "attention_mask": torch.ones_like(inputs)}
+    with torch.inference_mode():
+        expected = model.generate(**batch)[:, 1:].tolist()
+    end = model.config.eos_token_id
+    written, _ = decode(
+        model, batch, Decoding(**card_decoding(str(folder), "model.checkpoint")), limit=39
+    )
+    assert written == [row[: row.index(end)] if end in row else row for row in expected]
+    assert written != decode(model, batch, Decoding(), limit=39)[0]
 
 
 def test_where_a_card_has_its_settings(tmp_path: Path) -> None:

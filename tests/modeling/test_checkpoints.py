@@ -6,7 +6,7 @@ from typing import Any
 import psutil
 import pytest
 import torch
-from support.tiny_bart import write_bart
+from support.tiny_seq2seq import write_seq2seq
 from support.toys import ToySplit, build_tiny
 from transformers import BartForConditionalGeneration
 
@@ -64,7 +64,7 @@ def test_the_count_is_that_of_the_weights(name: str, monkeypatch: pytest.MonkeyP
 
 def test_a_checkpoint_beyond_the_memory(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint that does not fit is refused in one line that names it."""
-    folder = write_bart(tmp_path / "bart")
+    folder = write_seq2seq(tmp_path / "bart")
     free(1_000, monkeypatch)
     with pytest.raises(
         EnvironmentProblem, match=rf"the weights of model.init={folder} need 0.0 GB"

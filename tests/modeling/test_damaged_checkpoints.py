@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from support.tiny_bart import write_bart
 from support.tiny_bert import write_bert
+from support.tiny_seq2seq import write_seq2seq
 from support.toys import ToySplit, build_tiny
 from torch import Tensor
 
@@ -53,7 +53,7 @@ def score(folder: Path) -> None:
 
 USES: dict[str, tuple[Callable[[Path], Path], Callable[[Path], object]]] = {
     "summarize": (trunc, open_system),
-    "model.init": (write_bart, begin),
+    "model.init": (write_seq2seq, begin),
     "score.coherence_model": (write_bert, score),
 }
 

@@ -15,6 +15,7 @@ from support import (
     seal_networks,
     tdmca_networks,
 )
+from support.networks import alone
 from torch import Tensor
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -69,15 +70,6 @@ CASES = {
 def case(request: pytest.FixtureRequest) -> Case:
     """Every network."""
     return CASES[request.param]
-
-
-def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
-    """Return one example of a batch, its padding cut away."""
-    lengths = inputs["unit_mask"][row].sum(-1)
-    units, length = int(lengths.nonzero().max()) + 1, int(lengths.max())
-    sizes = {"unit_documents": (units,), "unit_graph": (units, units)}
-    cut = {name: tuple(map(slice, sizes.get(name, (units, length)))) for name in inputs}
-    return {name: value[(slice(row, row + 1), *cut[name])] for name, value in inputs.items()}
 
 
 def test_an_example_alone_has_the_logits_it_has_in_a_batch(case: Case) -> None:

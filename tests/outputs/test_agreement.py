@@ -309,9 +309,8 @@ def test_the_command(
     result = longsumbench.agreement(folder, resamples=100)
     assert (output / "agreement.csv").read_text(encoding="utf-8") == result.csv()
     assert printed.startswith(result.render())
-    for word in ("dataset.path=x", "score=3", "score", "score.metrics=[a"):
-        with pytest.raises(UsageError, match=r"write score\.NAME=VALUE"):
-            longsumbench.agreement(folder, [word])
+    with pytest.raises(UsageError, match=r"write score\.NAME=VALUE"):
+        longsumbench.agreement(folder, ["dataset.path=x"])
 
 
 def settled_rows(name: str) -> list[dict[str, str]]:

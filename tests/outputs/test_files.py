@@ -117,10 +117,8 @@ def test_an_id_that_occurs_twice(rows: Written, text: str) -> None:
             '{"id": "a", "prediction": NaN}',
             "the field 'prediction' must be text or a list of sentences, not NaN",
         ),
-        ('{"id": "a", "prediction": ["x", null]}', "not a list with null in it"),
         ('{"id": "a"}', "the field 'prediction' is missing"),
         ('{"prediction": "x"}', "the field 'id' is missing"),
-        ('{"id": NaN, "prediction": "x"}', "the field 'id' must be text, not a number"),
         ('{"id": "a", "prediction": "x', "not a JSON object on one line"),
         ('{"id": "a", "prediction": "\\ud800", "x": "\udcff"}', "not UTF-8: byte"),
     ],
@@ -138,11 +136,9 @@ def test_a_row_that_cannot_be_used(tmp_path: Path, rows: Written, line: str, mes
 
 
 def test_files_that_cannot_be_used(tmp_path: Path, rows: Written) -> None:
-    """No file, an empty one, one that is no text or no gzip, and a folder without outputs are errors that name it."""
+    """No file, an empty one, one that is no whole gzip, and a folder without outputs are errors that name it."""
     good = rows("good.jsonl", predicted("a") | {"summary": "x"})
     (tmp_path / "empty.jsonl").write_text("\n \n")
-    (tmp_path / "empty.txt").touch()
-    (tmp_path / "latin.txt").write_bytes("ok\ncafé\n".encode("latin-1"))
     (tmp_path / "torn.jsonl.gz").write_bytes(gzip.compress(good.read_bytes() * 99)[:-9])
     folder(tmp_path / "bare", x__txt="x")
     folder(tmp_path / "half", x__dec="x")
@@ -153,10 +149,6 @@ def test_files_that_cannot_be_used(tmp_path: Path, rows: Written) -> None:
     }.items():
         with pytest.raises(DataError, match=f"{name}: {message}"):
             read_pairs(tmp_path / name, good)
-    with pytest.raises(DataError, match="the file is empty"):
-        read_pairs(tmp_path / "empty.txt", tmp_path / "latin.txt")
-    with pytest.raises(DataError, match=r"latin.txt:2: not UTF-8: byte 4 of the line"):
-        read_pairs(tmp_path / "latin.txt", tmp_path / "latin.txt")
     with pytest.raises(DataError, match=r"bare: the folder has no \.dec files"):
         read_pairs(tmp_path / "bare")
     with pytest.raises(DataError, match=r"half: the folder has no \.ref files"):

@@ -77,7 +77,6 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     table = pd.read_csv(results / "leaderboard" / "jsonl.csv").set_index("model")
     assert sorted(table.index) == ["lead", "oracle", "random", "theirs"]
     row, (folder,) = table.loc["theirs"], folders_of(toy)
-    assert row[["source_seen", "parameters", "train_steps", "peak_memory_gb", "seed"]].isna().all()
     assert row["imported_from"] == "held-out.jsonl"
     predictions = [output_of(example)["prediction"] for example in rows_of(toy)]
     references = [example["summary"] for example in rows_of(toy)]
@@ -91,9 +90,7 @@ def test_import_compare_inspect(typed: Typed, toy: Path, held_out: Path, tmp_pat
     reason = f"{label} has no evidence: its outputs were written outside the suite"
     assert (code, err) == (0, f"{reason}\n")
     page = Reading(Path(out.splitlines()[-1]).read_text(encoding="utf-8"))
-    text = " ".join(page.text.split())
-    for sentence in (first["summary"], reason, "source sentence 1"):
-        assert sentence in text
+    assert first["summary"] in " ".join(page.text.split())
 
 
 def test_the_record_says_where_the_outputs_come_from(
@@ -156,7 +153,7 @@ def test_formats_give_the_same_run(
 def test_intersect_imports_examples_with_an_output(
     imported: Typed, typed: Typed, toy: Path, held_out: Path, log_lines: list[str]
 ) -> None:
-    """With --intersect, only examples with an output are imported; a line counts the others, and pages fit."""
+    """With --intersect, only examples with an output are imported; a line counts the others."""
     rows = rows_of(toy)
     write_outputs(held_out, [{"id": "nobody", "prediction": "x"}, *map(output_of, rows[2:5])])
     assert imported(held_out, "--intersect")[0] == 0
@@ -166,20 +163,16 @@ def test_intersect_imports_examples_with_an_output(
     assert RunRecord.read(folder).evaluation.n == 3
     assert imported(held_out, "--intersect", "score.metrics=[length_ratio]")[0] == 0
     assert RunRecord.read(folder).evaluation.measures["length_ratio"].n == 3
-    path = typed("inspect", folder, 0, "--output", toy.parent)[1].splitlines()[-1]
-    page = Reading(Path(path).read_text(encoding="utf-8"))
-    assert rows[2]["summary"] in page.text.replace("\n", " ")
     code, out, _ = typed("verify", folder)
     assert code == 0, out
 
 
-def test_outputs_are_verified_and_not_run_again(
+def test_outputs_are_not_run_again(
     imported: Typed, typed: Typed, toy: Path, held_out: Path
 ) -> None:
-    """An imported run's scores are checked; it is no system that could run or summarize, in one line each."""
+    """An imported run is no system that could run or summarize, in one line each; without record it names no command."""
     assert imported(held_out)[0] == 0
     (folder,) = folders_of(toy)
-    assert typed("verify", folder)[0] == 0
     commands = {
         "imported outputs of theirs and no system": ("summarize", folder, toy / "test.jsonl"),
         "outputs of theirs, which cannot be run": ("run", "--config", folder / "config.yaml"),
@@ -187,9 +180,6 @@ def test_outputs_are_verified_and_not_run_again(
     for message, words in commands.items():
         code, out, err = typed(*words)
         assert (code, out, len(err.splitlines()), message in err) == (2, "", 1, True)
-    scores = (folder / "scores.csv").read_text(encoding="utf-8").replace("1.0", "0.5", 1)
-    (folder / "scores.csv").write_text(scores, encoding="utf-8")
-    assert typed("verify", folder)[0] == 3
     (folder / "record.json").unlink()
     (run,) = list_runs(Results(toy.parent / "results"))
     assert (run.state, run.command) == ("interrupted", "")
@@ -199,7 +189,6 @@ def test_outputs_are_verified_and_not_run_again(
     ("change", "words", "code", "message"),
     [
         (lambda rows: rows[1:], (), 3, "no output for 1 of 8 examples (ids '"),
-        (lambda rows: [*rows, rows[0]], (), 3, "occurs twice; keep one of each"),
         (lambda rows: [*rows, {"id": "x", "prediction": ""}], (), 3, "1 output with an unknown id (ids 'x')"),
         (lambda rows: rows, ("--split", "train"), 3, "these are ids of the test split: add --split test"),
         (lambda rows: [{"id": "x", "prediction": ""}], ("--intersect",), 3, "no output for 8 of 8 examples"),
@@ -207,11 +196,8 @@ def test_outputs_are_verified_and_not_run_again(
         (lambda rows: rows, ("--model", "../a"), 2, "--model=../a cannot name a folder"),
         (lambda rows: rows, ("--variant", "a\nb"), 2, "--variant='a\\nb' has a control character"),
         (lambda rows: rows, ("--seed", "-1"), 2, "seed=-1"),
-        (lambda rows: rows, ("--dataset", "jsno"), 2, "unknown dataset 'jsno' (did you mean 'jsonl'?)"),
-        (lambda rows: rows, ("--split", "tset"), 2, "dataset.split=tset (did you mean 'test'?)"),
         (lambda rows: rows, ("decode.num_beams=5",), 2, "import takes dataset.*, score.* and"),
         (lambda rows: rows, ("dataset=pydoc",), 2, "write --dataset pydoc"),
-        (lambda rows: rows, ("score.metrics=[nothing]",), 2, "unknown metric 'nothing'"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_writes_nothing(
@@ -243,16 +229,6 @@ def test_lines_that_do_not_fit(
     assert RunRecord.read(folders_of(toy)[0]).evaluation.empty_predictions == 2
 
 
-def test_a_split_without_references(imported: Typed, toy: Path, held_out: Path) -> None:
-    """Without any reference nothing can be scored."""
-    rows = rows_of(toy)
-    for row in rows:
-        row["summary"] = ""
-    write_outputs(toy / "test.jsonl", rows)
-    code, _, err = imported(held_out)
-    assert (code, "the test split of jsonl has no references" in err) == (3, True)
-
-
 def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> None:
     """The function returns the record, and its command does the same."""
     texts, results = {"name": "jsonl", "path": toy, "limit": 5}, toy.parent / "results"
@@ -263,12 +239,6 @@ def test_the_function_does_what_the_command_does(toy: Path, held_out: Path) -> N
     assert (record.evaluation.n, record.variant, record.command[0]) == (5, "beam 5", "longsumbench")
     assert main(list(record.command[1:])) == 0
     assert len(folders_of(toy)) == 1
-    settings: dict[str, Any] = {"dataset.path": toy, "dataset.limit": 5, "baselines": False}
-    by_name = longsumbench.import_outputs(
-        some, model="theirs", dataset="jsonl", variant="beam 5", results_dir=results,
-        **settings,
-    )  # fmt: skip
-    assert by_name.run_id == record.run_id
     with pytest.raises(UsageError, match="dataset= has no name"):
         longsumbench.import_outputs(some, model="theirs", dataset={"path": toy})
 
@@ -284,5 +254,3 @@ def test_outputs_may_be_a_dictionary(toy: Path, held_out: Path) -> None:
         longsumbench.import_outputs(outputs | {"x0": 3}, **settings)
     with pytest.raises(DataError, match="no output for 8 of 8 examples"):
         longsumbench.import_outputs({}, **settings)
-    with pytest.raises(UsageError, match="predictions must be a list or a dictionary, not NoneT"):
-        longsumbench.score(None, ["a"])  # type: ignore[arg-type]

@@ -1,6 +1,5 @@
 """The page of an example without evidence: nearest sentences by hand, marks, and texts that stay texts."""
 
-from support.pages import HOSTILE, Reading
 from support.run_records import record
 
 from longsumbench.core import Document, Example, Section, Summary
@@ -47,12 +46,3 @@ def test_words_are_marked_by_who_shares_them() -> None:
     )
     assert ' purple <mark class="other">tables</mark>.' in text
     assert "no evidence was kept" in text
-
-
-def test_a_page_stays_a_page() -> None:
-    """Whatever an output, a source or a reference has in it, elements nest, nothing runs and nothing is loaded."""
-    read = Reading(page(HOSTILE, (HOSTILE, "", "A."), HOSTILE, read=f"<s>{HOSTILE}"))
-    assert (read.open, [one for one in read.loaded if not one.startswith("#")]) == ([], [])
-    assert {"script", "img"}.isdisjoint(read.elements)
-    assert "alert('x')" in read.text
-    assert "nothing" in Reading(page("", ("A.",), "B.")).text

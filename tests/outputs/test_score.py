@@ -165,10 +165,8 @@ def test_nothing_can_be_scored(tmp_path: Path, scored: Scored) -> None:
     ("words", "code", "message"),
     [
         (["a", "b", "c"], 2, "give PREDICTIONS, and REFERENCES if in another file"),
-        (["a", "--mode", "prl"], 2, "mode=prl (did you mean 'perl'?); allowed: google, perl"),
         (["a", "--resamples", "5"], 2, "--resamples=5 is below 100"),
         (["a", "--resampling", "perl"], 2, "--resampling perl needs --mode perl"),
-        (["a", "--per-example", "."], 2, "--per-example . is a folder: give a file name"),
         (["a", "--per-example", "/dev/null/x.csv"], 4, "cannot write to /dev/null (File exists)"),
         (["nowhere.jsonl"], 3, "nowhere.jsonl: no such file or folder"),
     ],

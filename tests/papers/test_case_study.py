@@ -91,16 +91,3 @@ def test_chosen_example(texts: Path, tmp_path: Path) -> None:
         match="example=none: no pair in this example of Toys; examples with a far one: far",
     ):
         case_study_page(job_of(results, texts, "none", One=one))
-
-
-def test_run_without_outputs(texts: Path, tmp_path: Path) -> None:
-    """A record without its outputs is named, with what makes them again; nothing is analysed."""
-    results = tmp_path / "results"
-    one = lead(results, texts, 3)
-    next(results.glob("runs/*/*/*/predictions.jsonl")).unlink()
-    page = case_study_page(job_of(results, texts, One=one))
-    (block,) = page.blocks
-    assert block.notes[0].startswith(
-        "One, Toys: predictions.jsonl missing; the same `longsumbench run` command"
-    )
-    assert len(page.numbers) == 0

@@ -67,22 +67,15 @@ def test_a_significant_difference_is_reproduced_or_reversed() -> None:
     assert (verdicts[2].reason, verdicts[2].n, verdicts[2].runs) == ("no runs", None, "")
     assert verdicts[3].reason == "9 examples, 3 seeds; with care"
     assert (verdicts[3].n, verdicts[3].seeds, verdicts[3].runs) == (9, 3, RUNS[0].run_id)
-    # A fourth test, without runs: 0.04 is tested twice, so p is 0.08
-    part = Part("a > b", "d", "", PairDifference(effect_of(1.0, 0.04), 9))
-    *_, third, of_texts = judge_claims([*claims, Claim(PAPER, "probe", ("d",), [part])])
-    assert [third.outcome, of_texts.outcome] == [UNDECIDED, UNDECIDED]
-    assert (of_texts.reason, of_texts.n, of_texts.seeds) == ("9 examples", 9, None)
 
 
 @pytest.mark.parametrize(
     ("parts", "outcome", "p", "decides"),
     [
         ([(1.0, 0.01), (2.0, 0.04)], REPRODUCED, 0.04, "a > 1 (the weakest of 2 parts)"),
-        ([(1.0, 0.01), (2.0, 0.06)], UNDECIDED, 0.06, "a > 1 (the weakest of 2 parts)"),
         ([(1.0, 0.001), (-2.0, 0.02)], REVERSED, 0.04, "a > 1 (the most reversed of 2 parts)"),
         ([(1.0, 0.001), (-2.0, 0.03)], UNDECIDED, 0.06, "a > 1 (the most reversed of 2 parts)"),
         ([(-1.0, 0.5), (-2.0, 0.6)], UNDECIDED, 1.0, "a > 0 (the most reversed of 2 parts)"),
-        ([(-1.0, 0.04)], REVERSED, 0.04, "a > 0"),
     ],
 )
 def test_a_claim_of_several_parts_by_hand(
@@ -147,7 +140,6 @@ def test_an_obstacle_is_no_test() -> None:
     ("mean", "error", "outcome"),
     [
         (0.1, 0.1, ALIKE_ROWS),
-        (-0.1, 0.1, ALIKE_ROWS),
         (2.0, 0.1, UNLIKE_ROWS),
         (-2.0, 0.1, UNLIKE_ROWS),
         (0.9, 0.3, UNDECIDED),

@@ -83,7 +83,6 @@ def test_costs_are_read_as_they_were_written(tmp_path: Path) -> None:
             PaperTableCost(3, 2, 0.2),
             "3 runs, an hour or less on one A100, without 2 of public checkpoints",
         ),
-        (PaperTableCost(1, 1, 0.0), "1 run, without 1 of public checkpoints"),
         (PaperTableCost(0, 0, 0.0), "no runs of systems"),
         (None, "not estimated"),
     ],

@@ -65,13 +65,3 @@ def test_near_pairs_are_compared_with_random_pairs(tmp_path: Path) -> None:
     assert verdict.high is not None
     error = 100 * (0.58 * 0.42 / 399) ** 0.5  # one pair in each text: a binomial share
     assert verdict.high == pytest.approx(58 - 100 * BY_CHANCE + 1.966 * error, abs=0.01)
-
-
-def test_both_datasets_are_one_claim(tmp_path: Path) -> None:
-    """If near pairs are rarer than by chance on one dataset, the claim is reversed, whatever the other one says."""
-    near, far = texts(tmp_path / "near", *[1] * 30), texts(tmp_path / "far", *[1] * 30, *[9] * 70)
-    verdict = judge(GovReport=near, arXiv=far)
-    assert (verdict.outcome, verdict.datasets) == (REVERSED, ("GovReport", "arXiv"))
-    assert verdict.claim == "near > random pairs on arXiv (the most reversed of 2 parts)"
-    assert [part.difference > 0 for part in verdict.parts] == [True, False]
-    assert judge(GovReport=texts(tmp_path / "none", 0), arXiv=far).outcome == NOT_TESTED

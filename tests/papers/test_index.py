@@ -9,7 +9,6 @@ from support.paper_tables import offer, toy_paper_table
 
 from longsumbench.errors import DataError
 from longsumbench.leaderboards.seed_groups import NOT_LEARNED
-from longsumbench.papers import write
 from longsumbench.papers.page import (
     ALIKE_ROWS,
     NOT_TESTED,
@@ -66,17 +65,6 @@ def test_every_claim_is_in_the_index(tmp_path: Path) -> None:
     assert rows[2].endswith("| undecided | 3 |  | [best-table2](best-table2.md) |")
     in_docs = rows_of(claims_table(Results(tmp_path), "x/"))
     assert in_docs[2].endswith("[best-table2](x/best-table2.md) |")
-
-
-def test_titles_count_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The title of the page is that of its picture, and has the number of papers with claims."""
-    titles = []
-    monkeypatch.setattr(write, "add_title_and_notes", lambda _, title, __: titles.append(title))
-    for name, papers in {"toy-table1": "1 paper", "best-table2": "2 papers"}.items():
-        write_json(tmp_path, name, REPRODUCED)
-        title = f"The claims of {papers}, and what holds here"
-        assert read_index(tmp_path).startswith(f"# {title}\n")
-        assert titles.pop() == title
 
 
 @pytest.mark.parametrize(

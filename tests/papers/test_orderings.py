@@ -29,7 +29,6 @@ from longsumbench.papers.page import (
     NOT_TESTED,
     ONE_SEED,
     REPRODUCED,
-    REVERSED,
     TWO_SEEDS,
     UNDECIDED,
     UNDECIDED_LEARNING,
@@ -90,19 +89,6 @@ def judge(monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
     monkeypatch.setattr("longsumbench.papers.printed.judge_learning", judged)
 
 
-def test_the_sign_of_a_significant_difference_decides(tmp_path: Path) -> None:
-    """A clear ordering is reproduced or reversed; one that chance explains is undecided."""
-    runs = {
-        "a": runs_of(tmp_path, "ea", 0.1),
-        "b": runs_of(tmp_path, "ca"),
-        "c": runs_of(tmp_path, "trunc"),
-    }
-    first, second, third = decide(tmp_path, table("a > b", "b > a", "b > c"), runs)
-    assert [first.outcome, second.outcome, third.outcome] == [REPRODUCED, REVERSED, UNDECIDED]
-    assert first.difference == pytest.approx(10, abs=1)
-    assert first.reason == "40 examples, 3 seeds"
-
-
 def test_planted_facts_are_shown_without_a_test(tmp_path: Path) -> None:
     """A claim has one test, on the measure of its scale; the difference in facts is a number next to it."""
     facts = {"ea": [1.0] * 39 + [0.5], "ca": [0.0] * 39 + [0.5]}
@@ -125,11 +111,6 @@ def test_planted_facts_are_shown_without_a_test(tmp_path: Path) -> None:
         ({"ea": UNKNOWN, "ca": NOT_LEARNED}, NOT_TESTED, "; a: it is not known"),
         ({"ea": STILL_LEARNING, "ca": NOT_LEARNED}, NOT_LEARNED, "; b: it is not learned"),
         ({"ea": STILL_LEARNING}, UNDECIDED_LEARNING, "; a: it is still learning"),
-        (
-            {"ea": NOT_LEARNED, "ca": NOT_LEARNED},
-            NOT_LEARNED,
-            "; a: it is not learned; b: it is not learned",
-        ),
         ({"ea": ""}, REPRODUCED, ""),  # a system that learns nothing, such as Lead
     ],
 )
@@ -174,7 +155,6 @@ def test_the_gate_reads_the_outputs(tmp_path: Path) -> None:
         ([1], [1], ONE_SEED, "one seed"),
         ([1, 2], [1, 2], TWO_SEEDS, "2 seeds"),
         ([1, 2], [3, 4], NOT_TESTED, "different seeds"),
-        ([None], [1], ONE_SEED, "one seed"),
         ([None], [None], REPRODUCED, ""),
     ],
 )
@@ -182,10 +162,7 @@ def test_too_few_seeds_decide_nothing(
     first: list[int], second: list[int], outcome: str, tested: str, tmp_path: Path
 ) -> None:
     """One or two common seeds are named; systems without seeds are tested over examples, and need none."""
-    models = [
-        model if seeds != [None] else f"lead{model}"
-        for model, seeds in (("ea", first), ("ca", second))
-    ]
+    models = ("leadea", "leadca") if first == [None] else ("ea", "ca")
     runs = {
         "a": runs_of(tmp_path, models[0], 0.1, first),
         "b": runs_of(tmp_path, models[1], 0.0, second),

@@ -46,11 +46,3 @@ def test_rows_on_datasets_that_are_not_read_keep_their_label() -> None:
     rows = read_other_rows(SEAL, ["arXiv"])
     assert {row.dataset for row in rows if row.label == "SEAL"} == {"PubMed", "Search2Wiki"}
     assert "GLC (Xiao & Carenini 2019)" in {row.label for row in rows}
-
-
-def test_a_selector_can_name_who_got_the_numbers() -> None:
-    """LED with 16,384 tokens is printed twice, quoted and re-run; a row selects one of them."""
-    chosen = {"system": "LED", "input_tokens": "16384", "provenance": "reproduced-by"}
-    found = find_printed_row(pagesum(LED=PaperRow(published=chosen)), "LED", "arXiv")
-    assert found
-    assert found.numbers == {"R-1": "48.10", "R-2": "19.78", "R-L summary": "43.08"}

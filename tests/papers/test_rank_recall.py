@@ -11,7 +11,7 @@ from support.paper_jobs import analysis_job, write_texts
 from longsumbench.analysis.dataset.rank_recall import KEPT, RankRecall
 from longsumbench.core import DatasetSettings
 from longsumbench.errors import UsageError
-from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, REVERSED, Page
+from longsumbench.papers.page import NOT_TESTED, ONE_SEED, REPRODUCED, Page
 from longsumbench.papers.paper_tables import PaperClaim
 from longsumbench.papers.rank_recall import rank_recall_page
 
@@ -103,21 +103,6 @@ def test_only_examples_with_more_paragraphs_are_tested(
     (verdict,) = page_of(tmp_path).verdicts
     assert (verdict.outcome, verdict.difference, verdict.n) == (ONE_SEED, pytest.approx(20), 8)
     assert verdict.reason == "8 examples; 1 of 4 numbers of paragraphs"
-
-
-def test_all_numbers_of_paragraphs_are_one_claim(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A ranker that is better with 5 to 20 paragraphs and worse with 40 does not find more: the claim is reversed."""
-    noise = np.random.default_rng(1).normal(0, 0.01, (30, len(KEPT)))
-    recalls = {"tfidf": np.full((30, len(KEPT)), 0.5), "lstm": 0.5 + noise + [0.2, 0.2, 0.2, -0.1]}
-    found = RankRecall("jsonl", "test", "paragraph", recalls, np.full(30, 50), 4.0)
-    monkeypatch.setattr("longsumbench.papers.rank_recall.rank_recall", lambda *_: found)
-    (verdict,) = page_of(tmp_path, seed="1,2,3").verdicts
-    assert (verdict.outcome, len(verdict.parts)) == (REVERSED, len(KEPT))
-    assert verdict.claim.startswith(
-        "lstm > tfidf in ROUGE-L recall of the best 40 (the most reversed"
-    )
 
 
 def test_a_ranker_is_not_named(tmp_path: Path) -> None:

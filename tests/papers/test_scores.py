@@ -81,13 +81,6 @@ def test_rouge_l_of_an_unstated_kind_has_no_difference(tmp_path: Path) -> None:
     assert "does not state the kind of its R-L" in " ".join(found.blocks[0].footnotes)
 
 
-def test_rows_without_runs_are_as_printed(tmp_path: Path) -> None:
-    """A row whose run is missing has the paper's numbers only, and the number of runs says so."""
-    cells = row_of(page(tmp_path, seal()).blocks[0], "EA")
-    assert [cells[f"R-1 {kind}"] for kind in ("printed", "ours", "difference")] == ["43.0", "", ""]
-    assert cells["runs"] == "0 of 1"
-
-
 def test_a_table_of_precision_compares_precision(tmp_path: Path) -> None:
     """ETADS prints precision in Table 5, so ours is precision as well, in the verdicts too."""
     paper_table, results = find_paper_table("etads-table5"), Results(tmp_path)

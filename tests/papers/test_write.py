@@ -68,13 +68,6 @@ def test_the_markdown_page(job: Job, tmp_path: Path) -> None:
     assert places == sorted(places)
 
 
-def test_pages_of_the_suite_link_to_the_list(job: Job, tmp_path: Path) -> None:
-    """The reference results of a clone are three folders below docs/papers.md."""
-    moved = replace(job, results=Results(tmp_path / "results" / "reference"))
-    text = write_page(moved, runs_page(moved))[0].read_text(encoding="utf-8")
-    assert "(index.md) · [All tables and figures](../../../docs/papers.md)" in text
-
-
 def test_the_same_runs_give_the_same_files(job: Job, tmp_path: Path) -> None:
     """Byte for byte, also in another folder."""
     first = {path.name: path.read_bytes() for path in write_page(job, runs_page(job))}

@@ -144,20 +144,18 @@ def test_a_packed_run_is_repeated_in_a_folder(work: Path) -> None:
     assert files_of(Path("results/bundles")) == packed
 
 
-@pytest.mark.parametrize("lost", ["scores.csv", "config.yaml"])
 def test_a_packed_run_is_not_replaced_by_less(
-    lost: str, work: Path, capsys: pytest.CaptureFixture[str]
+    work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A folder that lacks a file that is packed does not replace the packed run, which a line says."""
     run = run_folder(work, "lead")
     assert main(["runs", "pack"]) == 0
     packed = files_of(Path("results/bundles"))
-    (run / lost).unlink()
+    (run / "scores.csv").unlink()
     capsys.readouterr()
     assert main(["runs", "pack"]) == 0
-    assert (
-        f"lacks {lost}, which is packed: the packed run stays as it is" in capsys.readouterr().err
-    )
+    line = "lacks scores.csv, which is packed: the packed run stays as it is"
+    assert line in capsys.readouterr().err
     assert files_of(Path("results/bundles")) == packed
 
 
@@ -207,19 +205,12 @@ def member(name: str, content: bytes = b"x", **fields: object) -> Member:
 MUCH = 3_000_000  # bytes, more than a bundle may hold in these tests
 HOSTILE: dict[str, tuple[list[Member], str]] = {
     "a place above": ([member("../../../../x")], "is not a file of a run on mine"),
-    "another dataset": ([member("../../../other/lead/1/x")], "is not a file of a run on mine"),
     "a link": (
         [member("x", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd")],
         "is not a file of a run on mine",
     ),
     "a long name": ([member("n" * 5_000)], "the name is too long, or another file has it"),
-    "many folders": ([member("a/" * 3_000 + "a")], "is not a file of a run on mine"),
-    "a file, then a folder": (
-        [member("a"), member("a/b")],
-        "the name is too long, or another file has it",
-    ),
     "half a character": ([member("a\udcff/../b")], "is not a file of a run on mine"),
-    "a pipe": ([member("a", b"", type=tarfile.FIFOTYPE)], "is not a file of a run on mine"),
     "a part of another machine": ([member("work/.lock")], "is not a file of a run on mine"),
     "much": ([member("a", bytes(MUCH))], "hold more than 1.0 MB: runs cannot be packed so tightly"),
     "much in many": ([member(f"{n}", bytes(1000)) for n in range(2000)], "hold more than 1.0 MB: "),
@@ -266,20 +257,6 @@ def test_a_bundle_that_could_not_be_read_replaces_none(
     monkeypatch.setattr(bundles, "_SMALL_CONTENT", 1_000_000)
     assert main(["runs", "pack"]) == 3
     assert files_of(Path("results/bundles")) == before
-
-
-@pytest.mark.parametrize("kept", [0, -20])
-def test_a_damaged_bundle_is_named(
-    kept: int, work: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A part of a bundle ends in one line with its path."""
-    assert main(["runs", "pack"]) == 0
-    bundle = Path("results/bundles/mine.tar.xz")
-    bundle.write_bytes(bundle.read_bytes()[:kept])
-    capsys.readouterr()
-    assert main(["leaderboard"]) == 3
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"longsumbench: {bundle}: this bundle of runs is damaged (")
 
 
 def test_damaged_runs_are_not_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,7 +101,6 @@ def test_where_and_how_fast_does_not_decide(model: str, toy: Path, tmp_path: Pat
     [
         ("dataset", {"split": "validation"}),
         ("decode", {"limit": 3}),
-        ("score", {"resamples": 200}),
         ("score", {"mode": "perl", "wordnet": "none"}),
         ("dataset", {"limit": 5}),
     ],
@@ -120,7 +119,6 @@ def test_what_is_summarized_and_scored_decides(
     ("model", "decided_by"),
     [
         ("lead", set()),
-        ("oracle", set()),
         ("random", {"seed", "decode.seed"}),
         ("trunc", {"seed", "decode.seed", "train", "decode"}),
     ],
@@ -172,14 +170,9 @@ def test_a_trained_run_is_complete(toy: Path) -> None:
     assert timings.total >= timings.fit + timings.summarize + timings.score > 0
     fit = record.fit
     assert (fit.steps, fit.examples, fit.ended_by) == (4, 32, "max_steps")
-    assert fit.parameters > 1000
     assert record.ledger.source is not None
     assert record.ledger.source.tokens > record.ledger.source.words > 0
     assert (record.costs.peak_memory_gb or 0) > 0.01
-    assert (record.costs.decode_tokens_per_second or 0) > 0
-    assert record.texts.examples == {"train": 24, "validation": 6, "test": 8}
-    assert {"torch", "transformers"} <= set(record.environment.packages)
-    assert "n:8" in record.evaluation.signature
     rows = (toy / "test.jsonl").read_text(encoding="utf-8").splitlines()
     ids = [json.loads(line)["id"] for line in rows]
     predictions = (folder / PREDICTIONS).read_text(encoding="utf-8").splitlines()
@@ -187,7 +180,6 @@ def test_a_trained_run_is_complete(toy: Path) -> None:
     scores = (folder / "scores.csv").read_text().splitlines()
     assert [line.partition(",")[0] for line in scores] == ["id", *ids]
     assert yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")) == asdict(config)
-    assert (folder / "work" / "checkpoint" / "model.safetensors").is_file()
 
 
 def test_copied_words_are_counted(toy: Path) -> None:
@@ -264,7 +256,6 @@ def test_baselines_stand_beside_a_run(toy: Path, log_lines: list[str]) -> None:
     ("model", "changes", "variant"),
     [
         ("lexrank", {"model": {"length": "3"}}, "length=3"),
-        ("lexrank", {"model": {"length": "reference"}}, "length=reference"),
         ("lexrank", {}, ""),
         ("ea", {"decode": {"mode": "extract", "extract_length": "3"}}, "length=3"),
     ],

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -81,17 +81,6 @@ def test_summaries_come_in_the_order_of_the_data(tmp_path: Path) -> None:
         assert read_summaries(path) == summaries
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
         assert [list(row)[:2] for row in rows] == [["id", "prediction"]] * len(summaries)
-
-
-def test_every_field_survives(tmp_path: Path) -> None:
-    """A summary with every field set, or none, is read as it was written, odd line separators included."""
-    whole = Summary(
-        "a", "x\u2028y\u0085z\n\t“ü” 🦜", Truncation(3, 2, (Cut("length", 1, 1),)), False, 12
-    )
-    whole = replace(whole, counts={"refused": 1, "price": 0.25})
-    bare = Summary("b", "")
-    (tmp_path / "p.jsonl").write_text(to_line(whole) + to_line(bare), encoding="utf-8")
-    assert read_summaries(tmp_path / "p.jsonl") == [whole, bare]
 
 
 @pytest.mark.parametrize("stopped_after", [0, 1, 3])
@@ -234,21 +223,6 @@ def test_a_killed_run_has_the_evidence_of_its_lines(
     summarize(watching, tmp_path / "killed", "7")
     assert watching.batches == undisturbed
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
-
-
-def test_more_evidence_costs_its_batches_only(watching: Watching, tmp_path: Path) -> None:
-    """Asked for more, the batches that lack some are decoded again and no line changes; asked for less, nothing is."""
-    summarize(watching, tmp_path, "2")
-    before = list(watching.batches)
-    written = [(tmp_path / name).read_bytes() for name in ("p.jsonl", "log.jsonl")]
-    summarize(watching, tmp_path, "4")
-    again = [set(ids) for ids, _ in watching.batches[len(before) :]]
-    assert again == [set(ids) for ids, _ in before if {"toy-2", "toy-3"} & set(ids)]
-    for fewer in ("1", "none"):
-        summarize(watching, tmp_path, fewer)
-    assert len(watching.batches) == len(before) + len(again)
-    assert kept_places(tmp_path / "evidence") == {0, 1, 2, 3}
-    assert [(tmp_path / name).read_bytes() for name in ("p.jsonl", "log.jsonl")] == written
 
 
 def keep(watching: Watching, folder: Path, asked: str) -> list[str]:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from longsumbench.cli.main import main
 from longsumbench.conf import CONF
 from longsumbench.core import Decoding, catalogue, registry, resolve_config
 from longsumbench.errors import UsageError
@@ -138,13 +137,6 @@ def test_a_recipe_goes_with_its_model(words: list[str], message: str) -> None:
     """A recipe of another model, or one that names none alone, would run something that nobody meant."""
     with pytest.raises(UsageError, match=message):
         plan(words)
-
-
-def test_recipes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command line lists every recipe with its source."""
-    assert main(["list", "recipes"]) == 0
-    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    assert {*PUBLISHED, "pagesum-arxiv"} <= set(lines)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -114,7 +114,6 @@ def test_what_cannot_be_read_stops_no_other(folder: Path, typed: Typed) -> None:
     ("words", "problem"),
     [
         ("lexrank texts --output out.jsonl", "out.jsonl exists, and another system"),
-        ("lead texts model.length=5 --output out.jsonl", "out.jsonl exists, and another system"),
         ("lead texts --output mine.jsonl", "mine.jsonl exists, and another system"),
         ("lead texts --output texts/out", "one of the inputs or inside them"),
         ("lead mine.jsonl --output out", "files of rows have several summaries"),

@@ -26,7 +26,6 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 MODELS = {
     "lead": ["model.length=4"],
-    "lexrank": ["model.length=4"],
     "random": ["model.length=4", "seed=2"],
     "seq2seq": [f"model.checkpoint={tiny_checkpoint()}", "model.decode_length=12", "device=cpu"],
     "prompt": [f"model.checkpoint={causal_folder()}", "model.decode_length=150", "device=cpu"],
@@ -79,13 +78,11 @@ def test_a_baseline_by_its_name(text: str, typed: Typed) -> None:
             2,
             "'train.max_steps=3': model=lead has these settings here: model.",
         ),
-        (["seq2seq"], 2, "model.checkpoint"),
         (
             ["prompt", f"model.checkpoint={causal_folder()}", "model.shots=1"],
             3,
             "model.shots=1 needs a train split",
         ),
-        (["lexrang"], 2, "no folder lexrang (did you mean 'lexrank'?), and no finished run"),
     ],
 )
 def test_what_cannot_summarize_untrained(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longsumbench import run
-from longsumbench.analysis.plan import analyze, stats
+from longsumbench.analysis.plan import stats
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import (
     Decoding,
@@ -93,21 +93,3 @@ def test_statistics_use_the_words_of_their_settings(texts: dict[str, Any]) -> No
     recalls: Any = stats(**unicode, rank="lexrank", unit="sentence")
     assert recalls.recalls["none"][:, 0].tolist() == [1, 1, 1]
     assert "tokenizer:unicode" in recalls.signature
-
-
-@pytest.mark.parametrize(("tokenizer", "expected"), [("unicode", 1), ("default", 0)])
-def test_fusion_uses_the_words_of_its_settings(
-    tokenizer: str, expected: int, tmp_path: Path
-) -> None:
-    """A reference sentence that joins two source sentences is found with the tokenizer that keeps its letters."""
-    row: dict[str, Any] = {
-        "id": "e",
-        "document": " ".join(GREEK),
-        "summary": f"{GREEK[1][:-1]} και {GREEK[3]}",
-    }
-    path = tmp_path / "fused.jsonl"
-    path.write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
-    words = ["dataset=jsonl", f"dataset.path={path}", f"score.tokenizer={tokenizer}"]
-    result: Any = analyze("fusion", words)
-    assert len(result.fusions) == expected
-    assert f"porter,{tokenizer}" in result.signature

@@ -55,3 +55,12 @@ def ragged_labels(lengths: Sequence[int], vocabulary: int, seed: int) -> Tensor:
     for label, length in zip(labels, lengths, strict=True):
         label[:length] = torch.randint(3, vocabulary, (length,), generator=generator)
     return labels
+
+
+def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
+    """Return one example of a batch, its padding cut away."""
+    lengths = inputs["unit_mask"][row].sum(-1)
+    units, length = int(lengths.nonzero().max()) + 1, int(lengths.max())
+    sizes = {"unit_documents": (units,), "unit_graph": (units, units)}
+    cut = {name: tuple(map(slice, sizes.get(name, (units, length)))) for name in inputs}
+    return {name: value[(slice(row, row + 1), *cut[name])] for name, value in inputs.items()}

@@ -55,13 +55,6 @@ def batch(*examples: tuple[int, ...]) -> dict[str, Tensor]:
 RAGGED = ((8, 5, 8), (7,), (3, 0, 8, 1, 6))  # the third has an absent page between others
 
 
-def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
-    """Return one example of a batch, its padding and its absent pages cut away."""
-    mask = inputs["unit_mask"][row]
-    real, length = mask.any(-1), int(mask.sum(-1).max())
-    return {name: inputs[name][row, real, :length][None] for name in inputs}
-
-
 def targets(*lengths: int) -> Tensor:
     """Return labels of the given lengths, from the start token to the end token."""
     labels = networks.ragged_labels(lengths, VOCABULARY, seed=3)

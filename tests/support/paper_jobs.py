@@ -137,10 +137,7 @@ def analysis_job(
     name: str,
     datasets: Mapping[str, DatasetSettings],
     options: Mapping[str, Any],
-    results: Path = Path("results"),
-    rows: Mapping[str, PaperRow] | None = None,
     claims: Sequence[PaperClaim] = (),
-    runs: Sequence[RowRuns] = (),
     typed: Mapping[str, Any] | None = None,
 ) -> Job:
     """Return the job of the paper table "pagesum-table4" at scale "small"; typed options replace the defaults."""
@@ -152,7 +149,7 @@ def analysis_job(
         default="small",
         scales={"small": "scale=small", "paper": "scale=paper"},
         datasets={dataset: {"small": "dataset=jsonl"} for dataset in datasets},
-        rows=rows or {},
+        rows={},
         claims=tuple(claims),
         options=options,
         name=name,
@@ -163,10 +160,10 @@ def analysis_job(
         paper_table,
         "small",
         datasets,
-        tuple(runs),
+        (),
         {**options, **(typed or {})},
         (),
-        Results(results),
+        Results(Path("results")),
     )
 
 

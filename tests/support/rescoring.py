@@ -10,10 +10,8 @@ from longsumbench.modeling.nn.penalties import Penalties
 
 COVERAGES = [
     Penalties("wu", 0.9, "summary", 5.0),
-    Penalties("wu", 0.9, "summary", 0.3),
     Penalties("wu", 0.6, "wu", 0.2),
     Penalties("power", 1.0, "wu", 1.0),
-    Penalties("power", 2.0, "summary", 1.0),
 ]
 
 

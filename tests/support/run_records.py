@@ -1,8 +1,11 @@
 """Records of runs, made up for tests of tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from longsumbench.core import (
     SECTIONS,
@@ -11,13 +14,16 @@ from longsumbench.core import (
     FitReport,
     Recipe,
     RunKey,
+    Summary,
 )
 from longsumbench.files import digest
 from longsumbench.leaderboards.comparability import settings_of
 from longsumbench.leaderboards.significance import JudgedDifference
-from longsumbench.metrics.aggregate import MeasureMean, RougeMeans
+from longsumbench.metrics.aggregate import MeasureMean, RougeMeans, write_scores
 from longsumbench.metrics.evaluate import Evaluation
+from longsumbench.rouge.scorer import ROUGE_TYPES
 from longsumbench.runs.environment import Environment
+from longsumbench.runs.predictions import write_summaries
 from longsumbench.runs.record import (
     Ledger,
     RecordedConfig,
@@ -28,6 +34,7 @@ from longsumbench.runs.record import (
     StepSeconds,
     recorded_facts,
 )
+from longsumbench.runs.results import Results
 
 TRAINED = FitReport(
     5, steps=300, examples=4800, source_tokens=9, target_tokens=8, seconds=90.0, targets_cut=3
@@ -98,6 +105,27 @@ def _changed_config(config: RecordedConfig, **changes: Any) -> RecordedConfig:
         if name in changes:
             changes[name] = replace(getattr(config, name), **changes[name])
     return replace(config, **changes)
+
+
+def write_run(
+    root: Path, run: RunRecord, summaries: Sequence[Summary], f: Sequence[float], **columns: Any
+) -> Path:
+    """Write the files of a finished run; return its folder.
+
+    Args:
+        root: the results folder.
+        run: its record.
+        summaries: its outputs.
+        f: precision, recall and F1 of the first examples, 0–1, the same for all types of ROUGE.
+        columns: other columns of its scores.
+    """
+    folder = Results(root).run_folder(run)
+    run.write(folder)
+    write_summaries(folder / "predictions.jsonl", summaries)
+    ids = pd.Index([summary.id for summary in summaries[: len(f)]], name="id")
+    rouge = {f"{kind}_{part}": list(f) for kind in ROUGE_TYPES for part in "prf"}
+    write_scores(folder / "scores.csv", pd.DataFrame({**rouge, **columns}, ids))
+    return folder
 
 
 def record(model: str, f: float, **changes: Any) -> RunRecord:

@@ -67,16 +67,6 @@ def batch(*examples: tuple[int, ...]) -> dict[str, Tensor]:
 RAGGED = ((8, 5, 8, 7, 8, 8, 3, 8, 8), (8, 8, 1, 8), (6, 7, 3, 8, 8, 2))
 
 
-def alone(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
-    """Return one example of a batch, its padding cut away."""
-    mask = inputs["unit_mask"][row]
-    units, length = int(mask.any(-1).sum()), int(mask.sum(-1).max())
-    wide = {
-        name: inputs[name][row : row + 1, :units, :length] for name in ("input_ids", "unit_mask")
-    }
-    return {**wide, "unit_documents": inputs["unit_documents"][row : row + 1, :units]}
-
-
 def targets(*lengths: int) -> Tensor:
     """Return targets of the given lengths, which end with the end token."""
     labels = networks.ragged_labels(lengths, VOCABULARY, seed=2)

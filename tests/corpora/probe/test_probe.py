@@ -302,17 +302,6 @@ def test_time_grows_as_the_length_of_a_report() -> None:
     assert len(example.facts) == 6
 
 
-def test_the_page_shows_a_report() -> None:
-    """The excerpt of the documentation is a report's own text."""
-    excerpt, _ = _blocks_of_page()
-    example = report(128, 3, 0)
-    paragraphs = re.split(r"Session \d: |Summary: ", excerpt)[1:]
-    assert [" ".join(paragraph.split()) for paragraph in paragraphs] == [
-        *map(" ".join, all_sections(example)),
-        " ".join(example.references[0]),
-    ]
-
-
 def test_the_page_shows_what_chance_gives(tested: list[Example]) -> None:
     """The example of use in the documentation runs unchanged and gives its numbers."""
     _, code = _blocks_of_page()

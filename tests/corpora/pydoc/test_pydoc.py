@@ -139,13 +139,3 @@ def test_the_dataset_through_the_loader(few_files: None, stages: ArtifactCache) 
     assert "overlaps" not in texts.facts
     assert set(texts.facts["packages"]) == set(pydoc.PACKAGES)
     assert all(len(split) <= 3 for split in texts.splits.values())
-
-
-@pytest.mark.slow
-def test_the_whole_dataset_of_this_machine(stages: ArtifactCache) -> None:
-    """About 1,900 examples, a sixth of them above 1,000 words; training is eight tenths."""
-    texts = load_texts(DatasetSettings(), stages)
-    words = [count for split in texts.splits.values() for count in split.source_words]
-    assert 1_500 < len(words) < 2_600
-    assert 200 < sum(count > 1_000 for count in words) < 500
-    assert len(texts.splits["train"]) / len(words) == pytest.approx(0.8, abs=0.03)

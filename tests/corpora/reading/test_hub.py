@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 import huggingface_hub
 import pytest
+from support.hub import offer_on_hub
 from support.waiting import PATIENCE
 
 from longsumbench.cache.artifacts import ArtifactCache
@@ -74,24 +75,13 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def online(server: http.server.HTTPServer, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """A hub that answers: its newest revision, and rows from memory. Returns the calls that asked for rows."""
-    at(monkeypatch, server.server_address[1])
-    calls: list[dict[str, Any]] = []
-
-    def load_dataset(repository: str, config: str | None, **settings: Any) -> datasets.DatasetDict:
-        calls.append({"repository": repository, "config": config, **settings})
-        row = {"article": ["a b .\nc .", "d e ."], "abstract": ["we do .", "it works ."]}
-        return datasets.DatasetDict(
-            {name: datasets.Dataset.from_dict(row) for name in ("train", "validation", "test")}
-        )
-
-    info = type("Info", (), {"sha": REVISION})()
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr(
-        huggingface_hub.HfApi, "dataset_info", lambda self, repository, **settings: info
-    )
-    return calls
+def online(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+    """A hub with two papers. Returns what was asked for."""
+    rows = [
+        {"article": "a b .\nc .", "abstract": "we do ."},
+        {"article": "d e .", "abstract": "it works ."},
+    ]
+    return offer_on_hub(monkeypatch, tmp_path, rows)
 
 
 def failure(stages: ArtifactCache) -> str:
@@ -126,13 +116,13 @@ def test_what_counts_as_reached(
     assert unreachable() == "offline mode is set"
 
 
-def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: ArtifactCache) -> None:
-    """The newest commit is resolved, asked for, and named in the facts; rows without ids get them."""
+def test_rows_of_the_newest_revision(
+    online: list[tuple[str, str | None]], stages: ArtifactCache
+) -> None:
+    """The newest commit is resolved, and named in the facts; rows without ids get them."""
     texts = load_texts(DatasetSettings(name="arxiv"), stages)
-    assert online == [
-        {"repository": "ccdv/arxiv-summarization", "config": "section", "revision": REVISION}
-    ]
-    assert texts.facts["source"] == f"ccdv/arxiv-summarization@{REVISION}"
+    assert online == [("ccdv/arxiv-summarization", "section")]
+    assert texts.facts["source"] == "ccdv/arxiv-summarization@0123abc"
     assert texts.splits["test"].ids == ["test-0", "test-1"]
     assert texts.splits["test"][0].documents[0].sections[0].paragraphs == (("a b .",), ("c .",))
     load_texts(DatasetSettings(name="arxiv"), stages)
@@ -140,25 +130,17 @@ def test_rows_of_the_newest_revision(online: list[dict[str, Any]], stages: Artif
 
 
 def test_a_copy_needs_no_network(
-    online: list[dict[str, Any]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+    online: list[tuple[str, str | None]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The early look is content with a copy on this machine, and ends a run for which there is neither."""
+    """The early look ends a run without copy and network; what was read once is found again without a network."""
     monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
     with pytest.raises(EnvironmentProblem, match="no cable"):
         hub.check_copy_or_network(arxiv.CORPUS, stages)
     monkeypatch.setattr(hub, "unreachable", lambda: None)
     hub.check_copy_or_network(arxiv.CORPUS, stages)
-    load_texts(DatasetSettings(name="arxiv"), stages)
+    first = load_texts(DatasetSettings(name="arxiv"), stages)
     monkeypatch.setattr(hub, "unreachable", lambda: "no cable")
     hub.check_copy_or_network(arxiv.CORPUS, stages)
-
-
-def test_offline_after_the_first_reading(
-    online: list[dict[str, Any]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was read once is found again without a network."""
-    first = load_texts(DatasetSettings(name="arxiv"), stages)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     hub.chosen_revision.cache_clear()  # as in another process
     assert load_texts(DatasetSettings(name="arxiv"), stages).fingerprint == first.fingerprint
     assert len(online) == 1
@@ -194,7 +176,7 @@ def test_offline_with_the_librarys_copy(
 
 
 def test_a_download_that_breaks(
-    online: list[dict[str, Any]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+    online: list[tuple[str, str | None]], stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error of the library becomes one line with its words."""
 

@@ -151,10 +151,8 @@ def test_what_has_nothing_to_read_is_named(tmp_path: Path, stages: ArtifactCache
     ("settings", "expected"),
     [
         ({"name": "jsonl"}, "needs dataset.path"),
-        ({"name": "pydoc", "split_by_hash": True}, "needs dataset.path=FILE"),
         ({"name": "jsonl", "path": ".", "split_by_hash": True}, "one file"),
         ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
-        ({"name": "probe", "path": "x"}, "leave out dataset.path"),
     ],
 )
 def test_settings_that_do_not_fit(
@@ -179,11 +177,3 @@ def test_large_splits_are_written_in_batches(
     split = read(write(tmp_path / "x.jsonl", [row(n) for n in range(10)]), stages).splits["test"]
     assert [split[n].id for n in (9, 0, 4)] == ["x9", "x0", "x4"]
     assert [example.id for example in split] == split.ids
-
-
-def test_a_selection_of_a_selection(tmp_path: Path, stages: ArtifactCache) -> None:
-    """It has the examples that were asked for last, as if they had been selected from the whole split."""
-    split = read(write(tmp_path / "test.jsonl", [row(n) for n in range(5)]), stages).splits["test"]
-    twice = split.select(["x1", "x3", "x4"]).select(["x4", "x3"])
-    assert twice.ids == ["x3", "x4"]
-    assert list(twice) == list(split.select(["x3", "x4"]))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from support.tiny_bart import write_bart
 from support.tiny_bert import write_bert
 from support.tiny_causal import ARCHITECTURES, causal_folder, write_causal
+from support.tiny_seq2seq import write_seq2seq
 from transformers import AddedToken, AutoModelForCausalLM, AutoTokenizer
 
 from longsumbench.core import Decoding, Message, Request, build_settings
@@ -235,7 +235,7 @@ def refusal(folder: Path | str, **settings: Any) -> str:
 
 def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     """An encoder-decoder, an encoder, what has no weights or no tokenizer: each is an error that says so."""
-    bart = write_bart(tmp_path / "bart")
+    bart = write_seq2seq(tmp_path / "bart")
     assert (
         f"of 'bart', an encoder-decoder: choose model=seq2seq model.checkpoint={bart}"
         in refusal(bart)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from support.seal_networks import RAGGED, alone, batch, network, targets
+from support.networks import alone
+from support.seal_networks import RAGGED, batch, network, targets
 from support.toys import ToySplit, build_tiny, tiny_recipe
 
 from longsumbench.cache.artifacts import ArtifactCache

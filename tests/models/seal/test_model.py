@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 import torch
+from support.networks import alone
 from support.rescoring import COVERAGES, check_rescored
-from support.seal_networks import END, RAGGED, alone, batch, network, shifted, targets
+from support.seal_networks import END, RAGGED, batch, network, shifted, targets
 from torch import Tensor
 from torch.nn import functional as F
 from transformers.models.bart.modeling_bart import BartDecoderLayer
