@@ -296,7 +296,6 @@ def problems_of(typed: Typed, *words: object) -> list[str]:
         ("fit.steps", 1, "fit.steps is 1, its settings give 2"),
         ("fit.first_loss", 1e6, "no training has such losses: the first is 1e+06, "),
         ("finished", "2999-01-01T00:00:00+00:00", "finished in the future: 2999"),
-        ("costs.timings.fit", 1e9, "its steps took 1000000"),
         ("outputs_digest", "0" * 16, "outputs_digest is 0000000000000000, the outputs give "),
     ],
 )

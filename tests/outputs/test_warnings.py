@@ -35,7 +35,6 @@ def lists(texts: tuple[str, ...]) -> tuple[RawText, ...]:
     ("mark", "word", "advice"),
     [
         ("<n>", "n", "replace it by a"),
-        ("[SEP]", "sep", "replace"),
         ("</s>", "s", "remove it"),
     ],
 )

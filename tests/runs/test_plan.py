@@ -47,7 +47,6 @@ def test_the_command_line_precedes_scale_recipe_and_defaults() -> None:
     ("words", "variant"),
     [
         ([], ""),
-        (["model.input_length=64"], "input_length=64"),
         (
             ["model.norm=post", "model.input_length=64", "decode.num_beams=4"],
             "input_length=64,norm=post,num_beams=4",
@@ -90,7 +89,6 @@ def test_a_variant_is_what_differs_from_the_recipe(words: list[str], variant: st
         ),
         (["model=trunc", "decode.length_penalty=1,2"], True),  # greedy
         (["model=trunc", "decode.num_beams=2", "decode.length_penalty=1,2"], False),
-        (["model=tdmca", "model.rank=tfidf", "model.ranker_steps=1,2"], True),
         (["model=tdmca", "model.rank=lstm", "model.ranker_steps=1,2"], False),
     ],
 )

@@ -116,7 +116,6 @@ def test_what_cannot_be_read_stops_no_other(folder: Path, typed: Typed) -> None:
         ("lexrank texts --output out.jsonl", "out.jsonl exists, and another system"),
         ("lead texts --output mine.jsonl", "mine.jsonl exists, and another system"),
         ("lead texts --output texts/out", "one of the inputs or inside them"),
-        ("lead mine.jsonl --output out", "files of rows have several summaries"),
         ("lead texts --together --output out.jsonl", "--together makes one summary"),
         ("lead texts decode.evidence=3 --output new", "decode.evidence and decode.keep_inputs are"),
     ],
