@@ -1,5 +1,6 @@
 """Starting from a checkpoint: a tiny BART, written by the library, takes the place of those of the hub."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,15 @@ from typing import Any
 import pytest
 import torch
 from support.pagesum_networks import (
+    DECODINGS,
+    PAD,
     START,
+    batch,
     stock,
+    targets,
 )
-from support.tiny_bart import write_bart
 from support.toys import ToySplit, tiny_recipe
+from torch import Tensor
 from transformers import (
     BartForConditionalGeneration,
     BartModel,
@@ -20,7 +25,7 @@ from transformers import (
 )
 
 from longsumbench.cache.artifacts import ArtifactCache
-from longsumbench.core import FitContext
+from longsumbench.core import Decoding, FitContext
 from longsumbench.errors import SuiteError, UsageError
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
@@ -28,8 +33,27 @@ from longsumbench.models.pagesum.model import PageSumForConditionalGeneration
 from longsumbench.models.pagesum.system import PageSum
 
 CONFIDENCE = {"confidence.weight", "confidence.bias"}
-TRAIN = ToySplit.of("train", 12)
+BEAMS = Decoding(num_beams=3, max_length=12, min_length=6, device="cpu")
+TRAIN, TEST = ToySplit.of("train", 12), ToySplit.of("test", 4, start=40).examples
 TINY = {"page_size": 16, "num_pages": 3, "decode_length": 24}  # all else is the checkpoint's
+
+
+def write_bart(folder: Path, **changes: Any) -> Path:
+    """Write a tiny BART and a tokenizer to a folder, as `save_pretrained` does; return it."""
+    tokenizer = train_tokenizer(TRAIN, 320)
+    ids = {
+        f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "bos", "eos")
+    }
+    ids["decoder_start_token_id"] = tokenizer.eos_token_id
+    stock(vocab_size=len(tokenizer), **{**ids, **changes}).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny BART."""
+    return write_bart(tmp_path_factory.mktemp("bart"))
 
 
 def fitted(init: Path | str, stages: ArtifactCache, steps: int = 2, **changes: Any) -> PageSum:
@@ -39,12 +63,69 @@ def fitted(init: Path | str, stages: ArtifactCache, steps: int = 2, **changes: A
     return system
 
 
+def written(system: PageSum) -> list[str]:
+    """Return summaries of a few texts."""
+    return [summary.text for summary in system.summarize(TEST, BEAMS)]
+
+
 def opened(folder: Path, **changes: Any) -> Any:
     """Return PageSum's network as it starts from a folder's checkpoint."""
     no_reader: Any = None
     return PageSum(PageSumConfig(**{**TINY, "init": str(folder), **changes})).builder.initial_model(
         no_reader
     )
+
+
+def of_stock(inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return pages of one an example as a stock BART reads them."""
+    return {
+        "input_ids": inputs["input_ids"][:, 0],
+        "attention_mask": inputs["unit_mask"][:, 0].long(),
+    }
+
+
+def plain(ids: Tensor) -> list[list[int]]:
+    """Return rows of ids without padding."""
+    return [[token for token in row if token != PAD] for row in ids.tolist()]
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_one_page_is_stock_bart(decoding: str, tmp_path: Path) -> None:
+    """From the same folder, logits and loss of one page each are stock BART's."""
+    stock().save_pretrained(tmp_path)
+    model, bart = (
+        opened(tmp_path, decoding=decoding).eval(),
+        BartForConditionalGeneration.from_pretrained(tmp_path),
+    )
+    model, bart = model.double(), bart.double()
+    inputs, labels = batch((8,), (5,), (1,)), targets(12, 7, 9)
+    actual, expected = model(**inputs, labels=labels), bart(**of_stock(inputs), labels=labels)
+    torch.testing.assert_close(actual.logits, expected.logits)
+    torch.testing.assert_close(actual.loss, expected.loss)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"num_beams": 1, "no_repeat_ngram_size": 2},
+        {"num_beams": 4, "length_penalty": 2.0, "no_repeat_ngram_size": 3, "min_new_tokens": 6},
+    ],
+)
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_summaries_of_one_page_are_stock_barts(
+    decoding: str, how: dict[str, Any], tmp_path: Path
+) -> None:
+    """From the same folder, with the same arguments, greedy and beam-4 search of one page each write the same ids."""
+    stock().save_pretrained(tmp_path)
+    model, bart = (
+        opened(tmp_path, decoding=decoding).eval(),
+        BartForConditionalGeneration.from_pretrained(tmp_path),
+    )
+    inputs = batch((8,), (5,), (1,))
+    always = {"max_new_tokens": 14, "forced_bos_token_id": START, "do_sample": False}
+    found = plain(model.generate(**inputs, **how, **always))
+    assert found == plain(bart.generate(**of_stock(inputs), **how, **always))
+    assert len({tuple(ids) for ids in found}) > 1
 
 
 def test_only_the_confidence_is_new(tmp_path: Path) -> None:
@@ -91,6 +172,34 @@ def test_checkpoints_as_the_hub_has_them(kind: Any, tmp_path: Path) -> None:
         assert torch.equal(model.get_parameter(name), weight.float()), name
 
 
+def test_training_from_a_checkpoint(checkpoint: Path, stages: ArtifactCache) -> None:
+    """Fitted from a folder it has its tokenizer, sizes and weights, and learns on."""
+    start, system = fitted(checkpoint, stages, steps=0), fitted(checkpoint, stages, steps=4)
+    assert start.tokenizer.get_vocab() == system.tokenizer.get_vocab()
+    bart = BartForConditionalGeneration.from_pretrained(checkpoint)
+    for name, weight in bart.named_parameters():
+        assert torch.equal(weight, start.model.get_parameter(name)), name
+    shared = "model.shared.weight"
+    assert not torch.equal(bart.get_parameter(shared), system.model.get_parameter(shared))
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_training_goes_on_from_a_finished_pagesum(
+    decoding: str, checkpoint: Path, tmp_path: Path, stages: ArtifactCache
+) -> None:
+    """A finished PageSum is a checkpoint too: nothing of it is new, and other pages or decoding can be chosen."""
+    first = fitted(checkpoint, stages, steps=4)
+    first.save(tmp_path)
+    second = fitted(tmp_path, stages, steps=0, num_pages=2, decoding=decoding)
+    expected = dict(first.model.named_parameters())
+    assert all(
+        torch.equal(weight, expected[name]) for name, weight in second.model.named_parameters()
+    )
+    assert second.model.config.decoding == decoding
+    assert second.config.num_pages == 2
+    assert len(written(second)) == len(TEST)
+
+
 def t5(folder: Path) -> Path:
     """Write a tiny T5."""
     sizes = {"vocab_size": 30, "d_model": 8, "d_kv": 4, "d_ff": 8, "num_layers": 1, "num_heads": 2}
@@ -107,6 +216,17 @@ def without_start(folder: Path, start: str | None = None) -> Path:
     return folder
 
 
+def told_otherwise(**described: Any) -> Callable[[Path], Path]:
+    """Return what writes a BART whose description is not that of its weights."""
+
+    def write(folder: Path) -> Path:
+        config = json.loads((write_bart(folder) / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, **described}))
+        return folder
+
+    return write
+
+
 @pytest.mark.parametrize(
     ("write", "settings", "message"),
     [
@@ -121,6 +241,7 @@ def without_start(folder: Path, start: str | None = None) -> Path:
             {"d_model": 8, "num_heads": 2, "d_ff": 8},
             r"add model\.d_model=null model\.d_ff=null$",
         ),
+        (told_otherwise(decoder_layers=3), {}, r"weights are missing .*decoder\.layers\.2"),
     ],
 )
 def test_checkpoints_that_cannot_be_meant(

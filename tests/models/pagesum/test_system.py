@@ -108,7 +108,7 @@ def test_an_extract_is_made_of_the_most_confident_pages(stages: ArtifactCache) -
 def test_targets(fidelity: str, expected: str) -> None:
     """The default learns to write `<s>` first, the release does not."""
     reader = PageReader(PageSumConfig(fidelity=fidelity))
-    reader.tokenizer = LETTERS  # type: ignore[assignment]
+    reader.tokenizer = LETTERS
     assert "".join(map(chr, reader.target([ord("a"), ord("b")]))) == expected
 
 
