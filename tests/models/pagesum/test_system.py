@@ -35,7 +35,7 @@ def fitted(
 def pages_of(one: Example, **settings: Any) -> tuple[list[str], Any]:
     """Return the pages of an example as text, and its ledger."""
     reader = PageReader(PageSumConfig(init="random", **settings))
-    reader.tokenizer, reader.encode = LETTERS, encode_letters  # type: ignore[assignment, method-assign]
+    reader.tokenizer, reader.encode = LETTERS, encode_letters  # type: ignore[method-assign]
     units = reader.units(one)
     assert len(units.documents) == len(units.words) == len(units.ids)
     return ["".join(map(chr, ids)) for ids in units.ids], units
