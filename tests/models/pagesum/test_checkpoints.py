@@ -148,15 +148,10 @@ def test_what_a_checkpoint_does_not_decide(tmp_path: Path) -> None:
     """Dropout, decoding and what training feeds are the user's; the first token is `<s>`, whatever it says of that."""
     stock().save_pretrained(tmp_path)
     model, bart = opened(tmp_path, dropout=0.25, decoding="global", fidelity="official"), stock()
-    assert (model.config.dropout, model.config.decoding, model.config.official) == (
-        0.25,
-        "global",
-        True,
-    )
-    assert (
-        model.generation_config.forced_bos_token_id,
-        bart.generation_config.forced_bos_token_id,
-    ) == (START, None)
+    config = model.config
+    assert (config.dropout, config.decoding, config.official) == (0.25, "global", True)
+    assert model.generation_config.forced_bos_token_id == START
+    assert bart.generation_config.forced_bos_token_id is None
     for name in ("d_model", "encoder_ffn_dim", "max_position_embeddings", "decoder_start_token_id"):
         assert getattr(model.config, name) == getattr(bart.config, name)
 
@@ -181,23 +176,6 @@ def test_training_from_a_checkpoint(checkpoint: Path, stages: ArtifactCache) -> 
         assert torch.equal(weight, start.model.get_parameter(name)), name
     shared = "model.shared.weight"
     assert not torch.equal(bart.get_parameter(shared), system.model.get_parameter(shared))
-
-
-@pytest.mark.parametrize("decoding", DECODINGS)
-def test_training_goes_on_from_a_finished_pagesum(
-    decoding: str, checkpoint: Path, tmp_path: Path, stages: ArtifactCache
-) -> None:
-    """A finished PageSum is a checkpoint too: nothing of it is new, and other pages or decoding can be chosen."""
-    first = fitted(checkpoint, stages, steps=4)
-    first.save(tmp_path)
-    second = fitted(tmp_path, stages, steps=0, num_pages=2, decoding=decoding)
-    expected = dict(first.model.named_parameters())
-    assert all(
-        torch.equal(weight, expected[name]) for name, weight in second.model.named_parameters()
-    )
-    assert second.model.config.decoding == decoding
-    assert second.config.num_pages == 2
-    assert len(written(second)) == len(TEST)
 
 
 def t5(folder: Path) -> Path:
