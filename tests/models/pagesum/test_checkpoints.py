@@ -63,11 +63,6 @@ def fitted(init: Path | str, stages: ArtifactCache, steps: int = 2, **changes: A
     return system
 
 
-def written(system: PageSum) -> list[str]:
-    """Return summaries of a few texts."""
-    return [summary.text for summary in system.summarize(TEST, BEAMS)]
-
-
 def opened(folder: Path, **changes: Any) -> Any:
     """Return PageSum's network as it starts from a folder's checkpoint."""
     no_reader: Any = None
