@@ -56,7 +56,7 @@ def cut(texts: Iterator[str], words: int) -> Iterator[str]:
     for text in texts:
         left += text.replace("\n\n", " \n\n").split(
             " "
-        )  # a line break stays with the word behind it
+        )  # a line break stays with the word after it
         while len(left) >= words:
             yield " ".join(left[:words])
             left = left[words:]
