@@ -64,7 +64,7 @@ def write_checkpoints(folder: Path, overrides: list[str]) -> list[Path]:
     first = [word.partition(",")[0] for word in overrides]  # of several seeds
     config, stages = plan([*first, "model=pagesum", "model.init=random"])[0].config, user_cache()
     train = load_texts(config.dataset, stages).splits["train"]
-    tokenizer = trained_tokenizer(train, config.model.vocabulary_size, stages)
+    tokenizer = trained_tokenizer(train, vars(config.model)["vocabulary_size"], stages)
     special = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("<s>", "</s>")]
     written = []
     for name in ARCHITECTURES:

@@ -24,7 +24,7 @@ def unreachable() -> str | None:
     datasets_offline = os.environ.get("HF_DATASETS_OFFLINE", "").upper()
     if constants.HF_HUB_OFFLINE or datasets_offline in constants.ENV_VARS_TRUE_VALUES:
         return "offline mode is set"
-    try:  # looking up a host name has no time limit of its own
+    try:  # looking up a host name has no time limit
         return within_seconds(_PROBE_SECONDS, lambda: _probe(constants.ENDPOINT))
     except TimeoutError:
         return f"no answer within {_PROBE_SECONDS} s"

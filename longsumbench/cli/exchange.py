@@ -130,7 +130,7 @@ _EXPORT_ARGUMENTS = (
 def _execute_export(options: Namespace) -> None:
     from longsumbench.exchange.export import export_runs
 
-    # Each format has a folder of its own: files of two formats may have the same names.
+    # Each format has its own folder: files of two formats may have the same names.
     results = results_of(options)
     folder = output_folder(options.output, results.root / "export" / options.format)
     print_text(*export_runs(results, options.runs, options.format, folder))

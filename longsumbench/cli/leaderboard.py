@@ -133,7 +133,7 @@ def _print_table(options: Namespace, view: "TableView", num_tables: int) -> None
 
 def _matrix(options: Namespace, results: "Results") -> list[object]:
     """Write the matrix of systems × datasets; return its text."""
-    # The matrix has columns and blocks of its own.
+    # The matrix has its own columns and blocks.
     foreign_options = ("dataset", "columns", "block", "by_run", "ledger", "against", "kind")
     if options.measure != "f1" or any(vars(options)[name] for name in foreign_options):
         raise UsageError(

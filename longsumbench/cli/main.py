@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return INTERRUPTED
     except BrokenPipeError:
-        # As in `longsumbench list settings | head`: what is left is written nowhere, and nobody is told.
+        # As in `longsumbench list settings | head`: the rest is not written, without an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as error:
         return _show_problem(error, verbose=level == "DEBUG")

@@ -109,7 +109,7 @@ def _fit_help(text: str, width: int) -> str:
             continue
         meaning = item["meaning"] or ""
         head = line.removesuffix(meaning)
-        # A long head has a line of its own; its meaning follows as a comment.
+        # A long head has its own line; its meaning follows as a comment.
         below = len(head) > width * 0.6
         indent = "      # " if below else " " * len(head)
         rest = re.sub(" {2,}", "  ", meaning)

@@ -36,7 +36,8 @@ Timeout = Annotated[float, Between(0, 10**7, open_low=True)]
 class RunConfig:
     """The complete configuration of a run; `model` is an instance of the system's `Config`."""
 
-    model: Any  # a `SystemConfig`; of a record a mapping, because its system may not be installed
+    # OmegaConf checks the other fields; the sections are checked one by one.
+    model: SystemConfig = field(metadata={"omegaconf_ignore": True})
     dataset: DatasetSettings = field(default_factory=DatasetSettings)
     train: Recipe = field(default_factory=Recipe)
     decode: Decoding = field(default_factory=Decoding)

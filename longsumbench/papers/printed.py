@@ -256,7 +256,7 @@ def read_row_means(job: Job) -> RowMeans:
     judged_groups = [SeedGroup((run,)) for run in random_runs]
     judged_groups += [latest_per_seed(row.finished) for row in rows]
     learned = _judge_rows(judged_groups, scores)
-    # From here on, the part of ROUGE that the paper prints stands in the columns of F1
+    # From here on, the columns of F1 hold the part of ROUGE that the paper prints
     if part != "f":
         runs, scores = take_part_as_f(records.values(), part, scores)
         records = {run.run_id: run for run in runs}

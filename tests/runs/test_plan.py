@@ -33,12 +33,14 @@ def test_seeds_are_no_swept_settings() -> None:
 def test_the_command_line_precedes_scale_recipe_and_defaults() -> None:
     """A dataclass's default gives way to the model × dataset recipe, that to the scale, all to the command line."""
     lengths = [
-        plan(["model=trunc", *words])[0].config.model.num_snippets
+        vars(plan(["model=trunc", *words])[0].config.model)["num_snippets"]
         for words in (["dataset=arxiv"], ["dataset=pubmed"], ["dataset=pubmed", "scale=tiny"])
     ]
     assert lengths == [224, 96, 64]
     assert (
-        plan(["dataset=pubmed", "scale=tiny", "model.num_snippets=5"])[0].config.model.num_snippets
+        vars(plan(["dataset=pubmed", "scale=tiny", "model.num_snippets=5"])[0].config.model)[
+            "num_snippets"
+        ]
         == 5
     )
 
@@ -104,7 +106,7 @@ def test_lists_are_swept_over(log_lines: list[str]) -> None:
     """Lists are values of a sweep as others are, also with models that lack the setting."""
     words = ["model=etads,trunc", "model.focus_layers=[],[1,2],[2]"]
     points = plan(words, sweep=True)
-    assert [one.config.model.focus_layers for one in points[:3]] == [[], [1, 2], [2]]
+    assert [vars(one.config.model)["focus_layers"] for one in points[:3]] == [[], [1, 2], [2]]
     assert [one.variant for one in points[:3]] == ["focus_layers=[]", "", "focus_layers=[2]"]
     assert len({one.identity for one in points[3:]}) == 1
     assert "left out for trunc, which has no such setting: model.focus_layers" in log_lines
@@ -145,7 +147,9 @@ def test_an_experiment_with_a_sweep_of_its_own(own_sweep: Callable[[str], str]) 
     several = plan(words, sweep=True, config_dir=folder)
     assert several[2].name == "seed=1 model.input_length=128"
     assert several[3].name == "seed=2 model.dropout=0.3"
-    assert {one.config.model.norm for one in several} == {"pre"}  # the command line goes before all
+    assert {vars(one.config.model)["norm"] for one in several} == {
+        "pre"
+    }  # the command line goes before all
     both = plan(["experiment=smoke,mine", "model=trunc"], sweep=True, config_dir=folder)
     names = ["experiment=smoke", "experiment=mine model.dropout=0.3"]
     assert [one.name for one in both][:2] == names
@@ -201,7 +205,7 @@ def test_a_folder_of_ones_own_files(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_text(text, encoding="utf-8")
     (point,) = plan(["model=trunc", "experiment=mine"], config_dir=str(folder))
-    assert point.config.model.input_length == 77
+    assert vars(point.config.model)["input_length"] == 77
     assert plan(["model=lead"], config_dir=str(folder))[0].config.model.length == "7"
     assert plan(["model=lead"])[0].config.model.length == "train"
     with pytest.raises(UsageError, match="unknown experiment 'mine'"):
@@ -226,14 +230,14 @@ def test_a_system_takes_what_it_has_of_a_scale(tmp_path: Path) -> None:
         one.config.model.name: one
         for one in plan(["model=lead,ea,seal", "scale=mine"], True, folder)
     }
-    assert found["seal"].config.model.segment_length == 8
-    assert [found[name].config.model.d_model for name in ("ea", "seal")] == [32, 64]
+    assert vars(found["seal"].config.model)["segment_length"] == 8
+    assert [vars(found[name].config.model)["d_model"] for name in ("ea", "seal")] == [32, 64]
     assert {one.variant for one in found.values()} == {""}
     (tmp_path / "experiment").mkdir()
     text = "# @package _global_\nmodel:\n  d_model: 16\n"
     (tmp_path / "experiment" / "small.yaml").write_text(text, encoding="utf-8")
     (point,) = plan(["model=ea", "scale=mine", "experiment=small"], config_dir=folder)
-    assert point.config.model.d_model == 16
+    assert vars(point.config.model)["d_model"] == 16
 
 
 def test_only_a_scale_may_set_what_a_system_lacks(tmp_path: Path) -> None:

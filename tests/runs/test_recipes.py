@@ -110,9 +110,9 @@ def test_a_recipe_brings_its_model_and_its_dataset(tmp_path: Path) -> None:
     configs = [one.config for one in points]
     names = [(config.model.name, config.dataset.name) for config in configs]
     assert names == [("trunc", "pubmed"), ("ea", "arxiv")]
-    assert {(config.model.snippet_length, config.decode.num_beams) for config in configs} == {
-        (77, 3)
-    }
+    assert {
+        (vars(config.model)["snippet_length"], config.decode.num_beams) for config in configs
+    } == {(77, 3)}
     assert points[0].variant == ""
     words = ["dataset=arxiv", "model.snippet_length=78", "model/recipe=mine-pubmed"]
     (typed,) = plan(words, config_dir=folder)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from longsumbench.cli.main import main
-from longsumbench.core import DatasetSettings, RunConfig
+from longsumbench.core import DatasetSettings, RunConfig, registry
 from longsumbench.metrics.aggregate import aggregate, aggregate_measures, write_scores
 from longsumbench.papers.page import Job, RowRuns
 from longsumbench.papers.paper_tables import PaperClaim, PaperRow, PaperTable
@@ -85,7 +85,7 @@ def paper_job(
         dataset: the paper's name of the only dataset that is read.
         settings: of that dataset; default: arxiv from the hub.
     """
-    rows = _row_runs(paper_table.rows, dataset, runs, RunConfig(model=None))
+    rows = _row_runs(paper_table.rows, dataset, runs, RunConfig(registry.config_of("lead")()))
     datasets = {dataset: settings or DatasetSettings("arxiv")}
     return Job(paper_table, "probe", datasets, rows, {}, (), Results(results))
 
@@ -110,7 +110,7 @@ def row_job(
     fields = {"kind": kind, "datasets": {"Toys": {}}, "rows": rows, **changes}
     paper_table = toy_paper_table(**fields)
     options: Mapping[str, Any] = paper_table.options
-    config = RunConfig(model=None)  # the system is not built
+    config = RunConfig(registry.config_of("lead")())  # the system is not built
     config = replace(config, decode=replace(config.decode, reference_evidence=True))
     return Job(
         paper_table,
