@@ -197,6 +197,10 @@ def _check_values(
     types = {item.name: hints[item.name] for item in fields(schema) if item.name not in groups}
     for key in values:
         if key not in types:
+            if issubclass(schema, SystemConfig) and key in schema.former_settings:
+                raise UsageError(
+                    f"there is no {prefix}{key} any more: choose {schema.former_settings[key]}"
+                )
             suggestion = did_you_mean(key, types)
             place = prefix.rstrip(".") or "the top level"
             raise UsageError(

@@ -4,6 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from longsumbench.core.run_settings import Decoding
 from longsumbench.errors import SuiteError
 
@@ -18,8 +21,15 @@ class Request:
     messages: tuple[Message, ...]  # the whole prompt
     # Of sampling; it depends on `decode.seed`, the example and the number of the request.
     seed: int
-    # The most tokens of the answer, thinking included.
+    # The most tokens of the answer, thinking and what is written of it included.
     max_tokens: int
+    # Only for engines that `gives_tokens`:
+    # Prompts of further pages. The next token is then from the mixture of the distributions of all pages.
+    more_pages: tuple[tuple[Message, ...], ...] = ()
+    # The tokens of the answer that are written already; the model continues them.
+    written: tuple[int, ...] = ()
+    # New tokens after which the engine stops and the answer is not complete; None: only at `max_tokens`.
+    stop_after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,10 @@ class Answer:
     problem: SuiteError | None = None
     # Thinking that is not in the text, because the server separated it.
     thinking: str = ""
+    # The new tokens, without the end; only of engines that `gives_tokens`.
+    ids: tuple[int, ...] = ()
+    # The weight of each page at each new token, [pages, tokens]; None unless evidence is kept of several pages.
+    confidences: NDArray[np.float32] | None = None
 
 
 class LanguageModel(Protocol):
@@ -55,6 +69,10 @@ class LanguageModel(Protocol):
     @property
     def context(self) -> int | None:
         """The most tokens of a prompt together with its answer; None if it is unknown."""
+
+    @property
+    def gives_tokens(self) -> bool:
+        """True if it works token by token: it continues `Request.written`, and mixes `Request.more_pages`."""
 
     def count(self, messages: Sequence[Message]) -> int:
         """Return the number of tokens of a prompt with the chat template; needs a tokenizer."""

@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NotRequired, Protocol, Self, TypedDict
@@ -167,6 +167,10 @@ class FitReport:
     averaged: tuple[tuple[int, float], ...] = ()
 
 
+def _no_runs(name: str) -> "System":
+    raise UsageError(f"no run '{name}': there are no results here")
+
+
 @dataclass(frozen=True)
 class FitContext:
     """What a system is fitted with.
@@ -177,6 +181,7 @@ class FitContext:
         recipe: how to train, and for how long.
         stages: the cache of finished stages, shared between runs.
         scoring: which words count as equal, for systems that compare texts by ROUGE.
+        open_run: returns the system of a finished run, by its id or folder. Raises UsageError if there is none.
     """
 
     train: Split | None
@@ -184,6 +189,7 @@ class FitContext:
     recipe: Recipe
     stages: ArtifactCache
     scoring: Scoring = field(default_factory=Scoring)
+    open_run: Callable[[str], "System"] = _no_runs
 
     @classmethod
     def of(cls, splits: Mapping[str, Split], config: RunConfig, stages: ArtifactCache) -> Self:

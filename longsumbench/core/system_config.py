@@ -56,6 +56,7 @@ class SystemConfig(Settings):
 
     Attributes:
         version: increases when the same settings give another outcome.
+        former_settings: names of settings that there were → what to choose instead.
         checkpoint, revision: of a pretrained model; tables name them.
         prefix: starts every input.
         rank: the ranker that orders the texts, or "none".
@@ -66,6 +67,7 @@ class SystemConfig(Settings):
 
     name: str
     version: ClassVar[int] = 1
+    former_settings: ClassVar[Mapping[str, str]] = {}
     checkpoint: str | None = None
     revision: str | None = None
     prefix: str = ""

@@ -30,7 +30,7 @@ _RETRIES = 2
 _QUOTED = 500  # characters of a wrong answer that are sent with a retry
 _BYTES_PER_TOKEN = 2  # fewest, about, where there is no tokenizer
 # Settings of model=prompt that decide nothing here
-_UNUSED = ("checkpoint", "revision", "prompt", "length", "shots", "truncate", "input_length")
+_UNUSED = ("checkpoint", "revision", "prompt", "length", "shots", "reading", "input_length")
 
 
 @cache
@@ -69,7 +69,7 @@ class JudgeModel:
         checkpoint, revision = name, None
         if settings.get("engine") != "api":
             checkpoint, revision = split_revision(name)
-        values = {"checkpoint": checkpoint, "revision": revision, "truncate": "none", **settings}
+        values = {"checkpoint": checkpoint, "revision": revision, "reading": "whole", **settings}
         self.name = name
         with _naming_judge(name):
             self.settings: Any = core.build_settings(registry.config_of("prompt"), values, "model.")

@@ -40,6 +40,7 @@ class NeuralSystem(core.System):
     # A class of models of transformers.
     Model: ClassVar[Any]
     Builder: ClassVar[type[ModelBuilder]] = ModelBuilder  # makes the model
+    looks_back: ClassVar[bool] = False  # its scores depend on what is written
     config: NeuralConfig
     # Set by `fit` and `load`.
     model: PreTrainedModel
@@ -218,6 +219,12 @@ class NeuralSystem(core.System):
     ) -> Iterator[ScoredSpans]:
         """Yield the scores of every example's sentences; systems with the capability `extracts` override this."""
         raise NotImplementedError(f"{type(self).__name__} scores no sentences")
+
+    def score_next(
+        self, example: core.Example, written: str, decoding: core.Decoding
+    ) -> ScoredSpans:
+        """Return the scores of an example's sentences for what comes after a text; see `looks_back`."""
+        return next(iter(self.score_source([example], decoding)))
 
     def objective(self, recipe: core.Recipe) -> Objective | None:
         """Return what trains only a part of the model, as `train.only` says; None for the whole model.

@@ -233,8 +233,15 @@ class Ranking:
     A learned ranker is fitted by `prepare`, with `ranker_settings`, and saved in the checkpoint's folder `ranker/`.
     """
 
-    def __init__(self, name: str, ranker_settings: Callable[[], core.RankerSettings]) -> None:
+    def __init__(
+        self,
+        name: str,
+        ranker_settings: Callable[[], core.RankerSettings],
+        setting: str = "model.rank",
+    ) -> None:
         self.name, self.ranker_settings = name, ranker_settings  # "none", or a registered ranker
+        # the one that chose the ranker, for messages
+        self.setting = setting
         # set by `prepare` and `load`; a plain one by its first use
         self.ranker: core.Ranker | None = None
 
@@ -284,7 +291,7 @@ class Ranking:
             if core.learned_ranker(self.name):
                 raise RuntimeError(f"the ranker '{self.name}' learns: fit or load the system first")
             self.ranker = core.registry.rankers.load(self.name)
-        return score_by(self.ranker, example, texts, f"model.rank={self.name}")
+        return score_by(self.ranker, example, texts, f"{self.setting}={self.name}")
 
     def use_device(self, device: str) -> None:
         """Set where a learned ranker runs ("auto", "cpu", "cuda")."""

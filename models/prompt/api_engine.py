@@ -82,6 +82,7 @@ class ApiEngine:
     """
 
     context = None
+    gives_tokens = False
 
     def __init__(self, config: PromptConfig) -> None:
         _check_address(config)

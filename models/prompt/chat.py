@@ -30,7 +30,7 @@ def chat_text(tokenizer: Any, messages: Sequence[Message], config: PromptConfig)
     advice = "a model trained for chats, or model.chat_template=none, which joins the messages by blank lines"
     if config.engine == "api":  # the tokenizer has its own setting
         shown_as = f"model.tokenizer={config.tokenizer}"
-        advice = "another tokenizer, or none with model.truncate=none model.shots=0"
+        advice = "another tokenizer, or none with model.reading=whole model.shots=0"
     if not tokenizer.chat_template:
         raise UsageError(
             f"the tokenizer of {shown_as} has no chat template, as those of base models: choose {advice}"

@@ -1,16 +1,21 @@
 """Settings of prompted language models (`model.*`)."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from longsumbench.core import (
     Between,
     Capabilities,
+    Decoding,
     DeviceMap,
+    Fraction,
     LanguageModel,
     OneOf,
+    RankerSettings,
+    Recipe,
     ReleaseDate,
     SystemConfig,
     TargetTokens,
@@ -18,16 +23,20 @@ from longsumbench.core import (
     TokenCount,
     VariableName,
     WeightType,
+    learned_ranker,
     registry,
     setting,
 )
 from longsumbench.errors import UsageError
 from longsumbench.models.prompt.prompts import Prompt, read_prompt
+from longsumbench.models.prompt.readings import readings
 
 _Engine = Annotated[str, OneOf(more=lambda: registry.engines.targets())]
 _Template = Annotated[str, OneOf("model", "none")]
 _AskedWords = Annotated[str, OneOf("train", number_of="words")]
-_Truncate = Annotated[str, OneOf("end", "start", "middle", "none", "stages")]
+_Reading = Annotated[str, OneOf(more=lambda: readings.targets())]
+_Pages = Annotated[str, OneOf("spatial", "discourse", "document")]
+_Confidence = Annotated[str, OneOf("uniform", "entropy")]
 _Shots = Annotated[int, Between(0, 100)]
 _Retries = Annotated[int, Between(0, 1_000)]
 _Parallel = Annotated[int, Between(1, 10_000)]
@@ -78,7 +87,7 @@ class PromptConfig(SystemConfig):
         decides="summaries",
     )
     tokenizer: Text | None = setting(
-        None, "tokenizer with engine=api, folder or hub name; without it only truncate=none"
+        None, "tokenizer with engine=api, folder or hub name; without it only reading=whole"
     )
     chat_template: _Template = setting(
         "model", "model: its own | none: the messages, joined by blank lines"
@@ -95,9 +104,10 @@ class PromptConfig(SystemConfig):
         "train", "length to ask for: a number | train: mean length of the training targets", "words"
     )
     shots: _Shots = setting(0, "number of training examples before the text")
-    truncate: _Truncate = setting(
-        "end",
-        "what is cut from a long text: end | middle | start | none (refuse) | stages (summarize parts first)",
+    reading: _Reading = setting(
+        "beginning",
+        "how a long text is read: beginning | ending | ends | whole (or refuse) | select (best snippets) | segments"
+        " (anew for each) | pages (mixed) | stages (parts first) | refine (part by part)",
     )
     input_length: TokenCount | None = setting(
         None,
@@ -105,6 +115,29 @@ class PromptConfig(SystemConfig):
         "tokens",
     )
     decode_length: TargetTokens = setting(2_048, "longest answer, thinking included", "tokens")
+    selector: Text | None = setting(
+        None,
+        "of select, segments: a ranker (longsumbench list rankers), or a finished run that scores snippets; null: bm25"
+        " with a query, else lexrank",
+    )
+    snippet_length: TokenCount = setting(
+        64, "of select, segments: longest snippet of a ranker, in whole sentences", "tokens"
+    )
+    segment_length: TokenCount = setting(
+        64, "of segments: part of the summary that is written with one selection", "tokens"
+    )
+    redundancy: Fraction = setting(
+        0.5, "of segments: weight of the similarity to what is written (MMR)"
+    )
+    pages: _Pages = setting(
+        "spatial", "of pages: spatial (neighbours) | discourse (section) | document"
+    )
+    page_length: TokenCount | None = setting(
+        None, "of pages: longest page; null: what fits into a prompt", "tokens"
+    )
+    confidence: _Confidence = setting(
+        "entropy", "of pages: weight of a page, uniform | entropy (more if it is surer)"
+    )
     base_url: Text | None = setting(
         None, "address of the server of engine=api (http://localhost:8000/v1)"
     )
@@ -141,14 +174,40 @@ class PromptConfig(SystemConfig):
         None, "month or day of the model's release (2025-04), for tables", decides="nothing"
     )
 
-    # 2 left marks of chat formats ("<|channel|>"), all but one kind of thinking, and fences in summaries.
-    version = 3
-    capabilities = Capabilities(prompts=True)
+    # 2 left marks of chat formats ("<|channel|>"), all but one kind of thinking, and fences in summaries; 3 cut texts by
+    # `truncate`.
+    version = 4
+    former_settings: ClassVar[Mapping[str, str]] = {
+        "truncate": "model.reading (end is now beginning; start, ending; middle, ends; none, whole; stages, stages)"
+    }
+
+    @property
+    def reading_class(self) -> Any:
+        """The class of `model.reading`, a `Reading`."""
+        return readings.load(self.reading)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """It asks a language model; some readings say what they read."""
+        return Capabilities(prompts=True, keeps_evidence=self.reading_class.keeps_evidence)
 
     @property
     def decided_by(self) -> frozenset[str]:
-        """Decoding, and the seed if examples are drawn."""
-        return frozenset({"decode", "seed"} if self.shots else {"decode"})
+        """Decoding, and the seed if examples are drawn or a ranker learns."""
+        learns = self.reading_class.selects and self.selector in registry.rankers.targets()
+        draws = self.shots or (learns and learned_ranker(str(self.selector)))
+        return frozenset({"decode", "seed"} if draws else {"decode"})
+
+    def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
+        """Return the settings of other readings."""
+        of_readings: set[str] = set()
+        for name in readings.targets():
+            of_readings |= readings.load(name).settings
+        return of_readings - self.reading_class.settings
+
+    def ranker_settings(self) -> RankerSettings:
+        """Return the settings of a learned ranker: its defaults."""
+        return RankerSettings()
 
     def prompts(self) -> dict[str, Prompt]:
         """Return the prompts in use, by name: one that was chosen, or those of the suite."""
@@ -175,7 +234,7 @@ class PromptConfig(SystemConfig):
     ) -> tuple[float, float]:
         """Return the tokens of a prompt, which is as long as the text up to the model's limit, and of its answer."""
         longest = self.input_length or (context or sys.maxsize) - self.decode_length
-        prompt = source if self.truncate == "stages" else min(source, longest)
+        prompt = source if self.reading_class.reads_all else min(source, longest)
         return prompt, min(target, self.decode_length)
 
     def __post_init__(self) -> None:
@@ -204,14 +263,19 @@ class PromptConfig(SystemConfig):
             raise UsageError(
                 "model.input_price and model.output_price go together: give both, or none"
             )
+        if self.reading_class.mixes_pages and self.engine == "api":
+            raise UsageError(
+                f"model.reading={self.reading} mixes distributions, which a server does not give: choose"
+                " model.engine=transformers, or model.reading=stages, refine or select"
+            )
         if self.engine == "api" and self.tokenizer is None:
             self._check_uncounted()
 
     def _check_uncounted(self) -> None:
         """Check that nothing counts tokens, without a tokenizer."""
-        counting, remedy = None, "choose model.truncate=none model.shots=0"
-        if self.truncate != "none":
-            counting = f"truncate={self.truncate}"
+        counting, remedy = None, "choose model.reading=whole model.shots=0"
+        if self.reading != "whole":
+            counting = f"reading={self.reading}"
         elif self.shots:
             counting = f"shots={self.shots}"
         elif self.input_length is not None:

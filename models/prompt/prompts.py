@@ -7,6 +7,10 @@ user: |             # the places {document}, {query}, {words} are filled; {docum
 
   {document}
 label: "Document {number}:"   # optional: the line before each of several documents
+refine: |           # of model.reading=refine: {written} is the summary of the parts before {document}
+  …
+segment: |          # of model.reading=segments on a server: {written} is the summary so far, which it continues
+  …
 """
 
 import re
@@ -28,6 +32,14 @@ _FILLED = {
     "system": {"query", "words"},
     "user": {"document", "query", "words"},
     "label": {"number"},
+    "refine": {"document", "query", "words", "written"},
+    "segment": {"document", "query", "words", "written"},
+}
+# What a text must have a place for.
+_REQUIRED = {
+    "user": ("document",),
+    "refine": ("document", "written"),
+    "segment": ("document", "written"),
 }
 
 
@@ -38,6 +50,10 @@ class Prompt:
     user: str  # the message with the text to summarize
     system: str = ""  # the system's message; empty: none
     label: str = "Document {number}:"  # the line before each of several documents
+    refine: str = (
+        ""  # the message with the next part of a text, and the summary of the parts before
+    )
+    segment: str = ""  # the message with the best snippets, and the summary so far
 
     @property
     def hash(self) -> str:
@@ -49,14 +65,27 @@ class Prompt:
         """True if the prompt has a place for the query."""
         return "{query}" in self.user + self.system
 
-    def messages(self, document: str, query: str | None, words: int) -> list[Message]:
+    def text_of(self, entry: str) -> str:
+        """Return a text by its name."""
+        text: str = asdict(self)[entry]
+        return text
+
+    def messages(
+        self, document: str, query: str | None, words: int, entry: str = "user", written: str = ""
+    ) -> list[Message]:
         """Return the messages that ask for a summary of a text.
 
-        Without a query, its place is empty.
+        Without a query, its place is empty. `entry` is the text that asks: "user", "refine" or "segment"; the last two
+        also have the summary so far, `written`.
         """
-        values = {"document": document, "query": query or "", "words": str(words)}
+        values = {
+            "document": document,
+            "query": query or "",
+            "words": str(words),
+            "written": written,
+        }
         messages: list[Message] = []
-        for role, text in (("system", self.system), ("user", self.user)):
+        for role, text in (("system", self.system), ("user", self.text_of(entry))):
             if text:
                 messages.append({"role": role, "content": fill_places(text, values)})
         return messages
@@ -111,10 +140,13 @@ def read_prompt(name: str) -> Prompt:
 
 
 def _check_places(prompt: Prompt) -> None:
-    if "{document}" not in prompt.user:
-        raise UsageError("its text 'user' has no place {document}")
+    texts = asdict(prompt)
+    for entry, required in _REQUIRED.items():
+        for place in required:
+            if (texts[entry] or entry == "user") and f"{{{place}}}" not in texts[entry]:
+                raise UsageError(f"its text '{entry}' has no place {{{place}}}")
     for entry, places_of_entry in _FILLED.items():
-        unknown = set(_PROMPT_PLACE.findall(asdict(prompt)[entry])) - places_of_entry
+        unknown = set(_PROMPT_PLACE.findall(texts[entry])) - places_of_entry
         if unknown:
             places = ", ".join(f"{{{name}}}" for name in sorted(places_of_entry))
             raise UsageError(

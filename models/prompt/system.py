@@ -1,26 +1,24 @@
 """PromptSystem: a language model is asked for a summary of each text.
 
-    Example --prompts--> messages --truncation--> requests --LanguageModel--> answers --> Summary
-
-With `model.truncate=stages`, the answers about the parts of a text are the text of the next requests.
+    Example --Reading--> requests --LanguageModel--> answers --Reading--> further requests, or the Summary
 
 `PromptSystem.summarize` is the door: it asks the engine, round by round, what the `Dialogue` of each example wants next.
+`readings/` has the ways of reading (`model.reading`); this module knows none of them by name.
 """
 
 import logging
 import random
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import Any, Self
 
 from longsumbench.core import (
-    Answer,
     Decoding,
     Example,
     FitContext,
@@ -35,155 +33,21 @@ from longsumbench.core import (
     Truncation,
     count_words,
 )
-from longsumbench.core.answer_text import UNKNOWN_MARK, split_answer
-from longsumbench.errors import MissingSplit, SuiteError, UsageError
-from longsumbench.files import digest
+from longsumbench.errors import MissingSplit, UsageError
 from longsumbench.formatting import format_count
 from longsumbench.modeling.extraction import extract_length, mean_target_words
-from longsumbench.models.prompt.chat import starts_thinking
 from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.dialogue import Dialogue
 from longsumbench.models.prompt.prompts import Prompt
-from longsumbench.models.prompt.truncation import LongText, Passage
+from longsumbench.models.prompt.selector import Selector
+from longsumbench.models.prompt.source_text import Passage
 
 _log = logging.getLogger(__name__)
 
-# The share of its text that the summaries of a stage may have at most.
-_SHORTER = 0.8
 # Tokens of a word, about, in an answer.
 _WORD_TOKENS = 1.5
-_ANSWER_COUNTS = (
-    "requests",
-    "prompt_tokens",
-    "output_tokens",
-    "thinking_tokens",
-    "refused",
-    "failed",
-)
 # Characters of the ids in a message.
 _LONGEST_NAMES = 200
-
-
-class Dialogue:
-    """The requests about one example, and what was answered so far. An empty text gets no request.
-
-    Raises:
-        UsageError: there is no room for the text, or it does not fit and must not be cut.
-    """
-
-    def __init__(self, system: "PromptSystem", example: Example) -> None:
-        self.system, self.example = system, example
-        # The requests to answer next; empty when the summary is written.
-        self.prompts: list[list[Message]] = []
-        # Why there is no answer to a request.
-        self.problem: SuiteError | None = None
-        self._sent: list[list[Message]] = []
-        # Of the text in the current prompts.
-        self._tokens = 0
-        self._text, self._complete = "", True
-        self._counts = Counter(dict.fromkeys(_ANSWER_COUNTS, 0))
-        # None if tokens are unknown.
-        self.ledger = self._begin(system.passage(example), system.config.truncate)
-
-    def _begin(self, passage: Passage, policy: str) -> Truncation | None:
-        """Set the first requests, and return the ledger."""
-        if not passage.text:
-            return Truncation(0, 0)
-        if self.system.engine.tokenizer is None or self.system.budget is None:
-            self._ask([passage.text])
-            return None
-        text = self._long_text(passage)
-        if text.excess <= 0 or policy == "stages":
-            self._ask_about(text)
-            return text.ledger([(0, len(passage.text))])
-        if policy == "none":
-            raise _too_long(self.system, text.budget + text.excess, self.example.id)
-        shortened, ledger = text.shortened(policy)
-        self._ask([shortened] if shortened else [], text)
-        return ledger
-
-    def _long_text(self, passage: Passage) -> LongText:
-        engine, budget = self.system.engine, self.system.budget
-        assert budget is not None
-
-        def count(text: str) -> int:
-            return engine.count(self.system.messages(self.example, text))
-
-        return LongText(passage, engine.tokenizer, count, budget)
-
-    def _ask_about(self, text: LongText) -> None:
-        """Set the requests about a text, in parts if it is too long."""
-        self._ask([text.passage.text] if text.excess <= 0 else text.parts(), text)
-        self._tokens = len(text.offsets)
-
-    def _ask(self, parts: Sequence[str], text: LongText | None = None) -> None:
-        """Set the requests about parts of a text; without any, there is no room for the text."""
-        if text is not None and not parts:
-            raise _too_long(self.system, text.budget - text.room, self.example.id)
-        self.prompts = [self.system.messages(self.example, part) for part in parts]
-
-    def requests(self, decoding: Decoding, limit: int) -> list[Request]:
-        """Return the next requests, each with its own seed."""
-        requests = []
-        for prompt in self.prompts:
-            seed = int(digest([decoding.seed, self.example.id, len(self._sent)])[:8], 16)
-            requests.append(Request(tuple(prompt), seed, limit))
-            self._sent.append(prompt)
-        return requests
-
-    def add_answers(self, answers: Sequence[Answer]) -> None:
-        """Take the answers to the requests; of several, ask for one summary of them, in stages if it must be."""
-        self.prompts = []
-        texts = []
-        for answer in answers:
-            texts.append(self._add_answer(answer))
-            self.problem = self.problem or answer.problem
-        if self.problem:
-            self._counts["failed"] = 1
-            return
-        passage = Passage.of_summaries(texts)
-        if len(texts) == 1:
-            self._text = texts[0]
-        elif passage.text:
-            text = self._long_text(passage)
-            # Summaries that do not get shorter might be summarized for ever.
-            if text.excess > 0 and len(text.offsets) > _SHORTER * self._tokens:
-                self._text, self._complete = "\n".join(texts), False
-            else:
-                self._ask_about(text)
-
-    def _add_answer(self, answer: Answer) -> str:
-        """Count an answer, and return its text without thinking and marks of chat formats."""
-        engine, config = self.system.engine, self.system.config
-        thinks_first = not answer.thinking and starts_thinking(engine.tokenizer, config)
-        text, thinking, unfinished = split_answer(answer.text, config.thinking_end, thinks_first)
-        self._complete &= answer.complete and not unfinished
-        _report_unknown_mark(self.system, text)
-        self._counts.update(
-            requests=1,
-            prompt_tokens=answer.prompt_tokens,
-            output_tokens=answer.output_tokens,
-            thinking_tokens=_tokens_within(engine, answer.thinking + thinking, answer),
-            refused=int(answer.refused),
-        )
-        return text
-
-    def summary(self, keep_inputs: bool) -> Summary:
-        """Return the summary, with the price of its tokens in US dollars if there is one."""
-        config = self.system.config
-        counts: dict[str, float] = dict(self._counts)
-        if config.input_price is not None and config.output_price is not None:
-            dollars = config.input_price * counts["prompt_tokens"]
-            dollars += config.output_price * counts["output_tokens"]
-            counts["price"] = dollars / 1_000_000
-        return Summary(
-            self.example.id,
-            self._text,
-            self.ledger,
-            self._complete,
-            self._counts["output_tokens"],
-            counts=counts,
-            read=_sent_text(self._sent) if keep_inputs else None,
-        )
 
 
 @dataclass
@@ -194,7 +58,11 @@ class PromptFitted(Fitted):
 
 
 class PromptSystem(System):
-    """A language model that is prompted for a summary, and not trained."""
+    """A language model that is prompted for a summary, and not trained.
+
+    Attributes:
+        unknown_mark: the first one in an answer, of a chat format.
+    """
 
     Config, State = PromptConfig, PromptFitted
     config: PromptConfig
@@ -204,7 +72,6 @@ class PromptSystem(System):
         super().__init__(config)
         # Of the checked examples: has a query, has several documents.
         self._kinds: set[tuple[bool, bool]] = set()
-        # The first one in an answer.
         self.unknown_mark = ""
 
     @cached_property
@@ -218,6 +85,16 @@ class PromptSystem(System):
         return self.config.prompts()
 
     @cached_property
+    def selector(self) -> Selector:
+        """What chooses snippets, for readings that select."""
+        return Selector(self.config)
+
+    @property
+    def counts_tokens(self) -> bool:
+        """True if tokens are counted, and limited."""
+        return self.engine.tokenizer is not None and self.budget is not None
+
+    @cached_property
     def budget(self) -> int | None:
         """The most tokens of a prompt; None if nothing limits it.
 
@@ -226,7 +103,7 @@ class PromptSystem(System):
         """
         config, context = self.config, self.engine.context
         if context is None:
-            if config.input_length is None and config.truncate != "none":
+            if config.input_length is None and not config.reading_class.refuses_long_texts:
                 raise UsageError(
                     f"model.input_length is missing: model.checkpoint={config.checkpoint} does not say how many tokens"
                     " it can read; give the most tokens of a prompt"
@@ -253,31 +130,57 @@ class PromptSystem(System):
         }
 
     def check_examples(self, examples: Iterable[Example]) -> None:
-        """Check that prompts have room for texts and, with `model.truncate=none`, that the texts fit.
+        """Check that prompts have room for texts and, with `model.reading=whole`, that the texts fit.
 
         The prompts are as short as they can be, without examples (`model.shots`) that are not drawn yet.
 
         Raises:
             UsageError: a query is missing, or a prompt is too long.
         """
-        refuses = self.config.truncate == "none"
-        words = 1 if self.config.length == "train" else int(self.config.length)
+        reading, config = self.config.reading_class, self.config
+        refuses = reading.refuses_long_texts
+        words = 1 if config.length == "train" else int(config.length)
         lengths: list[tuple[int, str]] = []
         for example in examples:
             self._kinds.add(_prompt_kind(example))
-            if self.prompt_of(example).asks_query and not example.query:
-                raise UsageError(
-                    f"model.prompt={self.config.prompt} asks for a query, and example '{example.id}' has none:"
-                    " choose another prompt"
-                )
-            if self.budget is not None and self.engine.tokenizer is not None:
+            self._check_prompt(example)
+            if reading.selects:
+                self.selector.check_examples([example])
+            if self.counts_tokens:
                 text = self.passage(example).text if refuses else ""
                 lengths.append((self.engine.count(self.messages(example, text, words)), example.id))
-        # Without its text, a prompt leaves room for one token of it at least.
-        limit = (self.budget or 0) - (0 if refuses else 1)
+        if not lengths:
+            return
+        # Without its text, a prompt leaves room for a unit of it at least.
+        unit = vars(config).get(reading.unit_setting) or 1
+        budget = self.budget or 0
+        limit = budget - (0 if refuses else 1)
         too_long = [length for length in lengths if length[0] > limit]
         if too_long:
-            raise _too_long(self, *max(too_long), f"{len(too_long)} of {len(lengths)} prompts are")
+            subject = f"{len(too_long)} of {len(lengths)} prompts are"
+            raise self.too_long(*max(too_long), with_text=refuses, subject=subject)
+        tokens, name = max(lengths)
+        if not refuses and tokens + unit > budget:
+            raise UsageError(
+                f"model.{reading.unit_setting}={unit:,} does not fit into a prompt of {budget:,} tokens, of which example"
+                f" '{name}' needs {tokens:,} without its text: choose at most {budget - tokens:,}, or a larger"
+                " model.input_length"
+            )
+
+    def _check_prompt(self, example: Example) -> None:
+        """Check that the prompt of an example has what it needs, and the text that the reading needs."""
+        prompt, config = self.prompt_of(example), self.config
+        if prompt.asks_query and not example.query:
+            raise UsageError(
+                f"model.prompt={config.prompt} asks for a query, and example '{example.id}' has none:"
+                " choose another prompt"
+            )
+        entry = config.reading_class.entry_for(self.engine)
+        if not prompt.text_of(entry):
+            raise UsageError(
+                f"model.reading={config.reading} needs a text '{entry}' in the prompt, and"
+                f" model.prompt={config.prompt} has none: add it, or choose another prompt"
+            )
 
     def fit(self, context: FitContext) -> FitReport:
         """Learn what the prompts need, as `prepare` does."""
@@ -315,6 +218,22 @@ class PromptSystem(System):
             )
         if config.shots and train is not None:
             self.state.shots = self._draw_shots(train, context.recipe.seed)
+        if config.reading_class.selects:
+            self.selector.prepare(context)
+
+    def save(self, folder: Path) -> None:
+        """Save the settings, what was learned, and the selector."""
+        super().save(folder)
+        if self.config.reading_class.selects:
+            self.selector.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Load what `save` wrote."""
+        system = super().load(folder)
+        if system.config.reading_class.selects:
+            system.selector.load(folder)
+        return system
 
     def _draw_shots(self, train: Split, seed: int) -> list[Message]:
         """Return the turns of examples drawn from the training split: the first ones that fit into half of a prompt."""
@@ -347,7 +266,7 @@ class PromptSystem(System):
 
     def ledgers(self, example: Example) -> tuple[Truncation | None, None]:
         """Return what `summarize` would cut from an example; None without a tokenizer."""
-        return Dialogue(self, example).ledger, None
+        return Dialogue(self, example, self.config.decode_length).ledger, None
 
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield one summary per example, in their order; an empty one of an example without an answer.
@@ -355,23 +274,34 @@ class PromptSystem(System):
         Raises:
             SuiteError: an example has no answer, and `decoding.failed` is "stop". Answers about the others are kept.
         """
-        dialogues = [Dialogue(self, example) for example in examples]
         limit = min(self.config.decode_length, decoding.max_length or self.config.decode_length)
-        keep_inputs = decoding.keep_inputs != "none"
+        self.selector.decoding = decoding
+        dialogues = [Dialogue(self, example, limit) for example in examples]
         unfinished = deque(dialogues)
         # A round answers the next requests of all dialogues together. Summaries are given as soon as they are written.
-        while waiting := [dialogue for dialogue in dialogues if dialogue.prompts]:
+        while waiting := [dialogue for dialogue in dialogues if dialogue.asks]:
             requests: list[Request] = []
             for dialogue in waiting:
-                requests += dialogue.requests(decoding, limit)
+                requests += dialogue.requests(decoding)
             answers = self.engine.answer(requests, decoding)
             for dialogue in waiting:
-                dialogue.add_answers(list(islice(answers, len(dialogue.prompts))))
-                while unfinished and not (unfinished[0].prompts or unfinished[0].problem):
-                    yield unfinished.popleft().summary(keep_inputs)
+                dialogue.add_answers(list(islice(answers, len(dialogue.asks))))
+                while unfinished and not (unfinished[0].asks or unfinished[0].problem):
+                    yield self._summary_of(unfinished.popleft(), decoding)
         _report_failed([one for one in dialogues if one.problem], decoding.failed)
         for dialogue in unfinished:
-            yield dialogue.summary(keep_inputs)
+            yield self._summary_of(dialogue, decoding)
+
+    def _summary_of(self, dialogue: Dialogue, decoding: Decoding) -> Summary:
+        """Return the summary of a dialogue; warn of the first one with what looks like a mark of a chat format."""
+        mark = dialogue.unknown_mark
+        if mark and not self.unknown_mark:
+            self.unknown_mark = mark
+            _log.warning(
+                f"an answer has '{mark}', which looks like a mark of a chat format: it stays, and is scored"
+            )
+        keeps_evidence = self.config.reading_class.keeps_evidence and decoding.evidence != "none"
+        return dialogue.summary(decoding.keep_inputs != "none", keeps_evidence)
 
     def prompt_name(self, queried: bool, several: bool) -> str:
         """Return the name of the prompt that was chosen, or that fits examples with a query, or several documents."""
@@ -391,58 +321,45 @@ class PromptSystem(System):
         """Return the whole text of an example."""
         return Passage.of_example(example, self.prompt_of(example).label)
 
-    def messages(self, example: Example, text: str, words: int | None = None) -> list[Message]:
+    def words(self, example: Example) -> int:
+        """Return the number of words to ask for, as `model.length` says."""
+        return extract_length(self.config.length, example, self.state.target_words, "model.length")
+
+    def messages(
+        self,
+        example: Example,
+        text: str,
+        words: int | None = None,
+        *,
+        entry: str = "user",
+        written: str = "",
+    ) -> list[Message]:
         """Return the prompt of an example with a text; the drawn examples come after the system's message.
 
-        It asks for `words`, or as `model.length` says.
+        It asks for `words`, or as `model.length` says. `entry` and `written`: see `Prompt.messages`.
         """
         if words is None:
-            words = extract_length(
-                self.config.length, example, self.state.target_words, "model.length"
-            )
-        *system, question = self.prompt_of(example).messages(text, example.query, words)
+            words = self.words(example)
+        prompt = self.prompt_of(example)
+        *system, question = prompt.messages(text, example.query, words, entry, written)
         return [*system, *(self.state.shots or ()), question]
 
-
-def _sent_text(prompts: Sequence[Sequence[Message]]) -> str:
-    """Return all messages of some requests, each after a line with its request and its role."""
-    texts = []
-    for number, prompt in enumerate(prompts, start=1):
-        for message in prompt:
-            heading = f"── request {number} of {len(prompts)}, {message['role']}"
-            texts.append(f"{heading}\n{message['content']}")
-    return "\n\n".join(texts)
-
-
-def _tokens_within(engine: LanguageModel, text: str, answer: Answer) -> int:
-    """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""
-    if engine.tokenizer is None:
-        return round(answer.output_tokens * len(text) / max(1, len(answer.thinking + answer.text)))
-    ids = engine.tokenizer(text, add_special_tokens=False)["input_ids"]
-    return min(answer.output_tokens, len(ids))
-
-
-def _report_unknown_mark(system: PromptSystem, text: str) -> None:
-    """Warn of the first answer with what looks like a mark of a chat format."""
-    mark = UNKNOWN_MARK.search(text)
-    if mark and not system.unknown_mark:
-        system.unknown_mark = mark[0]
-        _log.warning(
-            f"an answer has '{mark[0]}', which looks like a mark of a chat format: it stays, and is scored"
+    def too_long(
+        self,
+        tokens: int,
+        example: str,
+        *,
+        with_text: bool = False,
+        subject: str = "a prompt is",
+    ) -> UsageError:
+        """Return the error about a prompt of some tokens, with its text if that is not to be cut, else without."""
+        counted, advice = " without its text", ""
+        if with_text:
+            counted, advice = "", "another model.reading, "
+        return UsageError(
+            f"{subject} too long: example '{example}' needs {tokens:,} tokens{counted}, model.input_length allows"
+            f" {self.budget:,}; choose {advice}a larger model.input_length, a shorter model.prompt or fewer model.shots"
         )
-
-
-def _too_long(
-    system: PromptSystem, tokens: int, example: str, subject: str = "a prompt is"
-) -> UsageError:
-    """Return the error about a prompt of some tokens, with its text if that is not to be cut, else without."""
-    counted, advice = " without its text", ""
-    if system.config.truncate == "none":
-        counted, advice = "", "another model.truncate, "
-    return UsageError(
-        f"{subject} too long: example '{example}' needs {tokens:,} tokens{counted}, model.input_length allows"
-        f" {system.budget:,}; choose {advice}a larger model.input_length, a shorter model.prompt or fewer model.shots"
-    )
 
 
 def _report_failed(dialogues: Sequence[Dialogue], choice: str) -> None:

@@ -1,12 +1,15 @@
 """Language models of transformers, in this process."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import takewhile
+from itertools import accumulate, groupby, takewhile
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
+from numpy.typing import NDArray
 from torch import Tensor
 
 from longsumbench.core import Answer, Decoding, Message, Request
@@ -24,31 +27,32 @@ from longsumbench.modeling.generation import (
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.models.prompt.chat import chat_ids
 from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.page_mixture import PageMixture, confidences
 
 _IN_ANSWERS = {"no_repeat_ngram_size": 0, "repetition_penalty": 1.0}  # done by AnswerProcessor
 
 
 class AnswerProcessor(transformers.LogitsProcessor):
-    """Applies the settings against repetition and copies to answers.
+    """Applies the settings against repetition and copies to one answer.
 
     As for other systems, repetitions are those of the output. The library's `generate` would also count the prompt, so
-    that a summary could repeat no phrase of its source. `ids` are the prompts, [B, L]; `mask` is 1 where a token is
-    real.
+    that a summary could repeat no phrase of its source. `ids` are the prompts of the answer's pages, [P, L]; `mask` is
+    1 where a token is real. The answer begins at the place `begins` of a row.
     """
 
-    def __init__(self, decoding: Decoding, ids: Tensor, mask: Tensor) -> None:
-        self.prompt_length, self.processors = ids.shape[1], transformers.LogitsProcessorList()
+    def __init__(self, decoding: Decoding, ids: Tensor, mask: Tensor, begins: int) -> None:
+        self.begins, self.processors = begins, transformers.LogitsProcessorList()
         add = self.processors.append
         if decoding.repetition_penalty != 1:
             add(transformers.RepetitionPenaltyLogitsProcessor(decoding.repetition_penalty))
         if decoding.no_repeat_ngram:
             add(transformers.NoRepeatNGramLogitsProcessor(decoding.no_repeat_ngram))
         if decoding.encoder_no_repeat_ngram:
-            add(SourceNgrams(decoding.encoder_no_repeat_ngram, ids, mask))
+            add(SourceNgrams(decoding.encoder_no_repeat_ngram, ids[None], mask[None]))
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Change the scores of the next token: [B·K, L + T], [B·K, V] → [B·K, V]."""
-        changed: Tensor = self.processors(input_ids[:, self.prompt_length :], scores)
+        """Change the scores of the next token: [K, L + T], [K, V] → [K, V]."""
+        changed: Tensor = self.processors(input_ids[:, self.begins :], scores)
         return changed
 
 
@@ -59,6 +63,8 @@ class TransformersEngine:
         UsageError: the checkpoint or its revision does not exist, or it is of another kind.
         EnvironmentProblem: it is on the hub, and cannot be fetched.
     """
+
+    gives_tokens = True
 
     def __init__(self, config: PromptConfig) -> None:
         self.config = config
@@ -156,58 +162,94 @@ class TransformersEngine:
         return {"engine": "transformers", **facts, "parameters": self.parameters}
 
     def answer(self, requests: Sequence[Request], decoding: Decoding) -> Iterator[Answer]:
-        """Yield the answers in order, `decoding.batch_size` at once; one at a time if they are sampled."""
+        """Yield the answers in order, about `decoding.batch_size` prompts at once; one answer if they are sampled."""
         if not self.config.device_map:
             self.network.to(choose_device(decoding.device))
         size = 1 if decoding.temperature else decoding.batch_size
-        for start in range(0, len(requests), size):
-            yield from self._answer_batch(requests[start : start + size], decoding)
+        for batch in _batches(requests, size):
+            yield from self._answer_batch(batch, decoding)
 
     @torch.inference_mode()
     def _answer_batch(self, requests: Sequence[Request], decoding: Decoding) -> list[Answer]:
-        """Answer requests together; their prompts are padded on the left, so that all end where the answers begin."""
-        prompts = [chat_ids(self.tokenizer, request.messages, self.config) for request in requests]
-        # On the left: all prompts end where the answers begin.
-        longest = max(map(len, prompts))
-        padding = self.ends[0] if self.ends else 0  # nothing attends to it
-        padded, real = [], []
-        for prompt in prompts:
-            num_missing = longest - len(prompt)
-            padded.append([padding] * num_missing + prompt)
-            real.append([0] * num_missing + [1] * len(prompt))
-        ids = torch.tensor(padded, device=self.network.device)
-        mask = torch.tensor(real, device=self.network.device)
-        most_tokens = max(request.max_tokens for request in requests)
+        """Answer requests together that continue equally many written tokens."""
+        rows = self._rows_of(requests)
+        num_written = len(requests[0].written)
+        remaining = requests[0].max_tokens - num_written
+        most_tokens = min(remaining, requests[0].stop_after or remaining)
+        # Where the end comes by force.
+        forced = most_tokens - 1 if decoding.forced_eos and most_tokens == remaining else None
+        least = max(0, decoding.min_length - num_written)
+        arguments = generate_arguments(replace(decoding, min_length=least), most_tokens)
         settings = transformers.GenerationConfig(
-            **{**generate_arguments(decoding, most_tokens), **_IN_ANSWERS},
-            forced_eos_token_id=self.ends if decoding.forced_eos else None,
+            **{**arguments, **_IN_ANSWERS},
+            forced_eos_token_id=None if forced is None else self.ends,
             eos_token_id=self.ends or None,
-            pad_token_id=padding,
+            pad_token_id=self._padding,
         )
-        processors = [
-            AnswerProcessor(decoding, ids, mask),
-            TokenProgress(settings.max_new_tokens, prompt_length=longest),
+        processors: list[transformers.LogitsProcessor] = [
+            rows.processor(decoding, self.config.confidence),
+            TokenProgress(most_tokens, prompt_length=rows.ids.shape[1]),
         ]
         # Sampled requests come one at a time, each with its own seed.
         if decoding.temperature:
             torch.manual_seed(requests[0].seed)
+            settings.do_sample = max(rows.num_pages) == 1
         checked = checked_logits(self.network, decoding.temperature > 0)
         with checked, ranked_search(self.network, decoding), without_defaults(self.network):
             outputs = self.network.generate(
-                input_ids=ids,
-                attention_mask=mask,
+                input_ids=rows.ids,
+                attention_mask=rows.mask,
                 generation_config=settings,
                 logits_processor=transformers.LogitsProcessorList(processors),
             )
-        # Where the end comes by force.
-        forced = settings.max_new_tokens - 1 if decoding.forced_eos else None
         answers = []
-        for prompt, written in zip(prompts, outputs[:, longest:].tolist(), strict=True):
-            text_ids = list(takewhile(lambda token: token not in self.ends, written))
-            length = len(text_ids)
-            complete = length < len(written) and length != forced
-            answers.append(Answer(self._text(text_ids), complete, False, len(prompt), length))
+        new_tokens = outputs[rows.first_pages, rows.ids.shape[1] :].tolist()
+        for request, prompts, tokens in zip(requests, rows.prompts, new_tokens, strict=True):
+            ids = tuple(takewhile(lambda token: token not in self.ends, tokens))
+            complete = len(ids) < len(tokens) and len(ids) != forced
+            text = self._text([*request.written, *ids])
+            num_sent = sum(len(prompt) + num_written for prompt in prompts)
+            weights = None
+            if len(prompts) > 1 and decoding.evidence != "none":
+                weights = self._confidences(prompts, ids)
+            answers.append(
+                Answer(text, complete, False, num_sent, len(ids), ids=ids, confidences=weights)
+            )
         return answers
+
+    def _rows_of(self, requests: Sequence[Request]) -> "_Rows":
+        """Return the rows of a batch: a page each, padded on the left so that all end where the answers go on."""
+        prompts = []
+        rows = []
+        for request in requests:
+            pages = (request.messages, *request.more_pages)
+            prompts.append([chat_ids(self.tokenizer, page, self.config) for page in pages])
+            rows += [[*prompt, *request.written] for prompt in prompts[-1]]
+        longest = max(map(len, rows))
+        padded, real = [], []
+        for row in rows:
+            num_missing = longest - len(row)
+            padded.append([self._padding] * num_missing + row)
+            real.append([0] * num_missing + [1] * len(row))
+        ids = torch.tensor(padded, device=self.network.device)
+        mask = torch.tensor(real, device=self.network.device)
+        return _Rows(ids, mask, prompts, longest - len(requests[0].written))
+
+    @property
+    def _padding(self) -> int:
+        """A token that nothing attends to."""
+        return self.ends[0] if self.ends else 0
+
+    def _confidences(self, prompts: Sequence[list[int]], ids: Sequence[int]) -> NDArray[np.float32]:
+        """Return the weight of each page at each token of an answer, [P, T], from one more pass over each page."""
+        distributions = []
+        for prompt in prompts:
+            row = torch.tensor([[*prompt, *ids[:-1]]], device=self.network.device)
+            logits = self.network(input_ids=row, logits_to_keep=max(1, len(ids))).logits
+            distributions.append(logits[0].float().log_softmax(-1))  # [T, V]
+        weights = confidences(torch.stack(distributions), self.config.confidence).exp()
+        array: NDArray[np.float32] = weights[:, : len(ids)].cpu().numpy()
+        return array
 
     def _text(self, ids: Sequence[int]) -> str:
         """Return the text of tokens without special ones, except for marks that divide an answer ("<think>")."""
@@ -219,3 +261,61 @@ class TransformersEngine:
                 hidden.add(place)
         text: str = self.tokenizer.decode([token for token in ids if token not in hidden])
         return text
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What `generate` gets for some requests; R rows, one for each page of each request."""
+
+    ids: Tensor  # [R, L]
+    mask: Tensor  # [R, L], 1 where a token is real
+    prompts: Sequence[Sequence[list[int]]]  # of each request, of each of its pages
+    begins: int  # the place where the answers begin, written tokens included
+
+    @property
+    def num_pages(self) -> list[int]:
+        """The number of pages of each request."""
+        return list(map(len, self.prompts))
+
+    @property
+    def first_pages(self) -> list[int]:
+        """The row of each request's first page."""
+        return [0, *accumulate(self.num_pages)][:-1]
+
+    def processor(self, decoding: Decoding, confidence: str) -> PageMixture:
+        """Return what changes the scores: the mixture of pages, and the settings against repetition."""
+        draws = decoding.temperature > 0 and max(self.num_pages) > 1
+        processors = []
+        pages = zip(self.ids.split(self.num_pages), self.mask.split(self.num_pages), strict=True)
+        for ids, mask in pages:
+            of_answer = transformers.LogitsProcessorList()
+            of_answer.append(
+                AnswerProcessor(
+                    decoding, ids[:, : self.begins], mask[:, : self.begins], self.begins
+                )
+            )
+            if draws:
+                of_answer.append(transformers.TemperatureLogitsWarper(decoding.temperature))
+                of_answer.append(transformers.TopPLogitsWarper(decoding.top_p))
+            processors.append(of_answer)
+        return PageMixture(self.num_pages, confidence, processors, draws)
+
+
+def _batches(requests: Sequence[Request], size: int) -> Iterator[list[Request]]:
+    """Yield requests that can be answered together, of about `size` prompts, in their order."""
+    for _, alike in groupby(requests, _limits_of):
+        batch: list[Request] = []
+        num_prompts = 0
+        for request in alike:
+            num_pages = 1 + len(request.more_pages)
+            if batch and num_prompts + num_pages > size:
+                yield batch
+                batch, num_prompts = [], 0
+            batch.append(request)
+            num_prompts += num_pages
+        yield batch
+
+
+def _limits_of(request: Request) -> tuple[int, int, int | None]:
+    """Return what all requests of a batch have in common."""
+    return len(request.written), request.max_tokens, request.stop_after

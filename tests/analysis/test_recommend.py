@@ -169,7 +169,7 @@ def test_the_command_recommends(
     write_jsonl(tmp_path / "toys")
     quick = ["train.max_steps=4", "train.eval_steps=2", "score.resamples=100"]
     server = "model=prompt model.engine=api model.base_url=http://127.0.0.1:9/v1 model.checkpoint=m model.retries=0"
-    assert main(["recommend", "toys", *quick, "--also", f"{server} model.truncate=none"]) == 4
+    assert main(["recommend", "toys", *quick, "--also", f"{server} model.reading=whole"]) == 4
     printed = capsys.readouterr()
     assert "127.0.0.1" in printed.err
     for name in ("lead", "random", "lexrank", "ea", "seal", "oracle"):

@@ -72,7 +72,7 @@ JUNK = (
     ),
 )
 SERVER = (
-    "model.engine=api model.checkpoint=tiny model.base_url=http://localhost:9/v1 model.truncate=none"
+    "model.engine=api model.checkpoint=tiny model.base_url=http://localhost:9/v1 model.reading=whole"
     " model.length=20"
 )
 LIKELY = ("0", "1.5", "1e-300", "null", "true", "abc", "-1")

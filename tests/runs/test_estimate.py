@@ -36,7 +36,7 @@ def estimated(*words: str) -> RunCost:
 
 def test_a_language_model_costs_its_tokens(texts: list[str]) -> None:
     """10 × (130 tokens at $2 and 13 at $10 a million) are $0.0039; no server is asked, and its time is unknown."""
-    words = [*API, *texts, "model.truncate=none", "model.input_price=2", "model.output_price=10"]
+    words = [*API, *texts, "model.reading=whole", "model.input_price=2", "model.output_price=10"]
     cost = estimated(*words)
     assert (cost.source_length, cost.tokens) == (130, 10 * 143)
     assert cost.price == pytest.approx(0.0039)

@@ -277,7 +277,7 @@ PROMPTED = [
         "model.checkpoint=tiny",
         "model.base_url=http://localhost:9/v1",
     ),
-    *("model.truncate=none", "model.length=20", "dataset=jsonl"),
+    *("model.reading=whole", "model.length=20", "dataset=jsonl"),
 ]
 
 

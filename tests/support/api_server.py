@@ -185,7 +185,7 @@ def open_api(base_url: str, **settings: Any) -> ApiEngine:
         "base_url": base_url,
         "checkpoint": "tiny",
         "key_variable": KEY_VARIABLE,
-        "truncate": "none",
+        "reading": "whole",
     }
     return ApiEngine(
         build_settings(PromptConfig, {"engine": "api", **values, **settings}, "model.")

@@ -38,6 +38,7 @@ class EchoEngine:
     reply: Callable[[str], str] = str
     tokenizer: Any = field(default_factory=lambda: chat_tokenizer("trained"))
     context: int | None = 10_000
+    gives_tokens: bool = False
     refuses: bool = False
     asked: list[Request] = field(default_factory=list)
 

@@ -46,7 +46,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run_words(folder: Path, base_url: str, *more: str, examples: int = 4) -> list[str]:
     """Return the words of a run in a folder, which has the texts and the results."""
     data = write_jsonl(folder / "texts", train=0, validation=0, test=examples)
-    model = ["engine=api", f"base_url={base_url}", "checkpoint=tiny", "length=20", "truncate=none"]
+    model = ["engine=api", f"base_url={base_url}", "checkpoint=tiny", "length=20", "reading=whole"]
     model = [f"model.{setting}" for setting in (*model, f"key_variable={KEY_VARIABLE}")]
     rest = [f"results_dir={folder / 'results'}", "baselines=false", "score.resamples=100"]
     return ["run", "model=prompt", *model, "dataset=jsonl", f"dataset.path={data}", *rest, *more]
@@ -278,7 +278,7 @@ def test_a_real_server_writes_what_transformers_writes(name: str, tmp_path: Path
     """The summaries of a model behind a server are those of the same model in this process."""
     model = write_causal(tmp_path / "model", "llama for vllm")
     common = [
-        "model.truncate=end",
+        "model.reading=beginning",
         "model.input_length=400",
         "model.decode_length=24",
         f"model.checkpoint={model}",

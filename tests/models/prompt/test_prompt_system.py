@@ -26,7 +26,7 @@ from longsumbench.models.prompt.chat import chat_ids, chat_text
 from longsumbench.models.prompt.config import PromptConfig
 from longsumbench.models.prompt.prompts import read_prompt
 from longsumbench.models.prompt.system import PromptSystem
-from longsumbench.models.prompt.truncation import CAUSE, GAP_MARK, Passage
+from longsumbench.models.prompt.source_text import CAUSE, GAP_MARK, Passage
 
 API = {"engine": "api", "tokenizer": "gpt2"}
 KEEP = Decoding(keep_inputs="all", device="cpu")
@@ -61,7 +61,7 @@ def kept_text(sent: str, name: str, query: str | None) -> str:
 
 
 @pytest.mark.parametrize("kind", ["trained", "words"])
-@pytest.mark.parametrize("policy", ["end", "start", "middle", "stages"])
+@pytest.mark.parametrize("policy", ["beginning", "ending", "ends", "stages"])
 @given(documents=DOCUMENTS, query=st.none() | SENTENCES, room=st.integers(20, 200))
 def test_template_and_question_survive(
     policy: str, kind: str, documents: list[list[list[str]]], query: str | None, room: int
@@ -73,7 +73,7 @@ def test_template_and_question_survive(
         reply=lambda text: "§", tokenizer=chat_tokenizer(kind)
     )  # a sign that no text has
     empty = engine.count(read_prompt(name).messages("", query, 50))
-    system = prompted(engine, truncate=policy, input_length=empty + room)
+    system = prompted(engine, reading=policy, input_length=empty + room)
     (summary,) = summarize(system, example)
 
     whole = Passage.of_example(example, system.prompt_of(example).label).text
@@ -90,7 +90,7 @@ def test_template_and_question_survive(
         assert "".join("".join(parts).split()) == "".join(whole.split())
     else:
         (text,) = kept
-        ends = text.split(GAP_MARK) if ledger.cuts and policy == "middle" else [text]
+        ends = text.split(GAP_MARK) if ledger.cuts and policy == "ends" else [text]
         assert all(end in whole for end in ends)
         assert (text == whole) == (ledger.cuts == ())
         words = sum(len(end.split()) for end in ends)
@@ -103,7 +103,7 @@ def test_template_and_question_survive(
 def test_several_stages() -> None:
     """Summaries that do not fit together are summarized in parts, too; tokens of all requests are counted."""
     engine = EchoEngine(reply=lambda text: "lohit " * 12)
-    system = prompted(engine, truncate="stages", input_length=250)
+    system = prompted(engine, reading="stages", input_length=250)
     paragraphs = [["kadan " * 20 + f"{number}."] for number in range(20)]
     (summary,) = summarize(system, text_example(paragraphs))
     sent = [kept_text(one.messages[0]["content"], "document", None) for one in engine.asked]
@@ -122,7 +122,7 @@ def test_several_stages() -> None:
 def test_answers_that_do_not_get_shorter_end() -> None:
     """If the answers about parts are as long as the parts, they are the summary, and it is not complete."""
     engine = EchoEngine(reply=lambda text: kept_text(text, "document", None))
-    system = prompted(engine, truncate="stages", input_length=220, decode_length=9_000)
+    system = prompted(engine, reading="stages", input_length=220, decode_length=9_000)
     paragraphs = [[f"{word} " * 20 + "end."] for word in WORDS]
     (summary,) = summarize(system, text_example(paragraphs))
     assert summary.text.split() == " ".join(paragraph[0] for paragraph in paragraphs).split()
@@ -139,7 +139,7 @@ def test_a_batch_is_answered_round_by_round() -> None:
 
     def answers(*examples: Example) -> list[Summary]:
         engine = EchoEngine(reply=lambda text: text[50:90])
-        return summarize(prompted(engine, truncate="stages", input_length=300), *examples)
+        return summarize(prompted(engine, reading="stages", input_length=300), *examples)
 
     together = answers(long, short, empty)
     assert together == [answers(one)[0] for one in (long, short, empty)]
@@ -326,18 +326,18 @@ def refused(system: PromptSystem, *examples: Example) -> str:
 
 
 def test_what_does_not_fit_is_refused_before_any_request() -> None:
-    """A prompt without room, and with truncate=none a long text, are refused with their counts."""
+    """A prompt without room, and with reading=whole a long text, are refused with their counts."""
     long, short = text_example([["kadan " * 500]], name="long"), text_example([["kadan."]])
     engine = EchoEngine()
     tokens = engine.count(read_prompt("document").messages("kadan " * 499 + "kadan", None, 50))
-    problem = refused(prompted(engine, truncate="none", input_length=400), short, long)
+    problem = refused(prompted(engine, reading="whole", input_length=400), short, long)
     assert (
         f"1 of 2 prompts are too long: example 'long' needs {tokens} tokens, model.input_length allows 400; choose"
         in problem
     )
     empty = engine.count(read_prompt("document").messages("", None, 50))
-    for policy in ("end", "start", "middle", "stages"):
-        problem = refused(prompted(EchoEngine(), truncate=policy, input_length=empty), short)
+    for policy in ("beginning", "ending", "ends", "stages"):
+        problem = refused(prompted(EchoEngine(), reading=policy, input_length=empty), short)
         assert (
             f"example 'one' needs {empty} tokens without its text, model.input_length allows {empty}; choose"
             in problem
@@ -364,7 +364,7 @@ def test_a_server_without_tokenizer_gets_the_whole_text() -> None:
     """Without a tokenizer nothing is counted or cut, and thinking is counted by its share of the characters."""
     engine = EchoEngine(tokenizer=None, context=None, reply=lambda text: "12345</think>x 12345678")
     system = prompted(
-        engine, engine="api", base_url="http://localhost", checkpoint="m", truncate="none"
+        engine, engine="api", base_url="http://localhost", checkpoint="m", reading="whole"
     )
     example = text_example([["kadan " * 500]])
     system.check_examples([example])
@@ -388,11 +388,11 @@ def test_a_query_that_is_missing_is_named() -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"engine": "api"}, "model.truncate=end counts tokens: add model.tokenizer="),
+        ({"engine": "api"}, "model.reading=beginning counts tokens: add model.tokenizer="),
         ({"base_url": "http://x"}, "model.base_url=http://x is a setting of model.engine=api"),
         ({**API, "output_price": 1.0}, "model.input_price and model.output_price go together"),
         (
-            {**API, "truncate": "none", "input_length": 9, "tokenizer": None},
+            {**API, "reading": "whole", "input_length": 9, "tokenizer": None},
             "model.input_length=9 counts tokens",
         ),
         ({"thinking_end": ""}, "model.thinking_end is empty: give the mark that ends the thinking"),

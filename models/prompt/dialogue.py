@@ -1,0 +1,142 @@
+"""The dialogue with a language model about one example: a reading's requests and answers, and what they cost."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from longsumbench.core import (
+    Answer,
+    Decoding,
+    Example,
+    Message,
+    Request,
+    Summary,
+    Truncation,
+)
+from longsumbench.core.answer_text import UNKNOWN_MARK, split_answer
+from longsumbench.errors import SuiteError
+from longsumbench.files import digest
+from longsumbench.models.prompt.chat import starts_thinking
+from longsumbench.models.prompt.readings.reading import Ask, Prompting, Reply
+
+_ANSWER_COUNTS = (
+    "requests",
+    "prompt_tokens",
+    "output_tokens",
+    "thinking_tokens",
+    "refused",
+    "failed",
+)
+
+
+class Dialogue:
+    """The requests about one example, and what was answered so far. An empty text gets no request.
+
+    Attributes:
+        asks: the requests to answer next; empty when the summary is written.
+        problem: why there is no answer to a request; None if there is one.
+
+    Raises:
+        UsageError: there is no room for the text, or it does not fit and must not be cut.
+    """
+
+    def __init__(self, system: Prompting, example: Example, limit: int) -> None:
+        self.system, self.example, self.limit = system, example, limit
+        self.reading = system.config.reading_class(system, example, limit)
+        self.asks: list[Ask] = []
+        self.problem: SuiteError | None = None
+        self._sent: list[Sequence[Message]] = []
+        self._counts = Counter(dict.fromkeys(_ANSWER_COUNTS, 0))
+        self._result = Reply("")
+        self._rounds = self.reading.rounds()
+        if self.reading.passage.text:
+            self.asks = next(self._rounds)
+
+    @property
+    def ledger(self) -> Truncation | None:
+        """What was read so far; None if tokens are not counted."""
+        return self.reading.ledger()
+
+    def requests(self, decoding: Decoding) -> list[Request]:
+        """Return the next requests, each with its own seed."""
+        requests = []
+        for ask in self.asks:
+            seed = int(digest([decoding.seed, self.example.id, len(self._sent)])[:8], 16)
+            first, *more = [tuple(prompt) for prompt in ask.prompts]
+            most = min(self.limit, ask.max_tokens or self.limit)
+            requests.append(Request(first, seed, most, tuple(more), ask.written, ask.stop_after))
+            self._sent += ask.prompts
+        return requests
+
+    def add_answers(self, answers: Sequence[Answer]) -> None:
+        """Take the answers to the requests, and ask what the reading wants to know next."""
+        self.asks = []
+        replies = []
+        for answer in answers:
+            replies.append(self._read_answer(answer))
+            self.problem = self.problem or answer.problem
+        if self.problem:
+            self._counts["failed"] = 1
+            return
+        try:
+            self.asks = self._rounds.send(replies)
+        except StopIteration as end:
+            self._result = end.value
+
+    def _read_answer(self, answer: Answer) -> Reply:
+        """Count an answer, and return its text without thinking and marks of chat formats."""
+        engine, config = self.system.engine, self.system.config
+        thinks_first = not answer.thinking and starts_thinking(engine.tokenizer, config)
+        text, thinking, unfinished = split_answer(answer.text, config.thinking_end, thinks_first)
+        self._counts.update(
+            requests=1,
+            prompt_tokens=answer.prompt_tokens,
+            output_tokens=answer.output_tokens,
+            thinking_tokens=self._tokens_within(answer.thinking + thinking, answer),
+            refused=int(answer.refused),
+        )
+        complete = answer.complete and not unfinished
+        return Reply(text, complete, answer.ids, answer.confidences)
+
+    def _tokens_within(self, text: str, answer: Answer) -> int:
+        """Return how many tokens of an answer are in its first text; without a tokenizer, by their characters."""
+        tokenizer = self.system.engine.tokenizer
+        if tokenizer is None:
+            characters = max(1, len(answer.thinking + answer.text))
+            return round(answer.output_tokens * len(text) / characters)
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        return min(answer.output_tokens, len(ids))
+
+    @property
+    def unknown_mark(self) -> str:
+        """What looks like a mark of a chat format in the summary; empty if nothing does."""
+        mark = UNKNOWN_MARK.search(self._result.text)
+        return mark[0] if mark else ""
+
+    def summary(self, keep_inputs: bool, with_evidence: bool) -> Summary:
+        """Return the summary, with the price of its tokens in US dollars if there is one."""
+        config = self.system.config
+        counts: dict[str, float] = dict(self._counts)
+        if config.input_price is not None and config.output_price is not None:
+            dollars = config.input_price * counts["prompt_tokens"]
+            dollars += config.output_price * counts["output_tokens"]
+            counts["price"] = dollars / 1_000_000
+        return Summary(
+            self.example.id,
+            self._result.text,
+            self.ledger,
+            self._result.complete,
+            self._counts["output_tokens"],
+            evidence=self.reading.evidence() if with_evidence else None,
+            counts=counts,
+            read=_sent_text(self._sent) if keep_inputs else None,
+        )
+
+
+def _sent_text(prompts: Sequence[Sequence[Message]]) -> str:
+    """Return all messages of some prompts, each after a line with its number and its role."""
+    texts = []
+    for number, prompt in enumerate(prompts, start=1):
+        for message in prompt:
+            heading = f"── request {number} of {len(prompts)}, {message['role']}"
+            texts.append(f"{heading}\n{message['content']}")
+    return "\n\n".join(texts)

@@ -1,0 +1,85 @@
+"""The mixture of the distributions of pages, which one summary is decoded from (PageSum, §3, Eq. 5).
+
+PageSum mixes the decoder's hidden states of all pages; a language model's pages are mixed as distributions:
+
+    log p(w) = logsumexp over pages of (log c_p + log p_p(w)),  Σ c = 1
+
+A confidence c_p is the same for all pages, or grows as the page's distribution is surer: the softmax of −H(p_p).
+
+Letters: R rows (pages of all examples), P pages of one example, K beams, L prompt tokens, T output tokens, V vocabulary.
+"""
+
+from collections.abc import Sequence
+
+import torch
+import transformers
+from torch import Tensor
+
+
+def confidences(log_probabilities: Tensor, kind: str) -> Tensor:
+    """Return the logarithms of the pages' weights, whose sum over pages is 1: [P, …, V] → [P, …].
+
+    `kind` is "uniform" or "entropy".
+    """
+    weights = log_probabilities.new_zeros(log_probabilities.shape[:-1])
+    if kind == "entropy":
+        probabilities = log_probabilities.exp()
+        # An impossible token adds nothing: 0 · log 0 = 0.
+        weights = torch.xlogy(probabilities, probabilities).sum(-1)
+    return weights.log_softmax(0)
+
+
+def mix_pages(log_probabilities: Tensor, kind: str) -> Tensor:
+    """Return the logarithms of the mixture of pages: [P, …, V] → […, V]."""
+    weights = confidences(log_probabilities, kind)
+    return torch.logsumexp(weights.unsqueeze(-1) + log_probabilities, 0)
+
+
+class PageMixture(transformers.LogitsProcessor):
+    """Gives all pages of an example the mixture of their distributions, so that all are continued with the same token.
+
+    A search then makes the same choices for all pages of an example, because its rows have equal scores. An example
+    with one page keeps its scores.
+    """
+
+    def __init__(
+        self,
+        num_pages: Sequence[int],
+        kind: str,
+        processors: Sequence[transformers.LogitsProcessorList],
+        draws: bool = False,
+    ) -> None:
+        """Take the settings of a batch.
+
+        Args:
+            num_pages: of each example.
+            kind: of the confidences.
+            processors: of each example; they change its mixture.
+            draws: the last processor's scores are those of a token to draw. `generate` would draw one for each page.
+        """
+        self.num_pages, self.kind = num_pages, kind
+        self.processors, self.draws = processors, draws
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Change the scores of the next token: [R·K, L + T], [R·K, V] → [R·K, V]."""
+        num_rows = sum(self.num_pages)
+        beams = len(scores) // num_rows
+        rows = input_ids.unflatten(0, (num_rows, beams))
+        scores_of_examples = scores.unflatten(0, (num_rows, beams)).split(list(self.num_pages))
+        mixtures = []
+        first = 0  # page of an example
+        for pages, processors in zip(scores_of_examples, self.processors, strict=True):
+            mixture = pages[0]
+            if len(pages) > 1:
+                mixture = mix_pages(pages.log_softmax(-1), self.kind)
+            mixture = processors(rows[first], mixture)  # [K, V]
+            if self.draws:
+                mixture = _only(torch.multinomial(mixture.softmax(-1), 1), mixture)
+            mixtures.append(mixture.expand(len(pages), -1, -1))
+            first += len(pages)
+        return torch.cat(mixtures).flatten(0, 1)
+
+
+def _only(tokens: Tensor, scores: Tensor) -> Tensor:
+    """Forbid all but one token of each row: [K, 1], [K, V] → [K, V]."""
+    return torch.full_like(scores, -torch.inf).scatter(-1, tokens, 0.0)

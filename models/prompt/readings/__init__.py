@@ -1,0 +1,27 @@
+"""Ways of reading a long text, `model.reading`: one class each. Start with `reading.py`, which has what is common.
+
+The papers' ways (Trunc, EA, SEAL, PageSum) and two of BooookScore (Chang et al. 2024), for any language model.
+"""
+
+from types import MappingProxyType
+
+from longsumbench.core.registry import Registry
+
+_HERE = "longsumbench.models.prompt.readings"
+readings = Registry(
+    "reading",
+    "longsumbench.readings",
+    MappingProxyType(
+        {
+            "beginning": f"{_HERE}.ends:Beginning",
+            "ending": f"{_HERE}.ends:Ending",
+            "ends": f"{_HERE}.ends:Ends",
+            "whole": f"{_HERE}.whole:Whole",
+            "select": f"{_HERE}.select:Select",
+            "segments": f"{_HERE}.segments:Segments",
+            "pages": f"{_HERE}.pages:Pages",
+            "stages": f"{_HERE}.stages:Stages",
+            "refine": f"{_HERE}.refine:Refine",
+        }
+    ),
+)

@@ -1,0 +1,59 @@
+"""`segments`: for each segment of the summary the best snippets anew, given what is written (SEAL, §3.5)."""
+
+from longsumbench.core import LanguageModel, count_words
+from longsumbench.models.prompt.readings.reading import Ask, Reply, Rounds
+from longsumbench.models.prompt.readings.select import SELECTING, Select
+from longsumbench.sentences import sentence_key, split_sentences
+
+
+class Segments(Select):
+    """The snippets with the best scores for each segment of the summary.
+
+    An engine that gives tokens continues the written ones, `model.segment_length` at a time, up to the end token or the
+    limit. So one segment is `select`. A server is sent the written text and asked for the next sentences, until there
+    are as many words as the prompt asks for, or nothing new.
+    """
+
+    settings = SELECTING | {"segment_length", "redundancy"}
+
+    @classmethod
+    def entry_for(cls, engine: LanguageModel) -> str:
+        """A server is asked for the next sentences."""
+        return "user" if engine.gives_tokens else "segment"
+
+    def rounds(self) -> Rounds:
+        """Ask once a segment."""
+        if self.system.engine.gives_tokens:
+            return (yield from self._continue_tokens())
+        return (yield from self._continue_text())
+
+    def _continue_tokens(self) -> Rounds:
+        length = self.system.config.segment_length
+        written: tuple[int, ...] = ()
+        text = ""
+        while True:
+            prompt = self.prompt(self.choose(text, self.room), self.room)
+            # The reply's text is the whole summary so far.
+            [reply] = yield [Ask((prompt,), written=written, stop_after=length)]
+            self.answers.append(reply.text.removeprefix(text))
+            text = reply.text
+            written += reply.ids
+            if reply.complete or not reply.ids or len(written) >= self.limit:
+                return Reply(text, reply.complete)
+
+    def _continue_text(self) -> Rounds:
+        sentences: list[str] = []
+        num_words = self.system.words(self.example)
+        while True:
+            written = " ".join(sentences)
+            room = self.room_of("segment", written)
+            prompt = self.prompt(self.choose(written, room), room, "segment", written)
+            [reply] = yield [Ask((prompt,))]
+            self.answers.append(reply.text)
+            num_before = len(sentences)
+            keys = {sentence_key(sentence) for sentence in sentences}
+            for sentence in split_sentences(reply.text):
+                if sentence_key(sentence) not in keys:
+                    sentences.append(sentence)
+            if len(sentences) == num_before or count_words(sentences) >= num_words:
+                return Reply(" ".join(sentences), reply.complete)

@@ -1,0 +1,146 @@
+"""The selector of a prompted language model: it divides a text into snippets, and scores them (`model.selector`).
+
+It is a ranker, or the system of a finished run that scores its source (EA, SEAL). `Selector.scores` is the door.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol, cast
+
+import numpy as np
+
+from longsumbench import core
+from longsumbench.core import Decoding, Example, FitContext, Scores
+from longsumbench.errors import UsageError
+from longsumbench.modeling.extraction import ScoredSpans
+from longsumbench.modeling.ranking import Ranking, similarities
+from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.source_text import LongText, Span
+from longsumbench.sentences import split_sentences
+
+_FOLDER = "selector"  # of a checkpoint
+# Without a choice: a ranker for examples with a query, and one for others.
+_WITH_QUERY, _WITHOUT_QUERY = "bm25", "lexrank"
+
+
+class SourceScorer(Protocol):
+    """What is used of the system of a run; see `NeuralSystem`, whose module imports torch."""
+
+    looks_back: bool
+
+    def score_next(self, example: Example, written: str, decoding: Decoding) -> ScoredSpans:
+        """Return the scores of an example's sentences for what comes after a text."""
+
+    def save(self, folder: Path) -> None:
+        """Write all that `load` needs into a folder."""
+
+
+class Selector:
+    """Snippets and their scores.
+
+    Attributes:
+        decoding: where and at which precision the system of a run works.
+    """
+
+    def __init__(self, config: PromptConfig) -> None:
+        self.config = config
+        self.decoding = Decoding()
+        # The system of a finished run; set by `prepare` and `load`.
+        self._system: SourceScorer | None = None
+
+    @property
+    def is_run(self) -> bool:
+        """True if it is a finished run, and no ranker."""
+        name = self.config.selector
+        return name is not None and name not in core.registry.rankers.targets()
+
+    @cached_property
+    def _rankings(self) -> dict[str, Ranking]:
+        names = [self.config.selector] if self.config.selector else [_WITH_QUERY, _WITHOUT_QUERY]
+        return {
+            name: Ranking(name, self.config.ranker_settings, "model.selector") for name in names
+        }
+
+    def _ranking_of(self, example: Example) -> Ranking:
+        usual = _WITH_QUERY if example.query else _WITHOUT_QUERY
+        return self._rankings[self.config.selector or usual]
+
+    def check_examples(self, examples: Iterable[Example]) -> None:
+        """Check that every example has the title or query that its ranker needs.
+
+        Raises:
+            UsageError: an example has neither.
+        """
+        if not self.is_run:
+            for example in examples:
+                self._ranking_of(example).check_examples([example])
+
+    def prepare(self, context: FitContext) -> None:
+        """Fit a ranker that learns, or open the run.
+
+        Raises:
+            UsageError: there is no such run, or its system scores no snippets.
+        """
+        if not self.is_run:
+            for ranking in self._rankings.values():
+                ranking.prepare(context)
+            return
+        name = str(self.config.selector)
+        system = context.open_run(name)
+        if not system.config.capabilities.extracts:
+            raise UsageError(
+                f"model.selector={name} is a run of '{system.config.name}', which scores no snippets: choose a run of"
+                " EA or SEAL, or a ranker (longsumbench list rankers)"
+            )
+        self._system = cast(SourceScorer, system)
+
+    def save(self, folder: Path) -> None:
+        """Save a ranker that learned, or the system of the run, in a checkpoint."""
+        if self._system is not None:
+            (folder / _FOLDER).mkdir(exist_ok=True)
+            self._system.save(folder / _FOLDER)
+        for ranking in () if self.is_run else self._rankings.values():
+            ranking.save(folder)
+
+    def load(self, folder: Path) -> None:
+        """Load what `save` wrote.
+
+        Raises:
+            DataError: a file is damaged or missing.
+        """
+        if self.is_run:
+            name = core.read_saved(folder / _FOLDER)["system"]
+            self._system = core.registry.systems.load(name).load(folder / _FOLDER)
+        else:
+            for ranking in self._rankings.values():
+                ranking.load(folder)
+
+    def snippets(self, example: Example, text: LongText) -> list[Span]:
+        """Return the characters of each snippet: those of the run's system, or whole sentences."""
+        if self._system is None:
+            return text.snippets(self.config.snippet_length)
+        scored = self._system.score_next(example, "", self.decoding)
+        sentences = text.passage.sentences
+        return [(sentences[first][0], sentences[end - 1][1]) for first, end in scored.spans]
+
+    def scores(self, example: Example, snippets: Sequence[str], written: str) -> Scores:
+        """Return the scores of an example's snippets for what comes after a text: [snippets], higher is better.
+
+        The scorer of SEAL reads what is written. Other scores are scaled to 0–1, and lowered by the largest tf-idf
+        cosine with a written sentence (Carbonell & Goldstein 1998): (1 − λ) · score − λ · cosine, λ: `redundancy`.
+        """
+        if self._system is None:
+            scores = self._ranking_of(example).scores(example, snippets)
+        else:
+            scores = np.asarray(self._system.score_next(example, written, self.decoding).scores)
+            if self._system.looks_back:
+                return scores
+        sentences = split_sentences(written)
+        if not sentences:
+            return scores
+        cosines = similarities([*snippets, *sentences])[: len(snippets), len(snippets) :]
+        scaled = (scores - scores.min()) / (np.ptp(scores) or 1.0)
+        redundancy = self.config.redundancy
+        values: Scores = (1 - redundancy) * scaled - redundancy * cosines.max(axis=1)
+        return values
