@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 from longsumbench.core import Example, Metric, Scoring
 from longsumbench.errors import EnvironmentProblem
+from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.checkpoints import (
     SAFE_LOADING,
     check_finite,
     load_encoder,
     model_folder,
     model_signature,
-    read_config,
     reading_checkpoint,
 )
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from longsumbench.core import Decoding, build_settings
 from longsumbench.errors import DataError, UsageError
-from longsumbench.modeling.checkpoints import FETCH_AGAIN, fetch_files, read_object
+from longsumbench.modeling.checkpoint_files import FETCH_AGAIN, read_object
+from longsumbench.modeling.checkpoints import fetch_files
 
 _log = logging.getLogger(__name__)
 

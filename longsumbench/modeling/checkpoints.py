@@ -1,13 +1,14 @@
-"""Loading and checking of transformers' checkpoints and tokenizers, from a folder or the hub.
+"""Loading and checking of transformers' checkpoints and tokenizers, from a folder, a GGUF file or the hub.
 
-Code in a checkpoint is never run: weights are safetensors, or, where a caller permits it, pickles of tensors alone.
+Where an argument is a folder, it may be a GGUF file that `model_folder` returned (`reads_gguf`). Code in a checkpoint
+is never run: weights are safetensors, or, where a caller permits it, pickles of tensors alone.
 Errors of the libraries become one line that says what is wrong, where, and what to do.
 """
 
 import hashlib
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache, partial
@@ -26,8 +27,23 @@ from longsumbench.errors import (
     UsageError,
     as_suite_error,
 )
-from longsumbench.files import BadFile, read_json
 from longsumbench.interrupts import within_seconds
+from longsumbench.modeling.checkpoint_files import (
+    CONFIG,
+    FETCH_AGAIN,
+    check_entries,
+    check_files,
+    read_config,
+)
+from longsumbench.modeling.gguf_files import (
+    alone_in_folder,
+    dequantizing_options,
+    find_gguf,
+    forget_quantization,
+    read_header,
+    refuse_gguf,
+    unknown_architecture,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -41,23 +57,11 @@ if TYPE_CHECKING:
 _MODEL_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
 # arguments of `from_pretrained`
 SAFE_LOADING = MappingProxyType({"local_files_only": True, "trust_remote_code": False})
-FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
-_CONFIG, _SAFETENSORS, _PICKLES = "config.json", "*.safetensors", "pytorch_model*.bin"
+_SAFETENSORS, _PICKLES = "*.safetensors", "pytorch_model*.bin"
 _VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model")  # a tokenizer's folder has one of these
 # runs of each character, on which a tokenizer's expression with nested repetitions would not end
 _TRIAL_TEXT = "a text " + " ".join(50 * chr(code) for code in range(ord(" "), 127))
 _LONGEST_LOADING = 60.0  # seconds, of a tokenizer
-_MOST_LAYERS = 1_000  # the deepest language models have a few hundred
-# names of entries of a configuration → their least and largest values
-_ENTRY_BOUNDS = (
-    (re.compile("drop"), 0, 1),  # probabilities
-    (re.compile("layers?$|blocks$|depth"), 0, _MOST_LAYERS),
-    (
-        re.compile("(heads?|head_dim|d_model|^vocab_size|hidden_size|position_embeddings)$"),
-        0,
-        10**9,
-    ),
-)
 # entries that older versions of the library stored; networks compute them or do not use them
 _HARMLESS_KEYS = re.compile(
     r"(position_ids|inv_freq|masked_bias|(attn|attention)\.bias|version|positions\.weights)$"
@@ -71,8 +75,9 @@ def model_folder(
     more: tuple[str, ...] = (),
     revision: str | None = None,
     pickled: bool = False,
+    reads_gguf: bool = False,
 ) -> Path:
-    """Return the folder of a model; a model on the hub without a local copy is fetched.
+    """Return the folder of a model, or its GGUF file; a model on the hub without a local copy is fetched.
 
     Args:
         name: the folder, or the model's name on the hub.
@@ -80,6 +85,7 @@ def model_folder(
         more: patterns of files in subfolders to fetch too.
         revision: a branch, tag, commit or pull request ("refs/pr/3") on the hub; None: its main branch.
         pickled: True to accept weights in PyTorch's format where there are no safetensors.
+        reads_gguf: True to accept a GGUF file, or a folder with one.
 
     Raises:
         UsageError: the name or revision is missing or unknown, or the weights have another format.
@@ -89,19 +95,25 @@ def model_folder(
     if not name:
         raise UsageError(f"{setting} is missing: give a folder, or a name on the Hugging Face hub")
     folder = Path(name).expanduser()
-    if not folder.is_dir():
+    gguf_file = find_gguf(folder, f"{setting}={name}") if reads_gguf else None
+    if not folder.is_dir() and not gguf_file:
         folder = fetch_files(name, setting, _MODEL_FILES, revision, more)
         if pickled and weights_format(folder) is None:
             folder = fetch_files(name, setting, _MODEL_FILES, revision, (_PICKLES,))
     elif revision is not None:
         revision_setting = f"{setting.rpartition('.')[0]}.revision={revision}"
         raise UsageError(
-            f"{revision_setting} goes with a name on the Hugging Face hub; {setting}={name} is a folder"
+            f"{revision_setting} goes with a name on the Hugging Face hub; {setting}={name} is a"
+            f" {'file' if folder.is_file() else 'folder'}"
         )
-    if not (folder / _CONFIG).is_file():
-        raise UsageError(
-            f"{setting}={name}: no {_CONFIG} in the model's folder; save it with save_pretrained"
-        )
+    if gguf_file:
+        return gguf_file
+    refuse_gguf(folder, f"{setting}={name}")
+    if not (folder / CONFIG).is_file():
+        advice = "save it with save_pretrained"
+        if reads_gguf and not Path(name).expanduser().is_dir():
+            advice += "; of a model that has only GGUF files, download one and give its path"
+        raise UsageError(f"{setting}={name}: no {CONFIG} in the model's folder; {advice}")
     if weights_format(folder) not in ("safetensors", "bin" if pickled else "safetensors"):
         raise UsageError(
             f"{setting}={name}: no {_SAFETENSORS} in the model's folder; save it with save_pretrained"
@@ -119,7 +131,9 @@ def split_revision(name: str) -> tuple[str, str | None]:
 
 
 def weights_format(folder: Path) -> str | None:
-    """Return "safetensors", "bin" (a pickle, where there are no safetensors) or None (no weights)."""
+    """Return "safetensors", "bin" (a pickle, where there are no safetensors), "GGUF Q4_1" or None (no weights)."""
+    if folder.is_file():
+        return read_header(folder, str(folder)).weights
     if any(folder.glob(_SAFETENSORS)):
         return "safetensors"
     return "bin" if any(folder.glob(_PICKLES)) else None
@@ -140,7 +154,7 @@ def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
     """Return facts about a checkpoint for the record: its name without other folders, commit, and weight format."""
     path = Path(name or "").expanduser()
     return {
-        "checkpoint": path.resolve().name if path.is_dir() else name,
+        "checkpoint": path.resolve().name if path.exists() else name,
         "revision": resolved_revision(folder),
         "weights": weights_format(folder),
     }
@@ -148,7 +162,9 @@ def checkpoint_facts(name: str | None, folder: Path) -> dict[str, Any]:
 
 def model_digest(folder: Path) -> str:
     """Return eight hexadecimal digits of the SHA-256 of a model's files."""
-    _check_files(folder)
+    check_files(folder)
+    if folder.is_file():
+        return hash_of_file(folder)[:8]
     patterns = [*_MODEL_FILES]
     if weights_format(folder) == "bin":
         patterns.append(_PICKLES)
@@ -196,14 +212,16 @@ def load_network(
         build = getattr(kind, "from_config", kind)  # Auto classes are not called
         if "device_map" not in options:  # else it may use the memory of several devices
             check_memory(lambda: build(deepcopy(config)).to(dtype=options.get("dtype")), shown_as)
-        network, info = kind.from_pretrained(
-            folder,
-            config=config,
-            weights_only=True,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # `check_complete` reports them
-            **{"use_safetensors": True, **options, **SAFE_LOADING},
-        )
+        if folder.is_file():
+            options |= dequantizing_options()
+        with _loading_arguments(folder) as arguments:
+            network, info = kind.from_pretrained(
+                config=config,
+                weights_only=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # `check_complete` reports them
+                **{"use_safetensors": True, **options, **arguments},
+            )
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
     # sinusoidal positions, which the library computes and does not store
     missing -= {
@@ -217,6 +235,8 @@ def load_network(
     check_complete(missing, unexpected, shown_as)
     _check_types(folder, network, shown_as)
     check_weights(network, shown_as)
+    if folder.is_file():
+        forget_quantization(network)
     return network
 
 
@@ -248,6 +268,8 @@ def load_config(kind: "NetworkClass", folder: Path, shown_as: str) -> Any:
     """Load the configuration of a checkpoint's network; arguments and errors as in `load_network`."""
     from transformers import CONFIG_MAPPING, AutoConfig
 
+    if folder.is_file():
+        return _load_gguf_config(folder, hash_of_file(folder), shown_as)
     model_type = read_config(folder)["model_type"]
     config_class: Any = getattr(kind, "config_class", None)  # None: an Auto class
     if config_class is not None and model_type != config_class.model_type:
@@ -258,9 +280,35 @@ def load_config(kind: "NetworkClass", folder: Path, shown_as: str) -> Any:
         raise UsageError(
             f"{shown_as} cannot be read: transformers has no model of type '{model_type}'; give another"
         )
-    _check_files(folder)
+    check_files(folder)
     with reading_checkpoint(shown_as):
         return (config_class or AutoConfig).from_pretrained(folder, **SAFE_LOADING)
+
+
+@cache  # takes seconds
+def _load_gguf_config(path: Path, sha256: str, shown_as: str) -> Any:
+    """Load the configuration in a GGUF file; the hash is part of the cache's key."""
+    from transformers import AutoConfig
+
+    header = read_header(path, shown_as)
+    check_content(path)
+    with reading_checkpoint(shown_as), _loading_arguments(path) as arguments:
+        try:
+            config = AutoConfig.from_pretrained(**arguments)
+        except (ValueError, KeyError) as error:
+            raise unknown_architecture(header, shown_as, describe_error(error)) from error
+    check_entries(config.to_dict(), path)
+    return config
+
+
+@contextmanager
+def _loading_arguments(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of `from_pretrained` that name a checkpoint and run no code."""
+    if folder.is_dir():
+        yield {"pretrained_model_name_or_path": folder, **SAFE_LOADING}
+        return
+    with alone_in_folder(folder) as arguments:
+        yield {**arguments, **SAFE_LOADING}
 
 
 def is_language_model(config: "PreTrainedConfig") -> bool:
@@ -282,8 +330,10 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
     """
     from transformers.utils import is_protobuf_available, is_sentencepiece_available
 
-    _check_files(folder)
+    check_files(folder)
     check_content(folder)
+    if folder.is_file() and not read_header(folder, shown_as).has_tokenizer:
+        raise UsageError(f"{shown_as} has no tokenizer: give another GGUF file of the model")
     with reading_checkpoint(shown_as):
         try:
             return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(folder))
@@ -302,7 +352,9 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
 def _try_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE_LOADING)
+    with _loading_arguments(folder) as arguments:
+        tokenizer = AutoTokenizer.from_pretrained(**arguments)
+    tokenizer.name_or_path = str(folder)
     tokenizer(_TRIAL_TEXT, verbose=False)  # some damage shows only in use
     return tokenizer
 
@@ -469,60 +521,6 @@ def _quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """Read a checkpoint's `config.json`.
-
-    Raises:
-        DataError: the file is missing or damaged, or names code to run.
-    """
-    path = folder / _CONFIG
-    if not path.is_file():
-        raise DataError(f"this checkpoint has no {_CONFIG}; {FETCH_AGAIN}", folder)
-    described = read_object(path)
-    if not isinstance(described.get("model_type"), str):
-        raise DataError(f"model_type is missing or not a text; {FETCH_AGAIN}", path)
-    for key, value in described.items():
-        # transformers would fetch and run a kernel's code
-        if "_implementation" in key and "/" in str(value):
-            raise DataError(
-                f"{key}={value} names code on the hub, which is never run; {FETCH_AGAIN}", path
-            )
-    _check_entries(described, path)
-    return described
-
-
-def _check_entries(described: Mapping[str, Any], path: Path) -> None:
-    """Check sizes and probabilities before the library builds layers by them; also those of parts of the model."""
-    for key, value in described.items():
-        if isinstance(value, dict) and "model_type" in value:
-            _check_entries(value, path)
-        for names, least, largest in _ENTRY_BOUNDS if isinstance(value, int | float) else ():
-            if names.search(key) and not least <= value <= largest:
-                raise DataError(
-                    f"{key}={value} is not from {least} to {largest:,}; {FETCH_AGAIN}", path
-                )
-
-
-def _check_files(folder: Path) -> None:
-    """Raise DataError if a folder has pipes or devices, which would never end."""
-    for path in folder.iterdir():
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise DataError(f"not a regular file; {FETCH_AGAIN}", path)
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON file of a checkpoint.
-
-    Raises:
-        FileNotFoundError: the file does not exist.
-        DataError: it is not a JSON object.
-    """
-    try:
-        return read_json(path, dict[str, Any])
-    except BadFile as error:
-        raise DataError(f"not a JSON object ({error}); {FETCH_AGAIN}", path) from error
-
-
 def fetch_files(
     name: str,
     setting: str,
@@ -545,6 +543,7 @@ def fetch_files(
         RevisionNotFoundError,
     )
 
+    refuse_gguf(Path(name).expanduser(), f"{setting}={name}")
     problem = unreachable()
     try:
         download = partial(

@@ -17,7 +17,8 @@ from transformers.modeling_outputs import CausalLMOutput
 
 from longsumbench.core import Decoding, Example
 from longsumbench.errors import DataError
-from longsumbench.modeling.checkpoints import FETCH_AGAIN, check_token_ids, reading_checkpoint
+from longsumbench.modeling.checkpoint_files import FETCH_AGAIN
+from longsumbench.modeling.checkpoints import check_token_ids, reading_checkpoint
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.nn.penalties import Penalties
 from longsumbench.modeling.unit_reader import UnitReader, collate_units

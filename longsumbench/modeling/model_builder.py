@@ -9,6 +9,7 @@ from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerB
 from longsumbench.core import TRAINED_TOKENIZERS, FitContext, names_deciding, read_checkpoint
 from longsumbench.errors import DataError, UsageError
 from longsumbench.modeling import checkpoints, tokenizer as tokenization
+from longsumbench.modeling.checkpoint_files import FETCH_AGAIN
 from longsumbench.modeling.generation import check_special_tokens
 from longsumbench.modeling.neural_config import NeuralConfig
 from longsumbench.modeling.nn.initialization import xavier
@@ -143,7 +144,7 @@ class ModelBuilder:
         model: PreTrainedModel = checkpoints.load_network(self.Model, folder, shown_as)
         if model.config.decoder_start_token_id is None:
             raise DataError(
-                f"{shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}"
+                f"{shown_as}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}"
             )
         tokenizer = tokenization.load_tokenizer(folder)
         checkpoints.check_vocabulary(tokenizer, model.config.vocab_size, shown_as)

@@ -28,6 +28,7 @@ from longsumbench.modeling.checkpoints import (
     read_tokenizer,
     reading_checkpoint,
 )
+from longsumbench.modeling.gguf_files import find_gguf
 from longsumbench.modeling.units import EncodedSentence
 from longsumbench.progress import track
 
@@ -167,10 +168,10 @@ def _texts_of_split(train: Iterable[Example]) -> Iterator[str]:
 def load_tokenizer(
     name: str | Path, of_system: bool = True, fast: bool = True
 ) -> PreTrainedTokenizerBase:
-    """Load a tokenizer by hub name or from a folder.
+    """Load a tokenizer by hub name, or from a folder or a GGUF file.
 
     Args:
-        name: the folder, or the name on the hub.
+        name: the folder, the file, or the name on the hub.
         of_system: True if it makes the inputs and targets of a network; False if it only counts.
         fast: True to refuse a tokenizer that is written in Python.
 
@@ -180,8 +181,9 @@ def load_tokenizer(
         EnvironmentProblem: it is on the hub, and the hub cannot be reached.
     """
     tokenizer_name = f"tokenizer '{name}'"
-    if Path(name).is_dir():
-        tokenizer = read_tokenizer(Path(name), tokenizer_name)
+    gguf_file = find_gguf(Path(name), tokenizer_name)
+    if gguf_file or Path(name).is_dir():
+        tokenizer = read_tokenizer(gguf_file or Path(name), tokenizer_name)
     else:
         tokenizer = _fetch_tokenizer(str(name), of_system)
     if fast and not tokenizer.is_fast:

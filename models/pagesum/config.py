@@ -20,6 +20,7 @@ from longsumbench.core import (
 )
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling import checkpoints
+from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.neural_config import NEURAL, NeuralConfig
 
 # Sizes of BART (PageSum §5.1 starts from the large one).
@@ -192,7 +193,7 @@ class PageSumConfig(NeuralConfig):
             raise EnvironmentProblem(
                 f"{problem}, or start at random: model.init=random"
             ) from problem
-        described = checkpoints.read_config(folder)
+        described = read_config(folder)
         with checkpoints.reading_checkpoint(f"model.init={folder}"):
             kind = described["model_type"]
             if kind not in _ADOPTED:

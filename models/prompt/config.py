@@ -75,11 +75,14 @@ class PromptConfig(SystemConfig):
         "transformers", "transformers (in this process) | api (an OpenAI-compatible server)"
     )
     checkpoint: Text | None = setting(
-        None, "folder or hub name; of engine=api: the model's name at the server"
+        None,
+        "folder, GGUF file or hub name; of engine=api: the model's name at the server",
     )
     revision: Text | None = setting(None, "branch, tag, commit or refs/pr/N on the hub; null: main")
     dtype: WeightType | None = setting(
-        None, "float32 | bfloat16 | float16; null: the checkpoint's", decides="summaries"
+        None,
+        "float32 | bfloat16 | float16; null: the checkpoint's; of a GGUF file: float32",
+        decides="summaries",
     )
     device_map: DeviceMap | None = setting(
         None,
@@ -87,7 +90,8 @@ class PromptConfig(SystemConfig):
         decides="summaries",
     )
     tokenizer: Text | None = setting(
-        None, "tokenizer with engine=api, folder or hub name; without it only reading=whole"
+        None,
+        "tokenizer with engine=api: folder, GGUF file or hub name; without it only reading=whole",
     )
     chat_template: _Template = setting(
         "model", "model: its own | none: the messages, joined by blank lines"

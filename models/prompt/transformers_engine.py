@@ -16,6 +16,7 @@ from longsumbench.core import Answer, Decoding, Message, Request
 from longsumbench.core.answer_text import known_marks
 from longsumbench.errors import UsageError
 from longsumbench.modeling import checkpoints
+from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.generation import (
     SourceNgrams,
     TokenProgress,
@@ -70,13 +71,15 @@ class TransformersEngine:
         self.config = config
         self.shown_as = f"model.checkpoint={config.checkpoint}"
         self.folder = checkpoints.model_folder(
-            config.checkpoint, "model.checkpoint", revision=config.revision
+            config.checkpoint, "model.checkpoint", revision=config.revision, reads_gguf=True
         )
         self.described = checkpoints.load_config(
             transformers.AutoModelForCausalLM, self.folder, self.shown_as
         )
         problem = None
-        if self.described.is_encoder_decoder:
+        if self.described.is_encoder_decoder and self.folder.is_file():
+            problem = "an encoder-decoder: choose model=seq2seq, with its safetensors"
+        elif self.described.is_encoder_decoder:
             problem = f"an encoder-decoder: choose model=seq2seq {self.shown_as}"
         elif not checkpoints.is_language_model(self.described):
             problem = (
@@ -131,10 +134,14 @@ class TransformersEngine:
     def ends(self) -> list[int]:
         """The tokens that end an answer: those on the checkpoint's card, else the tokenizer's."""
         end_ids = self.network.generation_config.eos_token_id
+        stored_ids = read_config(self.folder).get("eos_token_id")
+        if self.folder.is_file():
+            # A GGUF file has no card.
+            end_ids = stored_ids
         if end_ids is None:
             end_ids = self.tokenizer.eos_token_id
         entries = len(self.network.get_output_embeddings().weight)
-        for ids in (end_ids, checkpoints.read_config(self.folder).get("eos_token_id")):
+        for ids in (end_ids, stored_ids):
             checkpoints.check_token_ids("eos_token_id", ids, entries, self.shown_as)
         if end_ids is None:
             return []

@@ -18,6 +18,7 @@ from transformers.models.led.modeling_led import LEDLearnedPositionalEmbedding
 from longsumbench.core import FitContext, read_checkpoint
 from longsumbench.errors import DataError, EnvironmentProblem, UsageError
 from longsumbench.modeling import checkpoints
+from longsumbench.modeling.checkpoint_files import FETCH_AGAIN
 from longsumbench.modeling.generation import TOKEN_RULES, check_special_tokens
 from longsumbench.modeling.model_builder import ModelBuilder
 from longsumbench.modeling.nn.initialization import xavier
@@ -131,7 +132,7 @@ class Seq2SeqBuilder(ModelBuilder):
             special["decoder_start_token_id"] = special["bos_token_id"]
         if special["decoder_start_token_id"] is None:
             raise DataError(
-                f"{self.config.shown_as}: its config.json lacks decoder_start_token_id; {checkpoints.FETCH_AGAIN}"
+                f"{self.config.shown_as}: its config.json lacks decoder_start_token_id; {FETCH_AGAIN}"
             )
         model.config.update(special)
         with checkpoints.reading_checkpoint(self.config.shown_as):
