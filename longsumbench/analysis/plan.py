@@ -48,7 +48,7 @@ ANALYSES: Mapping[str, Analysis] = {
     "coherence": Analysis(CoherenceSettings, analyze_coherence),
 }
 
-_RANKING_SETTINGS = ("rank", "unit", "ranker")
+_RANKING_SETTINGS = ("rank", "rank_checkpoint", "unit", "ranker")
 _SYSTEM_SETTINGS = ("model", "scale", "train", "decode", "experiment", "device")
 
 
@@ -152,6 +152,7 @@ def _plan_rank_recall(
     # settings that rankers share with the table are typed once
     inherited: dict[str, Any] = {
         "unit": settings.unit,
+        "rank_checkpoint": settings.rank_checkpoint,
         "seed": settings.seed,
         "device": settings.device,
     }

@@ -71,13 +71,18 @@ from .metric import (
 )
 from .ranker import (
     RANKABLE_UNITS as RANKABLE_UNITS,
+    EncoderRanker as EncoderRanker,
     LearnedRanker as LearnedRanker,
+    NetworkRanker as NetworkRanker,
     RankedUnit as RankedUnit,
     Ranker as Ranker,
     RankerSettings as RankerSettings,
     RankerVocabulary as RankerVocabulary,
     Scores as Scores,
+    check_rank_checkpoint as check_rank_checkpoint,
+    encoder_ranker as encoder_ranker,
     learned_ranker as learned_ranker,
+    ranker_identity as ranker_identity,
     ranker_version as ranker_version,
     texts_to_rank as texts_to_rank,
 )

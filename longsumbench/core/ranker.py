@@ -1,4 +1,4 @@
-"""The interface of a ranker: a function that scores paragraphs, or a class that learns to."""
+"""The interface of a ranker: a function that scores paragraphs, or a class with a network that does."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -17,6 +17,7 @@ from longsumbench.core.run_settings import TRAINED_TOKENIZERS
 from longsumbench.core.settings import setting
 from longsumbench.core.system import Split
 from longsumbench.core.system_config import UNRANKED
+from longsumbench.errors import UsageError
 
 Scores: TypeAlias = NDArray[np.float64]
 Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
@@ -45,6 +46,9 @@ class RankerSettings:
     score: dict[Text, Any] = setting(
         {}, "settings of score.* that decide the words of its labels, except defaults"
     )
+    rank_checkpoint: Text | None = setting(
+        None, "sentence encoder of the rankers embedding and embedding_lexrank"
+    )
 
 
 def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:
@@ -52,8 +56,8 @@ def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:
     return [" ".join(sentences) for sentences in example.texts(unit)]
 
 
-class LearnedRanker(ABC):
-    """A ranker that learns. A call with a title and paragraphs returns one score for each; higher is better.
+class NetworkRanker(ABC):
+    """A ranker with a network. A call with a title and paragraphs returns one score for each; higher is better.
 
     Attributes:
         device: where it runs ("auto", "cpu", "cuda"); its user may set it.
@@ -62,6 +66,34 @@ class LearnedRanker(ABC):
 
     device: str = "auto"
     version: ClassVar[int] = 1
+
+    @abstractmethod
+    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
+        """Score paragraphs: [paragraphs]."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """A text that differs between rankers with different scores."""
+
+
+class EncoderRanker(NetworkRanker):
+    """A ranker that uses a pretrained sentence encoder as it is.
+
+    Building it loads no network, so that a plan can ask for its `identity`.
+    """
+
+    @abstractmethod
+    def __init__(self, checkpoint: str | None, stages: ArtifactCache | None = None) -> None:
+        """Name the encoder (a folder, or a name on the hub) and the cache of its vectors, if there is one."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, int]:
+        """Return counts for the record of a run."""
+
+
+class LearnedRanker(NetworkRanker):
+    """A ranker that learns."""
 
     @classmethod
     @abstractmethod
@@ -77,15 +109,6 @@ class LearnedRanker(ABC):
         Raises:
             DataError: the training split is missing, or has nothing to learn from.
         """
-
-    @abstractmethod
-    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> Scores:
-        """Score paragraphs: [paragraphs]."""
-
-    @property
-    @abstractmethod
-    def identity(self) -> str:
-        """A text that differs between rankers with different scores."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -107,17 +130,63 @@ def learned_ranker(name: str) -> type[LearnedRanker] | None:
     Raises:
         UnknownName: the name is not registered.
     """
-    if name == UNRANKED:
-        return None
-    ranker = registry.rankers.load(name)
-    return ranker if isinstance(ranker, type) and issubclass(ranker, LearnedRanker) else None
+    ranker = _network_ranker(name)
+    return ranker if ranker and issubclass(ranker, LearnedRanker) else None
 
 
-def ranker_version(name: str) -> int | None:
-    """Return the version of a registered ranker that learns; None for other rankers and for "none".
+def encoder_ranker(name: str) -> type[EncoderRanker] | None:
+    """Return the class of a registered ranker with a pretrained encoder; None for other rankers and for "none".
 
     Raises:
         UnknownName: the name is not registered.
     """
-    ranker = learned_ranker(name)
+    ranker = _network_ranker(name)
+    return ranker if ranker and issubclass(ranker, EncoderRanker) else None
+
+
+def ranker_version(name: str) -> int | None:
+    """Return the version of a registered ranker with a network; None for other rankers and for "none".
+
+    Raises:
+        UnknownName: the name is not registered.
+    """
+    ranker = _network_ranker(name)
     return ranker.version if ranker else None
+
+
+def _network_ranker(name: str) -> type[NetworkRanker] | None:
+    if name == UNRANKED:
+        return None
+    ranker = registry.rankers.load(name)
+    return ranker if isinstance(ranker, type) and issubclass(ranker, NetworkRanker) else None
+
+
+def ranker_identity(name: str, checkpoint: str | None) -> dict[str, Any]:
+    """Return JSON values that identify a ranker before it is fitted: its version, and what its checkpoint contains.
+
+    Raises:
+        UsageError: the checkpoint is missing, or is no sentence encoder.
+        EnvironmentProblem: it is on the hub, and cannot be fetched.
+    """
+    identity: dict[str, Any] = {"ranker": ranker_version(name)}
+    if encoder := encoder_ranker(name):
+        identity["rank_checkpoint"] = encoder(checkpoint).identity
+    return identity
+
+
+def check_rank_checkpoint(prefix: str, name: str, checkpoint: str | None) -> None:
+    """Check that a sentence encoder is named only for a ranker that has one.
+
+    Args:
+        prefix: of the settings ("model.").
+        name: the ranker, or "none".
+        checkpoint: the encoder; without one nothing is checked, so that no ranker is imported.
+
+    Raises:
+        UsageError: the ranker has no encoder.
+    """
+    if checkpoint is not None and not encoder_ranker(name):
+        advice = f"choose {prefix}rank=embedding or embedding_lexrank, or leave it out"
+        raise UsageError(
+            f"{prefix}rank_checkpoint is a sentence encoder, which {prefix}rank={name} does not use: {advice}"
+        )

@@ -171,6 +171,8 @@ rankers = Registry(
             "bm25": "longsumbench.modeling.ranking:bm25",
             "title": "longsumbench.modeling.ranking:title_similarity",
             "lexrank": "longsumbench.modeling.ranking:centrality",
+            "embedding": "longsumbench.modeling.embeddings:EmbeddingRanker",
+            "embedding_lexrank": "longsumbench.modeling.embeddings:EmbeddingLexRank",
             "lstm": "longsumbench.models.rankers.lstm:LstmRanker",
         }
     ),

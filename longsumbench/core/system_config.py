@@ -60,6 +60,7 @@ class SystemConfig(Settings):
         checkpoint, revision: of a pretrained model; tables name them.
         prefix: starts every input.
         rank: the ranker that orders the texts, or "none".
+        rank_checkpoint: the sentence encoder of such a ranker.
         length: words of a summary: a number, "train" (the mean target) or "reference".
         decode_length: longest output in tokens; None: no limit.
         input_price, output_price: of a million tokens, in US dollars.
@@ -72,6 +73,7 @@ class SystemConfig(Settings):
     revision: str | None = None
     prefix: str = ""
     rank: str = UNRANKED
+    rank_checkpoint: str | None = None
     length: str | None = None
     decode_length: int | None = None
     input_price: float | None = None

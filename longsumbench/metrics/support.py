@@ -28,6 +28,7 @@ from longsumbench.modeling.checkpoints import (
     split_revision,
     weights_format,
 )
+from longsumbench.modeling.embeddings import MOST_TOKENS, num_positions
 from longsumbench.modeling.ranking import rank
 from longsumbench.rouge.tokenizer import named_tokenizer
 from longsumbench.sentences import SPLITTER_NAME, split_summary
@@ -36,7 +37,6 @@ _MODEL_SETTING, _LABEL_SETTING = "score.support_model", "score.support_label"
 _LABELS = frozenset(("entailment", "entails", "entailed", "support", "supports", "supported"))
 _TOP_SENTENCES = 3  # LongDocFACTScore
 _BATCH_SIZE = 32  # pairs
-_MOST_TOKENS = 8_192  # of a pair, for a model that names no limit
 _TEST_PAIR = "a sentence " * 300, "another one"  # longer than most classifiers read
 
 _TokenCounter = Callable[[Sequence[str]], list[int]]
@@ -213,7 +213,7 @@ class Support(Metric):
                 kind, folder, option, config, other_heads=True, use_safetensors=safe
             )
             check_vocabulary(tokenizer, network.config.vocab_size, option)
-            limit = min(tokenizer.model_max_length, _num_positions(network), _MOST_TOKENS)
+            limit = min(tokenizer.model_max_length, num_positions(network), MOST_TOKENS)
             # MiniCheck-RoBERTa was trained on texts that its end token joins; for other tokenizers that is a pair
             joined = config.num_labels == 2 and "token_type_ids" not in tokenizer.model_input_names
             separator = tokenizer.eos_token if joined else None
@@ -304,12 +304,3 @@ def _network_class() -> Any:
     from transformers import AutoModelForSequenceClassification
 
     return AutoModelForSequenceClassification
-
-
-def _num_positions(network: Any) -> int:
-    """Return how many tokens a network reads; RoBERTa's first positions belong to no token."""
-    for name, part in network.named_modules():
-        if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
-            return int(part.num_embeddings - part.padding_idx - 1)
-    limit: int = getattr(network.config, "max_position_embeddings", None) or 0
-    return limit if limit > 0 else _MOST_TOKENS  # XLNet's is -1

@@ -75,7 +75,7 @@ class NeuralConfig(core.SystemConfig):
 
     def reading_identity(self) -> dict[str, Any]:
         """Return JSON values, known before fitting, on which units depend besides settings, tokenizer and texts."""
-        return {"ranker": core.ranker_version(self.rank)}
+        return core.ranker_identity(self.rank, self.rank_checkpoint)
 
     def initial_folder(self) -> Path | None:
         """Return the folder of the initial checkpoint; None if the weights are initialized at random.
@@ -95,6 +95,7 @@ class NeuralConfig(core.SystemConfig):
         Raises:
             UsageError: a value is invalid.
         """
+        core.check_rank_checkpoint("model.", self.rank, self.rank_checkpoint)
         width, heads = self.dimension("d_model"), self.dimension("num_heads")
         if self.tokenizer in core.TRAINED_TOKENIZERS:
             core.check_minimum(
@@ -126,7 +127,10 @@ class NeuralConfig(core.SystemConfig):
         """Return the settings of a learned ranker, whose trained tokenizer is as large as the system's."""
         trained = self.tokenizer == "trained"
         return core.RankerSettings(
-            vocabulary_size=self.vocabulary_size if trained else core.RankerSettings.vocabulary_size
+            vocabulary_size=self.vocabulary_size
+            if trained
+            else core.RankerSettings.vocabulary_size,
+            rank_checkpoint=self.rank_checkpoint,
         )
 
 
@@ -137,6 +141,9 @@ class RankedConfig(NeuralConfig):
     name: core.Text = core.setting("", "name of the system")
     rank: core.RankerName = core.setting(
         "lstm", "none, or a ranker (longsumbench list rankers)", decides="units"
+    )
+    rank_checkpoint: core.Text | None = core.setting(
+        None, "sentence encoder of an embedding ranker: folder or hub name", decides="units"
     )
     ranker_dimension: core.Width = core.setting(
         256, "width of the LSTM ranker", source=_PAPER, decides="units"
@@ -184,4 +191,7 @@ class RankedConfig(NeuralConfig):
         """Return the settings of a learned ranker; one of snippets learns from paragraphs."""
         unit = self.unit if self.unit in core.RANKABLE_UNITS else "paragraph"
         sizes = self.ranker_dimension, self.ranker_steps, self.ranker_batch_size
-        return core.RankerSettings(*sizes, super().ranker_settings().vocabulary_size, unit)
+        vocabulary_size = super().ranker_settings().vocabulary_size
+        return core.RankerSettings(
+            *sizes, vocabulary_size, unit, rank_checkpoint=self.rank_checkpoint
+        )

@@ -87,8 +87,6 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> core.Scores
     grow with the words, not with the pairs of paragraphs. The damping d is from 0 to below 1; 0 gives equal scores.
     Scores are positive, with sum 1 up to rounding.
     """
-    if not paragraphs:
-        return np.zeros(0)
     vectors = _normalized(tfidf(paragraphs))
     by_word = vectors.T.tocsr()
     is_zero = np.diff(vectors.indptr) == 0
@@ -98,7 +96,29 @@ def lexrank(paragraphs: Sequence[str], damping: float = _DAMPING) -> core.Scores
         product: core.Scores = vectors @ (by_word @ scores) + is_zero * scores
         return product
 
-    size = len(paragraphs)
+    return _central_scores(multiply, len(paragraphs), damping)
+
+
+def lexrank_of_vectors(vectors: NDArray[np.float64], damping: float = _DAMPING) -> core.Scores:
+    """Score texts by LexRank, as `lexrank`, over the cosines of their vectors; negative cosines count as 0.
+
+    Time and memory grow with the pairs of texts.
+
+    Args:
+        vectors: of length 1, or 0, which is similar to itself only: [texts, dimensions].
+        damping: as in `lexrank`.
+    """
+    cosines = np.maximum(vectors @ vectors.T, 0)
+    np.fill_diagonal(cosines, 1)
+    return _central_scores(cosines.__matmul__, len(vectors), damping)
+
+
+def _central_scores(
+    multiply: Callable[[core.Scores], core.Scores], size: int, damping: float
+) -> core.Scores:
+    """Return the solution p of LexRank's equation; `multiply` is the product with the similarities of `size` texts."""
+    if not size:
+        return np.zeros(0)
     sums = multiply(np.ones(size))
     scores, change = np.full(size, 1 / size), 1.0
     while change > _TOLERANCE:  # a step's change is at most d times that of the previous step
@@ -137,11 +157,20 @@ def rank(scores: Sequence[float] | core.Scores) -> list[int]:
 
 
 def _counts_with_title(title: str | None, paragraphs: Sequence[str]) -> Any:
+    return _count_words([check_title(title), *paragraphs])
+
+
+def check_title(title: str | None) -> str:
+    """Return the title that a ranker needs.
+
+    Raises:
+        UsageError: the title is None.
+    """
     if title is None:
         raise UsageError(
             "this ranker compares paragraphs with the title, and the example has none: choose another"
         )
-    return _count_words([title, *paragraphs])
+    return title
 
 
 def _count_words(texts: Sequence[str]) -> Any:
@@ -197,12 +226,25 @@ def find_ranker(
 ) -> core.Ranker:
     """Return a registered ranker by name; a learned one is fitted first, with the other arguments.
 
+    One with an encoder gets that of the settings, and keeps its vectors in the cache.
+
     Raises:
         UnknownName: no ranker has this name.
         DataError: the ranker is learned, and there is no training split.
     """
     if kind := core.learned_ranker(name):
         return kind.fitted(train, validation, settings, stages)
+    return _ready_ranker(name, settings, stages)
+
+
+def _ready_ranker(
+    name: str, settings: core.RankerSettings, stages: ArtifactCache | None
+) -> core.Ranker:
+    """Return a registered ranker that does not learn."""
+    if kind := core.encoder_ranker(name):
+        encoder_ranker = kind(settings.rank_checkpoint, stages)
+        encoder_ranker.device = settings.device
+        return encoder_ranker
     ranker: core.Ranker = core.registry.rankers.load(name)
     return ranker
 
@@ -230,7 +272,8 @@ def score_by(
 class Ranking:
     """The order of an example's texts by the setting `rank`; with "none", the order of the source.
 
-    A learned ranker is fitted by `prepare`, with `ranker_settings`, and saved in the checkpoint's folder `ranker/`.
+    `ranker_settings` returns the settings of the ranker, with its encoder (`rank_checkpoint`). A learned ranker is
+    fitted by `prepare`, and saved in the checkpoint's folder `ranker/`.
     """
 
     def __init__(
@@ -242,13 +285,18 @@ class Ranking:
         self.name, self.ranker_settings = name, ranker_settings  # "none", or a registered ranker
         # the one that chose the ranker, for messages
         self.setting = setting
-        # set by `prepare` and `load`; a plain one by its first use
+        # set by `prepare` and `load`; one that does not learn also by its first use
         self.ranker: core.Ranker | None = None
 
     @property
     def learned(self) -> core.LearnedRanker | None:
         """The fitted ranker if it learns, else None."""
         return self.ranker if isinstance(self.ranker, core.LearnedRanker) else None
+
+    @property
+    def network(self) -> core.NetworkRanker | None:
+        """The ranker if it has a network, else None."""
+        return self.ranker if isinstance(self.ranker, core.NetworkRanker) else None
 
     def check_examples(self, examples: Iterable[core.Example]) -> None:
         """Check that every example has the title or query that a plain ranker needs.
@@ -290,17 +338,21 @@ class Ranking:
         if self.ranker is None:
             if core.learned_ranker(self.name):
                 raise RuntimeError(f"the ranker '{self.name}' learns: fit or load the system first")
-            self.ranker = core.registry.rankers.load(self.name)
+            self.ranker = _ready_ranker(self.name, self.ranker_settings(), None)
         return score_by(self.ranker, example, texts, f"{self.setting}={self.name}")
 
     def use_device(self, device: str) -> None:
-        """Set where a learned ranker runs ("auto", "cpu", "cuda")."""
-        if self.learned:
-            self.learned.device = device
+        """Set where a ranker with a network runs ("auto", "cpu", "cuda")."""
+        if self.network:
+            self.network.device = device
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a ranker with an encoder counted, for the record."""
+        return self.ranker.facts() if isinstance(self.ranker, core.EncoderRanker) else {}
 
     def fitted_identity(self) -> dict[str, Any]:
-        """Return the identity of a learned ranker that is fitted."""
-        return {"ranker": self.learned.identity} if self.learned else {}
+        """Return the identity of a ranker with a network that is ready."""
+        return {"ranker": self.network.identity} if self.network else {}
 
     def save(self, folder: Path) -> None:
         """Save a learned ranker in the folder `ranker/` of a checkpoint."""

@@ -184,8 +184,8 @@ class BestParagraphs(UnitReader):
     def rows(
         self, split: Split, examples: int, stages: ArtifactCache, with_labels: bool = False
     ) -> Rows:
-        """As UnitReader, except: the orders of a learned ranker are cached, and shared between systems."""
-        if self.ranking.learned and self.config.unit in RANKABLE_UNITS:
+        """As UnitReader, except: the orders of a ranker with a network are cached, and shared between systems."""
+        if self.ranking.network and self.config.unit in RANKABLE_UNITS:
             self._orders = self._stored_orders(split, examples, stages)
         try:
             return super().rows(split, examples, stages, with_labels)

@@ -37,8 +37,8 @@ _RECALL_COLUMNS = ("ranker", "", *(f"best {num_best}" for num_best in KEPT))
 def rank_recall_page(job: Job) -> Page:
     """Return the recall of each ranker's best 5, 10, 20 and 40 paragraphs, 0–100.
 
-    The options `rank`, `unit`, `device` and `ranker.KEY` are those of `longsumbench stats` with rankers; `seed` has one
-    or several, separated by commas.
+    The options `rank`, `rank_checkpoint`, `unit`, `device` and `ranker.KEY` are those of `longsumbench stats` with
+    rankers; `seed` has one or several, separated by commas.
 
     A claim of the paper table names two rankers. Its parts are the numbers of paragraphs, on examples with more
     paragraphs. Of the others both rankers keep all, and only their order differs.
@@ -53,7 +53,8 @@ def rank_recall_page(job: Job) -> Page:
     trainings = []
     for seed in seeds:
         settings = build_options(job, RankRecallSettings, seed=seed.strip())
-        inherited = {"unit": settings.unit, "seed": settings.seed, "device": settings.device}
+        shared = ("unit", "rank_checkpoint", "seed", "device")
+        inherited = {name: vars(settings)[name] for name in shared}
         ranker = build_settings(RankerSettings, {**inherited, **options}, _RANKER)
         trainings.append((settings, ranker))
     datasets, conditions = read_datasets(job)

@@ -17,12 +17,14 @@ from longsumbench.core import (
     SystemConfig,
     Text,
     Width,
+    check_rank_checkpoint,
     learned_ranker,
-    ranker_version,
+    ranker_identity,
     setting,
 )
 
 _PAPER = "Hierarchical Transformer §4"
+_ENCODER = "sentence encoder of an embedding ranker: folder or hub name"
 
 
 class LengthConfig(SystemConfig):
@@ -45,12 +47,16 @@ class RankedExtractorConfig(LengthConfig):
         return frozenset({"seed"} if learned_ranker(self.rank) else ())
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings, and the version of a learned ranker."""
-        return {**super().identity(), "ranker": ranker_version(self.rank)}
+        """Return the settings, the version of a ranker with a network, and what identifies its encoder."""
+        return {**super().identity(), **ranker_identity(self.rank, self.rank_checkpoint)}
+
+    def __post_init__(self) -> None:
+        """Check that an encoder is named only if the ranker has one."""
+        check_rank_checkpoint("model.", self.rank, self.rank_checkpoint)
 
     def ranker_settings(self) -> RankerSettings:
-        """Return the settings of a learned ranker: its defaults."""
-        return RankerSettings()
+        """Return the settings of a ranker: the defaults, and its encoder."""
+        return RankerSettings(rank_checkpoint=self.rank_checkpoint)
 
 
 @dataclass
@@ -67,6 +73,7 @@ class LeadConfig(RankedExtractorConfig):
     rank: RankerName = setting(
         "none", "none, or the ranker of paragraphs (longsumbench list rankers)"
     )
+    rank_checkpoint: Text | None = setting(None, _ENCODER)
 
 
 @dataclass
@@ -91,8 +98,17 @@ class LexRankConfig(LengthConfig):
     damping: FractionBelowOne = setting(
         0.85, "weight of the ranks of similar texts", source="Erkan & Radev 2004"
     )
+    rank_checkpoint: Text | None = setting(
+        None, "sentence encoder whose vectors are compared: folder or hub name; null: tf-idf"
+    )
     # 1 ranked paragraphs by default.
     version = 2
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings, and what identifies the encoder."""
+        if self.rank_checkpoint is None:
+            return super().identity()
+        return {**super().identity(), **ranker_identity("embedding_lexrank", self.rank_checkpoint)}
 
 
 @dataclass
@@ -103,6 +119,7 @@ class RankedExtractConfig(RankedExtractorConfig):
     rank: RankerName = setting(
         "lexrank", "the ranker (longsumbench list rankers); none: the order of the source"
     )
+    rank_checkpoint: Text | None = setting(None, _ENCODER)
     unit: RankedUnit = setting(
         "sentence", "sentence | paragraph | section: what is scored and copied"
     )
@@ -118,7 +135,9 @@ class RankedExtractConfig(RankedExtractorConfig):
     def ranker_settings(self) -> RankerSettings:
         """Return the settings of a learned ranker."""
         sizes = self.ranker_dimension, self.ranker_steps, self.ranker_batch_size
-        return RankerSettings(*sizes, self.vocabulary_size, self.unit)
+        return RankerSettings(
+            *sizes, self.vocabulary_size, self.unit, rank_checkpoint=self.rank_checkpoint
+        )
 
 
 @dataclass

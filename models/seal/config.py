@@ -100,6 +100,9 @@ class TruncConfig(FamilyConfig):
     rank: RankerName = setting(
         "none", "none, or the ranker of snippets (longsumbench list rankers)", decides="units"
     )
+    rank_checkpoint: Text | None = setting(
+        None, "sentence encoder of an embedding ranker: folder or hub name", decides="units"
+    )
 
 
 @dataclass

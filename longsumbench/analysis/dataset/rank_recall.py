@@ -41,6 +41,9 @@ class RankRecallSettings:
     rank: core.Text = core.setting(
         "", "names of rankers, separated by commas (longsumbench list rankers)"
     )
+    rank_checkpoint: core.Text | None = core.setting(
+        None, "sentence encoder of the embedding rankers: folder or hub name"
+    )
     unit: core.RankedUnit = core.setting(
         "paragraph", "paragraph | section | sentence: the texts that are ranked"
     )
@@ -53,6 +56,10 @@ class RankRecallSettings:
             raise UsageError(
                 "no ranker is named: name rankers, as in rank=tfidf,lstm (longsumbench list rankers)"
             )
+        # reports an unknown name, too
+        with_encoder = [name for name in self.rankers if core.encoder_ranker(name)]
+        first = (with_encoder or self.rankers)[0]
+        core.check_rank_checkpoint("", first, self.rank_checkpoint)
 
     @property
     def rankers(self) -> list[str]:
@@ -128,7 +135,9 @@ def rank_recall(
         DataError: a learned ranker has no training split, or no example can be scored.
     """
     for name in settings.rankers:
-        core.learned_ranker(name)  # reports an unknown name before the texts are read
+        core.ranker_identity(
+            name, settings.rank_checkpoint
+        )  # an error in the encoder, before the texts are read
     stages = user_cache()
     texts = load_texts(dataset, stages)
     split = find_split(texts, dataset.split)
