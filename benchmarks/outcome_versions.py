@@ -103,6 +103,7 @@ CASES = {  # what the file calls it → the system, and other settings
     "lexrank": "lexrank",
     "lexrank of paragraphs": f"lexrank model.unit=paragraph {SEVERAL}",
     "oracle": "oracle",
+    "highlights": "highlights dataset=aclsum dataset.document_length=null",
     "ranker by LexRank": "ranker model.redundancy=0.3",
     "ranker by BM25": f"ranker model.rank=bm25 {SEVERAL}",
     "ranker by tf-idf": f"ranker model.rank=tfidf model.unit=section {SEVERAL}",
@@ -242,7 +243,8 @@ def run_case(name: str, folder: Path, digits: int = 6, dtype: str = "float64") -
             record = run_point(point, None if dtype == "float32" else in_double_precision)
     finally:
         torch.set_default_dtype(torch.float32)
-    path = folder / dtype / "runs/probe" / record.key.model / record.run_id / "predictions.jsonl"
+    key = record.key
+    path = folder / dtype / "runs" / key.dataset / key.model / record.run_id / "predictions.jsonl"
     losses = [
         *(loss for _, loss in record.fit.validation_losses),
         record.fit.first_loss,

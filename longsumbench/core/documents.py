@@ -85,6 +85,7 @@ class Example:
         documents: at least one, in the order of the data.
         references: the summaries people wrote, each a tuple of sentences, never cut.
         facts: planted facts of a generated text; systems do not use them.
+        highlights: stretches of the source that people marked as important, in the order of the source.
     """
 
     id: str
@@ -93,6 +94,7 @@ class Example:
     documents: tuple[Document, ...]
     references: tuple[Sentences, ...]
     facts: tuple[Fact, ...] = ()
+    highlights: Sentences = ()
 
     @property
     def topic(self) -> str | None:
@@ -122,10 +124,11 @@ class Example:
         return count_words(self.sentences())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and dicts that JSON can hold, without `facts` if there are none."""
+        """Return plain lists and dicts that JSON can hold, without `facts` and `highlights` if there are none."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
-        if not self.facts:
-            del plain["facts"]
+        for field in ("facts", "highlights"):
+            if not plain[field]:
+                del plain[field]
         return plain
 
     @classmethod

@@ -86,6 +86,7 @@ systems = Registry(
             "lexrank": "longsumbench.models.baselines.system:LexRank",
             "ranker": "longsumbench.models.baselines.system:RankedExtract",
             "oracle": "longsumbench.models.baselines.system:Oracle",
+            "highlights": "longsumbench.models.baselines.system:Highlights",
             "trunc": "longsumbench.models.seal.system:Trunc",
             "ca": "longsumbench.models.seal.system:CA",
             "ea": "longsumbench.models.seal.system:EA",
@@ -131,6 +132,8 @@ corpora = Registry(
     MappingProxyType(
         {
             "pydoc": "longsumbench.corpora.pydoc.pydoc:CORPUS",
+            "aclsum": "longsumbench.corpora.aclsum:CORPUS",
+            "aclsum_aspects": "longsumbench.corpora.aclsum:ASPECTS",
             "probe": "longsumbench.corpora.probe.probe:CORPUS",
             **{name: f"longsumbench.corpora.{name}:CORPUS" for name in _CORPORA},
             "hub": "longsumbench.corpora.any_hub:CORPUS",

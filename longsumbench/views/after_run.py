@@ -60,6 +60,7 @@ _MEANINGS = {  # of words in the table
     "±": "half the 95 % interval (of one seed: over examples only)",
     "words / reference": "mean words of a summary / of its reference",
     "oracle": "copies the sentences nearest to the reference",
+    "highlights": "copies what people highlighted",
 }
 
 

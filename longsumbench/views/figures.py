@@ -45,6 +45,7 @@ _SYSTEMS = (
     "ranker",
     "seq2seq",
     "prompt",
+    "highlights",
 )
 
 # Text of 11 points is 7.6 pixels high in a picture of this width (in inches) that is shown 400 pixels wide

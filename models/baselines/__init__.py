@@ -1,1 +1,1 @@
-"""Baselines that copy from the source: lead, random, LexRank, rankers and the greedy oracle. Start with `system.py`."""
+"""Baselines that copy text: lead, random, LexRank, rankers, a greedy oracle, highlights. Start with `system.py`."""

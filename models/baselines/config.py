@@ -146,3 +146,11 @@ class OracleConfig(SystemConfig):
 
     name: Text = setting("oracle", "name of the system")
     capabilities = Capabilities(oracle=True, counts_overlap=True)
+
+
+@dataclass
+class HighlightsConfig(SystemConfig):
+    """The sentences that people highlighted: what readers, not a system, find important."""
+
+    name: Text = setting("highlights", "name of the system")
+    capabilities = Capabilities(oracle=True)

@@ -1,4 +1,4 @@
-"""The systems lead, random, LexRank, ranker and oracle: points of comparison for other summarizers."""
+"""The systems lead, random, LexRank, ranker, oracle and highlights: points of comparison for other summarizers."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from longsumbench.core import (
     settings_deciding,
     texts_to_rank,
 )
-from longsumbench.errors import MissingSplit
+from longsumbench.errors import MissingSplit, UsageError
 from longsumbench.modeling.embeddings import SentenceEncoder
 from longsumbench.modeling.extraction import (
     ScoredSpans,
@@ -246,6 +246,26 @@ class Oracle(System):
             sentences = list(example.sentences())
             chosen = oracle_sentences(example, rouge)
             yield _extract(example, [sentences[index] for index in chosen])
+
+
+class Highlights(System):
+    """What people highlighted in the source, in its order."""
+
+    Config = settings.HighlightsConfig
+
+    def check_examples(self, examples: Iterable[Example]) -> None:
+        """Check that people highlighted something in every example."""
+        for example in examples:
+            if not example.highlights:
+                raise UsageError(
+                    f"model=highlights needs texts with highlights, and example '{example.id}' has none:"
+                    " choose another model, or dataset=aclsum or aclsum_aspects"
+                )
+
+    def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
+        """Yield the highlights of every example, one per line."""
+        for example in examples:
+            yield _extract(example, example.highlights)
 
 
 def _extract(

@@ -23,7 +23,9 @@ from longsumbench.core import (
     TokenCount,
     VariableName,
     WeightType,
+    check_rank_checkpoint,
     learned_ranker,
+    ranker_identity,
     registry,
     setting,
 )
@@ -124,6 +126,9 @@ class PromptConfig(SystemConfig):
         "of select, segments: a ranker (longsumbench list rankers), or a finished run that scores snippets; null: bm25"
         " with a query, else lexrank",
     )
+    rank_checkpoint: Text | None = setting(
+        None, "sentence encoder of selector=embedding or embedding_lexrank: folder or hub name"
+    )
     snippet_length: TokenCount = setting(
         64, "of select, segments: longest snippet of a ranker, in whole sentences", "tokens"
     )
@@ -196,11 +201,15 @@ class PromptConfig(SystemConfig):
         return Capabilities(prompts=True, keeps_evidence=self.reading_class.keeps_evidence)
 
     @property
+    def selects_by_ranker(self) -> bool:
+        """True if snippets are selected by a ranker that was chosen."""
+        return self.reading_class.selects and self.selector in registry.rankers.targets()
+
+    @property
     def decided_by(self) -> frozenset[str]:
         """Decoding, and the seed if examples are drawn or a ranker learns."""
-        learns = self.reading_class.selects and self.selector in registry.rankers.targets()
-        draws = self.shots or (learns and learned_ranker(str(self.selector)))
-        return frozenset({"decode", "seed"} if draws else {"decode"})
+        learns = self.selects_by_ranker and learned_ranker(str(self.selector))
+        return frozenset({"decode", "seed"} if self.shots or learns else {"decode"})
 
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
         """Return the settings of other readings."""
@@ -210,8 +219,8 @@ class PromptConfig(SystemConfig):
         return of_readings - self.reading_class.settings
 
     def ranker_settings(self) -> RankerSettings:
-        """Return the settings of a learned ranker: its defaults."""
-        return RankerSettings()
+        """Return the settings of the selector: the defaults of a ranker that learns, and the encoder."""
+        return RankerSettings(rank_checkpoint=self.rank_checkpoint)
 
     def prompts(self) -> dict[str, Prompt]:
         """Return the prompts in use, by name: one that was chosen, or those of the suite."""
@@ -231,7 +240,12 @@ class PromptConfig(SystemConfig):
     def identity(self) -> dict[str, Any]:
         """Return the settings, with the hashes of the prompts and what identifies the model."""
         hashes = {Path(name).stem: prompt.hash for name, prompt in self.prompts().items()}
-        return {**super().identity(), **self.open_engine().identity(), "prompt": hashes}
+        identity = {**super().identity(), **self.open_engine().identity(), "prompt": hashes}
+        if self.selects_by_ranker:
+            identity |= ranker_identity(str(self.selector), self.rank_checkpoint)
+        elif self.selector is not None:  # a run, wherever its folder is
+            identity["selector"] = Path(self.selector).name
+        return identity
 
     def request_lengths(
         self, source: float, target: float, context: int | None
@@ -272,6 +286,7 @@ class PromptConfig(SystemConfig):
                 f"model.reading={self.reading} mixes distributions, which a server does not give: choose"
                 " model.engine=transformers, or model.reading=stages, refine or select"
             )
+        check_rank_checkpoint("model.", self.selector or "none", self.rank_checkpoint)
         if self.engine == "api" and self.tokenizer is None:
             self._check_uncounted()
 

@@ -33,7 +33,12 @@ def example(number: int, sentences: int = 4) -> Example:
     chance = random.Random(number)
     text = tuple(" ".join(chance.choices(WORDS, k=6)) + "." for _ in range(sentences))
     return Example(
-        f"toy-{number}", "a toy", None, (Document(None, (Section(None, (text,)),)),), ((text[0],),)
+        f"toy-{number}",
+        "a toy",
+        None,
+        (Document(None, (Section(None, (text,)),)),),
+        ((text[0],),),
+        highlights=(text[0],),
     )
 
 

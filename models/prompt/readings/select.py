@@ -8,7 +8,7 @@ from longsumbench.modeling.ranking import rank
 from longsumbench.models.prompt.readings.reading import Ask, Prompting, Reading, Rounds
 from longsumbench.models.prompt.source_text import PromptRoom, Span
 
-SELECTING = frozenset({"selector", "snippet_length"})
+SELECTING = frozenset({"selector", "rank_checkpoint", "snippet_length"})
 
 
 class Select(Reading):

@@ -24,15 +24,23 @@ from longsumbench.core import (
     Truncation,
     count_words,
 )
-from longsumbench.errors import DataError
+from longsumbench.errors import DataError, UsageError
 from longsumbench.models.baselines.config import (
+    HighlightsConfig,
     LeadConfig,
     LexRankConfig,
     OracleConfig,
     RandomConfig,
     RankedExtractConfig,
 )
-from longsumbench.models.baselines.system import Lead, LexRank, Oracle, Random, RankedExtract
+from longsumbench.models.baselines.system import (
+    Highlights,
+    Lead,
+    LexRank,
+    Oracle,
+    Random,
+    RankedExtract,
+)
 
 SOURCE = ("One two three.", "Four five six seven.", "Eight.", "Nine ten eleven.", "Twelve.")
 
@@ -138,6 +146,16 @@ def test_ranker_extracts_what_scores_best(settings: dict[str, Any], expected: st
     """Six words of the sentences or paragraphs that share most with the title, in the order of the source."""
     system = RankedExtract(RankedExtractConfig(**{"rank": "title", "length": "6", **settings}))
     assert texts(system, ranked_example()) == [expected]
+
+
+def test_highlights_are_copied() -> None:
+    """What people highlighted is written line by line; a text without highlights is refused before the run."""
+    system = Highlights(HighlightsConfig())
+    highlighted = replace(example("b"), highlights=("One two three.", "Twelve."))
+    assert texts(system, highlighted) == ["One two three.\nTwelve."]
+    system.check_examples([highlighted])
+    with pytest.raises(UsageError, match="example 'a' has none: choose another model, or dataset="):
+        system.check_examples([highlighted, example("a")])
 
 
 def test_random_draws_the_same_everywhere() -> None:

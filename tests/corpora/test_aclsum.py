@@ -1,0 +1,270 @@
+"""ACLSum: papers become two datasets, and highlights are stretches of the source."""
+
+import json
+import re
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.built_once import shared_stages
+from support.packages import install_package
+from support.toys import one_line
+
+from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.core import DatasetSettings, Document, Example, Section
+from longsumbench.corpora import aclsum
+from longsumbench.corpora.reading.load import Texts, load_texts
+from longsumbench.errors import EnvironmentProblem
+
+ABSTRACT = "We count the words of a long text, and find that most of them are short."
+PARSE: dict[str, Any] = {
+    "paper_id": "X1",
+    "pdf_parse": {
+        "abstract": [{"text": ABSTRACT, "section": "Abstract", "cite_spans": []}],
+        "body_text": [
+            {"text": "Texts are long. We don't read (all of) them.", "section": "Introduction"},
+            {
+                "text": "We count the words of a long text, and find more.",
+                "section": "Introduction",
+            },
+            {"text": "EQUATION", "section": "Method"},
+            {"text": "x = 1", "section": "Method"},
+            {"text": "Count words.", "section": "Method"},
+            {"text": "We thank all.", "section": "Acknowledgments"},
+            {"text": "http://words.org", "section": ""},
+            {"text": "Most are short.", "section": "Conclusion"},
+        ],
+        "back_matter": [{"text": "An appendix.", "section": "A"}],
+        "ref_entries": {"TABREF0": {"text": "Table 1: words", "type_str": "table"}},
+    },
+}
+ANNOTATIONS: dict[str, Any] = {
+    "id": "X1",
+    "title": "Counting Words",
+    "summary": {
+        "challenge": "Texts are long.",
+        "approach": "They count.",
+        "outcome": "Short ones.",
+    },
+    "sentences": {
+        "abstract": [ABSTRACT.replace(",", " ,").replace(".", " .")],
+        "introduction": [
+            "Texts are long .",
+            "We do n't read ( all of ) them .",
+            "We count the words of a long text , and find more .",
+        ],
+        "conclusion": ["Most are short ."],
+    },
+    "highlights": {
+        "challenge": {"abstract": [0], "introduction": [1, 1, 0], "conclusion": [0]},
+        "approach": {"abstract": [1], "introduction": [0, 0, 1], "conclusion": [0]},
+        "outcome": {"abstract": [1], "introduction": [0, 0, 0], "conclusion": [1]},
+    },
+}
+
+
+def install(site: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str]) -> None:
+    """Install a package with one paper in each split; `changed` has other contents of its files."""
+    files = {}
+    for number, name in enumerate(("train", "val", "test")):
+        files[f"{name}.jsonl"] = json.dumps({**ANNOTATIONS, "id": f"X{number}"}) + "\n"
+        files[f"paper_jsons/X{number}.json"] = json.dumps(PARSE)
+    files |= changed
+    install_package(
+        site, "aclsum", {f"aclsum/dataset/{name}": text for name, text in files.items()}, {}
+    )
+    monkeypatch.syspath_prepend(site)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another package is installed, with one paper in each split."""
+    install(tmp_path / "site", monkeypatch, {})
+
+
+def read(name: str, stages: ArtifactCache) -> Texts:
+    """Read one of the two datasets."""
+    return load_texts(DatasetSettings(name), stages)
+
+
+def test_a_paper_and_its_abstract(tiny: None, stages: ArtifactCache) -> None:
+    """The source has the prose of the body, without the paragraph that repeats the abstract; what is missing is counted."""
+    texts = read("aclsum", stages)
+    introduction = ("Texts are long.", "We don't read (all of) them.")
+    sections = (
+        Section("Introduction", (introduction,)),
+        Section("Method", (("Count words.",),)),
+        Section("Conclusion", (("Most are short.",),)),
+    )
+    assert texts.splits["validation"][0] == Example(
+        "X1",
+        "Counting Words",
+        None,
+        (Document(None, sections),),
+        ((ABSTRACT,),),
+        highlights=(*introduction, "Most are short."),
+    )
+    counts = {aclsum.NOT_PROSE: 4, aclsum.REPEATED: 1, aclsum.LOST: 1}
+    assert texts.facts["left_out"] == dict.fromkeys(texts.splits, counts)
+    assert texts.facts["aclsum"] == "1.0"
+
+
+def test_a_paper_and_its_aspects(tiny: None, stages: ArtifactCache) -> None:
+    """Each aspect is an example with a question; the abstract is the first section, and no paragraph is too much."""
+    examples = list(read("aclsum_aspects", stages).splits["test"])
+    assert [(one.id, one.query, one.references, one.highlights) for one in examples] == [
+        (
+            "X2-challenge",
+            aclsum.ASPECT_QUERIES["challenge"],
+            (("Texts are long.",),),
+            ("Texts are long.", "We don't read (all of) them."),
+        ),
+        (
+            "X2-approach",
+            aclsum.ASPECT_QUERIES["approach"],
+            (("They count.",),),
+            (ABSTRACT, "We count the words of a long text, and find more."),
+        ),
+        (
+            "X2-outcome",
+            aclsum.ASPECT_QUERIES["outcome"],
+            (("Short ones.",),),
+            (ABSTRACT, "Most are short."),
+        ),
+    ]
+    for example in examples:
+        (document,) = example.documents
+        names = [section.name for section in document.sections]
+        assert names == ["Abstract", "Introduction", "Method", "Conclusion"]
+        assert len(document.sections[1].paragraphs) == 2
+
+
+def test_highlights_do_not_change_other_examples() -> None:
+    """An example is stored with its highlights, and without the field if it has none."""
+    plain = Example("a", None, None, (), ((),))
+    highlighted = Example("a", None, None, (), ((),), highlights=("One two.",))
+    assert "highlights" not in plain.to_dict()
+    assert Example.from_dict(plain.to_dict()) == plain
+    assert Example.from_dict(highlighted.to_dict()) == highlighted
+
+
+def test_a_missing_package_is_named(stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says what to install, with the exit code of the environment."""
+
+    def not_installed(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(aclsum, "distribution", not_installed)
+    with pytest.raises(EnvironmentProblem, match=r"not installed: pip install aclsum$"):
+        read("aclsum", stages)
+
+
+WITHOUT_ABSTRACT = {"pdf_parse": {"body_text": []}}
+ONE_LABEL = {**ANNOTATIONS, "highlights": {"challenge": {"introduction": [1], "conclusion": [0]}}}
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "problem"),
+    [
+        ("paper_jsons/X1.json", '{"pdf_parse": {"abs', "Input data was truncated"),
+        ("paper_jsons/X1.json", json.dumps(WITHOUT_ABSTRACT), "`abstract`"),
+        ("val.jsonl", "[]\n", "Expected `object`"),
+        ("val.jsonl", json.dumps({**ANNOTATIONS, "highlights": {}}), "'challenge'"),
+        ("val.jsonl", json.dumps(ONE_LABEL), "shorter"),
+        ("paper_jsons/X1.json", "", "truncated"),
+    ],
+)
+def test_a_damaged_file_is_named(
+    file: str,
+    content: str,
+    problem: str,
+    tmp_path: Path,
+    stages: ArtifactCache,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One line has the file, what is wrong with it, and how to replace it."""
+    install(tmp_path, monkeypatch, {file: content})
+    line = one_line(lambda: read("aclsum", stages))
+    assert line.startswith(f"{tmp_path / 'aclsum/dataset' / file}: damaged (")
+    assert problem in line
+    assert line.endswith("pip install --force-reinstall aclsum")
+
+
+def test_a_missing_file_is_named(
+    tmp_path: Path, stages: ArtifactCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A parse that the package lacks is a damaged package."""
+    install(tmp_path, monkeypatch, {})
+    parse = tmp_path / "aclsum/dataset/paper_jsons/X1.json"
+    parse.unlink()
+    assert one_line(lambda: read("aclsum", stages)).startswith(f"{parse}: damaged (")
+
+
+def eight_grams(text: str) -> set[tuple[str, ...]]:
+    """Return all runs of eight words."""
+    words = re.findall(r"\w+", text.lower())
+    return set(zip(*(words[start:] for start in range(8)), strict=False))
+
+
+def test_the_papers_as_they_are() -> None:
+    """100, 50 and 100 papers: prose in named sections, highlights from it, no references, and little of the abstract."""
+    texts = read("aclsum", shared_stages())
+    assert {name: len(split) for name, split in texts.splits.items()} == {
+        "train": 100,
+        "validation": 50,
+        "test": 100,
+    }
+    assert "overlaps" not in texts.facts
+    for split in texts.splits.values():
+        for example in split:
+            source = example.source_text()
+            abstract = eight_grams(" ".join(example.references[0]))
+            sections = example.documents[0].sections
+            assert sections[0].name == "Introduction"
+            assert not {section.name for section in sections} & {
+                None,
+                "References",
+                "Acknowledgments",
+            }
+            assert all(highlight in source for highlight in example.highlights)
+            assert len(abstract & eight_grams(source)) < 0.4 * len(abstract), example.id
+            for paragraph in example.texts("paragraph"):
+                grams = eight_grams(" ".join(paragraph))
+                assert len(grams & abstract) <= max(len(grams) / 2, 1)
+
+
+def test_the_package_reads_the_same() -> None:
+    """Ids, titles, summaries and highlights are those of the package's class, but for the blanks of its tokens."""
+    package = pytest.importorskip("aclsum")
+    papers, aspects = (read(name, shared_stages()).splits for name in ("aclsum", "aclsum_aspects"))
+    for name, split in (("train", "train"), ("val", "validation"), ("test", "test")):
+        examples = iter(aspects[split])
+        for document, paper in zip(package.ACLSum(name), papers[split], strict=True):
+            assert (paper.id, paper.title) == (document.id, document.title)
+            abstract = "".join(document.sentences["abstract"])
+            assert without_blanks("".join(paper.references[0])) == without_blanks(abstract)
+            of_paper: list[str] = []
+            for aspect in aclsum.ASPECT_QUERIES:
+                example = next(examples)
+                assert (example.id, example.title) == (f"{document.id}-{aspect}", document.title)
+                summary = " ".join(document.summaries[aspect].split())
+                assert " ".join(example.references[0]) == summary
+                highlighted = document.get_all_highlighted_sentences(aspect)
+                assert equal_but_for_blanks(example.highlights, highlighted)
+                sections = ["introduction", "conclusion"]
+                of_paper += document.get_all_highlighted_sentences(aspect, sections)
+            source = without_blanks(paper.source_text())
+            in_source = [sentence for sentence in of_paper if without_blanks(sentence) in source]
+            assert equal_but_for_blanks(paper.highlights, in_source)
+
+
+def equal_but_for_blanks(sentences: Iterable[str], others: Iterable[str]) -> bool:
+    """Compare sentences without their order."""
+    return set(map(without_blanks, sentences)) == set(map(without_blanks, others))
+
+
+def without_blanks(text: str) -> str:
+    """Remove white space."""
+    return "".join(text.split())
