@@ -207,7 +207,7 @@ def check_answers(folder: Path) -> Iterator[Outcome]:
                 "model.checkpoint=any",
                 "model.retries=0",
             ]
-            words += ["model.length=20", "model.truncate=none"]
+            words += ["model.length=20", "model.reading=whole"]
             words += [
                 "dataset=jsonl",
                 f"dataset.path={texts}",

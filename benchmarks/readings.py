@@ -1,0 +1,269 @@
+"""Runs a language model with every way of reading, beside extracts of the same length, on six datasets.
+
+    python benchmarks/readings.py WEIGHTS [--encoder FOLDER] [--examples 60] [--sets aclsum qmsum] [--device cuda]
+    python benchmarks/readings.py --write       puts the tables into docs/readings.md; --check compares them
+
+WEIGHTS is a GGUF file, a folder or a name on the hub; for a server, give WEIGHTS the model's name and
+`--model engine=api base_url=… tokenizer=…`. Run it again to continue it: finished runs are kept in `--work`, and
+their scores go to results/reference. ENCODER is a folder with a sentence encoder; without it, its rows are left out.
+DATA has `qmsum`, `squality`, `arxiv_sample` and `pubmed_sample`. The texts of runs stay in `--work`.
+"""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from probe_claims import ROOT, Table, put_tables
+
+import longsumbench
+from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
+from longsumbench.leaderboards.significance import (
+    DISTINGUISHED,
+    ComparableRows,
+    judge_differences,
+)
+from longsumbench.leaderboards.table import read_table
+from longsumbench.runs.results import Results, pack_runs
+from longsumbench.views.fact_columns import source_seen
+from longsumbench.views.leaderboard import update_table
+
+PAGE = "docs/readings.md"
+PUBLISHED = ROOT / "results" / "reference"
+KEPT = ("config.yaml", "record.json", "scores.csv")
+BUDGET = 1_500  # longest prompt, tokens
+LARGE_BUDGET = 7_900
+SEEDS = (1, 2, 3)  # of Random
+HEADINGS = (
+    "R-1",
+    "R-2",
+    "R-Lsum",
+    "words / reference",
+    "read",
+    "tokens sent",
+    "requests",
+    "seconds",
+)
+
+
+@dataclass(frozen=True)
+class TextSet:
+    """Texts that the model reads: a dataset, and the words of its summaries (the mean of its references)."""
+
+    reader: str
+    words: int
+    path: str | None = None
+    queries: bool = False
+
+
+SETS = {
+    "aclsum": TextSet("aclsum", 120),
+    "aclsum_aspects": TextSet("aclsum_aspects", 23, queries=True),
+    "qmsum": TextSet("qmsum", 70, "qmsum", queries=True),
+    "squality": TextSet("squality", 240, "squality", queries=True),
+    "arxiv_sample": TextSet("jsonl", 170, "arxiv_sample"),
+    "pubmed_sample": TextSet("jsonl", 200, "pubmed_sample"),
+}
+READINGS: dict[str, dict[str, Any]] = {  # name → its settings
+    "beginning": {},
+    "ending": {},
+    "ends": {},
+    "select": {},
+    "segments": {"model.segment_length": 48},
+    "pages": {},
+    "stages": {},
+    "refine": {},
+    # The whole text, unless it is longer than this.
+    "beginning of 7,900": {"model.reading": "beginning", "model.input_length": LARGE_BUDGET},
+}
+
+
+def points_of(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield the settings of each run on a set: extracts first, which take seconds."""
+    texts = SETS[name]
+    words = str(texts.words)
+    extracts: list[dict[str, Any]] = [{"model": "lead"}, {"model": "lexrank"}]
+    extracts += [{"model": "random", "seed": seed} for seed in SEEDS]
+    rankers = ["tfidf", "bm25"] if texts.queries else []
+    extracts += [{"model": "ranker", "model.rank": rank} for rank in rankers]
+    if options.encoder:
+        encoders = ["embedding", "embedding_lexrank"] if texts.queries else ["embedding_lexrank"]
+        for rank in encoders:
+            encoder = {"model.rank": rank, "model.rank_checkpoint": options.encoder}
+            extracts.append({"model": "ranker", **encoder})
+    for point in extracts:
+        yield {**point, "model.length": words}
+    yield {"model": "oracle"}
+    model = {
+        "model": "prompt",
+        "model.checkpoint": options.weights,
+        "model.length": words,
+        "model.decode_length": 40 + 2 * texts.words,
+        "decode.no_repeat_ngram": 4,
+        "decode.batch_size": options.batch_size,
+        "decode.evidence": "none",
+        "device": options.device,
+    }
+    for setting in options.model:
+        key, _, value = setting.partition("=")
+        model[f"model.{key}"] = value
+    for reading, settings in READINGS.items():
+        yield {**model, "model.reading": reading, "model.input_length": BUDGET, **settings}
+
+
+def make_runs(options: argparse.Namespace) -> None:
+    """Make the runs that are missing; of one that fails, a line says why."""
+    for name in options.sets:
+        texts = SETS[name]
+        dataset: dict[str, Any] = {"name": texts.reader}
+        if texts.path:
+            dataset["path"] = str(options.data / texts.path)
+        for point in points_of(name, options):
+            longsumbench.run(
+                dataset=dataset,
+                results_dir=str(options.work),
+                baselines=False,
+                **{"dataset.name": f"readings_{name}", "decode.limit": options.examples},
+                **point,
+            )
+
+
+def publish(options: argparse.Namespace, results: Results) -> None:
+    """Pack the runs of the work folder without their texts, and make the tables."""
+    for name in options.sets:
+        dataset = f"readings_{name}"
+        results.bundle(dataset).unlink(missing_ok=True)
+        for run in (options.work / "runs" / dataset).glob("*/*"):
+            copy = results.root.joinpath("runs", *run.parts[-3:])
+            copy.mkdir(parents=True)
+            for file in KEPT:
+                shutil.copy(run / file, copy)
+    print(*pack_runs(results), sep="\n")
+    shutil.rmtree(results.root / "runs")
+    for name in options.sets:
+        update_table(results, f"readings_{name}")
+
+
+def label_of(row: SeedGroup) -> str:
+    """Return the reading of a row, or what copies sentences."""
+    model = row.first.config.model
+    if row.first.key.model != "prompt":
+        rank = model.get("rank", "none")
+        return row.first.key.model + (f" by {rank}" if row.first.key.model == "ranker" else "")
+    large = f" of {LARGE_BUDGET:,}" if model["input_length"] == LARGE_BUDGET else ""
+    return f"`{model['reading']}`{large}"
+
+
+def table_of(name: str, block: ComparableRows) -> Table:
+    """Return the rows of a set, best first."""
+    lines = []
+    best = block.rows[0].key
+    for row in block.rows:
+        run = row.first
+        label = label_of(row)
+        marked = row.key == best or row.key in block.tests.best_set
+        cells = [f"**{label}**" if marked else label]
+        for kind in ("rouge1", "rouge2", "rougeLsum"):
+            cells.append(f"{row.numbers[kind].mean:.1f}")
+        _, low, high = row.numbers["rougeLsum"]
+        cells[-1] += f" ({low:.1f}–{high:.1f})"
+        facts, seen = run.evaluation.outputs, source_seen(run)
+        cells.append(f"{facts.words:.0f} / {facts.reference_words:.0f}" if facts else "")
+        cells.append("" if seen is None else f"{100 * seen:.0f} %")
+        cells += costs_of(row)
+        lines.append(tuple(cells))
+    return Table(PAGE, (name, *HEADINGS), lines)
+
+
+def costs_of(row: SeedGroup) -> list[str]:
+    """Return tokens sent, requests and seconds of an example; of extracts the seconds alone."""
+    run, counts = row.first, row.first.ledger.counts
+    number = run.evaluation.n
+    seconds = f"{run.costs.timings.summarize / number:.1f}"
+    if "requests" not in counts:
+        return ["", "", seconds]
+    sent = f"{counts['prompt_tokens'] / number:,.0f}"
+    return [sent, f"{counts['requests'] / number:.1f}", seconds]
+
+
+def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
+    """Return which reading has the highest R-Lsum, and which rows a test tells from it.
+
+    The tests of all rows but the oracle against the best reading are corrected together (Holm).
+    """
+    rows = [row for row in block.rows if not row.first.oracle]
+    readings = [row for row in rows if row.first.key.model == "prompt"]
+    best = readings[0]
+    pairs = {}
+    for row in rows:
+        pair = compare_groups(row, best, "rougeLsum", scores)
+        if row.key != best.key and pair is not None:
+            pairs[row.key] = pair
+    outcomes: dict[str, list[str]] = {"above": [], "below": [], "alike": []}
+    judged = judge_differences(pairs)
+    for row in rows:
+        difference = judged.get(row.key)
+        if difference is None:
+            continue
+        kind = "alike"
+        if difference.outcome == DISTINGUISHED:
+            kind = "above" if difference.mean > 0 else "below"
+        outcomes[kind].append(label_of(row))
+    lists = {kind: ", ".join(labels) or "none" for kind, labels in outcomes.items()}
+    mean = best.numbers["rougeLsum"].mean
+    return (
+        f"{name}, {best.first.evaluation.n} examples: of the readings, {label_of(best)} has the highest R-Lsum,"
+        f" {mean:.1f}. Significantly below it: {lists['below']}. Above it: {lists['above']}."
+        f" Not distinguished: {lists['alike']}."
+    )
+
+
+def main() -> None:
+    """Make the runs; or print the tables and sentences, put them into the page, or compare them with it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("weights", nargs="?", help="GGUF file, folder, hub name or a server's name")
+    parser.add_argument("--model", nargs="*", default=[], help="further settings: dtype=bfloat16")
+    parser.add_argument("--encoder", help="folder of a sentence encoder")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
+    parser.add_argument("--examples", type=int, default=60)
+    parser.add_argument("--batch-size", type=int, default=8, help="prompts at once")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--work", type=Path, default=Path("results/readings"))
+    parser.add_argument("--results-dir", type=Path, default=PUBLISHED)
+    parser.add_argument("--publish", action="store_true", help="only pack what --work has")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    results = Results(options.results_dir)
+    if options.weights:
+        make_runs(options)
+    if options.weights or options.publish:
+        publish(options, results)
+    tables, sentences = [], []
+    for name in options.sets:
+        table = read_table(results, f"readings_{name}")
+        if table.comparable:
+            tables.append(table_of(name, table.comparable[0]))
+            sentences.append(sentence_of(name, table.comparable[0], table.scores))
+    if options.write:
+        put_tables(tables)
+    if options.write or options.check:
+        page = (ROOT / PAGE).read_text(encoding="utf-8")
+        lines = page.splitlines()
+        words = " ".join(page.split())
+        missing = [line for table in tables for line in table.lines() if line not in lines]
+        missing += [sentence for sentence in sentences if sentence not in words]
+        sys.exit("\n".join(f"{PAGE} lacks: {line}" for line in missing) or None)
+    for table in tables:
+        print(*table.lines(), "", sep="\n")
+    print(*sentences, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
