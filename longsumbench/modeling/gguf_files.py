@@ -126,10 +126,14 @@ def find_gguf(path: Path, shown_as: str) -> Path | None:
     """Return a path that is a GGUF file, or the only one in a folder without other weights; None if there is none.
 
     Raises:
-        UsageError: the folder has several.
+        UsageError: there is no such file, or the folder has several.
+        DataError: it is not a regular file.
     """
     if not path.is_dir():
-        return path if path.suffix == ".gguf" or _has_magic(path) else None
+        if path.suffix == ".gguf":
+            _check_exists(path, shown_as)
+            return path
+        return path if _has_magic(path) else None
     files = sorted(path.glob("*.gguf"))
     if not files or any(path.glob("*.safetensors")) or any(path.glob("*.bin")):
         return None
@@ -137,6 +141,13 @@ def find_gguf(path: Path, shown_as: str) -> Path | None:
         names = shorten(", ".join(file.name for file in files), _LONGEST_NAMES, placeholder=" …")
         raise UsageError(f"{shown_as} has several GGUF files ({names}): give the path of one")
     return files[0]
+
+
+def _check_exists(path: Path, shown_as: str) -> None:
+    if not path.exists():
+        raise UsageError(f"{shown_as}: there is no such file; correct the path")
+    if not path.is_file():
+        raise DataError(f"{shown_as} is not a regular file; {_ADVICE}")
 
 
 def _has_magic(path: Path) -> bool:
@@ -164,7 +175,7 @@ def read_header(path: Path, shown_as: str) -> GGUFHeader:
         shown_as: the file in messages.
 
     Raises:
-        UsageError: there is no such file, it is a part of a split one, or transformers reads it wrongly.
+        UsageError: it is a part of a split file, or transformers would read it wrongly.
         EnvironmentProblem: the package gguf is missing.
         DataError: it is damaged, of another version, or no GGUF file.
     """
@@ -174,10 +185,6 @@ def read_header(path: Path, shown_as: str) -> GGUFHeader:
         raise EnvironmentProblem(
             f"{shown_as} needs the package gguf: pip install -e '.[checkpoints]' in the clone"
         ) from error
-    if not path.exists():
-        raise UsageError(f"{shown_as}: there is no such file; correct the path")
-    if not path.is_file():
-        raise DataError(f"{shown_as} is not a regular file; {_ADVICE}")
     if path.stat().st_size == 0:
         raise DataError(f"{shown_as} is empty; {_ADVICE}")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
