@@ -26,7 +26,7 @@ ASKED_FOR = {
     "slow": "takes minutes, or repeats a property on more inputs",
     "numbers": "compares numbers in the documentation with results/reference",
     "slurm": "needs a SLURM, which tests/slurm/start.sh starts",
-    "api_server": "needs `transformers serve` (pip install 'transformers[serving]') or `vllm`",
+    "api_server": "needs `transformers serve` (pip install 'transformers[serving]'), `vllm`, or xllamacpp and --weights",
     "latex": "needs a LaTeX with siunitx (Debian: texlive-latex-extra, texlive-science)",
 }
 WEIGHTS = "needs weights of real models in FOLDER"

@@ -38,6 +38,15 @@ _NUMBERS = {
     12: "d",
 }
 _TEXT, _ARRAY = 8, 9
+# what reading a damaged header raises
+_DAMAGES = (
+    struct.error,
+    ArithmeticError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 _ALIGNMENT = 32  # bytes, of weights in a file that names no other
 # the end of a text, of a turn, of a message that calls a tool
 _ENDS = ("eos", "eot", "eom")
@@ -68,15 +77,20 @@ class GGUFHeader:
         """The format of the weights, with their quantization ("GGUF Q4_1")."""
         from gguf import LlamaFileType
 
-        number = self.metadata.get("general.file_type")
-        names = {kind.value: kind.name for kind in LlamaFileType}
-        return f"GGUF {names.get(number, '').partition('_')[2]}".rstrip()
+        for kind in LlamaFileType:
+            if kind.value == self.metadata.get("general.file_type"):
+                return f"GGUF {kind.name.partition('_')[2]}"
+        return "GGUF"
 
     @property
     def end_ids(self) -> list[int]:
         """The tokens that end an answer."""
-        keys = [f"tokenizer.ggml.{name}_token_id" for name in _ENDS]
-        return sorted({self.metadata[key] for key in keys if key in self.metadata})
+        ids = []
+        for name in _ENDS:
+            number = self.metadata.get(f"tokenizer.ggml.{name}_token_id")
+            if number is not None and number not in ids:
+                ids.append(number)
+        return ids
 
     @property
     def has_tokenizer(self) -> bool:
@@ -85,7 +99,7 @@ class GGUFHeader:
 
 
 class _HeaderReader:
-    """Reads the values of a header one after another; struct.error, KeyError or ValueError if they are damaged."""
+    """Reads the values of a header one after another; errors of any kind if they are damaged."""
 
     def __init__(self, content: mmap.mmap) -> None:
         self.content, self.position = content, 0
@@ -190,14 +204,14 @@ def read_header(path: Path, shown_as: str) -> GGUFHeader:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         try:
             header, end = _parse_header(content, shown_as)
-        except (struct.error, KeyError, ValueError, RecursionError) as error:
+            _check_readable(header, shown_as)
+        except _DAMAGES as error:
             problem = f"{shown_as}: its header is damaged or incomplete ({error}); {_ADVICE}"
             raise DataError(problem) from error
         if end > len(content):
             raise DataError(
                 f"{shown_as} is incomplete: {len(content):,} of {end:,} bytes; {_ADVICE}"
             )
-    _check_readable(header, shown_as)
     return header
 
 
