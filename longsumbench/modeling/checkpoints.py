@@ -36,10 +36,10 @@ from longsumbench.modeling.checkpoint_files import (
     read_config,
 )
 from longsumbench.modeling.gguf_files import (
-    alone_in_folder,
     dequantizing_options,
     find_gguf,
     forget_quantization,
+    loading_arguments,
     read_header,
     refuse_gguf,
     unknown_architecture,
@@ -214,13 +214,13 @@ def load_network(
             check_memory(lambda: build(deepcopy(config)).to(dtype=options.get("dtype")), shown_as)
         if folder.is_file():
             options |= dequantizing_options()
-        with _loading_arguments(folder) as arguments:
+        with loading_arguments(folder) as arguments:
             network, info = kind.from_pretrained(
                 config=config,
                 weights_only=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # `check_complete` reports them
-                **{"use_safetensors": True, **options, **arguments},
+                **{"use_safetensors": True, **options, **arguments, **SAFE_LOADING},
             )
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
     # sinusoidal positions, which the library computes and does not store
@@ -292,23 +292,13 @@ def _load_gguf_config(path: Path, sha256: str, shown_as: str) -> Any:
 
     header = read_header(path, shown_as)
     check_content(path)
-    with reading_checkpoint(shown_as), _loading_arguments(path) as arguments:
+    with reading_checkpoint(shown_as), loading_arguments(path) as arguments:
         try:
-            config = AutoConfig.from_pretrained(**arguments)
+            config = AutoConfig.from_pretrained(**arguments, **SAFE_LOADING)
         except (ValueError, KeyError) as error:
             raise unknown_architecture(header, shown_as, describe_error(error)) from error
     check_entries(config.to_dict(), path)
     return config
-
-
-@contextmanager
-def _loading_arguments(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of `from_pretrained` that name a checkpoint and run no code."""
-    if folder.is_dir():
-        yield {"pretrained_model_name_or_path": folder, **SAFE_LOADING}
-        return
-    with alone_in_folder(folder) as arguments:
-        yield {**arguments, **SAFE_LOADING}
 
 
 def is_language_model(config: "PreTrainedConfig") -> bool:
@@ -336,6 +326,8 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
         raise UsageError(f"{shown_as} has no tokenizer: give another GGUF file of the model")
     with reading_checkpoint(shown_as):
         try:
+            if folder.is_file():
+                return deepcopy(_gguf_tokenizer(folder, hash_of_file(folder)))
             return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(folder))
         except (OSError, ValueError, ImportError) as error:
             can_read_pieces = is_protobuf_available() and is_sentencepiece_available()
@@ -349,11 +341,16 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
             raise UsageError(f"{shown_as} has no tokenizer ({describe_error(error)})") from error
 
 
+@cache  # takes seconds
+def _gguf_tokenizer(path: Path, sha256: str) -> Any:
+    return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(path))
+
+
 def _try_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
-    with _loading_arguments(folder) as arguments:
-        tokenizer = AutoTokenizer.from_pretrained(**arguments)
+    with loading_arguments(folder) as arguments:
+        tokenizer = AutoTokenizer.from_pretrained(**arguments, **SAFE_LOADING)
     tokenizer.name_or_path = str(folder)
     tokenizer(_TRIAL_TEXT, verbose=False)  # some damage shows only in use
     return tokenizer

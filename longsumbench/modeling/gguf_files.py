@@ -264,11 +264,14 @@ def unknown_architecture(header: GGUFHeader, shown_as: str, reason: str) -> Usag
 
 
 @contextmanager
-def alone_in_folder(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield arguments of `from_pretrained` that load a GGUF file.
+def loading_arguments(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of `from_pretrained` that name a checkpoint: a folder, or a GGUF file.
 
-    It is alone in a folder. Next to it, transformers would also read an adapter or the tokenizer of another model.
+    The file is alone in a folder. Next to it, transformers would also read an adapter or the tokenizer of another model.
     """
+    if path.is_dir():
+        yield {"pretrained_model_name_or_path": path}
+        return
     # The bars of transformers, which no setting of it turns off here, go to stderr.
     with TemporaryDirectory() as folder, redirect_stderr(StringIO()):
         (Path(folder) / "model.gguf").symlink_to(path.resolve())

@@ -18,6 +18,8 @@ import xllamacpp
 parameters = xllamacpp.CommonParams()
 parameters.model.path = sys.argv[1]
 parameters.port, parameters.n_ctx, parameters.n_parallel = 0, 8_192, 2
+# Threads of llama.cpp wait busily for each other, which takes minutes on a machine with other work.
+parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
 server = xllamacpp.Server(parameters)
 print("address", server.listening_address, flush=True)
 time.sleep(1e6)

@@ -90,7 +90,7 @@ def test_a_run_that_was_killed_asks_nothing_twice(server: str, path: Path, tmp_p
     """Of five examples, the run that goes on asks only for those without a stored answer."""
     data = write_jsonl(tmp_path / "texts", train=0, validation=0, test=5)
     model = ["engine=api", f"base_url={server}", "checkpoint=smollm2", f"tokenizer={path}"]
-    model += ["length=20", "input_length=400", "decode_length=64", "parallel_requests=1"]
+    model += ["length=20", "input_length=400", "decode_length=32", "parallel_requests=1"]
     words = ["run", "model=prompt", "dataset=jsonl", f"dataset.path={data}", "baselines=false"]
     words += [f"model.{setting}" for setting in (*model, f"key_variable={KEY_VARIABLE}")]
     words += [f"results_dir={tmp_path / 'results'}", "score.resamples=100"]
