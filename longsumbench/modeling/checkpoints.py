@@ -37,6 +37,7 @@ from longsumbench.modeling.checkpoint_files import (
 )
 from longsumbench.modeling.gguf_files import (
     LLAMA_CPP,
+    LONGEST_GGUF_READING,
     dequantizing_options,
     find_gguf,
     gguf_weights,
@@ -348,7 +349,7 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
 
 @cache  # takes seconds
 def _gguf_tokenizer(path: Path, sha256: str) -> Any:
-    return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(path))
+    return within_seconds(LONGEST_GGUF_READING, lambda: _try_tokenizer(path))
 
 
 def _try_tokenizer(folder: Path) -> Any:

@@ -17,7 +17,8 @@ from longsumbench.errors import DataError, EnvironmentProblem, UsageError, as_su
 from longsumbench.interrupts import within_seconds
 
 LLAMA_CPP = "let a llama.cpp server read it, with model.engine=api model.base_url=…"
-_LONGEST_READING = 60.0  # seconds; the library reads some damaged headers without an end
+# seconds; the library reads a large vocabulary in minutes on a busy machine, and some damaged headers without an end
+LONGEST_GGUF_READING = 300.0
 _LONGEST_NAMES = 200  # characters, of files in a message
 # architectures whose scaled positions transformers reads; of others it ignores them
 _SCALED = ("gpt-oss", "gemma4")
@@ -60,7 +61,9 @@ def read_header(path: Path) -> dict[str, Any]:
         DataError: it is damaged, of another version, or no GGUF file.
     """
     try:
-        header = within_seconds(_LONGEST_READING, lambda: _read_header(path, hash_of_file(path)))
+        header = within_seconds(
+            LONGEST_GGUF_READING, lambda: _read_header(path, hash_of_file(path))
+        )
     except ImportError as error:
         problem = f"{path} needs the package gguf: pip install -e '.[checkpoints]' in the clone"
         raise EnvironmentProblem(problem) from error
