@@ -11,6 +11,7 @@ DATA has `qmsum`, `squality`, `arxiv_sample` and `pubmed_sample`. The texts of r
 
 import argparse
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +20,6 @@ from typing import Any
 
 from probe_claims import ROOT, Table, put_tables
 
-import longsumbench
 from longsumbench.leaderboards.seed_groups import ScoresOfRuns, SeedGroup, compare_groups
 from longsumbench.leaderboards.significance import (
     DISTINGUISHED,
@@ -27,8 +27,8 @@ from longsumbench.leaderboards.significance import (
     judge_differences,
 )
 from longsumbench.leaderboards.table import read_table
+from longsumbench.runs.record import source_seen
 from longsumbench.runs.results import Results, pack_runs
-from longsumbench.views.fact_columns import source_seen
 from longsumbench.views.leaderboard import update_table
 
 PAGE = "docs/readings.md"
@@ -115,20 +115,21 @@ def points_of(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]
 
 
 def make_runs(options: argparse.Namespace) -> None:
-    """Make the runs that are missing; of one that fails, a line says why."""
+    """Make the runs that are missing, each in its own process, so that its peak memory is its own."""
     for name in options.sets:
         texts = SETS[name]
-        dataset: dict[str, Any] = {"name": texts.reader}
+        words = [f"dataset={texts.reader}", f"dataset.name=readings_{name}"]
         if texts.path:
-            dataset["path"] = str(options.data / texts.path)
+            words.append(f"dataset.path={options.data / texts.path}")
+        words += [
+            f"decode.limit={options.examples}",
+            f"results_dir={options.work}",
+            "baselines=false",
+        ]
         for point in points_of(name, options):
-            longsumbench.run(
-                dataset=dataset,
-                results_dir=str(options.work),
-                baselines=False,
-                **{"dataset.name": f"readings_{name}", "decode.limit": options.examples},
-                **point,
-            )
+            settings = [f"{key}={value}" for key, value in point.items()]
+            command = [sys.executable, "-m", "longsumbench", "run", *words, *settings]
+            subprocess.run(command, check=True)
 
 
 def publish(options: argparse.Namespace, results: Results) -> None:
@@ -179,14 +180,15 @@ def table_of(name: str, block: ComparableRows) -> Table:
 
 
 def costs_of(row: SeedGroup) -> list[str]:
-    """Return tokens sent, requests and seconds of an example; of extracts the seconds alone."""
+    """Return tokens sent, requests and seconds of an example, and the peak memory; of extracts the last two."""
     run, counts = row.first, row.first.ledger.counts
     number = run.evaluation.n
     seconds = f"{run.costs.timings.summarize / number:.1f}"
+    memory = f"{run.costs.peak_memory_gb:.1f} GB"
     if "requests" not in counts:
-        return ["", "", seconds]
+        return ["", "", seconds, memory]
     sent = f"{counts['prompt_tokens'] / number:,.0f}"
-    return [sent, f"{counts['requests'] / number:.1f}", seconds]
+    return [sent, f"{counts['requests'] / number:.1f}", seconds, memory]
 
 
 def sentence_of(name: str, block: ComparableRows, scores: ScoresOfRuns) -> str:
@@ -247,10 +249,10 @@ def main() -> None:
         publish(options, results)
     tables, sentences = [], []
     for name in options.sets:
-        table = read_table(results, f"readings_{name}")
-        if table.comparable:
-            tables.append(table_of(name, table.comparable[0]))
-            sentences.append(sentence_of(name, table.comparable[0], table.scores))
+        rows = read_table(results, f"readings_{name}")
+        if rows.comparable:
+            tables.append(table_of(name, rows.comparable[0]))
+            sentences.append(sentence_of(name, rows.comparable[0], rows.scores))
     if options.write:
         put_tables(tables)
     if options.write or options.check:

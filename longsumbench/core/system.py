@@ -296,7 +296,7 @@ class System(ABC):
     def facts(self) -> dict[str, Any]:
         """Return facts about the fitted system as JSON values, for the record and the tables; none by default.
 
-        Tables know these: "checkpoint", "revision" (commit), "weights" ("safetensors" or "bin"), "parameters",
+        Tables know these: "checkpoint", "revision" (commit), "weights" ("safetensors", "bin" or "GGUF Q4_1"), "parameters",
         "context" (tokens it can read at most), "engine", "prompt", "prompt_hash", "released" (ISO date).
         """
         return {}

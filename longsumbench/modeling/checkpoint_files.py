@@ -7,7 +7,7 @@ from typing import Any
 
 from longsumbench.errors import DataError
 from longsumbench.files import BadFile, read_json
-from longsumbench.modeling.gguf_files import read_header
+from longsumbench.modeling.gguf_files import gguf_ends
 
 FETCH_AGAIN = "fetch or save it again, or give another"  # the advice about a damaged checkpoint
 CONFIG = "config.json"
@@ -25,14 +25,13 @@ _ENTRY_BOUNDS = (
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read a checkpoint's `config.json`; of a GGUF file, its model type and the tokens that end an answer.
+    """Read a checkpoint's `config.json`; of a GGUF file, the tokens that end an answer.
 
     Raises:
         DataError: the file is missing or damaged, or names code to run.
     """
     if folder.is_file():
-        header = read_header(folder, str(folder))
-        return {"model_type": header.architecture, "eos_token_id": header.end_ids or None}
+        return {"eos_token_id": gguf_ends(folder) or None}
     path = folder / CONFIG
     if not path.is_file():
         raise DataError(f"this checkpoint has no {CONFIG}; {FETCH_AGAIN}", folder)

@@ -1,8 +1,8 @@
 """Loading and checking of transformers' checkpoints and tokenizers, from a folder, a GGUF file or the hub.
 
 Where an argument is a folder, it may be a GGUF file that `model_folder` returned (`reads_gguf`). Code in a checkpoint
-is never run: weights are safetensors, or, where a caller permits it, pickles of tensors alone.
-Errors of the libraries become one line that says what is wrong, where, and what to do.
+is never run: weights are safetensors or, where a caller permits it, pickles of tensors. Errors of the libraries become
+one line that says what is wrong, where, and what to do.
 """
 
 import hashlib
@@ -36,13 +36,14 @@ from longsumbench.modeling.checkpoint_files import (
     read_config,
 )
 from longsumbench.modeling.gguf_files import (
-    alone_in_folder,
+    LLAMA_CPP,
+    LONGEST_GGUF_READING,
     dequantizing_options,
     find_gguf,
-    forget_quantization,
+    gguf_weights,
+    loading_arguments,
     read_header,
     refuse_gguf,
-    unknown_architecture,
 )
 
 if TYPE_CHECKING:
@@ -110,10 +111,10 @@ def model_folder(
         return gguf_file
     refuse_gguf(folder, f"{setting}={name}")
     if not (folder / CONFIG).is_file():
-        advice = "save it with save_pretrained"
-        if reads_gguf and not Path(name).expanduser().is_dir():
-            advice += "; of a model that has only GGUF files, download one and give its path"
-        raise UsageError(f"{setting}={name}: no {CONFIG} in the model's folder; {advice}")
+        gguf_advice = ", or download a GGUF file and give its path" if reads_gguf else ""
+        raise UsageError(
+            f"{setting}={name}: no {CONFIG} in the model's folder; save it with save_pretrained{gguf_advice}"
+        )
     if weights_format(folder) not in ("safetensors", "bin" if pickled else "safetensors"):
         raise UsageError(
             f"{setting}={name}: no {_SAFETENSORS} in the model's folder; save it with save_pretrained"
@@ -133,7 +134,7 @@ def split_revision(name: str) -> tuple[str, str | None]:
 def weights_format(folder: Path) -> str | None:
     """Return "safetensors", "bin" (a pickle, where there are no safetensors), "GGUF Q4_1" or None (no weights)."""
     if folder.is_file():
-        return read_header(folder, str(folder)).weights
+        return gguf_weights(folder)
     if any(folder.glob(_SAFETENSORS)):
         return "safetensors"
     return "bin" if any(folder.glob(_PICKLES)) else None
@@ -214,13 +215,13 @@ def load_network(
             check_memory(lambda: build(deepcopy(config)).to(dtype=options.get("dtype")), shown_as)
         if folder.is_file():
             options |= dequantizing_options()
-        with _loading_arguments(folder) as arguments:
+        with loading_arguments(folder) as arguments:
             network, info = kind.from_pretrained(
                 config=config,
                 weights_only=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # `check_complete` reports them
-                **{"use_safetensors": True, **options, **arguments},
+                **{"use_safetensors": True, **options, **arguments, **SAFE_LOADING},
             )
     missing = {*info["missing_keys"], *(key for key, *_ in info["mismatched_keys"])}
     # sinusoidal positions, which the library computes and does not store
@@ -236,7 +237,9 @@ def load_network(
     _check_types(folder, network, shown_as)
     check_weights(network, shown_as)
     if folder.is_file():
-        forget_quantization(network)
+        # The weights are dequantized: it is an ordinary network, which can be saved and trained.
+        network.hf_quantizer = None
+        vars(network.config).pop("quantization_config", None)
     return network
 
 
@@ -290,25 +293,18 @@ def _load_gguf_config(path: Path, sha256: str, shown_as: str) -> Any:
     """Load the configuration in a GGUF file; the hash is part of the cache's key."""
     from transformers import AutoConfig
 
-    header = read_header(path, shown_as)
     check_content(path)
-    with reading_checkpoint(shown_as), _loading_arguments(path) as arguments:
+    architecture = read_header(path).get("general.architecture")
+    with reading_checkpoint(shown_as), loading_arguments(path) as arguments:
         try:
-            config = AutoConfig.from_pretrained(**arguments)
+            config = AutoConfig.from_pretrained(**arguments, **SAFE_LOADING)
         except (ValueError, KeyError) as error:
-            raise unknown_architecture(header, shown_as, describe_error(error)) from error
+            raise UsageError(
+                f"{shown_as}: transformers cannot read a GGUF file of the architecture '{architecture}'"
+                f" ({describe_error(error)}): {LLAMA_CPP}"
+            ) from error
     check_entries(config.to_dict(), path)
     return config
-
-
-@contextmanager
-def _loading_arguments(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of `from_pretrained` that name a checkpoint and run no code."""
-    if folder.is_dir():
-        yield {"pretrained_model_name_or_path": folder, **SAFE_LOADING}
-        return
-    with alone_in_folder(folder) as arguments:
-        yield {**arguments, **SAFE_LOADING}
 
 
 def is_language_model(config: "PreTrainedConfig") -> bool:
@@ -332,10 +328,12 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
 
     check_files(folder)
     check_content(folder)
-    if folder.is_file() and not read_header(folder, shown_as).has_tokenizer:
+    if folder.is_file() and "tokenizer.ggml.tokens" not in read_header(folder):
         raise UsageError(f"{shown_as} has no tokenizer: give another GGUF file of the model")
     with reading_checkpoint(shown_as):
         try:
+            if folder.is_file():
+                return deepcopy(_gguf_tokenizer(folder, hash_of_file(folder)))
             return within_seconds(_LONGEST_LOADING, lambda: _try_tokenizer(folder))
         except (OSError, ValueError, ImportError) as error:
             can_read_pieces = is_protobuf_available() and is_sentencepiece_available()
@@ -349,11 +347,16 @@ def read_tokenizer(folder: Path, shown_as: str) -> Any:
             raise UsageError(f"{shown_as} has no tokenizer ({describe_error(error)})") from error
 
 
+@cache  # takes seconds
+def _gguf_tokenizer(path: Path, sha256: str) -> Any:
+    return within_seconds(LONGEST_GGUF_READING, lambda: _try_tokenizer(path))
+
+
 def _try_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
-    with _loading_arguments(folder) as arguments:
-        tokenizer = AutoTokenizer.from_pretrained(**arguments)
+    with loading_arguments(folder) as arguments:
+        tokenizer = AutoTokenizer.from_pretrained(**arguments, **SAFE_LOADING)
     tokenizer.name_or_path = str(folder)
     tokenizer(_TRIAL_TEXT, verbose=False)  # some damage shows only in use
     return tokenizer

@@ -1,135 +1,39 @@
 """GGUF files: configuration, tokenizer and weights of a language model in one file of llama.cpp.
 
-transformers loads them. Their headers are read here first, because the libraries read some damaged ones without an end
-or without an error. Begin with `read_header`.
-
-Source: the format, https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+`checkpoints` loads them by transformers. Here is what transformers does not say. Begin with `read_header`.
 """
 
-import math
-import mmap
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import shorten
 from typing import Any
 
-from longsumbench.errors import DataError, EnvironmentProblem, UsageError
+from longsumbench.cache.artifacts import hash_of_file
+from longsumbench.errors import DataError, EnvironmentProblem, UsageError, as_suite_error
+from longsumbench.interrupts import within_seconds
 
-_MAGIC, _VERSIONS = b"GGUF", (2, 3)
-_ADVICE = "fetch it again, or give another"
-_SERVER = "let a llama.cpp server read it, with model.engine=api model.base_url=…"
-# kinds of values → their formats in the module struct
-_NUMBERS = {
-    0: "B",
-    1: "b",
-    2: "H",
-    3: "h",
-    4: "I",
-    5: "i",
-    6: "f",
-    7: "?",
-    10: "Q",
-    11: "q",
-    12: "d",
-}
-_TEXT, _ARRAY = 8, 9
-_ALIGNMENT = 32  # bytes, of weights in a file that names no other
-# the end of a text, of a turn, of a message that calls a tool
-_ENDS = ("eos", "eot", "eom")
+LLAMA_CPP = "let a llama.cpp server read it, with model.engine=api model.base_url=…"
+# seconds; the library reads a large vocabulary in minutes on a busy machine, and some damaged headers without an end
+LONGEST_GGUF_READING = 300.0
 _LONGEST_NAMES = 200  # characters, of files in a message
 # architectures whose scaled positions transformers reads; of others it ignores them
 _SCALED = ("gpt-oss", "gemma4")
-
-
-@dataclass(frozen=True)
-class GGUFHeader:
-    """The header of a GGUF file.
-
-    Attributes:
-        metadata: key → value, such as "general.architecture" → "llama".
-        tensors: names of the weights.
-    """
-
-    metadata: dict[str, Any]
-    tensors: list[str]
-
-    @property
-    def architecture(self) -> str:
-        """The model's architecture, in llama.cpp's words."""
-        return str(self.metadata.get("general.architecture", "unknown"))
-
-    @property
-    def weights(self) -> str:
-        """The format of the weights, with their quantization ("GGUF Q4_1")."""
-        from gguf import LlamaFileType
-
-        number = self.metadata.get("general.file_type")
-        names = {kind.value: kind.name for kind in LlamaFileType}
-        return f"GGUF {names.get(number, '').partition('_')[2]}".rstrip()
-
-    @property
-    def end_ids(self) -> list[int]:
-        """The tokens that end an answer."""
-        keys = [f"tokenizer.ggml.{name}_token_id" for name in _ENDS]
-        return sorted({self.metadata[key] for key in keys if key in self.metadata})
-
-    @property
-    def has_tokenizer(self) -> bool:
-        """Whether the file has a vocabulary."""
-        return bool(self.metadata.get("tokenizer.ggml.tokens"))
-
-
-class _HeaderReader:
-    """Reads the values of a header one after another; struct.error, KeyError or ValueError if they are damaged."""
-
-    def __init__(self, content: mmap.mmap) -> None:
-        self.content, self.position = content, 0
-
-    def number(self, form: str) -> Any:
-        (value,) = struct.unpack_from(f"<{form}", self.content, self.position)
-        self.position += struct.calcsize(form)
-        return value
-
-    def text(self) -> str:
-        length = self.number("Q")
-        text = self.content[self.position : self.position + length]
-        if len(text) < length:
-            raise ValueError("a text ends after the file")
-        self.position += length
-        return text.decode()
-
-    def value(self, kind: int) -> Any:
-        if kind == _TEXT:
-            return self.text()
-        if kind != _ARRAY:
-            return self.number(_NUMBERS[kind])
-        kind, length = self.number("I"), self.number("Q")
-        return [self.value(kind) for _ in range(length)]
-
-    def tensor(self) -> tuple[str, int]:
-        """Read the entry of a tensor; return its name, and where its weights end in the data."""
-        from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
-
-        name = self.text()
-        sizes = [self.number("Q") for _ in range(self.number("I"))]
-        kind, offset = GGMLQuantizationType(self.number("I")), self.number("Q")
-        weights_of_block, bytes_of_block = GGML_QUANT_SIZES[kind]
-        return name, offset + math.prod(sizes) // weights_of_block * bytes_of_block
 
 
 def find_gguf(path: Path, shown_as: str) -> Path | None:
     """Return a path that is a GGUF file, or the only one in a folder without other weights; None if there is none.
 
     Raises:
-        UsageError: the folder has several.
+        UsageError: there is no such file, or the folder has several.
     """
-    if not path.is_dir():
-        return path if path.suffix == ".gguf" or _has_magic(path) else None
+    if path.suffix == ".gguf" and not path.is_dir():
+        if not path.is_file():
+            raise UsageError(f"{shown_as}: there is no such file; correct the path")
+        return path
     files = sorted(path.glob("*.gguf"))
     if not files or any(path.glob("*.safetensors")) or any(path.glob("*.bin")):
         return None
@@ -137,14 +41,6 @@ def find_gguf(path: Path, shown_as: str) -> Path | None:
         names = shorten(", ".join(file.name for file in files), _LONGEST_NAMES, placeholder=" …")
         raise UsageError(f"{shown_as} has several GGUF files ({names}): give the path of one")
     return files[0]
-
-
-def _has_magic(path: Path) -> bool:
-    """Return whether a file without the suffix is a GGUF file, as those that Ollama stores."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def refuse_gguf(path: Path, shown_as: str) -> None:
@@ -156,98 +52,75 @@ def refuse_gguf(path: Path, shown_as: str) -> None:
         )
 
 
-def read_header(path: Path, shown_as: str) -> GGUFHeader:
-    """Read the header of a GGUF file, and check that its weights are there.
-
-    Args:
-        path: the file.
-        shown_as: the file in messages.
+def read_header(path: Path) -> dict[str, Any]:
+    """Return the metadata of a GGUF file ("general.architecture" → "llama"), and the names of its "tensors".
 
     Raises:
-        UsageError: there is no such file, it is a part of a split one, or transformers reads it wrongly.
+        UsageError: it is a part of a split file, or transformers would read it wrongly without an error.
         EnvironmentProblem: the package gguf is missing.
         DataError: it is damaged, of another version, or no GGUF file.
     """
     try:
-        import gguf  # noqa: F401
+        header = within_seconds(
+            LONGEST_GGUF_READING, lambda: _read_header(path, hash_of_file(path))
+        )
     except ImportError as error:
-        raise EnvironmentProblem(
-            f"{shown_as} needs the package gguf: pip install -e '.[checkpoints]' in the clone"
-        ) from error
-    if not path.exists():
-        raise UsageError(f"{shown_as}: there is no such file; correct the path")
-    if not path.is_file():
-        raise DataError(f"{shown_as} is not a regular file; {_ADVICE}")
-    if path.stat().st_size == 0:
-        raise DataError(f"{shown_as} is empty; {_ADVICE}")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        try:
-            header, end = _parse_header(content, shown_as)
-        except (struct.error, KeyError, ValueError, RecursionError) as error:
-            problem = f"{shown_as}: its header is damaged or incomplete ({error}); {_ADVICE}"
-            raise DataError(problem) from error
-        if end > len(content):
-            raise DataError(
-                f"{shown_as} is incomplete: {len(content):,} of {end:,} bytes; {_ADVICE}"
-            )
-    _check_readable(header, shown_as)
+        problem = f"{path} needs the package gguf: pip install -e '.[checkpoints]' in the clone"
+        raise EnvironmentProblem(problem) from error
+    except Exception as error:  # the library's errors have no common base class
+        if as_suite_error(error):
+            raise
+        problem = f"cannot be read as a GGUF file ({error}); fetch it again, or give another"
+        raise DataError(problem, path) from error
+    if header.get("split.count", 1) != 1:
+        raise UsageError(
+            f"{path} is a part of a model: join all parts by `llama-gguf-split --merge`, and give the result"
+        )
+    architecture = header.get("general.architecture")
+    scaling = header.get(f"{architecture}.rope.scaling.type", "none")
+    has_factors = any(name.startswith("rope_f") for name in header["tensors"])
+    if (has_factors or scaling != "none") and architecture not in _SCALED:
+        raise UsageError(
+            f"{path} has scaled positions, which transformers does not read from GGUF files: give the model's"
+            f" safetensors, or {LLAMA_CPP}"
+        )
     return header
 
 
-def _parse_header(content: mmap.mmap, shown_as: str) -> tuple[GGUFHeader, int]:
-    """Return the header, and where the weights of the file end."""
-    if content[: len(_MAGIC)] != _MAGIC:
-        raise DataError(f"{shown_as} is not a GGUF file; {_ADVICE}")
-    reader = _HeaderReader(content)
-    reader.position = len(_MAGIC)
-    version = reader.number("I")
-    if version not in _VERSIONS:
-        known = " and ".join(map(str, _VERSIONS))
-        raise DataError(
-            f"{shown_as} is a GGUF file of version {version}, not of {known}; {_ADVICE}"
-        )
-    num_tensors, num_values = reader.number("Q"), reader.number("Q")
-    metadata = {}
-    for _ in range(num_values):
-        key, kind = reader.text(), reader.number("I")
-        metadata[key] = reader.value(kind)
-    tensors = [reader.tensor() for _ in range(num_tensors)]
-    alignment = metadata.get("general.alignment", _ALIGNMENT)
-    start = math.ceil(reader.position / alignment) * alignment
-    end = max((end for _, end in tensors), default=0)
-    return GGUFHeader(metadata, [name for name, _ in tensors]), start + end
+@cache  # takes seconds
+def _read_header(path: Path, sha256: str) -> dict[str, Any]:
+    from gguf import GGUFReader
+
+    reader = GGUFReader(path)
+    header = {key: field.contents() for key, field in reader.fields.items()}
+    return {**header, "tensors": [tensor.name for tensor in reader.tensors]}
 
 
-def _check_readable(header: GGUFHeader, shown_as: str) -> None:
-    """Raise UsageError for a file that transformers would read wrongly without an error."""
-    parts = header.metadata.get("split.count", 0)
-    if parts > 1:
-        raise UsageError(
-            f"{shown_as} is one of {parts} parts of a model: join them by `llama-gguf-split --merge`, and give the result"
-        )
-    scaling = header.metadata.get(f"{header.architecture}.rope.scaling.type", "none")
-    has_factors = any(name.startswith("rope_f") for name in header.tensors)
-    if (has_factors or scaling != "none") and header.architecture not in _SCALED:
-        raise UsageError(
-            f"{shown_as} has scaled positions, which transformers does not read from GGUF files: give the model's"
-            f" safetensors, or {_SERVER}"
-        )
+def gguf_weights(path: Path) -> str:
+    """Return the format of the weights in a file, with their quantization ("GGUF Q4_1")."""
+    from gguf import LlamaFileType
+
+    number = read_header(path).get("general.file_type")
+    names = [kind.name.partition("_")[2] for kind in LlamaFileType if kind.value == number]
+    return " ".join(["GGUF", *names])
 
 
-def unknown_architecture(header: GGUFHeader, shown_as: str, reason: str) -> UsageError:
-    """Return the error about a file whose architecture transformers cannot read."""
-    return UsageError(
-        f"{shown_as}: transformers cannot read a GGUF file of the architecture '{header.architecture}' ({reason}):"
-        f" {_SERVER}"
-    )
+def gguf_ends(path: Path) -> list[int]:
+    """Return the tokens that end an answer: of the end of a text, of a turn, and of a call of a tool."""
+    header = read_header(path)
+    ids = [header.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
+    return [number for number in dict.fromkeys(ids) if number is not None]
 
 
 @contextmanager
-def alone_in_folder(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield arguments of `from_pretrained` that load a GGUF file.
+def loading_arguments(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of `from_pretrained` that name a checkpoint: a folder, or a GGUF file.
 
-    It is alone in a folder. Next to it, transformers would also read an adapter or the tokenizer of another model.
+    The file is alone in a folder. Next to it, transformers would also read an adapter or the tokenizer of another model.
     """
+    if path.is_dir():
+        yield {"pretrained_model_name_or_path": path}
+        return
     # The bars of transformers, which no setting of it turns off here, go to stderr.
     with TemporaryDirectory() as folder, redirect_stderr(StringIO()):
         (Path(folder) / "model.gguf").symlink_to(path.resolve())
@@ -261,10 +134,3 @@ def dequantizing_options() -> dict[str, Any]:
     if not hasattr(transformers, "GgufConfig"):  # versions that always dequantize
         return {}
     return {"quantization_config": transformers.GgufConfig(dequantize=True)}
-
-
-def forget_quantization(network: Any) -> None:
-    """Make a network whose weights are dequantized an ordinary one, which can be saved and trained."""
-    network.hf_quantizer = None
-    if hasattr(network.config, "quantization_config"):
-        del network.config.quantization_config
