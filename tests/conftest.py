@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +29,7 @@ ASKED_FOR = {
     "api_server": "needs `transformers serve` (pip install 'transformers[serving]') or `vllm`",
     "latex": "needs a LaTeX with siunitx (Debian: texlive-latex-extra, texlive-science)",
 }
+WEIGHTS = "needs weights of real models in FOLDER"
 DEVICES = {"cuda": "a GPU", "virtual": "a virtual one, on any machine (support/virtual_gpu.py)"}
 
 # Fixtures of a module do not find the user's own datasets either.
@@ -51,9 +52,12 @@ def _option_of(marker: str) -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add an option for each of `ASKED_FOR`, --axe and --device."""
+    """Add an option for each of `ASKED_FOR`, --weights, --axe and --device."""
     for marker, about in ASKED_FOR.items():
         parser.addoption(_option_of(marker), action="store_true", help=f"also run what {about}")
+    parser.addoption(
+        "--weights", type=Path, metavar="FOLDER", help=f"also run what {WEIGHTS} or below it"
+    )
     parser.addoption(
         "--axe",
         type=Path,
@@ -70,6 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Describe the markers."""
     for marker, about in ASKED_FOR.items():
         config.addinivalue_line("markers", f"{marker}: {about}; run with {_option_of(marker)}")
+    config.addinivalue_line("markers", f"weights: {WEIGHTS}; run with --weights FOLDER")
     config.addinivalue_line("markers", "cuda: needs a GPU; run with --device cuda or virtual")
 
 
@@ -80,6 +85,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, about in ASKED_FOR.items()
         if not config.getoption(marker)
     }
+    if not config.getoption("weights"):
+        reasons["weights"] = f"--weights FOLDER: {WEIGHTS}"
     if not config.getoption("device"):
         reasons["cuda"] = "--device cuda, or --device virtual: needs a GPU"
     for item in items:
@@ -143,6 +150,20 @@ def float64() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def weights(request: pytest.FixtureRequest) -> Callable[[str], Path]:
+    """Return the path of a file of --weights by its name, which may be a pattern."""
+
+    def find(name: str) -> Path:
+        folder = request.config.getoption("weights")
+        paths = sorted(folder.rglob(name))
+        if not paths:
+            pytest.skip(f"--weights FOLDER with {name}")
+        return Path(paths[0])
+
+    return find
 
 
 @pytest.fixture

@@ -209,6 +209,7 @@ class SentenceEncoder:
         if config.is_encoder_decoder or is_language_model(config):
             raise _not_an_encoder(self.folder, config.model_type)
         tokenizer, network = load_encoder(self.folder, self.shown_as)
+        check_words(tokenizer, self.shown_as)
         tokenizer.padding_side = "right"
         limit = min(tokenizer.model_max_length, num_positions(network))
         if self.form.max_length is not None:
@@ -339,6 +340,18 @@ def pool_states(states: "Tensor", mask: "Tensor", pooling: str) -> "Tensor":
     if pooling == "max":
         return states.masked_fill(is_padding, -np.inf).amax(dim=1)
     return states.masked_fill(is_padding, 0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+
+
+def check_words(tokenizer: Any, shown_as: str) -> None:
+    """Check that a tokenizer has words; if a folder has no tokenizer, transformers makes one of special tokens.
+
+    Raises:
+        UsageError: it has none; the message names the model by `shown_as`.
+    """
+    if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
+        raise UsageError(
+            f"{shown_as} has no tokenizer: add its files, as save_pretrained writes them"
+        )
 
 
 def num_positions(network: Any) -> int:
