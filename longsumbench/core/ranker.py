@@ -4,14 +4,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import registry
-from longsumbench.core.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Text, Width
+from longsumbench.core.bounds import (
+    BatchSize,
+    Between,
+    Count,
+    Device,
+    FractionBelowOne,
+    OneOf,
+    Seed,
+    Text,
+    Width,
+)
 from longsumbench.core.documents import Example
 from longsumbench.core.run_settings import TRAINED_TOKENIZERS
 from longsumbench.core.settings import setting
@@ -23,6 +33,7 @@ Scores: TypeAlias = NDArray[np.float64]
 Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
 RANKABLE_UNITS = ("paragraph", "section", "sentence")
 RankedUnit = Annotated[str, OneOf(*RANKABLE_UNITS)]
+_Kind = TypeVar("_Kind", bound="NetworkRanker")
 RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
 
 
@@ -48,6 +59,9 @@ class RankerSettings:
     )
     rank_checkpoint: Text | None = setting(
         None, "sentence encoder of the rankers embedding and embedding_lexrank"
+    )
+    damping: FractionBelowOne = setting(
+        0.85, "weight of similar texts in embedding_lexrank", source="Erkan & Radev 2004"
     )
 
 
@@ -84,8 +98,8 @@ class EncoderRanker(NetworkRanker):
     """
 
     @abstractmethod
-    def __init__(self, checkpoint: str | None, stages: ArtifactCache | None = None) -> None:
-        """Name the encoder (a folder, or a name on the hub) and the cache of its vectors, if there is one."""
+    def __init__(self, settings: RankerSettings) -> None:
+        """Find the encoder, `settings.rank_checkpoint`."""
 
     @abstractmethod
     def facts(self) -> dict[str, int]:
@@ -130,8 +144,7 @@ def learned_ranker(name: str) -> type[LearnedRanker] | None:
     Raises:
         UnknownName: the name is not registered.
     """
-    ranker = _network_ranker(name)
-    return ranker if ranker and issubclass(ranker, LearnedRanker) else None
+    return _class_of_ranker(name, LearnedRanker)
 
 
 def encoder_ranker(name: str) -> type[EncoderRanker] | None:
@@ -140,8 +153,7 @@ def encoder_ranker(name: str) -> type[EncoderRanker] | None:
     Raises:
         UnknownName: the name is not registered.
     """
-    ranker = _network_ranker(name)
-    return ranker if ranker and issubclass(ranker, EncoderRanker) else None
+    return _class_of_ranker(name, EncoderRanker)
 
 
 def ranker_version(name: str) -> int | None:
@@ -150,43 +162,29 @@ def ranker_version(name: str) -> int | None:
     Raises:
         UnknownName: the name is not registered.
     """
-    ranker = _network_ranker(name)
+    ranker = _class_of_ranker(name, NetworkRanker)
     return ranker.version if ranker else None
 
 
-def _network_ranker(name: str) -> type[NetworkRanker] | None:
-    if name == UNRANKED:
-        return None
-    ranker = registry.rankers.load(name)
-    return ranker if isinstance(ranker, type) and issubclass(ranker, NetworkRanker) else None
+def _class_of_ranker(name: str, kind: type[_Kind]) -> type[_Kind] | None:
+    ranker = None if name == UNRANKED else registry.rankers.load(name)
+    return ranker if isinstance(ranker, type) and issubclass(ranker, kind) else None
 
 
 def ranker_identity(name: str, checkpoint: str | None) -> dict[str, Any]:
-    """Return JSON values that identify a ranker before it is fitted: its version, and what its checkpoint contains.
+    """Return JSON values that identify a ranker before it is fitted: its version, and what its encoder contains.
 
     Raises:
-        UsageError: the checkpoint is missing, or is no sentence encoder.
+        UsageError: the encoder is missing or cannot be used, or is given to a ranker that has none.
         EnvironmentProblem: it is on the hub, and cannot be fetched.
     """
-    identity: dict[str, Any] = {"ranker": ranker_version(name)}
+    version = {"ranker": ranker_version(name)}
     if encoder := encoder_ranker(name):
-        identity["rank_checkpoint"] = encoder(checkpoint).identity
-    return identity
-
-
-def check_rank_checkpoint(prefix: str, name: str, checkpoint: str | None) -> None:
-    """Check that a sentence encoder is named only for a ranker that has one.
-
-    Args:
-        prefix: of the settings ("model.").
-        name: the ranker, or "none".
-        checkpoint: the encoder; without one nothing is checked, so that no ranker is imported.
-
-    Raises:
-        UsageError: the ranker has no encoder.
-    """
-    if checkpoint is not None and not encoder_ranker(name):
-        advice = f"choose {prefix}rank=embedding or embedding_lexrank, or leave it out"
+        ranker = encoder(RankerSettings(rank_checkpoint=checkpoint))
+        return {**version, "rank_checkpoint": ranker.identity}
+    if checkpoint is not None:
+        advice = "choose rank=embedding or embedding_lexrank, or leave it out"
         raise UsageError(
-            f"{prefix}rank_checkpoint is a sentence encoder, which {prefix}rank={name} does not use: {advice}"
+            f"rank_checkpoint is a sentence encoder, which rank={name} does not use: {advice}"
         )
+    return version

@@ -112,15 +112,9 @@ class BertScore(Metric):
             config = AutoConfig.from_pretrained(folder, **SAFE_LOADING)
             num_layers = int(config.num_hidden_layers)
         layer = self.scoring.bertscore_layer or model2layers.get(name)
-        choices = f"{_LAYER_OPTION}=N, from 1 to {num_layers}, its layers"
-        if layer is None:
-            raise UsageError(
-                f"{_OPTION}={name} is not in bert-score's table of models and layers: add {choices}"
-            )
-        if layer > num_layers:
-            raise UsageError(
-                f"{_LAYER_OPTION}={layer} is no layer of {_OPTION}={name}: choose {choices}"
-            )
+        if layer is None or layer > num_layers:
+            problem = "is not in bert-score's table" if layer is None else f"has no layer {layer}"
+            raise UsageError(f"{_OPTION}={name} {problem}: set {_LAYER_OPTION}=1 to {num_layers}")
         return int(layer)
 
 

@@ -237,10 +237,6 @@ class NeuralSystem(core.System):
         texts = self.tokenizer.batch_decode(ids_of_texts, skip_special_tokens=skip_special_tokens)
         return tuple(text.strip() for text in texts)
 
-    def facts(self) -> dict[str, Any]:
-        """Return how much of the texts a ranker's encoder did not read, if there is one."""
-        return self.reader.ranking.facts()
-
     def save(self, folder: Path) -> None:
         """Save model, tokenizer and learned ranker by `save_pretrained`, and the settings."""
         self.model.save_pretrained(folder)

@@ -16,17 +16,17 @@ from support.tiny_bert import LONGEST, write_bert
 from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
 from support.toys import ToySplit, build_tiny, example, fit_tiny, tiny_recipe, write_jsonl
-from transformers import BertForMaskedLM, BertModel, BertTokenizerFast
+from transformers import AutoModel, BertForMaskedLM, BertModel, BertTokenizerFast
 
-from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
 from longsumbench.cli.main import main
-from longsumbench.core import Decoding, FitContext, build_settings, registry
+from longsumbench.core import Decoding, FitContext, RankerSettings, build_settings, registry
 from longsumbench.errors import DataError, SuiteError, UsageError
 from longsumbench.modeling.embeddings import (
     EmbeddingLexRank,
     EmbeddingRanker,
     EncoderForm,
-    SentenceEncoder,
+    VectorRanker,
     pool_states,
     read_encoder_form,
 )
@@ -40,6 +40,13 @@ MEAN = {"1_Pooling/config.json": {"pooling_mode_mean_tokens": True}}
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an encoder, as `save_pretrained` writes one."""
     return write_bert(tmp_path_factory.mktemp("encoders") / "bert", network=BertModel)
+
+
+def ranker_of(
+    folder: Path | str, kind: type[VectorRanker] = EmbeddingRanker, **settings: Any
+) -> VectorRanker:
+    """Return a ranker with an encoder."""
+    return kind(RankerSettings(rank_checkpoint=str(folder), device="cpu", **settings))
 
 
 def with_files(bert: Path, folder: Path, files: dict[str, Any]) -> Path:
@@ -75,14 +82,14 @@ def test_vectors_are_those_of_transformers(bert: Path, tmp_path: Path, pooling: 
     }
     folder = with_files(bert, tmp_path / "encoder", files)
     texts = [*TEXTS, "the cat sat . " * 20]
-    vectors = SentenceEncoder(str(folder)).vectors(texts)
+    vectors = ranker_of(folder).vectors(texts)
     expected = [by_hand(folder, text, pooling) for text in texts]
     np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
 
 
 def test_vectors_do_not_depend_on_other_texts(bert: Path) -> None:
     """A text alone has its vector of a batch to 1e-6; the order and copies of texts change no digit."""
-    encoder = SentenceEncoder(str(bert))
+    encoder = ranker_of(bert)
     together = encoder.vectors(TEXTS)
     alone = np.concatenate([encoder.vectors([text]) for text in TEXTS])
     np.testing.assert_allclose(alone, together, rtol=0, atol=1e-6)
@@ -93,15 +100,17 @@ def test_vectors_do_not_depend_on_other_texts(bert: Path) -> None:
 @pytest.mark.parametrize("blank", ["", " ", "\n\t\u00a0", "\u200b"])
 def test_a_text_without_tokens_is_zero(bert: Path, blank: str) -> None:
     """Its vector and its scores are 0, among others and alone; LexRank gives it the mean score. Nothing is NaN."""
-    encoder, ranker = SentenceEncoder(str(bert)), EmbeddingRanker(str(bert))
+    encoder, ranker = ranker_of(bert), ranker_of(bert)
     assert not encoder.vectors([blank]).any()
     assert np.array_equal(encoder.vectors(["a dog", blank])[1], np.zeros(16))
     assert ranker("the dog", [blank, "a dog"])[0] == 0
-    assert ranker("the dog", []).tolist() == EmbeddingLexRank(str(bert))(None, []).tolist() == []
-    assert ranker(blank, ["a dog", blank]).tolist() == [0, 0]
-    assert EmbeddingLexRank(str(bert))(None, [blank, "a dog", "it slept"])[0] == pytest.approx(
-        1 / 3
+    assert (
+        ranker("the dog", []).tolist() == ranker_of(bert, EmbeddingLexRank)(None, []).tolist() == []
     )
+    assert ranker(blank, ["a dog", blank]).tolist() == [0, 0]
+    assert ranker_of(bert, EmbeddingLexRank)(None, [blank, "a dog", "it slept"])[
+        0
+    ] == pytest.approx(1 / 3)
 
 
 def test_pooling_by_hand() -> None:
@@ -117,16 +126,14 @@ def test_pooling_by_hand() -> None:
     [
         ({}, EncoderForm()),
         (MEAN, EncoderForm()),
-        # Of these two only the length of a vector differs.
-        ({"1_Pooling/config.json": {"pooling_mode_mean_sqrt_len_tokens": True}}, EncoderForm()),
         ({"1_Pooling/config.json": {"pooling_mode": "cls"}}, EncoderForm("cls")),
         (
-            {"sentence_bert_config.json": {"max_seq_length": 8, "do_lower_case": True}},
-            EncoderForm(max_length=8, lower_case=True),
+            {"sentence_bert_config.json": {"max_seq_length": 8}},
+            EncoderForm(max_seq_length=8),
         ),
         (
             {"config_sentence_transformers.json": {"prompts": {"query": "q: ", "passage": "p: "}}},
-            EncoderForm(query_prompt="q: ", text_prompt="p: "),
+            EncoderForm(prompts={"query": "q: ", "passage": "p: "}),
         ),
         (
             {
@@ -135,7 +142,7 @@ def test_pooling_by_hand() -> None:
                     "default_prompt_name": "all",
                 }
             },
-            EncoderForm(query_prompt="q: ", text_prompt="a: "),
+            EncoderForm(prompts={"query": "q: ", "all": "a: "}, default_prompt_name="all"),
         ),
     ],
 )
@@ -152,16 +159,16 @@ def test_prompts_and_lengths_are_used(bert: Path, tmp_path: Path, log_lines: lis
         "config_sentence_transformers.json": {"prompts": {"query": "it ", "document": "a "}},
         "sentence_bert_config.json": {"max_seq_length": 6},
     }
-    encoder = SentenceEncoder(str(with_files(bert, tmp_path / "encoder", files)))
+    encoder = ranker_of(with_files(bert, tmp_path / "encoder", files))
     long = "the cat sat the cat sat"
     expected = [by_hand(bert, f"a {text}", longest=6) for text in ("dog", long)]
-    np.testing.assert_allclose(encoder.vectors(["dog", long]), expected, rtol=0, atol=1e-6)
-    # Six tokens less two special ones and the prompt are three.
-    assert encoder.facts() == {"encoder_tokens": 7, "encoder_tokens_cut": 3}
+    vectors = encoder.vectors(["dog", long], "document")
+    np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
+    # Six tokens less two special ones and the prompt are three: three of six words are cut.
+    assert encoder.facts() == {"encoder_tokens_cut": 3}
     assert [line for line in log_lines if "does not read the ends of long texts" in line]
-    np.testing.assert_allclose(
-        encoder.query_vector("ran"), by_hand(bert, "it ran"), rtol=0, atol=1e-6
-    )
+    scores = encoder("ran", ["dog", long])
+    np.testing.assert_allclose(scores, vectors @ by_hand(bert, "it ran"), rtol=0, atol=1e-6)
 
 
 def no_tokenizer(folder: Path) -> None:
@@ -204,7 +211,7 @@ def add_file(name: str, content: Any) -> Callable[[Path], None]:
         (
             add_file("1_Pooling/config.json", {"pooling_mode_lasttoken": True}),
             UsageError,
-            "pools by lasttoken, and the suite by one of mean, mean_sqrt_len, cls, max",
+            "has pooling by lasttoken, and the suite has .*, by mean, cls, max: choose another",
         ),
         (
             add_file(
@@ -212,30 +219,33 @@ def add_file(name: str, content: Any) -> Callable[[Path], None]:
                 {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True},
             ),
             UsageError,
-            "pools by mean and max",
+            "has pooling by max and mean|has pooling by mean and max",
         ),
-        (add_file("1_Pooling/config.json", {}), UsageError, "pools by nothing"),
-        (add_file("1_Pooling/config.json", "["), DataError, "fetch or save it again"),
+        (add_file("1_Pooling/config.json", {"pooling_mode": "x"}), UsageError, "pooling by x"),
+        (
+            add_file("1_Pooling/config.json", "["),
+            DataError,
+            "a file of sentence-transformers is damaged",
+        ),
         (
             add_file("modules.json", [{"type": "sentence_transformers.models.Dense"}]),
             UsageError,
-            "has a layer 'Dense'",
+            "has Dense, and the suite has Transformer and Pooling and Normalize",
         ),
-        (add_file("modules.json", {"type": 1}), DataError, "fetch or save it again"),
         (
-            add_file("sentence_bert_config.json", {"max_seq_length": 2}),
+            add_file("modules.json", {"type": 1}),
             DataError,
-            "reads at most 2 tokens of a text",
+            "a file of sentence-transformers is damaged",
         ),
         (
             add_file("sentence_bert_config.json", {"max_seq_length": "many"}),
             DataError,
-            "fetch or save it again",
+            "a file of sentence-transformers is damaged",
         ),
         (
             add_file("config_sentence_transformers.json", {"prompts": {"query": 1}}),
             DataError,
-            "fetch or save it again",
+            "a file of sentence-transformers is damaged",
         ),
     ],
 )
@@ -250,26 +260,29 @@ def test_what_is_no_sentence_encoder(
     folder = with_files(bert, tmp_path / "encoder", {})
     change(folder)
     with pytest.raises(error, match=message) as raised:
-        SentenceEncoder(str(folder)).vectors(["a dog"])
+        ranker_of(folder).vectors(["a dog"])
     assert "\n" not in str(raised.value)
     assert str(folder) in str(raised.value)
 
 
-def test_models_that_write_are_no_encoders() -> None:
-    """Decoders and encoder-decoders are refused by their configuration, before any weight is read."""
-    for folder in (causal_folder(), tiny_checkpoint()):
+def test_models_that_write_are_no_encoders(tmp_path: Path) -> None:
+    """Decoders, encoder-decoders and what is no folder are refused in one line, whatever their classes are called."""
+    body = AutoModel.from_pretrained(causal_folder())
+    shutil.copytree(causal_folder(), tmp_path / "body")
+    body.save_pretrained(tmp_path / "body")
+    for folder in (causal_folder(), tmp_path / "body", tiny_checkpoint()):
         with pytest.raises(UsageError, match="is a model that writes text"):
-            EmbeddingRanker(folder).identity  # noqa: B018 - reading it checks the folder
+            ranker_of(folder).vectors(["a dog"])
     for missing in ("no/such/folder at all", "weights.gguf"):
-        with pytest.raises(SuiteError, match="neither a folder nor a model|is not a folder"):
-            EmbeddingRanker(missing).identity  # noqa: B018
+        with pytest.raises(SuiteError, match=r"neither a folder nor a model|is not a folder"):
+            ranker_of(missing)
 
 
 def test_scores_are_cosines_with_the_title(bert: Path) -> None:
     """The score of a text is the cosine of its vector with the title's; a missing title is an error."""
     title = by_hand(bert, "the cat")
     expected = [by_hand(bert, text) @ title for text in TEXTS]
-    ranker = EmbeddingRanker(str(bert))
+    ranker = ranker_of(bert)
     np.testing.assert_allclose(ranker("the cat", TEXTS), expected, rtol=0, atol=1e-6)
     with pytest.raises(UsageError, match="compares paragraphs with the title"):
         ranker(None, TEXTS)
@@ -305,26 +318,29 @@ def test_worked_lexrank_of_vectors() -> None:
 
 def test_vectors_are_kept(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same texts are encoded once for all rankers of an encoder; a damaged file is made again."""
-    stages = ArtifactCache(tmp_path)
-    first = EmbeddingLexRank(str(bert), stages)(None, TEXTS)
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    texts = [*TEXTS, "the cat sat . " * 20]
+    first = ranker_of(bert, EmbeddingLexRank)
+    scores = first(None, texts)
     encoded: list[Sequence[str]] = []
-    encode = SentenceEncoder._encode
+    encode = VectorRanker._encode
 
-    def counted(self: SentenceEncoder, texts: Sequence[str], prompt: str, device: str) -> Any:
+    def counted(self: VectorRanker, prompt: str, texts: Sequence[str]) -> Any:
         encoded.append(texts)
-        return encode(self, texts, prompt, device)
+        return encode(self, prompt, texts)
 
-    monkeypatch.setattr(SentenceEncoder, "_encode", counted)
-    again = EmbeddingLexRank(str(bert), stages)
-    assert np.array_equal(again(None, TEXTS[::-1]), first[::-1])
-    assert again.facts()["encoder_tokens"] == 15
+    monkeypatch.setattr(VectorRanker, "_encode", counted)
+    again = ranker_of(bert, EmbeddingLexRank, damping=0.5)
+    assert not np.array_equal(again(None, texts), scores)
+    assert again.facts() == first.facts() == {"encoder_tokens_cut": 80 + 2 - LONGEST}
+    assert np.array_equal(ranker_of(bert, EmbeddingLexRank)(None, texts[::-1]), scores[::-1])
     assert not encoded
     (path,) = tmp_path.glob("vectors/*/*.npz")
     path.write_bytes(path.read_bytes()[:100])
-    assert np.array_equal(EmbeddingLexRank(str(bert), stages)(None, TEXTS), first)
+    assert np.array_equal(ranker_of(bert, EmbeddingLexRank)(None, texts), scores)
     assert len(encoded) == 1
     other = write_bert(tmp_path / "bert", seed=2, network=BertModel)
-    assert not np.allclose(EmbeddingLexRank(str(other), stages)(None, TEXTS), first)
+    assert not np.allclose(ranker_of(other, EmbeddingLexRank)(None, texts), scores)
 
 
 def test_runs_are_identified_by_the_encoder(bert: Path, tmp_path: Path) -> None:
@@ -372,7 +388,7 @@ assert not {{"torch", "transformers"}} & set(sys.modules)
 
 @pytest.mark.parametrize("name", ["ranker", "lead", "flat_transformer", "trunc"])
 def test_systems_rank_by_an_encoder(bert: Path, tmp_path: Path, name: str) -> None:
-    """A system that reads by an encoder, loaded from its folder, writes as before; its facts count the tokens."""
+    """A system that reads by an encoder, loaded from its folder, writes as before; extracts count what was cut."""
     settings: dict[str, Any] = {"rank": "embedding", "rank_checkpoint": str(bert)}
     if name in ("ranker", "lead"):
         settings["length"] = "8"
@@ -380,7 +396,9 @@ def test_systems_rank_by_an_encoder(bert: Path, tmp_path: Path, name: str) -> No
     tests = [example(number) for number in (901, 902)]
     decoding = Decoding(device="cpu")
     written = [summary.text for summary in system.summarize(tests, decoding)]
-    assert system.facts()["encoder_tokens"] > 0
+    # Lead ranks the whole text of a toy as one paragraph, which the encoder cuts.
+    cut = {"ranker": 0, "lead": 28}
+    assert system.facts() == ({"encoder_tokens_cut": cut[name]} if name in cut else {})
     (tmp_path / "saved").mkdir()
     system.save(tmp_path / "saved")
     loaded = type(system).load(tmp_path / "saved")
@@ -408,8 +426,8 @@ def test_lexrank_by_an_encoder(bert: Path, tmp_path: Path) -> None:
     ("words", "message"),
     [
         ("run model=ranker model.rank=embedding", "rank_checkpoint is missing: give a folder"),
-        ("run model=ranker model.rank_checkpoint=BERT", "which model.rank=lexrank does not use"),
-        ("run model=lead model.rank_checkpoint=BERT", "which model.rank=none does not use"),
+        ("run model=ranker model.rank_checkpoint=BERT", "which rank=lexrank does not use"),
+        ("run model=lead model.rank_checkpoint=BERT", "which rank=none does not use"),
         ("run model=lexrank model.rank_checkpoint=''", "rank_checkpoint is missing"),
         ("run model=lexrank model.rank_checkpoint=TEXTS", "no config.json in the model's folder"),
         ("run model=trunc scale=tiny model.rank=embedding", "rank_checkpoint is missing"),
@@ -456,7 +474,7 @@ def test_heads_of_other_tasks_are_ignored(tmp_path: Path) -> None:
     """A BERT with the head of a masked language model is an encoder: its vectors are those of its body."""
     folder = write_bert(tmp_path / "bert", network=BertForMaskedLM)
     np.testing.assert_allclose(
-        SentenceEncoder(str(folder)).vectors(["a dog"])[0],
+        ranker_of(folder).vectors(["a dog"])[0],
         by_hand(folder, "a dog"),
         rtol=0,
         atol=1e-6,
@@ -467,7 +485,7 @@ def test_heads_of_other_tasks_are_ignored(tmp_path: Path) -> None:
 def test_a_real_encoder(weights: Callable[[str], Path]) -> None:
     """An encoder for English knows what texts are about without a word in common, also in a long batch."""
     folder = weights("sentence_bert_config.json").parent
-    ranker = EmbeddingRanker(str(folder))
+    ranker = ranker_of(folder)
     texts = [
         "A feline rested on the rug.",
         "Shares fell by two percent.",
@@ -475,5 +493,5 @@ def test_a_real_encoder(weights: Callable[[str], Path]) -> None:
     ]
     for topic, best in (("the cat sat", 0), ("stock market", 1), ("weather forecast", 2)):
         assert int(np.argmax(ranker(topic, texts * 30)[:3])) == best
-    vectors = SentenceEncoder(str(folder)).vectors(texts)
+    vectors = ranker_of(folder).vectors(texts)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=0, atol=1e-12)
