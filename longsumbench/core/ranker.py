@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ Scores: TypeAlias = NDArray[np.float64]
 Ranker: TypeAlias = Callable[[str | None, Sequence[str]], Scores]
 RANKABLE_UNITS = ("paragraph", "section", "sentence")
 RankedUnit = Annotated[str, OneOf(*RANKABLE_UNITS)]
-_Kind = TypeVar("_Kind", bound="NetworkRanker")
 RankerVocabulary = Annotated[int, Between(TRAINED_TOKENIZERS["trained"], 10**7)]
 
 
@@ -144,7 +143,8 @@ def learned_ranker(name: str) -> type[LearnedRanker] | None:
     Raises:
         UnknownName: the name is not registered.
     """
-    return _class_of_ranker(name, LearnedRanker)
+    ranker = _network_ranker(name)
+    return ranker if ranker and issubclass(ranker, LearnedRanker) else None
 
 
 def encoder_ranker(name: str) -> type[EncoderRanker] | None:
@@ -153,7 +153,8 @@ def encoder_ranker(name: str) -> type[EncoderRanker] | None:
     Raises:
         UnknownName: the name is not registered.
     """
-    return _class_of_ranker(name, EncoderRanker)
+    ranker = _network_ranker(name)
+    return ranker if ranker and issubclass(ranker, EncoderRanker) else None
 
 
 def ranker_version(name: str) -> int | None:
@@ -162,13 +163,13 @@ def ranker_version(name: str) -> int | None:
     Raises:
         UnknownName: the name is not registered.
     """
-    ranker = _class_of_ranker(name, NetworkRanker)
+    ranker = _network_ranker(name)
     return ranker.version if ranker else None
 
 
-def _class_of_ranker(name: str, kind: type[_Kind]) -> type[_Kind] | None:
+def _network_ranker(name: str) -> type[NetworkRanker] | None:
     ranker = None if name == UNRANKED else registry.rankers.load(name)
-    return ranker if isinstance(ranker, type) and issubclass(ranker, kind) else None
+    return ranker if isinstance(ranker, type) and issubclass(ranker, NetworkRanker) else None
 
 
 def ranker_identity(name: str, checkpoint: str | None) -> dict[str, Any]:

@@ -177,7 +177,7 @@ class VectorRanker(core.EncoderRanker):
         vectors, num_cut = self._stored(prompt, distinct)
         if num_cut and not self.num_cut:
             _log.warning(
-                f"{self.shown_as} does not read the ends of long texts; the record counts them"
+                f"{self.shown_as} reads only the beginning of some texts: they are too long"
             )
         self.num_cut += num_cut
         vectors = vectors.astype(np.float64)
@@ -198,8 +198,8 @@ class VectorRanker(core.EncoderRanker):
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             pass  # missing or damaged: the texts are encoded again
         vectors, num_cut = self._encode(prompt, texts)
-        with replaced_file(path) as file:
-            np.savez(file, vectors=vectors, num_cut=num_cut)
+        with replaced_file(path) as new_file:
+            np.savez(new_file, vectors=vectors, num_cut=num_cut)
         return vectors, num_cut
 
     def _encode(self, prompt: str, texts: Sequence[str]) -> tuple[_Vectors, int]:
@@ -246,7 +246,8 @@ class EmbeddingRanker(VectorRanker):
         (topic,) = self.vectors([check_title(title)], "query")
         if not paragraphs:
             return np.zeros(0)
-        return self.vectors(paragraphs, *_TEXT_PROMPTS) @ topic
+        cosines: core.Scores = self.vectors(paragraphs, *_TEXT_PROMPTS) @ topic
+        return cosines
 
 
 class EmbeddingLexRank(VectorRanker):
