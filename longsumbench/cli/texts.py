@@ -92,7 +92,8 @@ settings:  dataset=NAME  dataset.*  sample=1000|null (all)  seed=1
            score.tokenizer=default|unicode  score.*
            model=NAME[,NAME...]  model.*  scale=NAME  experiment=NAME  train.*
 ranking:   rank=NAME[,NAME...]  unit=paragraph|section  seed=1  device=auto|cpu|cuda  score.*
-           ranker.{dimension,steps,batch_size,vocabulary_size}                   (longsumbench list rankers|datasets)
+           rank_checkpoint=FOLDER (of embedding rankers)  ranker.{dimension,steps,batch_size,vocabulary_size}
+           (longsumbench list rankers|datasets)
 More: docs/how-to/stats.md
 
 rank= joins the best 5, 10, 20 and 40 paragraphs of every example in the ranker's order. It scores them against the

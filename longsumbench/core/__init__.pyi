@@ -79,7 +79,6 @@ from .ranker import (
     RankerSettings as RankerSettings,
     RankerVocabulary as RankerVocabulary,
     Scores as Scores,
-    check_rank_checkpoint as check_rank_checkpoint,
     encoder_ranker as encoder_ranker,
     learned_ranker as learned_ranker,
     ranker_identity as ranker_identity,

@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import registry
-from longsumbench.core.bounds import BatchSize, Between, Count, Device, OneOf, Seed, Text, Width
+from longsumbench.core.bounds import (
+    BatchSize,
+    Between,
+    Count,
+    Device,
+    FractionBelowOne,
+    OneOf,
+    Seed,
+    Text,
+    Width,
+)
 from longsumbench.core.documents import Example
 from longsumbench.core.run_settings import TRAINED_TOKENIZERS
 from longsumbench.core.settings import setting
@@ -49,6 +59,9 @@ class RankerSettings:
     rank_checkpoint: Text | None = setting(
         None, "sentence encoder of the rankers embedding and embedding_lexrank"
     )
+    damping: FractionBelowOne = setting(
+        0.85, "weight of similar texts in embedding_lexrank", source="Erkan & Radev 2004"
+    )
 
 
 def texts_to_rank(example: Example, unit: str = "paragraph") -> list[str]:
@@ -84,8 +97,8 @@ class EncoderRanker(NetworkRanker):
     """
 
     @abstractmethod
-    def __init__(self, checkpoint: str | None, stages: ArtifactCache | None = None) -> None:
-        """Name the encoder (a folder, or a name on the hub) and the cache of its vectors, if there is one."""
+    def __init__(self, settings: RankerSettings) -> None:
+        """Find the encoder, `settings.rank_checkpoint`."""
 
     @abstractmethod
     def facts(self) -> dict[str, int]:
@@ -155,38 +168,24 @@ def ranker_version(name: str) -> int | None:
 
 
 def _network_ranker(name: str) -> type[NetworkRanker] | None:
-    if name == UNRANKED:
-        return None
-    ranker = registry.rankers.load(name)
+    ranker = None if name == UNRANKED else registry.rankers.load(name)
     return ranker if isinstance(ranker, type) and issubclass(ranker, NetworkRanker) else None
 
 
 def ranker_identity(name: str, checkpoint: str | None) -> dict[str, Any]:
-    """Return JSON values that identify a ranker before it is fitted: its version, and what its checkpoint contains.
+    """Return JSON values that identify a ranker before it is fitted: its version, and what its encoder contains.
 
     Raises:
-        UsageError: the checkpoint is missing, or is no sentence encoder.
+        UsageError: the encoder is missing or cannot be used, or is given to a ranker that has none.
         EnvironmentProblem: it is on the hub, and cannot be fetched.
     """
-    identity: dict[str, Any] = {"ranker": ranker_version(name)}
+    version = {"ranker": ranker_version(name)}
     if encoder := encoder_ranker(name):
-        identity["rank_checkpoint"] = encoder(checkpoint).identity
-    return identity
-
-
-def check_rank_checkpoint(prefix: str, name: str, checkpoint: str | None) -> None:
-    """Check that a sentence encoder is named only for a ranker that has one.
-
-    Args:
-        prefix: of the settings ("model.").
-        name: the ranker, or "none".
-        checkpoint: the encoder; without one nothing is checked, so that no ranker is imported.
-
-    Raises:
-        UsageError: the ranker has no encoder.
-    """
-    if checkpoint is not None and not encoder_ranker(name):
-        advice = f"choose {prefix}rank=embedding or embedding_lexrank, or leave it out"
+        ranker = encoder(RankerSettings(rank_checkpoint=checkpoint))
+        return {**version, "rank_checkpoint": ranker.identity}
+    if checkpoint is not None:
+        advice = "choose rank=embedding or embedding_lexrank, or leave it out"
         raise UsageError(
-            f"{prefix}rank_checkpoint is a sentence encoder, which {prefix}rank={name} does not use: {advice}"
+            f"rank_checkpoint is a sentence encoder, which rank={name} does not use: {advice}"
         )
+    return version

@@ -11,6 +11,7 @@ from longsumbench.core.bounds import (
     BatchSize,
     Between,
     Count,
+    Depth,
     Device,
     Fraction,
     FractionBelowOne,
@@ -368,6 +369,9 @@ class Scoring:
     )
     bertscore_model: Text | None = setting(
         None, "an encoder for bertscore: folder or hub name", decides="measures"
+    )
+    bertscore_layer: Depth | None = setting(
+        None, "its layer that is compared; null: bert-score's for a known name", decides="measures"
     )
     evaluate_settings: dict[Text, Any] = setting(
         {}, "settings of metrics evaluate/NAME: {NAME: {SETTING: VALUE}}", decides="measures"

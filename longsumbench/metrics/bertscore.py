@@ -5,7 +5,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 from longsumbench.core import Example, Metric, Scoring
-from longsumbench.errors import EnvironmentProblem
+from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.modeling.checkpoint_files import read_config
 from longsumbench.modeling.checkpoints import (
     SAFE_LOADING,
@@ -15,8 +15,9 @@ from longsumbench.modeling.checkpoints import (
     model_signature,
     reading_checkpoint,
 )
+from longsumbench.modeling.embeddings import check_words, num_positions
 
-_OPTION = "score.bertscore_model"
+_OPTION, _LAYER_OPTION = "score.bertscore_model", "score.bertscore_layer"
 # Longer than most encoders read: some damaged weights show only in use
 _LONG = "a sentence " * 300
 
@@ -24,9 +25,9 @@ _LONG = "a sentence " * 300
 class BertScore(Metric):
     """F, precision and recall of BERTScore: similarity of the words of summary and reference in an encoder.
 
-    There are no idf weights and no rescaling. The layer is the library's choice for the model
-    (`score.bertscore_model`), or the last one for an unknown model. Of several references, the best value of each
-    column counts, as in the library. Texts are cut at the encoder's maximum length.
+    There are no idf weights and no rescaling. The layer is `score.bertscore_layer`, or the library's choice for the
+    name in `score.bertscore_model`. Of several references, the best value of each column counts, as in the library.
+    Texts are cut at the encoder's maximum length.
     """
 
     needs_source: ClassVar[bool] = False
@@ -80,20 +81,27 @@ class BertScore(Metric):
 
             bert_score, option = _library(), self._option()
             folder = model_folder(self.scoring.bertscore_model, _OPTION)
+            layer = self._layer()
             # for its checks; the library loads the model again without any
-            load_encoder(folder, option)
+            tokenizer, network = load_encoder(folder, option)
+            check_words(tokenizer, option)
             device = str(choose_device(self.scoring.device))
             with reading_checkpoint(option):
                 scorer = bert_score.BERTScorer(
-                    model_type=str(folder), num_layers=self._layer(), device=device
+                    model_type=str(folder), num_layers=layer, device=device
                 )
             # a tokenizer without a limit has a number here that is too large for the library
-            tokenizer, positions = scorer._tokenizer, scorer._model.config.max_position_embeddings
-            tokenizer.model_max_length = min(tokenizer.model_max_length, positions)
+            tokenizer = scorer._tokenizer
+            tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(network))
             self._scorer = scorer
         return self._scorer
 
     def _layer(self) -> int:
+        """Return the layer to compare.
+
+        Raises:
+            UsageError: the library knows none for the model, and the setting gives none, or one that does not exist.
+        """
         from bert_score.utils import model2layers
         from transformers import AutoConfig
 
@@ -102,7 +110,12 @@ class BertScore(Metric):
         read_config(folder)
         with reading_checkpoint(self._option()):
             config = AutoConfig.from_pretrained(folder, **SAFE_LOADING)
-            return int(model2layers.get(name, config.num_hidden_layers))
+            num_layers = int(config.num_hidden_layers)
+        layer = self.scoring.bertscore_layer or model2layers.get(name)
+        if layer is None or layer > num_layers:
+            problem = "is not in bert-score's table" if layer is None else f"has no layer {layer}"
+            raise UsageError(f"{_OPTION}={name} {problem}: set {_LAYER_OPTION}=1 to {num_layers}")
+        return int(layer)
 
 
 def stripped_references(example: Example) -> list[str]:

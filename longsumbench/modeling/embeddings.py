@@ -1,37 +1,29 @@
-"""Vectors of texts by a pretrained sentence encoder, and the rankers that compare them.
+"""Rankers that compare the vectors of a pretrained sentence encoder.
 
-    texts --SentenceEncoder.vectors--> vectors of length 1 --cosines--> scores
+    texts --VectorRanker.vectors--> vectors of length 1 --cosines--> scores
 
 An encoder is a folder, or a name on the hub, with a network such as BERT and a tokenizer. What sentence-transformers
-adds to it (pooling, longest text, prompts) is read from its JSON files, without that library. Imports no torch at first.
+adds to it (pooling, longest text, prompts) is read from its JSON files, without that library. Torch is imported when
+the first text is encoded.
 """
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longsumbench import core
-from longsumbench.cache.artifacts import ArtifactCache
+from longsumbench.cache.artifacts import user_cache
 from longsumbench.errors import DataError, UsageError
-from longsumbench.files import BadFile, digest, read_json, replaced_file
-from longsumbench.modeling.checkpoints import (
-    FETCH_AGAIN,
-    check_finite,
-    is_language_model,
-    load_config,
-    load_encoder,
-    model_digest,
-    model_folder,
-    read_config,
-    reading_checkpoint,
-)
+from longsumbench.files import BadFile, as_type, digest, read_json, replaced_file
+from longsumbench.modeling import checkpoints
 from longsumbench.modeling.ranking import check_title, lexrank_of_vectors
 
 if TYPE_CHECKING:
@@ -39,35 +31,35 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_Vectors = NDArray[np.float64]
-_Content = TypeVar("_Content")
-VECTORS_VERSION = 1  # increases when the same texts and encoder give other vectors or scores
+MOST_TOKENS = 8_192  # of a text, for a network that names no limit
 _SETTING = "rank_checkpoint"
 _BATCH_SIZE = 32  # texts, as in sentence-transformers
-MOST_TOKENS = 8_192  # of a text, for a network that names no limit
-_POOLING_FILES = "*_Pooling/config.json"
-# What sentence-transformers calls a way of pooling → ours. The length only scales a vector, which no cosine sees.
-_POOLINGS = {"mean": "mean", "mean_sqrt_len": "mean", "cls": "cls", "max": "max"}
+_POOLING_FILE = "1_Pooling/config.json"
+_FORM_FILES = ("sentence_bert_config.json", "config_sentence_transformers.json", _POOLING_FILE)
 _MODULES = ("Transformer", "Pooling", "Normalize")
-_WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+_POOLINGS = ("mean", "cls", "max")
+_TEXT_PROMPTS = ("document", "passage")
+_WORD_CHARACTER = re.compile(r"\w")
+_Vectors = NDArray[np.floating[Any]]
 
 
-@dataclass
-class _LengthFile:
-    """`sentence_bert_config.json`."""
+@dataclass(frozen=True)
+class EncoderForm:
+    """How texts become vectors; the names are those in the files of sentence-transformers.
 
+    Attributes:
+        pooling_mode: "mean" of the states of all tokens, "max" of each dimension, or "cls", the first token's state.
+        max_seq_length: most tokens of a text, with special tokens; None: as many as the network reads.
+        prompts: name → beginning of a text: "query" of titles and queries, "document" or "passage" of other texts.
+        default_prompt_name: the prompt of texts without their own.
+    """
+
+    pooling_mode: str = "mean"
     max_seq_length: int | None = None
-    do_lower_case: bool = False
-
-
-@dataclass
-class _PromptsFile:
-    """`config_sentence_transformers.json`."""
-
     prompts: dict[str, str] = field(default_factory=dict)
     default_prompt_name: str | None = None
 
-    def first_of(self, *names: str) -> str:
+    def first_prompt(self, *names: str) -> str:
         """Return the first prompt that has one of some names, else the default one, else an empty text."""
         for name in (*names, self.default_prompt_name):
             if name in self.prompts:
@@ -75,27 +67,8 @@ class _PromptsFile:
         return ""
 
 
-@dataclass(frozen=True)
-class EncoderForm:
-    """How an encoder is used.
-
-    Attributes:
-        pooling: "mean" of the states of all tokens, "max" of each dimension, or "cls", the first token's state.
-        max_length: most tokens of a text, with special tokens; None: as many as the network reads.
-        lower_case: True if texts are lower-cased first.
-        query_prompt: starts a title or query.
-        text_prompt: starts a text that is ranked.
-    """
-
-    pooling: str = "mean"
-    max_length: int | None = None
-    lower_case: bool = False
-    query_prompt: str = ""
-    text_prompt: str = ""
-
-
 def read_encoder_form(folder: Path, shown_as: str) -> EncoderForm:
-    """Read the files of sentence-transformers in an encoder's folder; without them, mean pooling.
+    """Read the files of sentence-transformers in an encoder's folder; without them, pooling is by the mean.
 
     `shown_as` is the encoder in messages.
 
@@ -103,226 +76,188 @@ def read_encoder_form(folder: Path, shown_as: str) -> EncoderForm:
         UsageError: the encoder has another pooling, or further layers.
         DataError: a file is damaged.
     """
-    for module in _read_optional(folder / "modules.json", list[dict[str, Any]]):
-        kind = str(module.get("type")).rpartition(".")[2]
-        if kind not in _MODULES:
-            layers = f"a layer '{kind}', and the suite has {', '.join(_MODULES)}"
-            raise UsageError(f"{shown_as} has {layers}: choose another encoder")
-    lengths = _read_optional(folder / "sentence_bert_config.json", _LengthFile)
-    prompts = _read_optional(folder / "config_sentence_transformers.json", _PromptsFile)
-    query_prompt = prompts.first_of("query")
-    text_prompt = prompts.first_of("document", "passage", "corpus")
-    pooling = "mean"
-    for path in folder.glob(_POOLING_FILES):
-        described = _read_optional(path, dict[str, Any])
-        pooling = _pooling_of(described, shown_as)
-        if (query_prompt or text_prompt) and described.get("include_prompt") is False:
-            raise UsageError(
-                f"{shown_as} leaves prompts out of the pooling, which the suite cannot: choose another encoder"
-            )
-    return EncoderForm(
-        pooling, lengths.max_seq_length, lengths.do_lower_case, query_prompt, text_prompt
-    )
-
-
-def _read_optional(path: Path, kind: type[_Content]) -> _Content:
-    """Read a JSON file; the empty content of a type if there is none."""
-    if not path.is_file():
-        return kind()
+    described: dict[str, Any] = {}
+    modules: list[dict[str, Any]] = []
     try:
-        return read_json(path, kind)
+        for name in _FORM_FILES:
+            if (folder / name).is_file():
+                described |= read_json(folder / name, dict[str, Any])
+        if (folder / "modules.json").is_file():
+            modules = read_json(folder / "modules.json", list[dict[str, Any]])
+        form = as_type({"pooling_mode": _named_modes(described), **described}, EncoderForm)
     except BadFile as error:
-        raise DataError(f"{error}; {FETCH_AGAIN}", path) from error
+        raise DataError(
+            f"{shown_as}: a file of sentence-transformers is damaged ({error})"
+        ) from error
+    others = {str(module.get("type")).rpartition(".")[2] for module in modules}.difference(_MODULES)
+    if others or form.pooling_mode not in _POOLINGS:
+        part = " and ".join(sorted(others)) or f"pooling by {form.pooling_mode}"
+        choices = f"{' and '.join(_MODULES)}, by {', '.join(_POOLINGS)}"
+        raise UsageError(
+            f"{shown_as} has {part}, and the suite has {choices}: choose another encoder"
+        )
+    return form
 
 
-def _pooling_of(described: dict[str, Any], shown_as: str) -> str:
-    """Return the pooling that a file of sentence-transformers describes."""
-    prefix = "pooling_mode_"
+def _named_modes(described: dict[str, Any]) -> str:
+    """Return the pooling of older files, which have one entry for each mode."""
     modes = []
     for key, value in described.items():
-        if key.startswith(prefix) and value is True:
-            modes.append(key.removeprefix(prefix).removesuffix("_tokens").removesuffix("_token"))
-    if "pooling_mode" in described:  # newer files name it
-        modes = [str(described["pooling_mode"])]
-    if len(modes) != 1 or modes[0] not in _POOLINGS:
-        shown_modes = " and ".join(modes) or "nothing"
-        raise UsageError(
-            f"{shown_as} pools by {shown_modes}, and the suite by one of {', '.join(_POOLINGS)}: choose another encoder"
-        )
-    return _POOLINGS[modes[0]]
+        if key.startswith("pooling_mode_") and value is True:
+            modes.append(key.removeprefix("pooling_mode_").partition("_token")[0])
+    return " and ".join(modes) or "mean"
 
 
-class SentenceEncoder:
-    """A pretrained encoder that turns texts into vectors. Its network is loaded when it is first used.
+class VectorRanker(core.EncoderRanker):
+    """Base class of the rankers that compare vectors of a sentence encoder.
 
-    Args:
-        checkpoint: its folder, or its name on the hub.
-        stages: the cache that keeps the vectors, by encoder and texts; None: they are not kept.
+    The network is loaded when a text is encoded that is not in the cache.
 
-    Attributes:
-        num_tokens: tokens of all texts so far, without special tokens and prompts.
-        num_cut: those that were beyond the encoder's longest text.
+    Raises:
+        UsageError: the encoder does not exist, or the suite cannot use it.
+        EnvironmentProblem: it is on the hub, and cannot be fetched.
+        DataError: a file is damaged.
     """
 
-    def __init__(self, checkpoint: str | None, stages: ArtifactCache | None = None) -> None:
-        self.checkpoint, self.stages = checkpoint, stages
-        self.num_tokens = self.num_cut = 0
+    version: ClassVar[int] = 1
 
-    @cached_property
-    def folder(self) -> Path:
-        """The folder of the encoder.
-
-        Raises:
-            UsageError: it does not exist, has no weights in safetensors, or its network writes text.
-            EnvironmentProblem: it is on the hub, and cannot be fetched.
-            DataError: a file is damaged.
-        """
-        folder = model_folder(self.checkpoint, _SETTING, more=(_POOLING_FILES,))
-        described = read_config(folder)
-        classes = [str(name) for name in described.get("architectures") or ()]
-        writes = described.get("is_encoder_decoder") is True or described.get("is_decoder") is True
-        if writes or any(name.endswith(_WRITERS) for name in classes):
-            raise _not_an_encoder(folder, described["model_type"])
-        return folder
+    def __init__(self, settings: core.RankerSettings) -> None:
+        self.device, self.damping = settings.device, settings.damping
+        name = settings.rank_checkpoint
+        self.folder = checkpoints.model_folder(name, _SETTING, more=(_POOLING_FILE,))
+        self.shown_as = f"{_SETTING}={self.folder}"
+        self.form = read_encoder_form(self.folder, self.shown_as)
+        # tokens beyond the longest text that the encoder reads
+        self.num_cut = 0
 
     @property
-    def shown_as(self) -> str:
-        """The encoder in messages."""
-        return f"{_SETTING}={self.folder}"
-
-    @cached_property
-    def form(self) -> EncoderForm:
-        """How it is used; errors are those of `folder` and `read_encoder_form`."""
-        return read_encoder_form(self.folder, self.shown_as)
-
-    @cached_property
     def identity(self) -> str:
-        """A text that differs between encoders with different vectors: digest of the files, pooling."""
-        return f"{model_digest(self.folder)} {self.form.pooling}"
+        """The version, the digest of the encoder's files, and the pooling, whose file is in a folder below."""
+        digest_of_files = checkpoints.model_digest(self.folder)
+        return f"{self.version} {digest_of_files} {self.form.pooling_mode}"
+
+    def facts(self) -> dict[str, int]:
+        """Return the number of tokens of the texts so far that the encoder did not read."""
+        return {"encoder_tokens_cut": self.num_cut}
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any, int]:
+    def _encoder(self) -> tuple[Any, Any, int]:
         """The tokenizer, the network, and the most tokens of a text, with special tokens."""
         from transformers import AutoModel
 
-        config = load_config(AutoModel, self.folder, self.shown_as)
-        if config.is_encoder_decoder or is_language_model(config):
-            raise _not_an_encoder(self.folder, config.model_type)
-        tokenizer, network = load_encoder(self.folder, self.shown_as)
+        config = checkpoints.load_config(AutoModel, self.folder, self.shown_as)
+        if config.is_encoder_decoder or checkpoints.is_language_model(config):
+            kind = f"a model that writes text ('{config.model_type}')"
+            raise UsageError(f"{self.shown_as} is {kind}: give an encoder of sentences")
+        tokenizer, network = checkpoints.load_encoder(self.folder, self.shown_as)
+        check_words(tokenizer, self.shown_as)
         tokenizer.padding_side = "right"
         limit = min(tokenizer.model_max_length, num_positions(network))
-        if self.form.max_length is not None:
-            limit = min(limit, self.form.max_length)
-        if limit <= tokenizer.num_special_tokens_to_add():
-            raise DataError(
-                f"{self.shown_as} reads at most {limit} tokens of a text; {FETCH_AGAIN}"
-            )
-        return tokenizer, network.float().eval(), limit
+        return tokenizer, network.float().eval(), min(limit, self.form.max_seq_length or limit)
 
-    def query_vector(self, query: str, device: str = "auto") -> _Vectors:
-        """Return the vector of a title or query: [dimensions], as in `vectors`."""
-        vector: _Vectors = self._vectors([query], self.form.query_prompt, device)[0]
-        return vector
+    def vectors(self, texts: Sequence[str], *prompt_names: str) -> NDArray[np.float64]:
+        """Return the vectors of texts, in their order: [texts, dimensions].
 
-    def vectors(self, texts: Sequence[str], device: str = "auto") -> _Vectors:
-        """Return the vectors of texts, in their order: [texts, dimensions]; `device` is "auto", "cpu" or "cuda".
+        A vector has length 1; that of a text without words is 0. It depends on no other text, up to the rounding of
+        float32. Equal texts have equal vectors. Texts are cut at the longest that the encoder reads.
 
-        A vector has length 1; that of a text without tokens is 0. A text's vector depends on no other text, up to
-        float32 rounding, and equal texts have equal ones. Texts are cut at the longest that the encoder reads.
+        Args:
+            texts: at least one.
+            prompt_names: the encoder's first prompt of these names starts each text.
 
         Raises:
             UsageError: the checkpoint is not an encoder, or has no tokenizer.
             DataError: a file is damaged, or a number is not finite.
         """
-        return self._vectors(texts, self.form.text_prompt, device)
-
-    def _vectors(self, texts: Sequence[str], prompt: str, device: str) -> _Vectors:
+        prompt = self.form.first_prompt(*prompt_names)
         stripped = [text.strip() for text in texts]
-        if self.form.lower_case:
-            stripped = [text.lower() for text in stripped]
-        # Sorted, so that batches do not depend on the order: rounding would.
-        distinct = sorted(set(stripped))
-        vectors, counts = self._stored(distinct, prompt, device)
-        self._count_cut(counts)
-        place = {text: index for index, text in enumerate(distinct)}
-        doubled = vectors.astype(np.float64)
-        norms = np.linalg.norm(doubled, axis=1, keepdims=True)
-        unit_vectors: _Vectors = doubled / np.where(norms > 0, norms, 1)
-        return unit_vectors[[place[text] for text in stripped]]
+        # Sorted, so that batches, and so rounding, do not depend on the order; the longest first, which shows at once
+        # if they do not fit into memory.
+        distinct = sorted(set(stripped), key=lambda text: (-len(text), text))
+        vectors, num_cut = self._stored(prompt, distinct)
+        if num_cut and not self.num_cut:
+            _log.warning(
+                f"{self.shown_as} reads only the beginning of some texts: they are too long"
+            )
+        self.num_cut += num_cut
+        vectors = vectors.astype(np.float64)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit_vectors = dict(zip(distinct, vectors / np.where(norms > 0, norms, 1), strict=True))
+        return np.stack([unit_vectors[text] for text in stripped])
 
-    def _stored(
-        self, texts: Sequence[str], prompt: str, device: str
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def _stored(self, prompt: str, texts: Sequence[str]) -> tuple[_Vectors, int]:
         """Return what `_encode` returns, from the cache if it is there.
 
-        All vectors of an encoder are in one stage, a file for each example: encoding takes seconds, reading 1 ms.
+        All vectors of an encoder are in one stage, a file for each example: to encode takes seconds, to read 1 ms.
         """
-        if self.stages is None:
-            return self._encode(texts, prompt, device)
-        inputs = {"encoder": self.identity, "version": VECTORS_VERSION}
-        folder = self.stages.get("vectors", inputs, lambda partial: None)
+        folder = user_cache().get("vectors", {"encoder": self.identity}, lambda partial: None)
         path = folder / f"{digest([prompt, *texts])[:32]}.npz"
         try:
-            with np.load(path) as content:
-                return content["vectors"], content["counts"]
+            with path.open("rb") as file, np.load(file) as content:
+                return content["vectors"], int(content["num_cut"])
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             pass  # missing or damaged: the texts are encoded again
-        vectors, counts = self._encode(texts, prompt, device)
-        with replaced_file(path) as file:
-            np.savez(file, vectors=vectors, counts=counts)
-        return vectors, counts
+        vectors, num_cut = self._encode(prompt, texts)
+        with replaced_file(path) as new_file:
+            np.savez(new_file, vectors=vectors, num_cut=num_cut)
+        return vectors, num_cut
 
-    def _encode(
-        self, texts: Sequence[str], prompt: str, device: str
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Return the vectors of texts, of any length, and [texts, 2]: their tokens, and those that are cut."""
+    def _encode(self, prompt: str, texts: Sequence[str]) -> tuple[_Vectors, int]:
+        """Return the vectors of texts, of any length, and how many of their tokens were cut."""
         import torch
 
         from longsumbench.modeling.nn.device import choose_device
 
-        tokenizer, network, limit = self._loaded
-        network.to(choose_device(device))
-        with reading_checkpoint(self.shown_as), torch.inference_mode():
-            encoded = tokenizer([prompt, *texts], add_special_tokens=False, verbose=False)
-            of_prompt, *lengths = [len(ids) for ids in encoded["input_ids"]]
-            room = limit - tokenizer.num_special_tokens_to_add() - of_prompt
-            counts = np.array([(length, max(0, length - room)) for length in lengths], np.int64)
-            vectors = np.zeros((len(texts), network.config.hidden_size), np.float32)
-            # The longest first, which shows at once if they do not fit into memory; texts without tokens stay 0.
-            order = [index for index in np.argsort(-counts[:, 0], kind="stable") if lengths[index]]
-            for start in range(0, len(order), _BATCH_SIZE):
-                indices = order[start : start + _BATCH_SIZE]
+        tokenizer, network, limit = self._encoder
+        network.to(choose_device(self.device))
+        begun = [prompt + text for text in texts]
+        pooled = []
+        with checkpoints.reading_checkpoint(self.shown_as), torch.inference_mode():
+            lengths = np.array([len(ids) for ids in tokenizer(begun, verbose=False)["input_ids"]])
+            for start in range(0, len(begun), _BATCH_SIZE):
                 batch = tokenizer(
-                    [prompt + texts[index] for index in indices],
+                    begun[start : start + _BATCH_SIZE],
                     truncation=True,
                     max_length=limit,
                     padding=True,
                     return_tensors="pt",
                 ).to(network.device)
                 states = network(**batch).last_hidden_state
-                pooled = pool_states(states, batch["attention_mask"], self.form.pooling)
-                vectors[indices] = pooled.float().cpu().numpy()
-        check_finite(vectors, self.shown_as)
-        return vectors, counts
-
-    def facts(self) -> dict[str, int]:
-        """Return the numbers of tokens of all texts so far, and of those that were cut."""
-        return {"encoder_tokens": self.num_tokens, "encoder_tokens_cut": self.num_cut}
-
-    def _count_cut(self, counts: NDArray[np.int64]) -> None:
-        tokens, cut = counts.sum(axis=0).tolist()
-        if cut and not self.num_cut:
-            _log.warning(
-                f"{self.shown_as} does not read the ends of long texts: facts about the run count them"
-            )
-        self.num_tokens += tokens
-        self.num_cut += cut
+                mode = self.form.pooling_mode
+                pooled.append(pool_states(states, batch["attention_mask"], mode).cpu().numpy())
+        vectors = np.concatenate(pooled)
+        checkpoints.check_finite(vectors, self.shown_as)
+        has_words = [_WORD_CHARACTER.search(text) is not None for text in texts]
+        return vectors * np.array(has_words)[:, None], int(np.maximum(lengths - limit, 0).sum())
 
 
-def _not_an_encoder(folder: Path, model_type: str) -> UsageError:
-    return UsageError(
-        f"{_SETTING}={folder} is a model that writes text ('{model_type}'): give an encoder of sentences"
-    )
+class EmbeddingRanker(VectorRanker):
+    """Scores paragraphs by the cosine of their vectors with that of the title or query.
+
+    Scores are from -1 to 1; a text without words scores 0, and so does every text if the title has none.
+    """
+
+    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> core.Scores:
+        """Score paragraphs: [paragraphs].
+
+        Raises:
+            UsageError: the title is None.
+        """
+        (topic,) = self.vectors([check_title(title)], "query")
+        if not paragraphs:
+            return np.zeros(0)
+        cosines: core.Scores = self.vectors(paragraphs, *_TEXT_PROMPTS) @ topic
+        return cosines
+
+
+class EmbeddingLexRank(VectorRanker):
+    """Scores paragraphs by LexRank over the cosines of their vectors, and ignores the title."""
+
+    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> core.Scores:
+        """Score paragraphs: [paragraphs], as `lexrank_of_vectors`."""
+        if not paragraphs:
+            return np.zeros(0)
+        return lexrank_of_vectors(self.vectors(paragraphs, *_TEXT_PROMPTS), self.damping)
 
 
 def pool_states(states: "Tensor", mask: "Tensor", pooling: str) -> "Tensor":
@@ -341,6 +276,18 @@ def pool_states(states: "Tensor", mask: "Tensor", pooling: str) -> "Tensor":
     return states.masked_fill(is_padding, 0).sum(dim=1) / mask.sum(dim=1, keepdim=True)
 
 
+def check_words(tokenizer: Any, shown_as: str) -> None:
+    """Check that a tokenizer has words; if a folder has no tokenizer, transformers makes one of special tokens.
+
+    Raises:
+        UsageError: it has none; the message names the model by `shown_as`.
+    """
+    if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
+        raise UsageError(
+            f"{shown_as} has no tokenizer: add its files, as save_pretrained writes them"
+        )
+
+
 def num_positions(network: Any) -> int:
     """Return how many tokens a network reads; RoBERTa's first positions belong to no token."""
     for name, part in network.named_modules():
@@ -348,51 +295,3 @@ def num_positions(network: Any) -> int:
             return int(part.num_embeddings - part.padding_idx - 1)
     limit: int = getattr(network.config, "max_position_embeddings", None) or 0
     return limit if limit > 0 else MOST_TOKENS  # XLNet's is -1
-
-
-class _VectorRanker(core.EncoderRanker):
-    """Base class of the rankers that compare vectors of a `SentenceEncoder`."""
-
-    version: ClassVar[int] = VECTORS_VERSION
-
-    def __init__(self, checkpoint: str | None, stages: ArtifactCache | None = None) -> None:
-        self.encoder = SentenceEncoder(checkpoint, stages)
-
-    @property
-    def identity(self) -> str:
-        """The version, and what identifies the encoder."""
-        return f"{self.version} {self.encoder.identity}"
-
-    def facts(self) -> dict[str, int]:
-        """Return the numbers of tokens of all texts so far, and of those that were cut."""
-        return self.encoder.facts()
-
-
-class EmbeddingRanker(_VectorRanker):
-    """Scores paragraphs by the cosine of their vectors with that of the title or query.
-
-    Scores are from -1 to 1; a text without tokens scores 0, and so does every text if the title has none.
-    """
-
-    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> core.Scores:
-        """Score paragraphs: [paragraphs].
-
-        Raises:
-            UsageError: the title is None.
-        """
-        topic = check_title(title)
-        if not paragraphs:
-            return np.zeros(0)
-        vectors = self.encoder.vectors(paragraphs, self.device)
-        cosines: core.Scores = vectors @ self.encoder.query_vector(topic, self.device)
-        return cosines
-
-
-class EmbeddingLexRank(_VectorRanker):
-    """Scores paragraphs by LexRank over the cosines of their vectors, and ignores the title."""
-
-    def __call__(self, title: str | None, paragraphs: Sequence[str]) -> core.Scores:
-        """Score paragraphs: [paragraphs], as `lexrank_of_vectors`."""
-        if not paragraphs:
-            return np.zeros(0)
-        return lexrank_of_vectors(self.encoder.vectors(paragraphs, self.device))

@@ -226,25 +226,19 @@ def find_ranker(
 ) -> core.Ranker:
     """Return a registered ranker by name; a learned one is fitted first, with the other arguments.
 
-    One with an encoder gets that of the settings, and keeps its vectors in the cache.
-
     Raises:
         UnknownName: no ranker has this name.
         DataError: the ranker is learned, and there is no training split.
     """
     if kind := core.learned_ranker(name):
         return kind.fitted(train, validation, settings, stages)
-    return _ready_ranker(name, settings, stages)
+    return _ready_ranker(name, settings)
 
 
-def _ready_ranker(
-    name: str, settings: core.RankerSettings, stages: ArtifactCache | None
-) -> core.Ranker:
+def _ready_ranker(name: str, settings: core.RankerSettings) -> core.Ranker:
     """Return a registered ranker that does not learn."""
     if kind := core.encoder_ranker(name):
-        encoder_ranker = kind(settings.rank_checkpoint, stages)
-        encoder_ranker.device = settings.device
-        return encoder_ranker
+        return kind(settings)
     ranker: core.Ranker = core.registry.rankers.load(name)
     return ranker
 
@@ -308,6 +302,7 @@ class Ranking:
             for example in examples:
                 if example.topic is None:
                     self.order(example, ["any text"])
+                    break  # others can be ranked, too
 
     def prepare(self, context: core.FitContext) -> None:
         """Load the ranker; fit a learned one."""
@@ -338,7 +333,7 @@ class Ranking:
         if self.ranker is None:
             if core.learned_ranker(self.name):
                 raise RuntimeError(f"the ranker '{self.name}' learns: fit or load the system first")
-            self.ranker = _ready_ranker(self.name, self.ranker_settings(), None)
+            self.ranker = _ready_ranker(self.name, self.ranker_settings())
         return score_by(self.ranker, example, texts, f"{self.setting}={self.name}")
 
     def use_device(self, device: str) -> None:

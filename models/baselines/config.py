@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longsumbench.core import (
+    UNRANKED,
     BatchSize,
     Capabilities,
     Count,
@@ -17,7 +18,6 @@ from longsumbench.core import (
     SystemConfig,
     Text,
     Width,
-    check_rank_checkpoint,
     learned_ranker,
     ranker_identity,
     setting,
@@ -49,10 +49,6 @@ class RankedExtractorConfig(LengthConfig):
     def identity(self) -> dict[str, Any]:
         """Return the settings, the version of a ranker with a network, and what identifies its encoder."""
         return {**super().identity(), **ranker_identity(self.rank, self.rank_checkpoint)}
-
-    def __post_init__(self) -> None:
-        """Check that an encoder is named only if the ranker has one."""
-        check_rank_checkpoint("model.", self.rank, self.rank_checkpoint)
 
     def ranker_settings(self) -> RankerSettings:
         """Return the settings of a ranker: the defaults, and its encoder."""
@@ -86,7 +82,7 @@ class RandomConfig(LengthConfig):
 
 
 @dataclass
-class LexRankConfig(LengthConfig):
+class LexRankConfig(RankedExtractorConfig):
     """The sentences, or paragraphs, that are most similar to all others."""
 
     name: Text = setting("lexrank", "name of the system")
@@ -104,11 +100,18 @@ class LexRankConfig(LengthConfig):
     # 1 ranked paragraphs by default.
     version = 2
 
+    def __post_init__(self) -> None:
+        """Name the ranker that compares vectors of the encoder, if there is one."""
+        if self.rank_checkpoint is not None:
+            self.rank = "embedding_lexrank"
+
     def identity(self) -> dict[str, Any]:
         """Return the settings, and what identifies the encoder."""
-        if self.rank_checkpoint is None:
-            return super().identity()
-        return {**super().identity(), **ranker_identity("embedding_lexrank", self.rank_checkpoint)}
+        return LengthConfig.identity(self) if self.rank == UNRANKED else super().identity()
+
+    def ranker_settings(self) -> RankerSettings:
+        """Return the encoder, and the damping."""
+        return RankerSettings(rank_checkpoint=self.rank_checkpoint, damping=self.damping)
 
 
 @dataclass

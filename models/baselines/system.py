@@ -14,7 +14,6 @@ from longsumbench.core import (
     Example,
     FitContext,
     Fitted,
-    Scores,
     Scoring,
     Summary,
     System,
@@ -24,7 +23,6 @@ from longsumbench.core import (
     texts_to_rank,
 )
 from longsumbench.errors import MissingSplit, UsageError
-from longsumbench.modeling.embeddings import SentenceEncoder
 from longsumbench.modeling.extraction import (
     ScoredSpans,
     chosen_sentences,
@@ -32,7 +30,7 @@ from longsumbench.modeling.extraction import (
     leading_sentences,
     mean_target_words,
 )
-from longsumbench.modeling.ranking import Ranking, lexrank, lexrank_of_vectors, rank
+from longsumbench.modeling.ranking import Ranking, lexrank, rank
 from longsumbench.modeling.units import paragraphs_of
 from longsumbench.models.baselines import config as settings
 from longsumbench.rouge.scorer import SuiteScorer
@@ -157,7 +155,7 @@ class RankedExtract(RankedBaseline):
             yield _extract(example, sentences.values(), _all_read(example))
 
 
-class LexRank(FixedLength):
+class LexRank(RankedBaseline):
     """The sentences that are most similar to all others, in the order of the source; the text chosen last is cut.
 
     Ranks the sentences of all documents together (`longsumbench.modeling.ranking.lexrank`), and chooses as `ranker`
@@ -168,27 +166,16 @@ class LexRank(FixedLength):
     Config = settings.LexRankConfig
     config: settings.LexRankConfig
 
-    def __init__(self, config: settings.LexRankConfig) -> None:
-        super().__init__(config)
-        checkpoint = config.rank_checkpoint
-        # None: tf-idf vectors are compared
-        self.encoder = None if checkpoint is None else SentenceEncoder(checkpoint)
-
-    def prepare(self, context: FitContext) -> None:
-        """Learn the length, and let the encoder keep its vectors in the cache."""
-        super().prepare(context)
-        if self.encoder:
-            self.encoder.stages = context.stages
-
-    def facts(self) -> dict[str, Any]:
-        """Return how much of the texts the encoder did not read, if there is one."""
-        return dict(self.encoder.facts()) if self.encoder else {}
-
     def summarize(self, examples: Sequence[Example], decoding: Decoding) -> Iterator[Summary]:
         """Yield an extract of every example, one sentence per line."""
+        self.ranking.use_device(decoding.device)
         for example in examples:
             length, parts = self.length(example), paragraphs_of(example, self.config.unit)
-            scores = self._scores([part.text for part in parts], decoding.device)
+            texts = [part.text for part in parts]
+            if self.config.rank == UNRANKED:
+                scores = lexrank(texts, self.config.damping)
+            else:
+                scores = self.ranking.scores(example, texts)
             # Sentences keep the order of the source; paragraphs are copied best first, as in the paper.
             if self.config.unit == "sentence":
                 scored = ScoredSpans([part.span for part in parts], scores)
@@ -197,11 +184,6 @@ class LexRank(FixedLength):
                 ranked = list(chain.from_iterable(parts[index].sentences for index in rank(scores)))
                 lines = leading_sentences(ranked, length)
             yield _extract(example, lines, _all_read(example))
-
-    def _scores(self, texts: Sequence[str], device: str) -> Scores:
-        if self.encoder is None or not texts:
-            return lexrank(texts, self.config.damping)
-        return lexrank_of_vectors(self.encoder.vectors(texts, device), self.config.damping)
 
 
 class Random(FixedLength):

@@ -4,11 +4,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from support.tiny_bert import write_bert
+from transformers import BertModel, BertTokenizerFast
 
 from longsumbench.core import Document, Example, Scoring, Section, Sentences
-from longsumbench.errors import EnvironmentProblem
+from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.metrics.bertscore import BertScore
+from longsumbench.modeling.checkpoints import model_digest
 
 
 def example(*references: Sentences) -> Example:
@@ -26,7 +29,8 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_with_the_library(tmp_path: Path) -> None:
     """A summary like its reference scores 1, another less, an empty one 0; of two references the better counts."""
     pytest.importorskip("bert_score", reason="the extra bertscore")
-    metric = BertScore(Scoring(bertscore_model=str(write_bert(tmp_path / "bert")), device="cpu"))
+    folder = write_bert(tmp_path / "bert")
+    metric = BertScore(Scoring(bertscore_model=str(folder), bertscore_layer=2, device="cpu"))
     metric.check()
     reference = ("The cat sat.", "It slept.")
     assert metric.score("The cat sat. It slept.", example(reference)) == pytest.approx(
@@ -39,3 +43,40 @@ def test_with_the_library(tmp_path: Path) -> None:
     ] == pytest.approx(1)
     assert metric.score(" ", example(reference)) == dict.fromkeys(metric.columns, 0.0)
     assert "|layer:2" in metric.signature(1)
+
+
+def test_a_layer_of_a_folder(tmp_path: Path) -> None:
+    """Recall is the mean cosine of the words' states at the layer, as transformers gives them; the signature names it."""
+    pytest.importorskip("bert_score", reason="the extra bertscore")
+    folder = write_bert(tmp_path / "bert", network=BertModel)
+    metric = BertScore(Scoring(bertscore_model=str(folder), bertscore_layer=1, device="cpu"))
+    score = metric.score("the dog ran", example(("the cat sat",)))
+    tokenizer, network = (
+        BertTokenizerFast.from_pretrained(folder),
+        BertModel.from_pretrained(folder),
+    )
+    layers = []
+    for text in ("the dog ran", "the cat sat"):
+        encoded = tokenizer(text, return_tensors="pt")
+        with torch.inference_mode():
+            states = network.eval()(**encoded, output_hidden_states=True).hidden_states[1][0]
+        layers.append(torch.nn.functional.normalize(states, dim=-1))
+    # The special tokens are compared, but weigh nothing.
+    cosines = (layers[0] @ layers[1].T)[:, 1:-1]
+    assert score["bertscore_r"] == pytest.approx(float(cosines.amax(0).mean()), abs=1e-6)
+    assert metric.signature(1).endswith(f"|model:bert@{model_digest(folder)}|layer:1")
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (None, "bert is not in bert-score's table: set score.bertscore_layer=1 to 2"),
+        (3, "bert has no layer 3: set score.bertscore_layer=1 to 2"),
+    ],
+)
+def test_a_folder_needs_one_of_its_layers(tmp_path: Path, layer: int | None, message: str) -> None:
+    """Without a layer, or with one that the model lacks, a line says how many it has before anything is scored."""
+    pytest.importorskip("bert_score", reason="the extra bertscore")
+    folder = str(write_bert(tmp_path / "bert"))
+    with pytest.raises(UsageError, match=message):
+        BertScore(Scoring(bertscore_model=folder, bertscore_layer=layer, device="cpu")).check()

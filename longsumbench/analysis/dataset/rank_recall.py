@@ -56,10 +56,6 @@ class RankRecallSettings:
             raise UsageError(
                 "no ranker is named: name rankers, as in rank=tfidf,lstm (longsumbench list rankers)"
             )
-        # reports an unknown name, too
-        with_encoder = [name for name in self.rankers if core.encoder_ranker(name)]
-        first = (with_encoder or self.rankers)[0]
-        core.check_rank_checkpoint("", first, self.rank_checkpoint)
 
     @property
     def rankers(self) -> list[str]:
@@ -134,10 +130,10 @@ def rank_recall(
         UsageError: a ranker needs titles, and an example has none.
         DataError: a learned ranker has no training split, or no example can be scored.
     """
-    for name in settings.rankers:
-        core.ranker_identity(
-            name, settings.rank_checkpoint
-        )  # an error in the encoder, before the texts are read
+    # errors in the settings, before the texts are read
+    with_encoder = list(filter(core.encoder_ranker, settings.rankers))
+    for name in with_encoder or settings.rankers:
+        core.ranker_identity(name, settings.rank_checkpoint)
     stages = user_cache()
     texts = load_texts(dataset, stages)
     split = find_split(texts, dataset.split)
