@@ -64,7 +64,7 @@ _ACKNOWLEDGEMENTS = re.compile(r"acknowledge?ments?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Paragraph:
+class ParsedParagraph:
     """A paragraph of the parse; a footnote has the section ""."""
 
     text: str
@@ -75,8 +75,8 @@ class Paragraph:
 class PaperText:
     """What is read of the parse."""
 
-    abstract: tuple[Paragraph, ...]
-    body_text: tuple[Paragraph, ...]
+    abstract: tuple[ParsedParagraph, ...]
+    body_text: tuple[ParsedParagraph, ...]
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def aspect_examples(annotations: Annotations, paper: PaperText) -> tuple[Thinned
     return tuple(examples)
 
 
-def _prose(body: Iterable[Paragraph]) -> list[Paragraph]:
+def _prose(body: Iterable[ParsedParagraph]) -> list[ParsedParagraph]:
     """Return the paragraphs that are prose."""
     prose = []
     for paragraph in body:
@@ -168,7 +168,7 @@ def _prose(body: Iterable[Paragraph]) -> list[Paragraph]:
     return prose
 
 
-def _document(paragraphs: Iterable[Paragraph]) -> Document:
+def _document(paragraphs: Iterable[ParsedParagraph]) -> Document:
     sections = []
     for name, members in groupby(paragraphs, key=attrgetter("section")):
         texts = tuple(split_sentences(paragraph.text) for paragraph in members)
