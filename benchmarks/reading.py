@@ -2,7 +2,7 @@
 
 OMP_NUM_THREADS=1 python benchmarks/reading.py [--documents 2000] [--words 4000] [--workers 2] [--text FOLDER]
 
-Documents are cut from real prose: the JSON lines in a folder of eLife articles, or else the suite's own `pydoc`. The
+Documents are cut from real prose: the JSON lines in a folder of eLife articles, or else the papers of `aclsum`. The
 readings with one process and with several take turns, and the median is printed; seconds of cores are what they cost
 where other work shares the machine. The steps are timed one by one, in one process, in seconds of its core.
 """
@@ -41,7 +41,7 @@ def prose(folder: Path | None, stages: ArtifactCache) -> Iterator[str]:
     """Yield long texts, blank lines between their paragraphs, over and over."""
     while True:
         if folder is None:
-            for example in load_texts(DatasetSettings(name="pydoc"), stages).splits["train"]:
+            for example in load_texts(DatasetSettings(name="aclsum"), stages).splits["train"]:
                 yield "\n\n".join(" ".join(sentences) for sentences in example.texts("paragraph"))
             continue
         for file in sorted(folder.glob("*.jsonl.gz")):
@@ -133,7 +133,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         path = folder / "texts.jsonl"
-        texts = prose(options.text, ArtifactCache(folder / "pydoc"))
+        texts = prose(options.text, ArtifactCache(folder / "cache"))
         write_lines(path, islice(cut(texts, options.words), options.documents))
         counts = (1, options.workers)
         found: set[str] = set()

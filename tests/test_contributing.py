@@ -102,5 +102,5 @@ def test_python_of_the_readme(tmp_path: Path) -> None:
         r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
     )
     # For speed: eight examples, of a dataset that is made in a second.
-    code = code.replace("100", "8").replace("pydoc", "probe")
+    code = code.replace("100", "8").replace("aclsum", "probe")
     assert "rouge1" in run_python(code, cwd=tmp_path)

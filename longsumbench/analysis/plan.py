@@ -81,7 +81,7 @@ def analyze(
 ) -> AnalysisResult:
     """Analyze the texts of a dataset or the summaries of runs, as `longsumbench analyze` does; nothing is written.
 
-        analyze("locality", dataset="pydoc", sample=50).table()
+        analyze("locality", dataset="aclsum", sample=50).table()
 
     Args:
         analysis: "locality", "fusion" or "coherence".

@@ -109,8 +109,8 @@ _PUSH_HELP = """\
 Upload a trained system to the Hugging Face hub, with a model card that is made from its run.
 
   longsumbench push 85f3139c me/seal-pubmed --private
-  longsumbench push results/runs/pydoc/seal/79630ca441a5 me/seal-pydoc
-  longsumbench summarize me/seal-pydoc paper.md           use it, on any machine
+  longsumbench push results/runs/aclsum/seal/79630ca441a5 me/seal-aclsum
+  longsumbench summarize me/seal-aclsum paper.md           use it, on any machine
 
 Uploads weights (safetensors), configuration, tokenizer, card and scores. Creates the repository if it does not exist.
 The token is that in HF_TOKEN, or that of `hf auth login`. The card has no absolute path of this machine.

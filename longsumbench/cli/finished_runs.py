@@ -13,7 +13,7 @@ Compare finished runs, example by example. The first run is the baseline.
 
   longsumbench compare 85f3139c 36e2dc94                  runs by their ids, or the beginnings of these
   longsumbench compare 85f3139c 36e2 c6f0 --all-pairs     every pair of runs, corrected together
-  longsumbench compare 85f3139c results/runs/pydoc/lead/c6f0ec26c16b --output lead_or_not --examples 30
+  longsumbench compare 85f3139c results/runs/aclsum/lead/c6f0ec26c16b --output lead_or_not --examples 30
 
 For every measure: both means, their difference with the interval and p of a paired test that is corrected for the whole
 table (Holm), and the smallest difference that the test could detect. All runs must have the same texts and the same
@@ -66,7 +66,7 @@ Show what a system read, wrote, and looked at while it wrote summaries of a fini
   longsumbench inspect 85f3139c 0                         the first example of the run's split
   longsumbench inspect 85f3139c journal.pone.0163477      an example by its id
   longsumbench inspect 85f3139c 0 1 2 3                   four pages, each with links to the previous and the next
-  longsumbench inspect results/runs/pydoc/seal/79630ca441a5 3 --output figures
+  longsumbench inspect results/runs/aclsum/seal/79630ca441a5 3 --output figures
 
 Prints the beginning of the source, the summary, its references, its scores and what was read. Writes NUMBER.html, a
 page in one file, and with --picture NUMBER.png, a figure for a paper. They show the evidence that the run stored: the

@@ -19,15 +19,15 @@ _HELP = """\
 Rebuild and print the tables of finished runs.
 
   longsumbench leaderboard                      every dataset with results
-  longsumbench leaderboard pydoc --by-run       a row for each run, instead of the mean over the seeds of a system
-  longsumbench leaderboard pydoc --columns rouge1,rougeLsum,length,seconds,train.learning_rate
-  longsumbench leaderboard pydoc --columns help           all columns that the runs have
-  longsumbench leaderboard pydoc --latex table.tex --block 1        LaTeX for a paper; --columns chooses its columns
+  longsumbench leaderboard aclsum --by-run       a row for each run, instead of the mean over the seeds of a system
+  longsumbench leaderboard aclsum --columns rouge1,rougeLsum,length,seconds,train.learning_rate
+  longsumbench leaderboard aclsum --columns help           all columns that the runs have
+  longsumbench leaderboard aclsum --latex table.tex --block 1        LaTeX for a paper; --columns chooses its columns
   longsumbench leaderboard --matrix             systems × datasets, with ranks; --matrix rouge1: of that number
-  longsumbench leaderboard pydoc --measure recall          ROUGE recall (or precision) instead of F1
-  longsumbench leaderboard pydoc --ledger       what was not read (by which setting), learned or finished
-  longsumbench leaderboard pydoc --against segment_length          also plot scores against a setting
-  longsumbench leaderboard pydoc --against page_size --against decode.num_beams --kind rouge2        … or two settings
+  longsumbench leaderboard aclsum --measure recall          ROUGE recall (or precision) instead of F1
+  longsumbench leaderboard aclsum --ledger       what was not read (by which setting), learned or finished
+  longsumbench leaderboard aclsum --against segment_length          also plot scores against a setting
+  longsumbench leaderboard aclsum --against page_size --against decode.num_beams --kind rouge2        … or two settings
 
 The table is as wide as the terminal (COLUMNS=200 longsumbench … sets its width). Where columns do not fit, the line
 below it names those left out. Writes each table to results/leaderboard/ as .csv (a row for each run, all columns), .md

@@ -32,7 +32,7 @@ List the names that the command line accepts, with a line about each, or the run
   longsumbench list recipes                     settings of a model for a dataset (model/recipe=NAME)
   longsumbench list settings trunc              every setting, its default and what it means
   longsumbench list runs                        all runs, the newest first
-  longsumbench list runs dataset=pydoc model=seal state=interrupted         some of them
+  longsumbench list runs dataset=aclsum model=seal state=interrupted         some of them
 
 A run is finished, running or interrupted. Its score is the one that ranks it. Interrupted runs are followed by the
 command that continues them.

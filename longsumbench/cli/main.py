@@ -65,15 +65,15 @@ Compare long-input summarizers on the same documents, with the same ROUGE, under
   longsumbench run -m model=lead,random,trunc seed=1,2
   longsumbench recommend my_texts               which system suits your texts?
   longsumbench status                           show the progress of a sweep
-  longsumbench leaderboard pydoc                print a table again
+  longsumbench leaderboard aclsum                print a table again
   longsumbench site                             look at all results in the browser
   longsumbench summarize RUN paper.md           summarize your own file
   longsumbench score out.jsonl test.jsonl       ROUGE of any system's outputs
   longsumbench import out.jsonl --model theirs --dataset pubmed
   longsumbench compare RUN RUN                  test whether two runs differ
   longsumbench inspect RUN 0                    show what a system looked at
-  longsumbench stats dataset=pydoc              print statistics of a dataset
-  longsumbench analyze fusion dataset=pydoc     distance of joined sentences
+  longsumbench stats dataset=aclsum              print statistics of a dataset
+  longsumbench analyze fusion dataset=aclsum     distance of joined sentences
   longsumbench export --format eee              results for other tools
   longsumbench push RUN me/my-model             share a trained system on the hub
   longsumbench dataset add mine my_texts        give your own texts a name

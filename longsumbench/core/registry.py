@@ -131,7 +131,6 @@ corpora = Registry(
     "longsumbench.corpora",
     MappingProxyType(
         {
-            "pydoc": "longsumbench.corpora.pydoc.pydoc:CORPUS",
             "aclsum": "longsumbench.corpora.aclsum:CORPUS",
             "aclsum_aspects": "longsumbench.corpora.aclsum:ASPECTS",
             "probe": "longsumbench.corpora.probe.probe:CORPUS",

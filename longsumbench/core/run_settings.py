@@ -74,7 +74,7 @@ class DatasetSettings:
     """Which dataset, and which of its examples."""
 
     name: Text = setting(
-        "pydoc", "name of the dataset in records, tables and folders; any name for own texts"
+        "aclsum", "name of the dataset in records, tables and folders; any name for own texts"
     )
     path: Text | None = setting(
         None, "original release, or rows (JSON, CSV, TSV, Parquet); null: download or built-in"

@@ -54,7 +54,9 @@ REPEATED = "paragraphs that repeat the abstract"
 NOT_PROSE = "footnotes, acknowledgements and paragraphs that are only a formula"
 LOST = "highlights in paragraphs that were left out"
 
+# split → name of its file
 _FILES = {"train": "train", "validation": "val", "test": "test"}
+# What a paragraph of a formula has not.
 _WORD = re.compile(r"[^\W\d_]{3}")
 # What Grobid writes in the place of a formula.
 _PLACEHOLDER = "EQUATION"
@@ -62,7 +64,7 @@ _ACKNOWLEDGEMENTS = re.compile(r"acknowledge?ments?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Paragraph:
+class ParsedParagraph:
     """A paragraph of the parse; a footnote has the section ""."""
 
     text: str
@@ -73,8 +75,8 @@ class Paragraph:
 class PaperText:
     """What is read of the parse."""
 
-    abstract: tuple[Paragraph, ...]
-    body_text: tuple[Paragraph, ...]
+    abstract: tuple[ParsedParagraph, ...]
+    body_text: tuple[ParsedParagraph, ...]
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ def abstract_example(annotations: Annotations, paper: PaperText) -> Thinned:
     prose = _prose(paper.body_text)
     abstract = set(_eight_grams(" ".join(paragraph.text for paragraph in paper.abstract)))
     body = [paragraph for paragraph in prose if not _repeats(paragraph.text, abstract)]
+    # The experts marked sentences for each aspect; some are marked for several.
     highlighted: set[str] = set()
     for aspect in ASPECT_QUERIES:
         highlighted.update(annotations.highlighted(aspect, ("introduction", "conclusion")))
@@ -154,7 +157,7 @@ def aspect_examples(annotations: Annotations, paper: PaperText) -> tuple[Thinned
     return tuple(examples)
 
 
-def _prose(body: Iterable[Paragraph]) -> list[Paragraph]:
+def _prose(body: Iterable[ParsedParagraph]) -> list[ParsedParagraph]:
     """Return the paragraphs that are prose."""
     prose = []
     for paragraph in body:
@@ -165,7 +168,7 @@ def _prose(body: Iterable[Paragraph]) -> list[Paragraph]:
     return prose
 
 
-def _document(paragraphs: Iterable[Paragraph]) -> Document:
+def _document(paragraphs: Iterable[ParsedParagraph]) -> Document:
     sections = []
     for name, members in groupby(paragraphs, key=attrgetter("section")):
         texts = tuple(split_sentences(paragraph.text) for paragraph in members)
@@ -179,6 +182,7 @@ def find_tokenized(source: Document, tokenized: Iterable[str]) -> Sentences:
     Sentences that the source does not have are left out.
     """
     text = " ".join(source.sentences())
+    # The positions of `without_blanks` in the text.
     positions = [position for position, character in enumerate(text) if character != " "]
     without_blanks = text.replace(" ", "")
     spans = set()

@@ -182,7 +182,7 @@ class FoundSystem:
         system = self.load()
         if system.config.capabilities.oracle:
             raise UsageError(
-                f"model={system.config.name} needs a reference, and these texts have none"
+                f"model={system.config.name} needs references or highlights, and these texts have none"
             )
         return FittedSystem(system, self.decoding)
 

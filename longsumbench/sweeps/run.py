@@ -31,7 +31,7 @@ def run(
     A finished run is not repeated; an interrupted one continues. The tables in the results folder are rebuilt.
 
         run(model="lead", dataset="jsonl", **{"dataset.path": "my_texts"})
-        run(model={"name": "seal", "segment_length": 64}, dataset="pydoc", scale="tiny", seed=2)
+        run(model={"name": "seal", "segment_length": 64}, dataset="aclsum", scale="tiny", seed=2)
 
     Args:
         config: the `config.yaml` of a run; `settings` change it.
@@ -54,7 +54,7 @@ def run(
 def sweep(*, config_dir: str | Path | None = None, **settings: Any) -> list[RunRecord]:
     """Run every combination of the listed values, as `longsumbench run -m` does.
 
-        sweep(model=["lead", "lexrank"], dataset="pydoc", seed=[1, 2, 3])
+        sweep(model=["lead", "lexrank"], dataset="aclsum", seed=[1, 2, 3])
 
     All points are checked before the first one runs. A point that fails leaves the others untouched.
 

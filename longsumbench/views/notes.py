@@ -77,6 +77,8 @@ def footnotes(comparable: ComparableRows, columns: Set[str], part: str = "f") ->
         lines.append(f"Imported from: {'; '.join(origins)}.")
     if any(run.oracle for run in runs):
         lines.append("Oracles, in rows without a place, saw the references or their lengths.")
+    if any(run.key.model == "highlights" for run in runs):
+        lines.append("The row highlights copies what people highlighted, and saw no reference.")
     additional = set().union(*(run.evaluation.measured_by for run in runs))
     if additional:
         names = ", ".join(sorted(additional))

@@ -99,7 +99,7 @@ def test_words_that_cannot_be_meant(
     capsys.readouterr()
     flags = ["--results-dir", str(results.root), "--output", str(tmp_path / "out")]
     for words, message in (
-        (["fusion", f"run={lead}"], "is a run on dataset=jsonl, not pydoc"),
+        (["fusion", f"run={lead}"], "is a run on dataset=jsonl, not aclsum"),
         (["fusion", *of_texts, "dataset.limit=2", f"run={lead}"], "has read other texts"),
         (["fusion", *of_texts, f"run={lead},{lead[:8]}"], "is named twice"),
         (["locality", *of_texts, f"run={lead}"], "run= has no meaning for locality"),
@@ -118,4 +118,4 @@ def test_an_id_that_looks_like_a_number_stays_text(run: str, tmp_path: Path) -> 
     """Ids such as 12345678 and 80176e73 are not read as numbers, typed or as arguments."""
     for given in ({"words": [f"run={run}"]}, {"run": run}, {"run": [run]}):
         with pytest.raises(UsageError, match=f"no finished run is called '{run}'"):
-            analyze("fusion", dataset="pydoc", results_dir=tmp_path, **given)
+            analyze("fusion", dataset="aclsum", results_dir=tmp_path, **given)

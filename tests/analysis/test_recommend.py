@@ -137,9 +137,9 @@ def test_texts_are_a_path_or_settings(tmp_path: Path) -> None:
     assert {"dataset.name=texts-my-texts", "dataset.split_by_hash=true"} <= set(
         texts_overrides([str(file)])
     )
-    assert texts_overrides(["dataset=pydoc", "seed=2"]) == ["dataset=pydoc", "seed=2"]
+    assert texts_overrides(["dataset=aclsum", "seed=2"]) == ["dataset=aclsum", "seed=2"]
     with pytest.raises(UsageError, match="one file or folder"):
-        texts_overrides([str(file), "dataset=pydoc"])
+        texts_overrides([str(file), "dataset=aclsum"])
 
 
 def test_texts_are_checked_before_anything_else(

@@ -67,7 +67,7 @@ def test_kinds_and_stages_are_listed_with_their_sizes(
     assert printed(capsys) == printed(capsys, "list") == [f"{root}: no stages"]
     make(root, "units", 3_000_000, system="seal", split="ab")
     make(root, "units", 2_000_000, config={"name": "trunc"})
-    make(root, "corpus", corpus=["pydoc", 1, 3], days_ago=3)
+    make(root, "corpus", corpus=["aclsum", 1, 3], days_ago=3)
     assert [re.split(" {2,}", line) for line in printed(capsys)[2:]] == [
         ["stage", "number", "size", "last used"],
         ["corpus", "1", "< 0.1 MB", "3 days ago"],
@@ -75,8 +75,8 @@ def test_kinds_and_stages_are_listed_with_their_sizes(
         ["all", "3", "5.0 MB", "0 s ago"],
     ]
     rows = printed(capsys, "list")[3:]
-    assert re.fullmatch(r"corpus +[0-9a-f]{12} +< 0.1 MB +3 days ago +finished +pydoc", rows[-1])
-    assert sorted(row.split()[-1] for row in rows) == ["pydoc", "seal", "trunc"]
+    assert re.fullmatch(r"corpus +[0-9a-f]{12} +< 0.1 MB +3 days ago +finished +aclsum", rows[-1])
+    assert sorted(row.split()[-1] for row in rows) == ["aclsum", "seal", "trunc"]
 
 
 def test_what_was_not_used_for_long_is_deleted(

@@ -45,7 +45,7 @@ USAGE = {
     "train.learning_rate=0": "train.learning_rate=0.0 must be above 0",
     "model.length=-5": "model.length=-5; allowed",
     "dataset.split=nonsense": "dataset.split=nonsense; allowed: train, validation, test",
-    "dataset=[pydoc,probe]": "has several names: choose one, or sweep over them with -m dataset=pydoc,probe",
+    "dataset=[aclsum,probe]": "has several names: choose one, or sweep over them with -m dataset=aclsum,probe",
     "seed=1,2": "'seed=1,2' has several values: sweep over them with -m",
     "hydra.verbose=true": "of Hydra's own settings, only hydra/launcher=…, hydra.launcher.…",
     "--config-dir=nowhere": "--config-dir nowhere: no such folder",

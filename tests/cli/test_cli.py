@@ -282,7 +282,7 @@ def test_a_run_without_arguments_compares(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == shown
     assert set(re.findall(r"^  name: (\w+)$", shown, re.MULTILINE)) >= {
         "probe",
-        "pydoc",
+        "aclsum",
         "trunc",
         "ea",
         "seal",

@@ -161,7 +161,7 @@ def test_a_missing_package_is_named(stages: ArtifactCache, monkeypatch: pytest.M
         read("aclsum", stages)
 
 
-WITHOUT_ABSTRACT = {"pdf_parse": {"body_text": []}}
+WITHOUT_ABSTRACT: dict[str, Any] = {"pdf_parse": {"body_text": []}}
 ONE_LABEL = {**ANNOTATIONS, "highlights": {"challenge": {"introduction": [1], "conclusion": [0]}}}
 
 

@@ -69,7 +69,7 @@ def write_runs(root: Path) -> None:
             one.write(Results(root).run_folder(one))
     for number, examples in enumerate(("e1", "e1", "e2")):
         name = ("lead", "ea", "seal")[number]
-        one = record(name, 9 + number, dataset="pydoc", run_id=f"py{name}", examples=examples)
+        one = record(name, 9 + number, dataset="qmsum", run_id=f"qm{name}", examples=examples)
         one.write(Results(root).run_folder(one))
 
 
@@ -80,12 +80,12 @@ def test_only_comparable_runs_are_in_a_column(tmp_path: Path) -> None:
     assert [(one.dataset, list(one.cells)) for one in matrix.columns] == [
         ("arxiv", ["lead", "ea", "seal"]),
         ("pubmed", ["ea", "lead", "seal"]),
-        ("pydoc", ["ea", "lead"]),
+        ("qmsum", ["ea", "lead"]),
     ]
     assert "1 of 9 cells are empty" in notes(matrix)
     of_facts = read_matrix(Results(tmp_path), "facts")
-    assert (len(of_facts.columns), of_facts.without) == (2, ("pydoc",))
-    assert "No run has the number on pydoc." in notes(of_facts)
+    assert (len(of_facts.columns), of_facts.without) == (2, ("qmsum",))
+    assert "No run has the number on qmsum." in notes(of_facts)
     with pytest.raises(
         UsageError, match=r"no finished run has a number 'fact' \(did you mean 'facts'\?\)"
     ):

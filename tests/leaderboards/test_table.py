@@ -352,10 +352,10 @@ def test_published_numbers_are_a_separate_block(update: Callable[..., TableView]
 
 
 def test_every_published_dataset_has_a_name() -> None:
-    """Every dataset of published.csv is one of ours, so that no published number is lost; pydoc has none."""
+    """Every dataset of published.csv is one of ours, so that no published number is lost; aclsum has none."""
     names = set(PUBLISHED_AS.values())
     assert sum(len(read_published(name)) for name in names) > 200
-    assert published_blocks("pydoc", []) == []
+    assert published_blocks("aclsum", []) == []
 
 
 def test_a_dataset_without_runs_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:

@@ -379,7 +379,7 @@ import sys
 from longsumbench.core import RunKey
 from longsumbench.runs.plan import plan
 for words in (["model=lexrank"], ["model=ranker", "model.rank=embedding"]):
-    (point,) = plan([*words, "dataset=pydoc", "model.rank_checkpoint={bert}"])
+    (point,) = plan([*words, "dataset=aclsum", "model.rank_checkpoint={bert}"])
     RunKey.of(point.config)
 assert not {{"torch", "transformers"}} & set(sys.modules)
 """
@@ -464,7 +464,7 @@ def test_wrong_settings(
 
 def test_rank_recall_of_encoders(bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`stats` scores the orders of both rankers with an encoder next to others."""
-    words = "dataset=pydoc dataset.limit=4 rank=tfidf,embedding,embedding_lexrank device=cpu"
+    words = "dataset=aclsum dataset.limit=4 rank=tfidf,embedding,embedding_lexrank device=cpu"
     assert main(["stats", *words.split(), f"rank_checkpoint={bert}"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines() if "±" in line]
     assert {"tfidf", "embedding", "embedding_lexrank"} <= {*names}

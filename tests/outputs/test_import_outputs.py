@@ -197,7 +197,7 @@ def test_outputs_are_not_run_again(
         (lambda rows: rows, ("--variant", "a\nb"), 2, "--variant='a\\nb' has a control character"),
         (lambda rows: rows, ("--seed", "-1"), 2, "seed=-1"),
         (lambda rows: rows, ("decode.num_beams=5",), 2, "import takes dataset.*, score.* and"),
-        (lambda rows: rows, ("dataset=pydoc",), 2, "write --dataset pydoc"),
+        (lambda rows: rows, ("dataset=aclsum",), 2, "write --dataset aclsum"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_writes_nothing(

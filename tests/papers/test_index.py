@@ -70,7 +70,7 @@ def test_every_claim_is_in_the_index(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scale", "outcome", "text"),
     [
-        ("probe", REPRODUCED, "R-1, R-1 minus R-2, probe (for arXiv) and pydoc (for PubMed)"),
+        ("probe", REPRODUCED, "R-1, R-1 minus R-2, probe (for arXiv) and aclsum (for PubMed)"),
         ("paper", REPRODUCED, "R-1, R-1 minus R-2, arxiv and pubmed"),
         ("probe", NOT_TESTED, "nothing (for arXiv, PubMed)"),
     ],
@@ -79,7 +79,7 @@ def test_the_column_has_the_texts_that_were_used(scale: str, outcome: str, text:
     """It names the measures and our texts, with the paper's where they are others; nothing without a test."""
     datasets = {
         "arXiv": {"paper": "dataset=arxiv", "probe": "dataset=probe dataset.document_length=128"},
-        "PubMed": {"paper": "dataset=pubmed", "probe": "dataset=pydoc"},
+        "PubMed": {"paper": "dataset=pubmed", "probe": "dataset=aclsum"},
     }
     claim = Verdict("a > b", "rouge1, rouge1 - rouge2", outcome, ("arXiv", "PubMed"))
     assert describe_tested(toy_paper_table(datasets=datasets), scale, claim) == text

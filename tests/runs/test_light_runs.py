@@ -32,7 +32,7 @@ def test_planning_loads_no_torch() -> None:
     code = """
 import sys
 from longsumbench.runs.plan import plan
-words = ["dataset=pydoc", "scale=tiny", "model.init=random", "model.rank=none"]
+words = ["dataset=aclsum", "scale=tiny", "model.init=random", "model.rank=none"]
 for model in ("trunc", "ca", "ea", "seal", "etads", "pagesum", "hierarchical_transformer", "flat_transformer", "tdmca"):
     has_rank = model.endswith("transformer") or model in ("trunc", "tdmca")
     plan([f"model={model}", *(words if has_rank else words[:-1])])

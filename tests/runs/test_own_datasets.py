@@ -145,7 +145,7 @@ def test_a_broken_file_is_named_when_it_is_used(
     file = own_config / "dataset" / "own.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(content, encoding="latin-1")
-    assert plan(["model=lead", "dataset=pydoc"])
+    assert plan(["model=lead", "dataset=aclsum"])
     with pytest.raises(UsageError, match=message) as error:
         plan(["model=lead", "dataset=own"])
     assert str(error.value).startswith(str(file))

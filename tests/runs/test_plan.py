@@ -325,7 +325,7 @@ def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("longsumbench.corpora.reading.hub.unreachable", lambda: "no cable")
     with pytest.raises(EnvironmentProblem, match=r"'arxiv'.*no cable"):
         plan(["dataset=arxiv,pubmed", "model=lead"], sweep=True, probe=True)
-    assert len(plan(["dataset=arxiv,pydoc", "model=lead"], sweep=True, probe=True)) == 2
+    assert len(plan(["dataset=arxiv,aclsum", "model=lead"], sweep=True, probe=True)) == 2
     assert len(plan(["dataset=arxiv", "dataset.path=somewhere", "model=lead"], probe=True)) == 1
 
 
@@ -348,7 +348,7 @@ def test_texts_are_looked_for_before_the_systems(monkeypatch: pytest.MonkeyPatch
 )
 def test_settings_are_laid_over_files_as_hydra_does(words: list[str]) -> None:
     """Hydra itself reads all files anew for every value of a setting, and comes to the same."""
-    overrides = [as_hydra(word) for word in ["model=pagesum", *words, "dataset=pydoc"]]
+    overrides = [as_hydra(word) for word in ["model=pagesum", *words, "dataset=aclsum"]]
     with hydra.initialize_config_module("longsumbench.conf", version_base="1.3"):
         offer_plugins(None)
         expected, found = hydra.compose("run", overrides), compose_overrides(overrides, None)

@@ -27,14 +27,14 @@ RECORD = changed(
         measures=measured({"recall": 50.0}),
     ),
     run_id="7825224a5014",
-    dataset="pydoc",
+    dataset="aclsum",
     outputs=OutputFacts(3, 3, 3, 0),
     checkpoints=(CheckpointMeans(2, 0.5, {"rouge1_f": 30.0}),),
     fit=FitReport(steps=2, validation_losses=((1, 2.0), (2, 1.5)), targets=Truncation(5, 4)),
 )
 
 
-def finished(results: Results, run_id: str, dataset: str = "pydoc", model: str = "lead") -> Path:
+def finished(results: Results, run_id: str, dataset: str = "aclsum", model: str = "lead") -> Path:
     folder = results.root / "runs" / dataset / model / run_id
     changed(RECORD, run_id=run_id, dataset=dataset, model=model).write(folder)
     return folder
@@ -130,7 +130,7 @@ def test_a_full_disk_leaves_the_old_content(
     [
         (
             "ab",
-            "2 runs begin with 'ab': abc111 (lead on pydoc), abd222 (lead on pydoc); type more of the id",
+            "2 runs begin with 'ab': abc111 (lead on aclsum), abd222 (lead on aclsum); type more of the id",
         ),
         ("a*1", "no finished run is called 'a*1'"),
     ],
@@ -153,8 +153,8 @@ def test_only_finished_runs_are_listed(tmp_path: Path) -> None:
     for run_id, model in (("b", "random"), ("a", "random"), ("c", "lead")):
         finished(results, run_id, model=model)
     (tmp_path / "runs" / "arxiv" / "lead" / "d").mkdir(parents=True)
-    assert [one.run_id for one in results.records("pydoc")] == ["c", "a", "b"]
-    assert results.datasets() == ["pydoc"]
+    assert [one.run_id for one in results.records("aclsum")] == ["c", "a", "b"]
+    assert results.datasets() == ["aclsum"]
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,8 @@ def test_a_baseline_by_its_name(text: str, typed: Typed) -> None:
     ("words", "code", "problem"),
     [
         (["seal"], 2, "model=seal has to be trained first: name a run"),
-        (["oracle"], 2, "model=oracle needs a reference, and these texts have none"),
+        (["oracle"], 2, "model=oracle needs references or highlights, and these texts have none"),
+        (["highlights"], 2, "model=highlights needs references or highlights, and these"),
         (["ranker", "model.rank=lstm"], 3, "the ranker 'lstm' learns from a training split"),
         (
             ["lead", "train.max_steps=3"],

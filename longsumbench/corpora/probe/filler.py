@@ -55,7 +55,7 @@ def load_filler(settings: DatasetSettings) -> Texts:
     """
     if settings.filler == settings.reader:
         raise UsageError(
-            f"dataset.filler={settings.filler}: choose a dataset of real texts, for example pydoc"
+            f"dataset.filler={settings.filler}: choose a dataset of real texts, for example aclsum"
         )
     own_settings = DatasetSettings(
         str(settings.filler),

@@ -1,11 +1,10 @@
-"""Near-duplicates: texts that share word sequences, and copies of a summary in its source.
+"""Near-duplicates: copies of a summary in its source.
 
-Three rules define a copy. `clones_of` is the rule of the Hierarchical Transformer, for paragraphs. `PageRule` covers
+Two rules define a copy. `clones_of` is the rule of the Hierarchical Transformer, for paragraphs. `PageRule` covers
 those of WikiSum and Search2Wiki, for whole pages.
 """
 
-import zlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -75,46 +74,3 @@ def _distinct(text: Sentences, words: int) -> _Grams:
 
 def _plain_tokens(text: Sentences) -> list[str]:
     return [word for word in default_words(text) if word != MARK]
-
-
-class Clones:
-    """The texts added so far. Two texts are clones if they share most of their word sequences.
-
-    Args:
-        words: the length of a sequence.
-        share: of the longer text's sequences; from this share on, two texts are clones.
-        one_in: compare only one in this many sequences, for long texts; the choice depends on the sequence alone.
-    """
-
-    def __init__(self, words: int = 5, share: float = 0.6, one_in: int = 1) -> None:
-        self.words, self.share, self.one_in = words, share, one_in
-        self._holders: defaultdict[int, list[int]] = defaultdict(list)
-        self._sizes: list[int] = []
-
-    def contain(self, text: str) -> bool:
-        """Return True if the text is a clone of an added one."""
-        sequences = self._sequences(text)
-        shared: Counter[int] = Counter()
-        for sequence in sequences:
-            shared.update(self._holders.get(sequence, ()))
-        return any(
-            count >= self.share * max(len(sequences), self._sizes[holder])
-            for holder, count in shared.most_common(20)
-        )
-
-    def add(self, text: str) -> None:
-        """Add a text."""
-        sequences = self._sequences(text)
-        for sequence in sequences:
-            self._holders[sequence].append(len(self._sizes))
-        self._sizes.append(len(sequences))
-
-    def _sequences(self, text: str) -> set[int]:
-        words = text.lower().split()
-        sequences = set()
-        for start in range(max(1, len(words) - self.words + 1)):
-            sequence = " ".join(words[start : start + self.words])
-            number = zlib.crc32(sequence.encode("utf-8", "replace"))
-            if number % self.one_in == 0:
-                sequences.add(number)
-        return sequences

@@ -129,7 +129,7 @@ def _download(corpus: Corpus, hub: Hub, revision: str) -> Mapping[str, Any]:
 def _no_copy(name: str, repository: str, problem: str) -> EnvironmentProblem:
     return EnvironmentProblem(
         f"dataset '{name}' ({repository}) is not on this machine, and the Hugging Face hub cannot be reached"
-        f" ({problem}): give its files by dataset.path=, or use the built-in dataset=pydoc"
+        f" ({problem}): give its files by dataset.path=, or use the built-in dataset=aclsum"
     )
 
 
@@ -137,5 +137,5 @@ def _failed(name: str, repository: str, error: Exception) -> EnvironmentProblem:
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     return EnvironmentProblem(
         f"dataset '{name}' ({repository}) could not be fetched from the Hugging Face hub ({reason});"
-        " try again, give its files by dataset.path=, or use the built-in dataset=pydoc"
+        " try again, give its files by dataset.path=, or use the built-in dataset=aclsum"
     )

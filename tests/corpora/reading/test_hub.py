@@ -95,7 +95,7 @@ def test_no_network_fails_at_once(refused: None, stages: ArtifactCache) -> None:
     message = failure(stages)
     assert all(
         word in message
-        for word in ("'arxiv'", "ccdv/arxiv-summarization", "dataset.path=", "dataset=pydoc")
+        for word in ("'arxiv'", "ccdv/arxiv-summarization", "dataset.path=", "dataset=aclsum")
     )
     assert "\n" not in message
 

@@ -152,7 +152,7 @@ def test_what_has_nothing_to_read_is_named(tmp_path: Path, stages: ArtifactCache
     [
         ({"name": "jsonl"}, "needs dataset.path"),
         ({"name": "jsonl", "path": ".", "split_by_hash": True}, "one file"),
-        ({"name": "pydoc", "document_length": 64}, "leave out dataset.document_length"),
+        ({"name": "aclsum", "document_length": 64}, "leave out dataset.document_length"),
     ],
 )
 def test_settings_that_do_not_fit(
