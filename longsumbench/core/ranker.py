@@ -174,19 +174,22 @@ def ranker_identity(name: str, checkpoint: str | None) -> dict[str, Any]:
     return identity
 
 
-def check_rank_checkpoint(prefix: str, name: str, checkpoint: str | None) -> None:
+def check_rank_checkpoint(setting: str, name: str, checkpoint: str | None) -> None:
     """Check that a sentence encoder is named only for a ranker that has one.
 
     Args:
-        prefix: of the settings ("model.").
-        name: the ranker, or "none".
+        setting: that names the ranker ("model.rank").
+        name: the ranker, or another value.
         checkpoint: the encoder; without one nothing is checked, so that no ranker is imported.
 
     Raises:
         UsageError: the ranker has no encoder.
     """
-    if checkpoint is not None and not encoder_ranker(name):
-        advice = f"choose {prefix}rank=embedding or embedding_lexrank, or leave it out"
+    if checkpoint is None:
+        return
+    if name not in registry.rankers.targets() or not encoder_ranker(name):
+        prefix = "model." if setting.startswith("model.") else ""
+        advice = f"choose {setting}=embedding or embedding_lexrank, or leave it out"
         raise UsageError(
-            f"{prefix}rank_checkpoint is a sentence encoder, which {prefix}rank={name} does not use: {advice}"
+            f"{prefix}rank_checkpoint is a sentence encoder, which {setting}={name} does not use: {advice}"
         )

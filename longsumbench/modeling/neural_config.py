@@ -95,7 +95,7 @@ class NeuralConfig(core.SystemConfig):
         Raises:
             UsageError: a value is invalid.
         """
-        core.check_rank_checkpoint("model.", self.rank, self.rank_checkpoint)
+        core.check_rank_checkpoint("model.rank", self.rank, self.rank_checkpoint)
         width, heads = self.dimension("d_model"), self.dimension("num_heads")
         if self.tokenizer in core.TRAINED_TOKENIZERS:
             core.check_minimum(

@@ -52,7 +52,7 @@ class RankedExtractorConfig(LengthConfig):
 
     def __post_init__(self) -> None:
         """Check that an encoder is named only if the ranker has one."""
-        check_rank_checkpoint("model.", self.rank, self.rank_checkpoint)
+        check_rank_checkpoint("model.rank", self.rank, self.rank_checkpoint)
 
     def ranker_settings(self) -> RankerSettings:
         """Return the settings of a ranker: the defaults, and its encoder."""

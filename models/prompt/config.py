@@ -1,7 +1,7 @@
 """Settings of prompted language models (`model.*`)."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -206,17 +206,45 @@ class PromptConfig(SystemConfig):
         return self.reading_class.selects and self.selector in registry.rankers.targets()
 
     @property
+    def selects_by_run(self) -> bool:
+        """True if snippets are selected by a finished run."""
+        selects = self.reading_class.selects and self.selector is not None
+        return selects and self.selector not in registry.rankers.targets()
+
+    @property
     def decided_by(self) -> frozenset[str]:
         """Decoding, and the seed if examples are drawn or a ranker learns."""
         learns = self.selects_by_ranker and learned_ranker(str(self.selector))
         return frozenset({"decode", "seed"} if self.shots or learns else {"decode"})
 
+    def name_used_runs(self, find_run: Callable[[str], tuple[str, SystemConfig]]) -> None:
+        """Replace the selector, if it is a run, by the run's full name.
+
+        Raises:
+            UsageError: there is no such run, or its system scores no snippets.
+        """
+        if not self.selects_by_run:
+            return
+        try:
+            name, model = find_run(str(self.selector))
+        except UsageError as problem:
+            raise UsageError(
+                f"model.selector={self.selector} is neither a ranker (longsumbench list rankers) nor a run: {problem}"
+            ) from None
+        if not model.capabilities.extracts:
+            raise UsageError(
+                f"model.selector={self.selector} is a run of '{model.name}', which scores no snippets: choose a run of"
+                " EA or SEAL, or a ranker (longsumbench list rankers)"
+            )
+        self.selector = name
+
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
-        """Return the settings of other readings."""
+        """Return the settings of other readings; the snippets of a run have the run's own length."""
         of_readings: set[str] = set()
         for name in readings.targets():
             of_readings |= readings.load(name).settings
-        return of_readings - self.reading_class.settings
+        idle = of_readings - self.reading_class.settings
+        return idle | {"snippet_length"} if self.selects_by_run else idle
 
     def ranker_settings(self) -> RankerSettings:
         """Return the settings of the selector: the defaults of a ranker that learns, and the encoder."""
@@ -243,8 +271,8 @@ class PromptConfig(SystemConfig):
         identity = {**super().identity(), **self.open_engine().identity(), "prompt": hashes}
         if self.selects_by_ranker:
             identity |= ranker_identity(str(self.selector), self.rank_checkpoint)
-        elif self.selector is not None:  # a run, wherever its folder is
-            identity["selector"] = Path(self.selector).name
+        elif self.selects_by_run:  # by its id, wherever its folder is
+            identity["selector"] = Path(str(self.selector)).name
         return identity
 
     def request_lengths(
@@ -286,7 +314,7 @@ class PromptConfig(SystemConfig):
                 f"model.reading={self.reading} mixes distributions, which a server does not give: choose"
                 " model.engine=transformers, or model.reading=stages, refine or select"
             )
-        check_rank_checkpoint("model.", self.selector or "none", self.rank_checkpoint)
+        check_rank_checkpoint("model.selector", self.selector or "null", self.rank_checkpoint)
         if self.engine == "api" and self.tokenizer is None:
             self._check_uncounted()
 

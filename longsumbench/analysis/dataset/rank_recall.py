@@ -59,7 +59,7 @@ class RankRecallSettings:
         # reports an unknown name, too
         with_encoder = [name for name in self.rankers if core.encoder_ranker(name)]
         first = (with_encoder or self.rankers)[0]
-        core.check_rank_checkpoint("", first, self.rank_checkpoint)
+        core.check_rank_checkpoint("rank", first, self.rank_checkpoint)
 
     @property
     def rankers(self) -> list[str]:
