@@ -31,6 +31,7 @@ AXES = (
     "step",
     REFERENCE_AXIS,
     "segment",
+    "request",
     "unit",
     ATTENDED_AXIS,
     "source_token",

@@ -114,8 +114,9 @@ class Selector:
     def scores(self, example: Example, snippets: Sequence[str], written: str) -> Scores:
         """Return the scores of an example's snippets for what comes after a text: [snippets], higher is better.
 
-        The scorer of SEAL reads what is written. Other scores are scaled to 0–1, and lowered by the largest tf-idf
-        cosine with a written sentence (Carbonell & Goldstein 1998): (1 − λ) · score − λ · cosine, λ: `redundancy`.
+        The scorer of SEAL reads what is written. For `segments`, other scores are scaled to 0–1, and lowered by the
+        largest tf-idf cosine with a written sentence (Carbonell & Goldstein 1998): (1 − λ) · score − λ · cosine, λ:
+        `redundancy`.
         """
         if self._system is None:
             scores = self._ranking_of(example).scores(example, snippets)
@@ -123,11 +124,11 @@ class Selector:
             scores = np.asarray(self._system.score_next(example, written, self.decoding).scores)
             if self._system.looks_back:
                 return scores
-        sentences = split_sentences(written)
-        if not sentences:
+        if "redundancy" not in self.config.reading_class.settings or not snippets:
             return scores
+        sentences = split_sentences(written)
         cosines = similarities([*snippets, *sentences])[: len(snippets), len(snippets) :]
         scaled = (scores - scores.min()) / (np.ptp(scores) or 1.0)
         redundancy = self.config.redundancy
-        values: Scores = (1 - redundancy) * scaled - redundancy * cosines.max(axis=1)
+        values: Scores = (1 - redundancy) * scaled - redundancy * cosines.max(axis=1, initial=0.0)
         return values

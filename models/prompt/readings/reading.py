@@ -185,30 +185,30 @@ class Reading(ABC):
         """Return the text of each unit."""
         return tuple(self.passage.text[start:end].strip() for start, end in units)
 
-    def evidence_of_requests(
+    def selection(
         self,
         units: Sequence[Span],
-        requests: Sequence[tuple[Sequence[int], str]],
+        chosen: Sequence[Sequence[int]],
+        answers: Sequence[str],
+        row: str,
         scores: Sequence[Scores] = (),
     ) -> Evidence:
         """Return which units of the text each request had.
 
         Args:
             units: their characters.
-            requests: for each the indices of its units, and the answer.
-            scores: for each the scores of all units; none if units have no scores.
+            chosen: for each request the indices of its units.
+            answers: to the requests.
+            row: what an answer is, "segment" of the summary or "request".
+            scores: for each request the scores of all units; none if units have no scores.
         """
         lengths = [self.text.length(unit) for unit in units]
-        selected = np.zeros((len(requests), len(units)), np.int32)
-        for row, (indices, _) in enumerate(requests):
+        selected = np.zeros((len(chosen), len(units)), np.int32)
+        for number, indices in enumerate(chosen):
             for index in indices:
-                selected[row, index] = lengths[index]
+                selected[number, index] = lengths[index]
         arrays: dict[str, NDArray[Any]] = {"selected_tokens": selected}
         if scores:
             arrays["scores"] = np.array(scores, np.float64)
-        answers = tuple(answer for _, answer in requests)
-        return Evidence(
-            arrays,
-            dict.fromkeys(arrays, ("segment", "unit")),
-            {"unit": self.texts_of(units), "segment": answers},
-        )
+        texts = {"unit": self.texts_of(units), row: tuple(answers)}
+        return Evidence(arrays, dict.fromkeys(arrays, (row, "unit")), texts)

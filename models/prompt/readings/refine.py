@@ -56,5 +56,5 @@ class Refine(Reading):
 
     def evidence(self) -> Evidence:
         """Return the part that each request had."""
-        requests = [([index], answer) for index, answer in enumerate(self.answers)]
-        return self.evidence_of_requests(self.spans, requests)
+        chosen = [[index] for index in range(len(self.spans))]
+        return self.selection(self.spans, chosen, self.answers, "request")
