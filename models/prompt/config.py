@@ -4,7 +4,8 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from statistics import fmean
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from longsumbench.core import (
     Between,
@@ -24,6 +25,7 @@ from longsumbench.core import (
     VariableName,
     WeightType,
     check_rank_checkpoint,
+    count_words,
     learned_ranker,
     ranker_identity,
     registry,
@@ -46,6 +48,7 @@ _Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
 _Variable = Annotated[str, VariableName()]
 _Price = Annotated[float, Between(0, 10**6)]
 _KeyHeader = Annotated[str, OneOf("Authorization", "api-key")]
+_WORD_TOKENS = 1.3  # of a prompt, about
 # Prompts, one of which fits a dataset.
 _BUILT_IN = ("document", "documents", "query")
 _OWN_FIELDS = (
@@ -66,6 +69,15 @@ _OF_OTHER_ENGINE = {
     "transformers": (_OF_API, "api: add that, or leave it out"),
     "api": (("revision", "dtype", "device_map"), "transformers: leave it out"),
 }
+
+
+class RequestSizes(NamedTuple):
+    """Tokens, about: of a text, of a summary, of a prompt without text, and of the text that fits into a prompt."""
+
+    source: float
+    answer: float
+    instructions: float
+    room: float
 
 
 @dataclass
@@ -278,10 +290,14 @@ class PromptConfig(SystemConfig):
     def request_lengths(
         self, source: float, target: float, context: int | None
     ) -> tuple[float, float]:
-        """Return the tokens of a prompt, which is as long as the text up to the model's limit, and of its answer."""
+        """Return the tokens of all prompts about a text, and of all answers, as the reading needs them."""
         longest = self.input_length or (context or sys.maxsize) - self.decode_length
-        prompt = source if self.reading_class.reads_all else min(source, longest)
-        return prompt, min(target, self.decode_length)
+        words = [count_words([prompt.system, prompt.user]) for prompt in self.prompts().values()]
+        instructions = _WORD_TOKENS * fmean(words)
+        room = max(1.0, longest - instructions)
+        sizes = RequestSizes(source, min(target, self.decode_length), instructions, room)
+        prompts, answers = self.reading_class.request_lengths(self, sizes)
+        return prompts, answers
 
     def __post_init__(self) -> None:
         if not self.thinking_end:

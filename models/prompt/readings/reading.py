@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from longsumbench.core import Evidence, Example, LanguageModel, Message, Scores, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.config import PromptConfig, RequestSizes
 from longsumbench.models.prompt.selector import Selector
 from longsumbench.models.prompt.source_text import LongText, Passage, PromptRoom, Span
 
@@ -113,6 +113,12 @@ class Reading(ABC):
         self.limit = limit
         self.passage = system.passage(example)
         self.spans: list[Span] = []
+
+    @classmethod
+    def request_lengths(cls, config: PromptConfig, sizes: RequestSizes) -> tuple[float, float]:
+        """Return the tokens of all prompts about a text, and of all answers, about; by default of one request."""
+        read = sizes.source if cls.reads_all else min(sizes.source, sizes.room)
+        return sizes.instructions + read, sizes.answer
 
     @classmethod
     def entry_for(cls, engine: LanguageModel) -> str:

@@ -1,6 +1,9 @@
 """`stages`: parts are summarized, then the summaries (hierarchical merging: BooookScore, Chang et al. 2024)."""
 
+from math import ceil
+
 from longsumbench.core import Evidence, Example
+from longsumbench.models.prompt.config import PromptConfig, RequestSizes
 from longsumbench.models.prompt.readings.reading import Ask, Prompting, Reading, Reply, Rounds
 from longsumbench.models.prompt.source_text import LongText, Passage, Span
 
@@ -13,6 +16,20 @@ class Stages(Reading):
 
     reads_all = True
     keeps_evidence = True
+
+    @classmethod
+    def request_lengths(cls, config: PromptConfig, sizes: RequestSizes) -> tuple[float, float]:
+        """Every part has a prompt and an answer, and so have the summaries of each stage."""
+        prompts = answers = 0.0
+        length = sizes.source
+        while True:
+            num_parts = ceil(length / sizes.room)
+            prompts += length + num_parts * sizes.instructions
+            answers += num_parts * sizes.answer
+            summaries = num_parts * sizes.answer
+            if num_parts <= 1 or summaries > max(sizes.room, _SHORTER * length):
+                return prompts, answers
+            length = summaries
 
     def __init__(self, system: Prompting, example: Example, limit: int) -> None:
         super().__init__(system, example, limit)

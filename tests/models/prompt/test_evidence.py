@@ -1,17 +1,19 @@
-"""The evidence of readings: which parts of the text each request had, and pages that show it."""
+"""The evidence of readings: which parts of the text each request had, pages that show it, and what is expected."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.language_models import text_example
+from support.language_models import EchoEngine, prompted, text_example
 from support.pages import CHROMIUM, Reading, inspection, page_of, readouts, shown
 from support.requirements import CHROMIUM_PROGRAM
 from support.tiny_causal import write_causal
 from support.toys import WORDS, example, fit_tiny
 
 from longsumbench.core import Decoding, Summary
+from longsumbench.models.prompt.config import RequestSizes
+from longsumbench.models.prompt.readings import readings
 from longsumbench.outputs.inspection import write_inspection
 from longsumbench.runs.evidence import check_evidence_arrays, read_evidence, write_evidence
 from longsumbench.views.evidence.array_views import Selections, Weights, views
@@ -138,3 +140,24 @@ def test_a_browser_shows_the_requests(summaries: tuple[str, list[Summary]], tmp_
     assert f"units {'at' if row == 'step' else 'for'} each {row}" in text
     assert any(f"{row} 1" in line for line in readouts(text))
     assert WORDS[0] in text
+
+
+@pytest.mark.parametrize("reading", readings.targets())
+def test_an_estimate_counts_the_requests(reading: str, model: Path, tmp_path: Path) -> None:
+    """The tokens that a reading expects of prompts and answers are those of its requests, up to a factor of 1.5."""
+    budget = 2_000 if reading == "whole" else 480
+    source = example(3, sentences=100)
+    settings: dict[str, Any] = {"length": "20", "decode_length": 40, "reading": reading}
+    settings |= {**READINGS.get(reading, {}), "input_length": budget}
+    if reading in ("pages", "segments"):  # they need an engine that gives tokens
+        system = fit_tiny("prompt", tmp_path, **settings, checkpoint=str(model))
+    else:
+        system = prompted(EchoEngine(reply=lambda text: " ".join(WORDS[:20])), **settings)
+    (summary,) = system.summarize([source], KEEP)
+    instructions = system.engine.count(system.messages(source, ""))
+    tokens, answer = summary.truncation.tokens, 20 if system.engine.gives_tokens is False else 40
+    sizes = RequestSizes(tokens, answer, instructions, budget - instructions)
+    prompts, answers = system.config.reading_class.request_lengths(system.config, sizes)
+    assert summary.truncation.tokens > 2 * (480 - instructions)
+    assert 1 / 1.5 < prompts / summary.counts["prompt_tokens"] < 1.5
+    assert 1 / 1.5 < answers / summary.counts["output_tokens"] < 1.5
