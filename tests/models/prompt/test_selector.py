@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.commands import Typed, typed
 from support.language_models import EchoEngine, prompted
@@ -168,6 +169,13 @@ def test_a_finished_run_selects_until_its_checkpoint_is_damaged(
     code, out, _ = typed("summarize", finished, data / "test.jsonl", "--results-dir", results)
     assert code == 0
     assert out.count("==>") == 2
+
+    rows = pd.read_csv(results / "leaderboard" / "jsonl.csv").set_index("model")
+    facts = rows.loc["prompt"]
+    assert f"reading=select,selector={folder.name}" in facts["variant"]
+    assert (facts["requests"], facts["failed"]) == (2, 0)
+    assert 0 < facts["source_seen"] <= 100
+    assert 2 * 170 < facts["prompt_tokens"] <= 2 * 230
 
     (folder / "work" / "checkpoint" / "model.safetensors").write_bytes(b"torn")
     longer = [*select, "model.input_length=240"]
