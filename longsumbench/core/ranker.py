@@ -184,8 +184,8 @@ def ranker_identity(name: str, checkpoint: str | None) -> dict[str, Any]:
         ranker = encoder(RankerSettings(rank_checkpoint=checkpoint))
         return {**version, "rank_checkpoint": ranker.identity}
     if checkpoint is not None:
-        advice = "choose rank=embedding or embedding_lexrank, or leave it out"
+        advice = "choose embedding or embedding_lexrank, or leave it out"
         raise UsageError(
-            f"rank_checkpoint is a sentence encoder, which rank={name} does not use: {advice}"
+            f"rank_checkpoint is a sentence encoder, which the ranker '{name}' does not use: {advice}"
         )
     return version

@@ -31,6 +31,7 @@ AXES = (
     "step",
     REFERENCE_AXIS,
     "segment",
+    "request",
     "unit",
     ATTENDED_AXIS,
     "source_token",
@@ -192,11 +193,16 @@ class FitContext:
     open_run: Callable[[str], "System"] = _no_runs
 
     @classmethod
-    def of(cls, splits: Mapping[str, Split], config: RunConfig, stages: ArtifactCache) -> Self:
+    def of(
+        cls,
+        splits: Mapping[str, Split],
+        config: RunConfig,
+        stages: ArtifactCache,
+        open_run: Callable[[str], "System"] = _no_runs,
+    ) -> Self:
         """Take the training and validation split from a dataset's splits by name, the rest from a configuration."""
-        return cls(
-            splits.get("train"), splits.get("validation"), config.train, stages, config.score
-        )
+        train, validation = splits.get("train"), splits.get("validation")
+        return cls(train, validation, config.train, stages, config.score, open_run)
 
 
 @dataclass

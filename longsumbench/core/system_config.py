@@ -3,7 +3,7 @@
 `SystemConfig` is the base of every system's `Config`. The functions below it check that a run's other settings fit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -95,6 +95,15 @@ class SystemConfig(Settings):
     def identity(self) -> dict[str, Any]:
         """Return the settings that decide the outcome as JSON values; part of the run id."""
         return outcome_settings(self)
+
+    def name_used_runs(self, find_run: Callable[[str], "tuple[str, SystemConfig]"]) -> None:
+        """Replace the names of finished runs in the settings by their full names, and check their systems.
+
+        `find_run` returns the full name of a run and the settings of its model. The default uses no runs.
+
+        Raises:
+            UsageError: there is no such run, or its system cannot be used.
+        """
 
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
         """Return the names of the settings that change nothing, given the others."""

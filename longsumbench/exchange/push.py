@@ -10,9 +10,10 @@ from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.exchange.model_card import hub_files
 from longsumbench.files import write_atomically
 from longsumbench.modeling.checkpoints import describe_error
+from longsumbench.runs.checkpoints import recorded_decoding
 from longsumbench.runs.record import RunRecord, run_label
 from longsumbench.runs.results import Results
-from longsumbench.runs.summarize import find_system, recorded_decoding
+from longsumbench.runs.summarize import find_system
 
 # Endings of files; never pickles
 _UPLOADED = {".json", ".jinja", ".md", ".model", ".safetensors", ".spm", ".txt", ".yaml"}

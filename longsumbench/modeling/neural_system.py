@@ -223,8 +223,14 @@ class NeuralSystem(core.System):
     def score_next(
         self, example: core.Example, written: str, decoding: core.Decoding
     ) -> ScoredSpans:
-        """Return the scores of an example's sentences for what comes after a text; see `looks_back`."""
-        return next(iter(self.score_source([example], decoding)))
+        """Return the scores of an example's sentences for what comes after a text; see `looks_back`.
+
+        Raises:
+            DataError: a score is not finite.
+        """
+        scored = next(iter(self.score_source([example], decoding)))
+        check_finite(scored.scores, f"the checkpoint {self.model.name_or_path}")
+        return scored
 
     def objective(self, recipe: core.Recipe) -> Objective | None:
         """Return what trains only a part of the model, as `train.only` says; None for the whole model.

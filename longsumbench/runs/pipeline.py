@@ -23,6 +23,7 @@ from longsumbench.metrics.evaluate import evaluate, mean_scores
 from longsumbench.modeling.processes import process_index, share_run, started_processes
 from longsumbench.runs import results, scoring
 from longsumbench.runs.bug_report import as_reported_error
+from longsumbench.runs.checkpoints import fit_context
 from longsumbench.runs.environment import (
     environment,
     peak_memory_gb,
@@ -159,7 +160,7 @@ def _carry_out(
         share_run(folder, config.train.device) if model.capabilities.shares_work else nullcontext()
     ):
         with point.timed("fit"), texts.naming_files(), _forgetting_refused(folder):
-            report = system.fit(core.FitContext.of(texts.splits, config, stages))
+            report = system.fit(fit_context(texts.splits, config, stages))
         results.link_stages(workdir, stages)
         results.keep_predictions_of(report, folder)
         with point.timed("summarize"), _forgetting_refused(folder):
@@ -227,7 +228,7 @@ def take_part(folder: Path) -> None:
     config = results.read_run_config(folder)
     stages = _stages_of(Point(config))
     system, splits = core.new_system(config.model), load_texts(config.dataset, stages).splits
-    report = system.fit(core.FitContext.of(splits, config, stages))
+    report = system.fit(fit_context(splits, config, stages))
     _summarize_each(system, splits[config.dataset.split], config.decode, folder, len(report.kept))
 
 
@@ -375,9 +376,7 @@ def _add_parts(config: core.RunConfig, texts: Texts, stages: ArtifactCache, fold
     ]:
         return f"{names} added: the {lost[0]} of that run is not in the cache"
     system = core.new_system(config.model)
-    report = system.fit(
-        core.FitContext.of(texts.splits, config, replace(stages, rebuild=frozenset()))
-    )
+    report = system.fit(fit_context(texts.splits, config, replace(stages, rebuild=frozenset())))
     if not results.is_fitted_by(report, folder):
         return f"{names} added: the weights in the cache may differ from those that wrote the summaries"
     split, evidence, inputs = (

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, partial
+from pathlib import Path
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -25,6 +26,7 @@ from longsumbench.corpora.reading.hub import check_copy_or_network
 from longsumbench.errors import EnvironmentProblem, UsageError
 from longsumbench.files import digest
 from longsumbench.progress import track
+from longsumbench.runs.checkpoints import find_used_run
 from longsumbench.runs.compose import (
     OWN_SWEEP,
     compose,
@@ -34,6 +36,7 @@ from longsumbench.runs.compose import (
 )
 from longsumbench.runs.overrides import as_hydra, expand, format_override, override_key
 from longsumbench.runs.record import ImportedOutputs
+from longsumbench.runs.results import Results
 from longsumbench.runs.variant import UsualConfig, name_variant, usual_config
 
 _log = logging.getLogger(__name__)
@@ -304,6 +307,8 @@ def _settle_point(
     _check_evidence(config.model, config.decode)
     core.check_search(config.model, config.decode)
     core.check_trained_part(config.model, config.train, config.decode)
+    results = Results(Path(config.results_dir).expanduser())
+    config.model.name_used_runs(partial(find_used_run, results=results))
     try:
         key = core.RunKey.of(config)
     except EnvironmentProblem:

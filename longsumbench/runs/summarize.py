@@ -20,25 +20,20 @@ from yaml import YAMLError  # type: ignore[import-untyped] # not annotated
 
 from longsumbench import core
 from longsumbench.cache.artifacts import user_cache
-from longsumbench.cache.hub import HUB_NAME
 from longsumbench.corpora import own_files
-from longsumbench.corpora.reading.load import load_texts
 from longsumbench.errors import (
-    DataError,
-    UnknownName,
     UsageError,
     did_you_mean,
     suite_errors,
 )
-from longsumbench.files import BadFile, read_json
 from longsumbench.formatting import for_stdout, format_count
-from longsumbench.modeling.checkpoints import fetch_files
 from longsumbench.progress import Progress
+from longsumbench.runs.checkpoints import find_checkpoint, fit_context, needs_training
 from longsumbench.runs.evidence import num_wanted
 from longsumbench.runs.overrides import format_overrides
 from longsumbench.runs.plan import plan
 from longsumbench.runs.record import RunRecord
-from longsumbench.runs.results import Results, read_run_config, stage_of_run
+from longsumbench.runs.results import Results
 
 _log = logging.getLogger(__name__)
 
@@ -200,11 +195,11 @@ def find_system(
     if (
         isinstance(run, str) and run in names and not any(Path(run).glob("*.json"))
     ):  # no checkpoint, no run
-        config = plan_by_name(run, settings, evidence)
+        config = plan_by_name(run, settings, evidence, results)
         return FoundSystem(run, config.decode, partial(system_by_name, config)), files
     if not isinstance(run, RunRecord):
         _check_is_no_text(str(run), files)
-    folder, usual, load = _find_checkpoint(run, results)
+    folder, usual, load = find_checkpoint(run, results)
     return FoundSystem(
         f"{folder}", settle_decoding(settings, {**usual, "evidence": evidence}), load
     ), files
@@ -251,95 +246,6 @@ def with_query(item: own_files.Input, query: str | None) -> own_files.Input:
     if item.example.query:
         raise UsageError(f"{item.name} already has a query: leave out --query")
     return replace(item, example=replace(item.example, query=query))
-
-
-def _find_checkpoint(
-    run: str | Path | RunRecord, results: Results
-) -> tuple[Path, Mapping[str, Any], Callable[[], core.System]]:
-    """Return a checkpoint's folder, or that of a run without training; the run's decode settings; what loads it."""
-    folder = Path(run.run_id if isinstance(run, RunRecord) else run).expanduser()
-    if (folder / "system.json").is_file():
-        return folder, core.read_saved(folder).get("decode", {}), partial(open_system, folder)
-    if folder.is_dir() and not (folder / "record.json").is_file():
-        inner = folder / "work" / "checkpoint"
-        unfinished = (
-            f"; that run is not finished, its checkpoint is {inner}" if inner.is_dir() else ""
-        )
-        raise UsageError(
-            f"{folder} is neither a checkpoint (system.json) nor a run (record.json){unfinished}"
-        )
-    try:
-        run = results.find(str(folder))
-    except UsageError as problem:
-        if isinstance(run, str) and HUB_NAME.fullmatch(run):
-            return _find_checkpoint(_fetch_system(run), results)
-        suggestion = did_you_mean(str(run), core.registry.systems.targets())
-        raise UsageError(f"no folder {folder}{suggestion}, and {problem}") from None
-    record, weights = RunRecord.read(run), stage_of_run(run, "checkpoint")
-    if record.imported:
-        raise UsageError(
-            f"{run} has imported outputs of {record.key.model} and no system: name a run that was trained here"
-        )
-    decode = recorded_decoding(record)
-    if not (weights / "system.json").is_file():
-        if not _needs_training(read_run_config(run)):
-            return run, decode, partial(system_of_run, run)
-        gone = (
-            f"the checkpoint of {run} is no longer in the cache: run it again with overwrite=true"
-        )
-        away = f"{run} came without its checkpoint: run it again here"
-        raise UsageError(gone if weights.is_symlink() else away)
-    try:
-        seconds = read_json(weights / "fit.json", core.FitReport).seconds
-    except FileNotFoundError:  # without training
-        seconds = record.fit.seconds
-    except BadFile as error:
-        torn = f"not a training report ({error}); run it again with overwrite=true"
-        raise DataError(torn, weights / "fit.json") from error
-    if seconds != record.fit.seconds:
-        raise UsageError(
-            f"{run} was written by other weights, trained again since; to use the new ones, name {weights}"
-        )
-    return weights, decode, partial(open_system, weights, record.config.model)
-
-
-def _fetch_system(name: str) -> Path:
-    """Return the local copy of a system on the hub, which `longsumbench push` uploaded."""
-    if not (fetch_files(name, "SYSTEM", ("system.json",)) / "system.json").is_file():
-        raise UsageError(
-            f"{name} on the hub has no system.json: it was not uploaded by `longsumbench push`"
-        )
-    return fetch_files(name, "SYSTEM", ("*",), more=("ranker/*",))
-
-
-def recorded_decoding(record: RunRecord) -> dict[str, Any]:
-    """Return the settings of `decode.*` that decide a run's summaries."""
-    keys = {item.name for item in fields(core.Decoding)} - core.names_deciding(
-        core.Decoding, *core.SAME_SYSTEM
-    )
-    return {key: value for key, value in vars(record.config.decode).items() if key in keys}
-
-
-def open_system(folder: Path, settings: Mapping[str, Any] | None = None) -> core.System:
-    """Load a system from its checkpoint, with the model settings of another run if they are given.
-
-    Raises:
-        UsageError: the system is not installed.
-        DataError: the checkpoint is damaged.
-    """
-    name = core.read_saved(folder)["system"]
-    try:
-        system_class: type[core.System] = core.registry.systems.load(name)
-    except UnknownName as problem:
-        reason = "which is not installed here: install its package"
-        names = ", ".join(problem.known)
-        raise UsageError(
-            f"{folder} is a checkpoint of model '{name}', {reason} (known: {names})"
-        ) from None
-    system = system_class.load(folder)
-    if settings is not None:
-        system.config = core.build_settings(type(system).Config, settings, "model.")
-    return system
 
 
 def settle_decoding(settings: Sequence[str], usual: Mapping[str, Any]) -> core.Decoding:
@@ -453,7 +359,9 @@ _USUAL_LENGTH = 100  # words of a summary, where no training texts say how long 
 _SETTING_PREFIXES = ("model.", "decode.", "device=", "seed=")
 
 
-def plan_by_name(name: str, words: Sequence[str], evidence: str) -> core.RunConfig:
+def plan_by_name(
+    name: str, words: Sequence[str], evidence: str, results: Results
+) -> core.RunConfig:
     """Check the settings of a system that is used as it is; `evidence` is the default of `decode.evidence`.
 
     Raises:
@@ -464,9 +372,10 @@ def plan_by_name(name: str, words: Sequence[str], evidence: str) -> core.RunConf
             prefixes = ", ".join(_SETTING_PREFIXES)
             raise UsageError(f"'{word}': model={name} has these settings here: {prefixes}")
     usual = ["dataset=jsonl", "train.max_steps=0", f"decode.evidence={evidence}"]
+    usual += format_overrides({"results_dir": f"{results.root}"})
     (point,) = plan([f"model={name}", *usual, *words])
     config = point.config
-    if _needs_training(config):
+    if needs_training(config):
         advice = "name a run (longsumbench list runs) or the folder of a checkpoint"
         raise UsageError(f"model={name} has to be trained first: {advice}")
     if config.model.length == "train":
@@ -480,17 +389,5 @@ def plan_by_name(name: str, words: Sequence[str], evidence: str) -> core.RunConf
 def system_by_name(config: core.RunConfig) -> core.System:
     """Return the system of `plan_by_name`, ready to summarize; errors are those of `System.fit`."""
     system = core.new_system(config.model)
-    system.fit(core.FitContext.of({}, config, user_cache()))
+    system.fit(fit_context({}, config, user_cache()))
     return system
-
-
-def system_of_run(folder: Path) -> core.System:
-    """Return the system of a run that trained nothing, made again from its texts; errors are those of a run."""
-    config, stages = read_run_config(folder), user_cache()
-    system, texts = core.new_system(config.model), load_texts(config.dataset, stages)
-    system.fit(core.FitContext.of(texts.splits, config, stages))
-    return system
-
-
-def _needs_training(config: core.RunConfig) -> bool:
-    return "train" in core.deciding_parts(config.model, config.train, config.decode)

@@ -1,10 +1,11 @@
 """Settings of prompted language models (`model.*`)."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from statistics import fmean
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from longsumbench.core import (
     Between,
@@ -23,7 +24,7 @@ from longsumbench.core import (
     TokenCount,
     VariableName,
     WeightType,
-    check_rank_checkpoint,
+    count_words,
     learned_ranker,
     ranker_identity,
     registry,
@@ -46,6 +47,7 @@ _Seconds = Annotated[float, Between(0, 10**6, open_low=True)]
 _Variable = Annotated[str, VariableName()]
 _Price = Annotated[float, Between(0, 10**6)]
 _KeyHeader = Annotated[str, OneOf("Authorization", "api-key")]
+_WORD_TOKENS = 1.3  # of a prompt, about
 # Prompts, one of which fits a dataset.
 _BUILT_IN = ("document", "documents", "query")
 _OWN_FIELDS = (
@@ -66,6 +68,15 @@ _OF_OTHER_ENGINE = {
     "transformers": (_OF_API, "api: add that, or leave it out"),
     "api": (("revision", "dtype", "device_map"), "transformers: leave it out"),
 }
+
+
+class RequestSizes(NamedTuple):
+    """Tokens, about: of a text, of a summary, of a prompt without text, and of the text that fits into a prompt."""
+
+    source: float
+    answer: float
+    instructions: float
+    room: float
 
 
 @dataclass
@@ -206,17 +217,45 @@ class PromptConfig(SystemConfig):
         return self.reading_class.selects and self.selector in registry.rankers.targets()
 
     @property
+    def selects_by_run(self) -> bool:
+        """True if snippets are selected by a finished run."""
+        selects = self.reading_class.selects and self.selector is not None
+        return selects and self.selector not in registry.rankers.targets()
+
+    @property
     def decided_by(self) -> frozenset[str]:
         """Decoding, and the seed if examples are drawn or a ranker learns."""
         learns = self.selects_by_ranker and learned_ranker(str(self.selector))
         return frozenset({"decode", "seed"} if self.shots or learns else {"decode"})
 
+    def name_used_runs(self, find_run: Callable[[str], tuple[str, SystemConfig]]) -> None:
+        """Replace the selector, if it is a run, by the run's full name.
+
+        Raises:
+            UsageError: there is no such run, or its system scores no snippets.
+        """
+        if not self.selects_by_run:
+            return
+        try:
+            name, model = find_run(str(self.selector))
+        except UsageError as problem:
+            raise UsageError(
+                f"model.selector={self.selector} is neither a ranker (longsumbench list rankers) nor a run: {problem}"
+            ) from None
+        if not model.capabilities.extracts:
+            raise UsageError(
+                f"model.selector={self.selector} is a run of '{model.name}', which scores no snippets: choose a run of"
+                " EA or SEAL, or a ranker (longsumbench list rankers)"
+            )
+        self.selector = name
+
     def without_effect(self, train: Recipe, decode: Decoding) -> set[str]:
-        """Return the settings of other readings."""
+        """Return the settings of other readings; the snippets of a run have the run's own length."""
         of_readings: set[str] = set()
         for name in readings.targets():
             of_readings |= readings.load(name).settings
-        return of_readings - self.reading_class.settings
+        idle = of_readings - self.reading_class.settings
+        return idle | {"snippet_length"} if self.selects_by_run else idle
 
     def ranker_settings(self) -> RankerSettings:
         """Return the settings of the selector: the defaults of a ranker that learns, and the encoder."""
@@ -241,19 +280,23 @@ class PromptConfig(SystemConfig):
         """Return the settings, with the hashes of the prompts and what identifies the model."""
         hashes = {Path(name).stem: prompt.hash for name, prompt in self.prompts().items()}
         identity = {**super().identity(), **self.open_engine().identity(), "prompt": hashes}
-        if self.selects_by_ranker:
+        if self.selects_by_ranker or self.rank_checkpoint:
             identity |= ranker_identity(str(self.selector), self.rank_checkpoint)
-        elif self.selector is not None:  # a run, wherever its folder is
-            identity["selector"] = Path(self.selector).name
+        elif self.selects_by_run:  # by its id, wherever its folder is
+            identity["selector"] = Path(str(self.selector)).name
         return identity
 
     def request_lengths(
         self, source: float, target: float, context: int | None
     ) -> tuple[float, float]:
-        """Return the tokens of a prompt, which is as long as the text up to the model's limit, and of its answer."""
+        """Return the tokens of all prompts about a text, and of all answers, as the reading needs them."""
         longest = self.input_length or (context or sys.maxsize) - self.decode_length
-        prompt = source if self.reading_class.reads_all else min(source, longest)
-        return prompt, min(target, self.decode_length)
+        words = [count_words([prompt.system, prompt.user]) for prompt in self.prompts().values()]
+        instructions = _WORD_TOKENS * fmean(words)
+        room = max(1.0, longest - instructions)
+        sizes = RequestSizes(source, min(target, self.decode_length), instructions, room)
+        prompts, answers = self.reading_class.request_lengths(self, sizes)
+        return prompts, answers
 
     def __post_init__(self) -> None:
         if not self.thinking_end:
@@ -286,7 +329,6 @@ class PromptConfig(SystemConfig):
                 f"model.reading={self.reading} mixes distributions, which a server does not give: choose"
                 " model.engine=transformers, or model.reading=stages, refine or select"
             )
-        check_rank_checkpoint("model.", self.selector or "none", self.rank_checkpoint)
         if self.engine == "api" and self.tokenizer is None:
             self._check_uncounted()
 

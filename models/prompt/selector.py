@@ -12,7 +12,6 @@ import numpy as np
 
 from longsumbench import core
 from longsumbench.core import Decoding, Example, FitContext, Scores
-from longsumbench.errors import UsageError
 from longsumbench.modeling.extraction import ScoredSpans
 from longsumbench.modeling.ranking import Ranking, similarities
 from longsumbench.models.prompt.config import PromptConfig
@@ -49,12 +48,6 @@ class Selector:
         # The system of a finished run; set by `prepare` and `load`.
         self._system: SourceScorer | None = None
 
-    @property
-    def is_run(self) -> bool:
-        """True if it is a finished run, and no ranker."""
-        name = self.config.selector
-        return name is not None and name not in core.registry.rankers.targets()
-
     @cached_property
     def _rankings(self) -> dict[str, Ranking]:
         names = [self.config.selector] if self.config.selector else [_WITH_QUERY, _WITHOUT_QUERY]
@@ -72,7 +65,7 @@ class Selector:
         Raises:
             UsageError: an example has neither.
         """
-        if not self.is_run:
+        if not self.config.selects_by_run:
             for example in examples:
                 self._ranking_of(example).check_examples([example])
 
@@ -80,27 +73,21 @@ class Selector:
         """Fit a ranker that learns, or open the run.
 
         Raises:
-            UsageError: there is no such run, or its system scores no snippets.
+            UsageError: there is no such run, or its checkpoint is gone.
+            DataError: its checkpoint is damaged.
         """
-        if not self.is_run:
+        if not self.config.selects_by_run:
             for ranking in self._rankings.values():
                 ranking.prepare(context)
             return
-        name = str(self.config.selector)
-        system = context.open_run(name)
-        if not system.config.capabilities.extracts:
-            raise UsageError(
-                f"model.selector={name} is a run of '{system.config.name}', which scores no snippets: choose a run of"
-                " EA or SEAL, or a ranker (longsumbench list rankers)"
-            )
-        self._system = cast(SourceScorer, system)
+        self._system = cast(SourceScorer, context.open_run(str(self.config.selector)))
 
     def save(self, folder: Path) -> None:
         """Save a ranker that learned, or the system of the run, in a checkpoint."""
         if self._system is not None:
             (folder / _FOLDER).mkdir(exist_ok=True)
             self._system.save(folder / _FOLDER)
-        for ranking in () if self.is_run else self._rankings.values():
+        for ranking in () if self.config.selects_by_run else self._rankings.values():
             ranking.save(folder)
 
     def load(self, folder: Path) -> None:
@@ -109,7 +96,7 @@ class Selector:
         Raises:
             DataError: a file is damaged or missing.
         """
-        if self.is_run:
+        if self.config.selects_by_run:
             name = core.read_saved(folder / _FOLDER)["system"]
             self._system = core.registry.systems.load(name).load(folder / _FOLDER)
         else:
@@ -127,8 +114,9 @@ class Selector:
     def scores(self, example: Example, snippets: Sequence[str], written: str) -> Scores:
         """Return the scores of an example's snippets for what comes after a text: [snippets], higher is better.
 
-        The scorer of SEAL reads what is written. Other scores are scaled to 0–1, and lowered by the largest tf-idf
-        cosine with a written sentence (Carbonell & Goldstein 1998): (1 − λ) · score − λ · cosine, λ: `redundancy`.
+        The scorer of SEAL reads what is written. For `segments`, other scores are scaled to 0–1, and lowered by the
+        largest tf-idf cosine with a written sentence (Carbonell & Goldstein 1998): (1 − λ) · score − λ · cosine, λ:
+        `redundancy`.
         """
         if self._system is None:
             scores = self._ranking_of(example).scores(example, snippets)
@@ -136,11 +124,11 @@ class Selector:
             scores = np.asarray(self._system.score_next(example, written, self.decoding).scores)
             if self._system.looks_back:
                 return scores
-        sentences = split_sentences(written)
-        if not sentences:
+        if "redundancy" not in self.config.reading_class.settings or not snippets:
             return scores
+        sentences = split_sentences(written)
         cosines = similarities([*snippets, *sentences])[: len(snippets), len(snippets) :]
         scaled = (scores - scores.min()) / (np.ptp(scores) or 1.0)
         redundancy = self.config.redundancy
-        values: Scores = (1 - redundancy) * scaled - redundancy * cosines.max(axis=1)
+        values: Scores = (1 - redundancy) * scaled - redundancy * cosines.max(axis=1, initial=0.0)
         return values

@@ -152,7 +152,9 @@ class PromptSystem(System):
         if not lengths:
             return
         # Without its text, a prompt leaves room for a unit of it at least.
-        unit = vars(config).get(reading.unit_setting) or 1
+        # The snippets of a run have their own length.
+        setting = "" if config.selects_by_run else reading.unit_setting
+        unit = vars(config).get(setting) or 1
         budget = self.budget or 0
         limit = budget - (0 if refuses else 1)
         too_long = [length for length in lengths if length[0] > limit]

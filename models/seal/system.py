@@ -2,16 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import torch
+from torch import Tensor
+from torch.nn import functional as F
 
 from longsumbench.core import Decoding, Evidence, Example, Recipe
+from longsumbench.modeling.checkpoints import check_finite
 from longsumbench.modeling.extraction import ScoredSpans
 from longsumbench.modeling.generation import GeneratedText, ranked_search, text_batch
 from longsumbench.modeling.neural_system import NeuralSystem
 from longsumbench.modeling.nn.device import choose_device
 from longsumbench.modeling.training.trainer import Objective
 from longsumbench.modeling.unit_reader import collate_units
+from longsumbench.modeling.units import Units
 from longsumbench.models.seal import model as networks
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.readers import CAReader, EAReader, TruncReader
@@ -48,17 +53,20 @@ class EA(NeuralSystem):
     ) -> Iterator[ScoredSpans]:
         """Yield the scores of the snippets, each a span of sentences."""
         units_of_examples = [self.reader.units(example) for example in examples]
-        # Not in inference mode, as in `decode`.
-        model = self.model.to(choose_device(decoding.device)).eval()
-        batch = {
-            name: value.to(model.device)
-            for name, value in collate_units(self.reader, units_of_examples).items()
-        }
+        model, batch = self._ready_to_score(units_of_examples, decoding)
         with torch.inference_mode(), ranked_search(model, decoding):
             reading = model.model.encoder(**batch)
             scores = model.scores_to_extract(reading, batch["input_ids"]).cpu().double().numpy()
         for units, row in zip(units_of_examples, scores, strict=True):
             yield ScoredSpans(units.spans, row[: len(units.spans)], units.truncation)
+
+    def _ready_to_score(
+        self, units_of_examples: Sequence[Units], decoding: Decoding
+    ) -> tuple[Any, dict[str, Tensor]]:
+        """Return the model and the batch of some units, both on the device; not in inference mode, as in `decode`."""
+        model = self.model.to(choose_device(decoding.device)).eval()
+        batch = collate_units(self.reader, units_of_examples)
+        return model, {name: value.to(model.device) for name, value in batch.items()}
 
     @torch.inference_mode()
     def evidence(self, output: GeneratedText) -> Evidence:
@@ -92,3 +100,18 @@ class Seal(EA):
     """SEAL: as EA, with a new selection for every segment of the output (SEAL §3.5)."""
 
     Config, Reader, Model = SealConfig, EAReader, networks.SealForConditionalGeneration
+    looks_back = True
+
+    def score_next(self, example: Example, written: str, decoding: Decoding) -> ScoredSpans:
+        """Return the scores of the snippets for the next segment; the last segment that is written may be shorter."""
+        units = self.reader.units(example)
+        model, batch = self._ready_to_score([units], decoding)
+        ids = self.reader.encode_target(written).ids
+        history = torch.tensor([[model.config.decoder_start_token_id, *ids]], device=model.device)
+        padding = -len(ids) % model.config.segment_length
+        history = F.pad(history, (0, padding), value=model.config.pad_token_id)
+        with torch.inference_mode(), ranked_search(model, decoding):
+            scores = model.unit_scores(model.model.encoder(**batch), history)[0, -1]
+        values = scores[: len(units.spans)].cpu().double().numpy()
+        check_finite(values, f"the checkpoint {model.name_or_path}")
+        return ScoredSpans(units.spans, values, units.truncation)

@@ -21,7 +21,7 @@ from longsumbench.metrics.coherence import Coherence
 from longsumbench.modeling.tokenizer import train_tokenizer
 from longsumbench.models.pagesum.config import PageSumConfig
 from longsumbench.models.pagesum.system import PageSum
-from longsumbench.runs.summarize import open_system
+from longsumbench.runs.checkpoints import open_system
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 TRAIN = ToySplit.of("train", 12)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support.tiny_causal import causal_folder
 from support.tiny_seq2seq import tiny_checkpoint
 
 from longsumbench.cli.main import main
@@ -35,13 +36,29 @@ def estimated(*words: str) -> RunCost:
 
 
 def test_a_language_model_costs_its_tokens(texts: list[str]) -> None:
-    """10 × (130 tokens at $2 and 13 at $10 a million) are $0.0039; no server is asked, and its time is unknown."""
+    """Ten prompts of 130 tokens and the instructions, and ten answers of 13, have the prices that are given."""
     words = [*API, *texts, "model.reading=whole", "model.input_price=2", "model.output_price=10"]
     cost = estimated(*words)
-    assert (cost.source_length, cost.tokens) == (130, 10 * 143)
-    assert cost.price == pytest.approx(0.0039)
+    instructions = cost.source_length - 130
+    assert 30 < instructions < 150
+    assert cost.tokens == pytest.approx(10 * (130 + instructions + 13))
+    assert cost.price == pytest.approx(10 * (2 * cost.source_length + 10 * 13) / 1e6)
     assert "1 min" not in (shown := describe_costs(plan(words), "A100"))
-    assert "0.0039" in shown
+    assert f"{cost.price:,.4g}" in shown
+
+
+def test_a_reading_costs_its_requests(texts: list[str]) -> None:
+    """Parts of a text cost more prompts, summaries of parts more answers, and what is cut costs nothing."""
+    tokenizer = f"model.tokenizer={causal_folder()}"
+    words = [*API, *texts, tokenizer, "model.input_length=130", "model.input_price=2"]
+    words.append("model.output_price=0")
+    prices = {}
+    for reading in ("beginning", "select", "segments", "stages", "refine"):
+        prices[reading] = estimated(*words, f"model.reading={reading}").price or 0.0
+    assert prices["beginning"] == prices["select"] == pytest.approx(10 * 2 * 130 / 1e6)
+    assert prices["segments"] > prices["select"]
+    assert prices["stages"] > 1.5 * prices["beginning"]
+    assert prices["refine"] > 1.5 * prices["beginning"]
 
 
 def test_a_checkpoint_is_estimated_from_its_configuration(texts: list[str]) -> None:

@@ -25,6 +25,7 @@ from longsumbench.metrics.word_metrics import Extractive, NovelNgrams
 from longsumbench.progress import track
 from longsumbench.rouge.scorer import SuiteScorer
 from longsumbench.rouge.selection import oracle_sentences
+from longsumbench.runs.checkpoints import fit_context
 from longsumbench.runs.record import split_variant
 from longsumbench.runs.scoring import warn_of_other_scripts
 
@@ -113,7 +114,7 @@ def fit_reader(
         model = replace(model, rank=core.UNRANKED)
         note = f"its ranker, {ranker}, is not trained: texts are read in the order of the source"
     system: core.System = core.registry.systems.load(model.name)(model)
-    system.prepare(core.FitContext.of(splits, config, stages))
+    system.prepare(fit_context(splits, config, stages))
     # only tokenizers are made, no networks
     # of a NeuralSystem; importing that class would import torch
     units: Any = getattr(system, "reader", None)

@@ -2,6 +2,7 @@
 
     Evidence --views--> Weights      ("unit", "step")       weight of each unit at each step
                         Selections   ("segment", "unit")    units that were selected for each segment, and their scores
+                                     ("request", "unit")    units that were sent with each request to a language model
                         Relations    ("layer", "head", "unit", "attended_unit")    attention of each unit to each
                         SourceText   ("step", "source_token")    weight of each source token at each step
                                      ("source_token",)           weight of each source token
@@ -24,7 +25,7 @@ from longsumbench.core import ATTENDED_AXIS, REFERENCE_AXIS, WINDOW_AXIS, Eviden
 # Axis → text whose tokens are the steps
 _TEXT_OF_STEPS = {"step": "summary", REFERENCE_AXIS: "reference"}
 _WEIGHT_AXES = [("unit", axis) for axis in _TEXT_OF_STEPS]
-_SELECTION_AXES = ("segment", "unit")
+_SELECTION_AXES = [("segment", "unit"), ("request", "unit")]
 MARKED_AXES = (("step", "source_token"), (REFERENCE_AXIS, "source_token"), ("source_token",))
 WINDOW_AXES = ("layer", "head", "source_token", WINDOW_AXIS)
 _SHARE_ERROR = 1e-3  # error of shares that were stored in half precision
@@ -107,16 +108,19 @@ class Weights:
 
 @dataclass(frozen=True)
 class Selections:
-    """The units that were selected for each segment."""
+    """The units that were selected for each segment, or sent with each request."""
 
     name: str
     counts: NDArray[np.int64]  # [segment, unit]; how much of the unit was selected, 0 for none
     scores_name: str | None  # name of the array of scores; None without scores
     scores: NDArray[np.float64] | None  # [segment, unit]; None without scores
-    texts: tuple[str, ...] | None  # texts of the segments; None if unknown
+    texts: (
+        tuple[str, ...] | None
+    )  # texts of the segments, or answers to the requests; None if unknown
+    row: str = "segment"  # or "request"
 
     def segments_of(self, unit: int) -> list[int]:
-        """Return the segments for which a unit was selected, both from 0."""
+        """Return the segments or requests for which a unit was selected, both from 0."""
         segments: list[int] = np.flatnonzero(self.counts[:, unit]).tolist()
         return segments
 
@@ -250,7 +254,7 @@ def views(evidence: Evidence) -> list[View]:
         array, axes = np.asarray(evidence.arrays[name]), evidence.axes[name]
         if array.size and axes in _WEIGHT_AXES:
             weights.append(_weights(name, array, evidence))
-        elif array.size and axes == _SELECTION_AXES:
+        elif array.size and axes in _SELECTION_AXES:
             by_segment[name] = array
         elif array.size and axes == RELATION_AXES and array.shape[2] == array.shape[3]:
             relations.append(_relations(name, array, evidence))
@@ -260,7 +264,7 @@ def views(evidence: Evidence) -> list[View]:
             windows.append(_windows(name, array, evidence))
         else:
             others[name] = array
-    selection = _selection(by_segment, evidence.texts.get("segment"))
+    selection = _selection(by_segment, evidence)
     if not selection:
         others |= by_segment
     in_order = sorted(marked, key=lambda name: MARKED_AXES.index(evidence.axes[name]))
@@ -279,18 +283,19 @@ def _weights(name: str, array: NDArray[Any], evidence: Evidence) -> Weights:
     return Weights(name, _TEXT_OF_STEPS[axis], array.astype(np.float64), evidence.texts.get(axis))
 
 
-def _selection(
-    arrays: Mapping[str, NDArray[Any]], texts: tuple[str, ...] | None
-) -> Selections | None:
+def _selection(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> Selections | None:
     """Return the view of one array of counts and at most one of scores; None for any other arrays."""
     counts = [name for name, array in arrays.items() if array.dtype.kind in "iub"]
     scores = [name for name in arrays if name not in counts]
     if len(counts) != 1 or len(scores) > 1:
         return None
     selected = arrays[counts[0]].astype(np.int64)
+    row = evidence.axes[counts[0]][0]
+    texts = evidence.texts.get(row)
     if not scores:
-        return Selections(counts[0], selected, None, None, texts)
-    return Selections(counts[0], selected, scores[0], arrays[scores[0]].astype(np.float64), texts)
+        return Selections(counts[0], selected, None, None, texts, row)
+    values = arrays[scores[0]].astype(np.float64)
+    return Selections(counts[0], selected, scores[0], values, texts, row)
 
 
 def _relations(name: str, array: NDArray[Any], evidence: Evidence) -> Relations:

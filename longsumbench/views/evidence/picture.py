@@ -187,11 +187,9 @@ def _draw_selections(panel: "Figure | SubFigure", view: Selections) -> DrawnMap:
     name, values = view.name, view.counts.astype(np.float64)
     if view.scores is not None and view.scores_name is not None:
         name, values = view.scores_name, view.scores
-    heading = (
-        f"{view.name}: the units that were selected for each segment (bars), and {name} (grey)"
-    )
+    heading = f"{view.name}: the units for each {view.row} (bars), and {name} (grey)"
     greys = LinearSegmentedColormap.from_list("greys", _GREYS)
-    axes = ("segment", "unit")
+    axes = (view.row, "unit")
     plot = _draw_map(panel, values, scale_of(values), name, heading, axes, greys)
     for segment, counts in enumerate(view.counts):
         bars = [(unit - 0.33, 0.66) for unit in np.flatnonzero(counts).tolist()]
@@ -207,7 +205,7 @@ def _draw_selections(panel: "Figure | SubFigure", view: Selections) -> DrawnMap:
             return count
         return f"{count}, {view.scores_name} {format_weight(view.scores[cell])}"
 
-    rows, columns = _number_names("segment", num_segments), _number_names("unit", num_units)
+    rows, columns = _number_names(view.row, num_segments), _number_names("unit", num_units)
     return DrawnMap(plot, rows, columns, value)
 
 

@@ -3,9 +3,12 @@
 The engine mixes them: `page_mixture.py` has the equation.
 """
 
+from math import ceil
+
 import numpy as np
 
 from longsumbench.core import Evidence, Example
+from longsumbench.models.prompt.config import PromptConfig, RequestSizes
 from longsumbench.models.prompt.readings.reading import Ask, Prompting, Reading, Reply, Rounds
 from longsumbench.models.prompt.source_text import Span
 
@@ -18,6 +21,12 @@ class Pages(Reading):
     reads_all = True
     mixes_pages = True
     keeps_evidence = True
+
+    @classmethod
+    def request_lengths(cls, config: PromptConfig, sizes: RequestSizes) -> tuple[float, float]:
+        """Every page has a prompt."""
+        num_pages = ceil(sizes.source / (config.page_length or sizes.room))
+        return sizes.source + num_pages * sizes.instructions, sizes.answer
 
     def __init__(self, system: Prompting, example: Example, limit: int) -> None:
         super().__init__(system, example, limit)

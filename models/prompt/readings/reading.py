@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from longsumbench.core import Evidence, Example, LanguageModel, Message, Scores, Truncation
 from longsumbench.errors import UsageError
-from longsumbench.models.prompt.config import PromptConfig
+from longsumbench.models.prompt.config import PromptConfig, RequestSizes
 from longsumbench.models.prompt.selector import Selector
 from longsumbench.models.prompt.source_text import LongText, Passage, PromptRoom, Span
 
@@ -115,6 +115,12 @@ class Reading(ABC):
         self.spans: list[Span] = []
 
     @classmethod
+    def request_lengths(cls, config: PromptConfig, sizes: RequestSizes) -> tuple[float, float]:
+        """Return the tokens of all prompts about a text, and of all answers, about; by default of one request."""
+        read = sizes.source if cls.reads_all else min(sizes.source, sizes.room)
+        return sizes.instructions + read, sizes.answer
+
+    @classmethod
     def entry_for(cls, engine: LanguageModel) -> str:
         """Return the name of the prompt's text that is needed; see `Prompt`."""
         return "user"
@@ -185,30 +191,30 @@ class Reading(ABC):
         """Return the text of each unit."""
         return tuple(self.passage.text[start:end].strip() for start, end in units)
 
-    def evidence_of_requests(
+    def selection(
         self,
         units: Sequence[Span],
-        requests: Sequence[tuple[Sequence[int], str]],
+        chosen: Sequence[Sequence[int]],
+        answers: Sequence[str],
+        row: str,
         scores: Sequence[Scores] = (),
     ) -> Evidence:
         """Return which units of the text each request had.
 
         Args:
             units: their characters.
-            requests: for each the indices of its units, and the answer.
-            scores: for each the scores of all units; none if units have no scores.
+            chosen: for each request the indices of its units.
+            answers: to the requests.
+            row: what an answer is, "segment" of the summary or "request".
+            scores: for each request the scores of all units; none if units have no scores.
         """
         lengths = [self.text.length(unit) for unit in units]
-        selected = np.zeros((len(requests), len(units)), np.int32)
-        for row, (indices, _) in enumerate(requests):
+        selected = np.zeros((len(chosen), len(units)), np.int32)
+        for number, indices in enumerate(chosen):
             for index in indices:
-                selected[row, index] = lengths[index]
+                selected[number, index] = lengths[index]
         arrays: dict[str, NDArray[Any]] = {"selected_tokens": selected}
         if scores:
             arrays["scores"] = np.array(scores, np.float64)
-        answers = tuple(answer for _, answer in requests)
-        return Evidence(
-            arrays,
-            dict.fromkeys(arrays, ("segment", "unit")),
-            {"unit": self.texts_of(units), "segment": answers},
-        )
+        texts = {"unit": self.texts_of(units), row: tuple(answers)}
+        return Evidence(arrays, dict.fromkeys(arrays, (row, "unit")), texts)

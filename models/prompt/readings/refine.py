@@ -1,6 +1,9 @@
 """`refine`: the summary so far and the next part, part by part (incremental updating: BooookScore, Chang et al. 2024)."""
 
+from math import ceil
+
 from longsumbench.core import Evidence, Example, LanguageModel
+from longsumbench.models.prompt.config import PromptConfig, RequestSizes
 from longsumbench.models.prompt.readings.reading import Ask, Prompting, Reading, Rounds
 from longsumbench.models.prompt.source_text import PromptRoom, Span
 
@@ -13,6 +16,14 @@ class Refine(Reading):
 
     reads_all = True
     keeps_evidence = True
+
+    @classmethod
+    def request_lengths(cls, config: PromptConfig, sizes: RequestSizes) -> tuple[float, float]:
+        """Every part has a prompt and an answer; from the second on, the prompt has the summary so far."""
+        answer = min(sizes.answer, sizes.room / 2)
+        num_later = ceil(max(0.0, sizes.source - sizes.room) / (sizes.room - answer))
+        prompts = sizes.source + (1 + num_later) * sizes.instructions + num_later * answer
+        return prompts, (1 + num_later) * sizes.answer
 
     @classmethod
     def entry_for(cls, engine: LanguageModel) -> str:
@@ -56,5 +67,5 @@ class Refine(Reading):
 
     def evidence(self) -> Evidence:
         """Return the part that each request had."""
-        requests = [([index], answer) for index, answer in enumerate(self.answers)]
-        return self.evidence_of_requests(self.spans, requests)
+        chosen = [[index] for index in range(len(self.spans))]
+        return self.selection(self.spans, chosen, self.answers, "request")

@@ -1,9 +1,14 @@
 """`segments`: for each segment of the summary the best snippets anew, given what is written (SEAL, §3.5)."""
 
+from math import ceil
+
 from longsumbench.core import LanguageModel, count_words
+from longsumbench.models.prompt.config import PromptConfig, RequestSizes
 from longsumbench.models.prompt.readings.reading import Ask, Reply, Rounds
 from longsumbench.models.prompt.readings.select import SELECTING, Select
 from longsumbench.sentences import sentence_key, split_sentences
+
+_SERVER_SEGMENT = 50  # tokens of the one to three sentences that a server is asked for, about
 
 
 class Segments(Select):
@@ -15,6 +20,14 @@ class Segments(Select):
     """
 
     settings = SELECTING | {"segment_length", "redundancy"}
+
+    @classmethod
+    def request_lengths(cls, config: PromptConfig, sizes: RequestSizes) -> tuple[float, float]:
+        """Every segment has a prompt, with half of the summary in the mean."""
+        length = _SERVER_SEGMENT if config.engine == "api" else config.segment_length
+        num_segments = ceil(sizes.answer / length)
+        prompt = sizes.instructions + min(sizes.source, sizes.room) + sizes.answer / 2
+        return num_segments * prompt, sizes.answer
 
     @classmethod
     def entry_for(cls, engine: LanguageModel) -> str:

@@ -1,8 +1,9 @@
 """`stages`: parts are summarized, then the summaries (hierarchical merging: BooookScore, Chang et al. 2024)."""
 
-from collections.abc import Sequence
+from math import ceil
 
 from longsumbench.core import Evidence, Example
+from longsumbench.models.prompt.config import PromptConfig, RequestSizes
 from longsumbench.models.prompt.readings.reading import Ask, Prompting, Reading, Reply, Rounds
 from longsumbench.models.prompt.source_text import LongText, Passage, Span
 
@@ -16,11 +17,24 @@ class Stages(Reading):
     reads_all = True
     keeps_evidence = True
 
+    @classmethod
+    def request_lengths(cls, config: PromptConfig, sizes: RequestSizes) -> tuple[float, float]:
+        """Every part has a prompt and an answer, and so have the summaries of each stage."""
+        prompts = answers = 0.0
+        length = sizes.source
+        while True:
+            num_parts = ceil(length / sizes.room)
+            prompts += length + num_parts * sizes.instructions
+            answers += num_parts * sizes.answer
+            summaries = num_parts * sizes.answer
+            if num_parts <= 1 or summaries > max(sizes.room, _SHORTER * length):
+                return prompts, answers
+            length = summaries
+
     def __init__(self, system: Prompting, example: Example, limit: int) -> None:
         super().__init__(system, example, limit)
-        # About each part, and the last one.
+        # About each part.
         self.answers: list[str] = []
-        self.final = ""
 
     def rounds(self) -> Rounds:
         """Ask once a part, then about the summaries."""
@@ -34,7 +48,6 @@ class Stages(Reading):
             complete = complete and all(reply.complete for reply in replies)
             answers = [reply.text for reply in replies]
             self.answers = self.answers or answers
-            self.final = answers[-1]
             if len(answers) == 1:
                 return Reply(answers[0], complete)
             summaries = LongText(Passage.of_summaries(answers), self.system.engine.tokenizer)
@@ -54,10 +67,6 @@ class Stages(Reading):
         return spans
 
     def evidence(self) -> Evidence:
-        """Return which parts were summarized alone; the last request read the summaries of all."""
-        requests: list[tuple[Sequence[int], str]] = []
-        for index, answer in enumerate(self.answers):
-            requests.append(([index], answer))
-        if len(self.spans) > 1:
-            requests.append((range(len(self.spans)), self.final))
-        return self.evidence_of_requests(self.spans, requests)
+        """Return the part that each request had; requests about summaries are left out."""
+        chosen = [[index] for index in range(len(self.spans))]
+        return self.selection(self.spans, chosen, self.answers, "request")

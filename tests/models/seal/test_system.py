@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from hypothesis import given, strategies as st
 from support.hand_texts import encode_letters, text_of
-from support.toys import example, fit_tiny
+from support.toys import WORDS, example, fit_tiny
 
 from longsumbench.cache.artifacts import ArtifactCache
 from longsumbench.core import Decoding
 from longsumbench.errors import UsageError
 from longsumbench.modeling.model_builder import ModelBuilder
-from longsumbench.modeling.unit_reader import UnitReader
+from longsumbench.modeling.unit_reader import UnitReader, collate_units
 from longsumbench.models.seal.config import CAConfig, EAConfig, SealConfig, TruncConfig
 from longsumbench.models.seal.model import TruncForConditionalGeneration
 from longsumbench.models.seal.readers import CAReader, EAReader
@@ -190,3 +192,44 @@ def test_only_what_a_network_adds_is_copied_by_name() -> None:
     """A setting sets the entry that the suite's class adds, and never one of the library's that it knows nothing of."""
     made = ModelBuilder(ClashingConfig(), TruncForConditionalGeneration).model_config(40, (0, 1, 2))
     assert (made.activation_function, made.label_smoothing) == ("relu", 0.25)
+
+
+SENTENCES = st.integers(1, 8)
+
+
+@pytest.fixture(scope="module")
+def seal(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A tiny SEAL, whose snippets have a sentence each."""
+    folder = tmp_path_factory.mktemp("stages")
+    return fit_tiny("seal", folder, extractive_length=20, snippet_length=16)
+
+
+@given(sentences=SENTENCES, length=st.integers(1, 40))
+def test_the_next_segments_scores_are_those_of_decoding(
+    seal: Any, sentences: int, length: int
+) -> None:
+    """Given what is written, SEAL scores for the next segment as its network does in an output that has it."""
+    segment_length = seal.config.segment_length
+    text = seal.tokenizer.decode(seal.reader.encode_target(" ".join(WORDS)).ids[:length]).strip()
+    ids = seal.reader.encode_target(text).ids
+    source = example(3, sentences)
+    scored = seal.score_next(source, text, GREEDY)
+
+    whole_segments = -(-len(ids) // segment_length)
+    padding = [seal.model.config.pad_token_id] * (whole_segments * segment_length - len(ids))
+    history = [seal.model.config.decoder_start_token_id, *ids, *padding, 7, 8, 9]
+    batch = collate_units(seal.reader, [seal.reader.units(source)])
+    with torch.inference_mode():
+        scores, _ = seal.model.select(seal.model.model.encoder(**batch), torch.tensor([history]))
+    expected = scores[0, whole_segments, : len(scored.spans)].numpy()
+    np.testing.assert_allclose(scored.scores, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_first_segments_scores_are_in_the_evidence(seal: Any) -> None:
+    """Before anything is written, the scores are those of the first segment in the evidence."""
+    (summary,) = seal.summarize([example(3, 6)], GREEDY)
+    scored = seal.score_next(example(3, 6), "", GREEDY)
+    np.testing.assert_allclose(scored.scores, summary.evidence.arrays["scores"][0], rtol=1e-4)
+    later = seal.score_next(example(3, 6), " ".join(WORDS), GREEDY)
+    assert not np.allclose(scored.scores, later.scores)
+    assert later.spans == scored.spans

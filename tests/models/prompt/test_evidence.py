@@ -1,0 +1,163 @@
+"""The evidence of readings: which parts of the text each request had, pages that show it, and what is expected."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.language_models import EchoEngine, prompted, text_example
+from support.pages import CHROMIUM, Reading, inspection, page_of, readouts, shown
+from support.requirements import CHROMIUM_PROGRAM
+from support.tiny_causal import write_causal
+from support.toys import WORDS, example, fit_tiny
+
+from longsumbench.core import Decoding, Summary
+from longsumbench.models.prompt.config import RequestSizes
+from longsumbench.models.prompt.readings import readings
+from longsumbench.outputs.inspection import write_inspection
+from longsumbench.runs.evidence import check_evidence_arrays, read_evidence, write_evidence
+from longsumbench.views.evidence.array_views import Selections, Weights, views
+
+KEEP = Decoding(evidence="all", device="cpu")
+SNIPPETS = {"selector": "lexrank", "snippet_length": 24, "input_length": 330}
+READINGS: dict[str, dict[str, Any]] = {
+    "select": SNIPPETS,
+    "segments": {**SNIPPETS, "segment_length": 8},
+    "pages": {"page_length": 60},
+    "stages": {"input_length": 260},
+    "refine": {"input_length": 340},
+}
+LONG = example(3, sentences=36)
+SHORT = text_example([["A short text."]], name="short")
+EMPTY = text_example([[" "]], name="empty")
+EXAMPLES = (LONG, SHORT, EMPTY)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny causal language model."""
+    return write_causal(tmp_path_factory.mktemp("causal"), positions=1024)
+
+
+@pytest.fixture(scope="module", params=READINGS)
+def summaries(
+    request: pytest.FixtureRequest, model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, list[Summary]]:
+    """A reading, and the summaries of a long, a short and an empty text."""
+    settings = {"length": "20", "decode_length": 20, "checkpoint": str(model)}
+    settings |= {"reading": request.param, **READINGS[request.param]}
+    system = fit_tiny("prompt", tmp_path_factory.mktemp("stages"), **settings)
+    return request.param, list(system.summarize(EXAMPLES, KEEP))
+
+
+def test_evidence_is_stored_and_drawn(summaries: tuple[str, list[Summary]], tmp_path: Path) -> None:
+    """Evidence of every text is valid, read as it was written, and drawn with the text of each unit."""
+    reading, of_texts = summaries
+    for number, summary in enumerate(of_texts):
+        assert summary.evidence is not None
+        check_evidence_arrays(summary.evidence)
+        write_evidence(tmp_path, number, summary)
+        name, evidence = read_evidence(tmp_path, number)
+        assert name == EXAMPLES[number].id
+        assert evidence.texts == summary.evidence.texts
+        page = Reading(page_of(evidence))
+        assert page.open == []
+        for unit in evidence.texts["unit"]:
+            assert unit in page.text
+        if summary.text:
+            (view,) = views(evidence)
+            assert isinstance(view, Weights if reading == "pages" else Selections)
+            picture = inspection(evidence, summary.text)
+            write_inspection(picture, tmp_path / "pages", picture=True)
+            assert (tmp_path / "pages" / "3.png").is_file()
+
+
+def test_units_and_rows_are_those_of_the_requests(summaries: tuple[str, list[Summary]]) -> None:
+    """The units are the text; each request has its part, or what fits; the ledger counts what any request had."""
+    reading, (summary, short, empty) = summaries
+    evidence, ledger = summary.evidence, summary.truncation
+    assert evidence is not None
+    assert ledger is not None
+    units = evidence.texts["unit"]
+    assert " ".join(units).split() == " ".join(LONG.sentences()).split()
+    assert len(units) > 2
+    if reading == "pages":
+        np.testing.assert_allclose(evidence.arrays["confidences"].sum(0), 1, rtol=1e-4)
+        assert ledger.cuts == ()
+        return
+    taken = evidence.arrays["selected_tokens"]
+    words = np.array([len(unit.split()) for unit in units])
+    assert ledger.words_seen == words[(taken > 0).any(0)].sum()
+    if reading in ("stages", "refine"):
+        assert np.array_equal(taken > 0, np.eye(len(units), dtype=bool))
+        assert ledger.cuts == ()
+    else:
+        assert 0 < ledger.words_seen < ledger.words
+        answers = "".join(evidence.texts["segment"])
+        assert "".join(answers.split()) == "".join(summary.text.split())
+        for of_request, scores in zip(taken, evidence.arrays["scores"], strict=True):
+            assert scores[of_request > 0].min() >= scores[of_request == 0].max()
+    assert short.truncation is not None
+    assert short.truncation.cuts == ()
+    assert empty.text == ""
+
+
+def test_the_first_segment_is_a_selection(model: Path, tmp_path: Path) -> None:
+    """Segments begin with the snippets that `select` chooses; their scores lie between −λ and 1 − λ."""
+    settings: dict[str, Any] = {"length": "20", "decode_length": 20, "checkpoint": str(model)}
+    taken, scores = {}, {}
+    for reading in ("select", "segments"):
+        own = {"reading": reading, **READINGS[reading]}
+        system = fit_tiny("prompt", tmp_path, **settings, **own)
+        (summary,) = system.summarize([LONG], KEEP)
+        taken[reading] = summary.evidence.arrays["selected_tokens"]
+        scores[reading] = summary.evidence.arrays["scores"]
+    assert np.array_equal(taken["select"][0], taken["segments"][0])
+    assert len(taken["segments"]) > 1
+    assert -0.5 <= scores["segments"].min() <= scores["segments"].max() <= 0.5
+
+
+def test_a_runs_scorer_needs_no_text(model: Path, tmp_path: Path) -> None:
+    """An empty text has an empty summary and empty evidence, whatever selects."""
+    scorer = fit_tiny("ea", tmp_path)
+    settings: dict[str, Any] = {"length": "20", "checkpoint": str(model), "reading": "select"}
+    system = fit_tiny("prompt", tmp_path, decode_length=20, **settings)
+    system.selector._system = scorer
+    (summary,) = system.summarize([EMPTY], KEEP)
+    assert summary.text == ""
+    assert summary.evidence.texts["unit"] == ()
+
+
+@pytest.mark.skipif(not CHROMIUM, reason=CHROMIUM_PROGRAM)
+def test_a_browser_shows_the_requests(summaries: tuple[str, list[Summary]], tmp_path: Path) -> None:
+    """The page names its rows: segments of the summary, requests, or pages at the steps."""
+    reading, (summary, _, _) = summaries
+    row = {"stages": "request", "refine": "request", "pages": "step"}.get(reading, "segment")
+    assert summary.evidence is not None
+    path = tmp_path / "page.html"
+    path.write_text(page_of(summary.evidence), encoding="utf-8")
+    text = shown(path)
+    assert f"units {'at' if row == 'step' else 'for'} each {row}" in text
+    assert any(f"{row} 1" in line for line in readouts(text))
+    assert WORDS[0] in text
+
+
+@pytest.mark.parametrize("reading", readings.targets())
+def test_an_estimate_counts_the_requests(reading: str, model: Path, tmp_path: Path) -> None:
+    """The tokens that a reading expects of prompts and answers are those of its requests, up to a factor of 1.5."""
+    budget = 2_000 if reading == "whole" else 480
+    source = example(3, sentences=100)
+    settings: dict[str, Any] = {"length": "20", "decode_length": 40, "reading": reading}
+    settings |= {**READINGS.get(reading, {}), "input_length": budget}
+    if reading in ("pages", "segments"):  # they need an engine that gives tokens
+        system = fit_tiny("prompt", tmp_path, **settings, checkpoint=str(model))
+    else:
+        system = prompted(EchoEngine(reply=lambda text: " ".join(WORDS[:20])), **settings)
+    (summary,) = system.summarize([source], KEEP)
+    instructions = system.engine.count(system.messages(source, ""))
+    tokens, answer = summary.truncation.tokens, 20 if system.engine.gives_tokens is False else 40
+    sizes = RequestSizes(tokens, answer, instructions, budget - instructions)
+    prompts, answers = system.config.reading_class.request_lengths(system.config, sizes)
+    assert summary.truncation.tokens > 2 * (480 - instructions)
+    assert 1 / 1.5 < prompts / summary.counts["prompt_tokens"] < 1.5
+    assert 1 / 1.5 < answers / summary.counts["output_tokens"] < 1.5

@@ -1,0 +1,190 @@
+"""`model.selector=RUN`: a finished run of EA or SEAL selects the snippets that a language model reads."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.commands import Typed, typed
+from support.language_models import EchoEngine, prompted
+from support.run_records import record
+from support.stored_runs import store
+from support.tiny_causal import causal_folder
+from support.toys import (
+    WORDS,
+    example,
+    fit_tiny,
+    tiny_overrides,
+    tiny_recipe,
+    write_jsonl,
+)
+
+from longsumbench.cache.artifacts import CACHE_VARIABLE, ArtifactCache
+from longsumbench.cli.main import main
+from longsumbench.core import Decoding, FitContext
+from longsumbench.errors import UsageError
+from longsumbench.models.prompt.source_text import LongText
+from longsumbench.models.prompt.system import PromptSystem
+from longsumbench.runs.plan import plan
+from longsumbench.runs.record import ImportedOutputs
+from longsumbench.runs.results import Results
+
+__all__ = ["typed"]
+DECODING = Decoding(device="cpu", evidence="all")
+
+
+@pytest.fixture(scope="module", params=["ea", "seal"])
+def scorer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A tiny EA or SEAL."""
+    return fit_tiny(request.param, tmp_path_factory.mktemp("stages"), snippet_length=16)
+
+
+def selecting(scorer: Any, **settings: Any) -> PromptSystem:
+    """Return a prompted system that selects by the system of a run."""
+    system = prompted(EchoEngine(reply=lambda text: WORDS[0]), selector="a1b2", **settings)
+    stages = ArtifactCache(Path("unused"))
+    system.fit(FitContext(None, None, tiny_recipe(), stages, open_run=lambda name: scorer))
+    return system
+
+
+def test_the_runs_scores_select_its_snippets(scorer: Any) -> None:
+    """The units are the run's own snippets, and those that are read have its best scores."""
+    source = example(3, sentences=8)
+    system = selecting(scorer, reading="select")
+    length = system.engine.count(system.messages(source, "")) + 30
+    system = selecting(scorer, reading="select", input_length=length)
+    (summary,) = system.summarize([source], DECODING)
+    evidence = summary.evidence
+    assert evidence is not None
+    expected = scorer.score_next(source, "", DECODING)
+    sentences = list(source.sentences())
+    snippets = tuple(" ".join(sentences[first:end]) for first, end in expected.spans)
+    assert evidence.texts["unit"] == snippets
+    scores, is_read = evidence.arrays["scores"][0], evidence.arrays["selected_tokens"][0] > 0
+    np.testing.assert_allclose(scores, expected.scores, rtol=1e-5)
+    assert 0 < is_read.sum() < len(snippets)
+    assert scores[is_read].min() >= scores[~is_read].max()
+
+
+def test_what_is_written_changes_the_next_scores(scorer: Any) -> None:
+    """SEAL's scorer reads what is written; EA's scores are lowered for snippets that repeat it."""
+    source = example(3, sentences=8)
+    system = selecting(scorer, reading="segments")
+    text = LongText(system.passage(source), system.engine.tokenizer)
+    spans = system.selector.snippets(source, text)
+    snippets = [text.joined([span]) for span in spans]
+    first = system.selector.scores(source, snippets, "")
+    later = system.selector.scores(source, snippets, snippets[0])
+    if scorer.looks_back:
+        expected = scorer.score_next(source, snippets[0], DECODING).scores
+        np.testing.assert_allclose(later, expected, rtol=1e-5)
+    else:
+        assert (later <= first + 1e-9).all()
+        assert later[0] < first[0]
+
+
+def test_a_checkpoint_has_the_runs_system(scorer: Any, tmp_path: Path) -> None:
+    """A saved selector scores as before, without the run."""
+    selector = selecting(scorer, reading="select").selector
+    selector.save(tmp_path)
+    loaded = type(selector)(selector.config)
+    loaded.load(tmp_path)
+    source, snippets = example(4, sentences=6), ["unused"]
+    before = selector.scores(source, snippets, "")
+    np.testing.assert_allclose(loaded.scores(source, snippets, ""), before, rtol=1e-5)
+
+
+def prompt_words(results: Path, selector: object, *more: str) -> list[str]:
+    """Return the words of a prompted run that selects snippets."""
+    settings = ["reading=select", "length=20", "decode_length=40", "input_length=230"]
+    model = [f"model.{setting}" for setting in settings]
+    model += [f"model.checkpoint={causal_folder()}", f"model.selector={selector}"]
+    return ["model=prompt", *model, "dataset=jsonl", f"results_dir={results}", *more]
+
+
+def test_a_run_is_the_same_however_it_is_named(tmp_path: Path) -> None:
+    """Its id, the beginning of it, its folder and a copy elsewhere give one run; the variant names its id."""
+    run = record("ea", 30)
+    results = tmp_path / "results"
+    store(results, run)
+    folder = Results(results).run_folder(run)
+    copy = Path(shutil.copytree(folder, tmp_path / "copies" / run.run_id))
+    points = []
+    for name in (run.run_id, run.run_id[:4], folder, f"{folder}/"):
+        points += plan(prompt_words(results, name))
+    points += plan(prompt_words(tmp_path / "others", copy))
+    run_ids = {point.key.run_id for point in points if point.key}
+    assert len(run_ids) == 1
+    assert {point.variant for point in points} == {points[0].variant}
+    assert f"selector={run.run_id}" in points[0].variant
+    (other,) = plan(prompt_words(results, "lexrank"))
+    assert other.key is not None
+    assert other.key.run_id not in run_ids
+
+
+BAD_RUNS = {
+    "nothing": r"^model\.selector=nothing is neither a ranker .* nor a run: no finished run",
+    "lead": r"^model\.selector=lead0 is a run of 'lead', which scores no snippets: choose",
+    "trunc": r"^model\.selector=trunc0 is a run of 'trunc', which scores no snippets: choose",
+    "seal": r"^model\.selector=seal0 .* has imported outputs of seal and no system",
+}
+
+
+@pytest.mark.parametrize("name", BAD_RUNS)
+def test_a_run_that_cannot_select_is_refused(name: str, tmp_path: Path) -> None:
+    """The line names the setting, and what is wrong with the run."""
+    imported = ImportedOutputs("out.jsonl", "0", "a paper")
+    store(tmp_path, record("lead", 20), record("trunc", 20))
+    store(tmp_path, replace(record("seal", 30), imported=imported))
+    selector = name if name == "nothing" else f"{name}0"
+    with pytest.raises(UsageError, match=BAD_RUNS[name]):
+        plan(prompt_words(tmp_path, selector))
+
+
+def test_an_encoder_is_refused_where_a_run_selects(tmp_path: Path) -> None:
+    """The line about `rank_checkpoint` names the selector."""
+    problem = r"^model\.rank_checkpoint is a sentence encoder, which model\.selector=ea0 does not"
+    with pytest.raises(UsageError, match=problem):
+        plan(prompt_words(tmp_path, "ea0", "model.rank_checkpoint=anything"))
+
+
+def test_a_finished_run_selects_until_its_checkpoint_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+) -> None:
+    """A run reads by the scorer of another; without its weights it ends in one line, and what is finished stays."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    data, results = write_jsonl(tmp_path / "texts", test=2), tmp_path / "results"
+    texts = [f"dataset.path={data}", "baselines=false", "score.resamples=100", "device=cpu"]
+    of_trunc = ("model=trunc", "model.input_length=48")
+    words = [word for word in tiny_overrides(data, steps=1) if word not in of_trunc]
+    words += ["model=ea", "model.extractive_length=32", f"results_dir={results}", *texts]
+    assert main(["run", *words]) == 0
+    (folder,) = results.glob("runs/jsonl/ea/*")
+    select = prompt_words(results, folder.name[:6], *texts)
+    assert main(["run", *select]) == 0
+    (finished,) = results.glob("runs/jsonl/prompt/*")
+    code, out, _ = typed("summarize", finished, data / "test.jsonl", "--results-dir", results)
+    assert code == 0
+    assert out.count("==>") == 2
+
+    rows = pd.read_csv(results / "leaderboard" / "jsonl.csv").set_index("model")
+    facts = rows.loc["prompt"]
+    assert f"reading=select,selector={folder.name}" in facts["variant"]
+    assert (facts["requests"], facts["failed"]) == (2, 0)
+    assert 0 < facts["source_seen"] <= 100
+    assert 2 * 170 < facts["prompt_tokens"] <= 2 * 230
+
+    (folder / "work" / "checkpoint" / "model.safetensors").write_bytes(b"torn")
+    longer = [*select, "model.input_length=240"]
+    code, _, err = typed("run", *longer)
+    lines = [line for line in err.splitlines() if line.startswith("longsumbench: ")]
+    assert (code, len(lines)) == (3, 1)
+    (folder / "work" / "checkpoint").unlink()
+    code, _, err = typed("run", *longer)
+    assert code == 2
+    assert f"{folder} came without its checkpoint: run it again here" in err
+    assert (finished / "record.json").is_file()
+    assert typed("run", *select)[0] == 0
