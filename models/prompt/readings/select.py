@@ -51,5 +51,6 @@ class Select(Reading):
 
     def evidence(self) -> Evidence:
         """Return the scores of the snippets at each request, and which were read."""
-        requests = list(zip(self.choices, self.answers, strict=True))
-        return self.evidence_of_requests(self.snippets, requests, self.scores)
+        # The last choice is not asked about if nothing had room.
+        requests = list(zip(self.choices, self.answers, strict=False))
+        return self.evidence_of_requests(self.snippets, requests, self.scores[: len(requests)])
