@@ -88,13 +88,15 @@ class Dialogue:
         thinks_first = not answer.thinking and starts_thinking(engine.tokenizer, config)
         text, thinking, unfinished = split_answer(answer.text, config.thinking_end, thinks_first)
         # An answer that continues another one has its thinking, too.
-        counted = self._counts["thinking_tokens"] if ask.written else 0
-        thinking_tokens = self._tokens_within(answer.thinking + thinking, answer) - counted
+        num_written = len(ask.written)
+        counted = self._counts["thinking_tokens"] if num_written else 0
+        thinking_tokens = self._tokens_within(answer.thinking + thinking, answer)
+        thinking_tokens = min(thinking_tokens, num_written + answer.output_tokens)
         self._counts.update(
             requests=1,
             prompt_tokens=answer.prompt_tokens,
             output_tokens=answer.output_tokens,
-            thinking_tokens=min(answer.output_tokens, max(0, thinking_tokens)),
+            thinking_tokens=thinking_tokens - counted,
             refused=int(answer.refused),
         )
         complete = answer.complete and not unfinished
